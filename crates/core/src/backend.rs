@@ -1,0 +1,338 @@
+//! The contract every backend keeps: two object-safe traits, what they advertise, and conveniences on top.
+//!
+//! Each sentence of promise here is a case of the conformance suite, in the same words.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::{
+    Changes, CollectionInfo, CollectionName, Cursor, Drawer, DrawerId, EmbedderIdentity, Error, ErrorKind,
+    Facet, Facets, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind, MaintenanceReport,
+    MaintenanceState, Metric, NewDrawer, PalaceRef, Query, Receipt, Result, Selection, Write,
+};
+
+/// The version of this contract.
+pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 0 };
+
+/// An engine that holds the collections of palaces.
+///
+/// Making one does no I/O. After [`Backend::close`] every call on it and on its collections is [`ErrorKind::Closed`].
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// What it is called and what it can do. Never changes.
+    fn descriptor(&self) -> &Descriptor;
+
+    /// Opens a collection.
+    ///
+    /// Without `how.create`, a missing palace or collection is `NotFound` and nothing is created, not even a folder.
+    /// With it, opening is idempotent and makes local folders private to their owner (0700). A namespace given to
+    /// a backend that does not advertise isolation is `Unsupported`. A declared embedder that is known not to be
+    /// the stored one is `IdentityMismatch`; another dimension is `DimensionMismatch`; another metric is `Invalid`.
+    fn open(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        how: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>>;
+
+    /// The collections of a palace, by name; a missing palace is `NotFound`.
+    fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>>;
+
+    /// Whether the backend, and `palace` if given, can be used. Never fails and never creates anything.
+    fn health(&self, palace: Option<&PalaceRef>) -> Health;
+
+    /// Lets go of everything held for a palace; fine for one that was never opened. Its collections are `Closed`.
+    fn close_palace(&self, palace: &PalaceRef);
+
+    /// Lets go of everything. Afterwards every call is `Closed`.
+    fn close(&self);
+}
+
+/// A named set of drawers in one embedding space.
+///
+/// A reader sees every write acknowledged before it began, from any process. Drawers of another palace,
+/// namespace or collection are never seen, changed or removed.
+pub trait Collection: fmt::Debug + Send + Sync {
+    /// Applies a batch in order and returns once it is durable.
+    ///
+    /// What [`crate::write::check_batch`] refuses is refused before anything is written. The batch is whole or
+    /// nothing where the backend advertises [`Capability::AtomicBatch`].
+    fn apply(&self, batch: &[Write]) -> Result<Receipt>;
+
+    /// Drawers by id or filter; nothing found is an empty list, never an error.
+    fn get(&self, request: &Get) -> Result<Vec<Drawer>>;
+
+    /// For each vector its own list of hits, nearest first, even when all are empty.
+    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>>;
+
+    /// The drawers that best match some words over the whole collection, best first.
+    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>>;
+
+    /// How many drawers the filter accepts.
+    fn count(&self, filter: &Filter) -> Result<u64>;
+
+    /// How many drawers there are by wing, room and the like, from the store, never by paging rows.
+    fn facets(&self, request: &Facets) -> Result<Vec<Facet>>;
+
+    /// What the collection holds, whose vectors, and how far its indexes reach.
+    fn info(&self) -> Result<CollectionInfo>;
+
+    /// Records what made this collection's vectors.
+    ///
+    /// `Confirm` settles an unset or unknown model and is `IdentityMismatch` on one known to be another; `Force`
+    /// replaces what is recorded. A dimension other than the stored vectors' is `DimensionMismatch`.
+    fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()>;
+
+    /// Which maintenance is running or due.
+    fn maintenance(&self) -> Result<MaintenanceState>;
+
+    /// Runs one kind of maintenance; a kind that is not advertised is `Unsupported`. The same kind started
+    /// twice at once runs once, and the second caller is told that it is already running.
+    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport>;
+
+    /// At most `limit` changes after `cursor`, oldest first, complete and without repeats.
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes>;
+}
+
+/// What a backend is called and what it can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Descriptor {
+    /// Its name, as users type it.
+    pub name: String,
+    /// The version of this contract it was built for.
+    pub spec_version: SpecVersion,
+    /// What it can do; what is not listed is refused.
+    pub capabilities: BTreeSet<Capability>,
+    /// The metrics it compares vectors by.
+    pub metrics: Vec<Metric>,
+    /// The kinds of maintenance that do something.
+    pub maintenance: Vec<MaintenanceKind>,
+}
+
+impl Descriptor {
+    /// Whether `capability` is advertised.
+    pub fn can(&self, capability: &Capability) -> bool {
+        self.capabilities.contains(capability)
+    }
+
+    /// Refuses a backend built for another major version of the contract, by name and version.
+    pub fn check_version(&self) -> Result<()> {
+        if self.spec_version.major == SPEC_VERSION.major {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "the backend {:?} keeps contract {}, this build speaks {SPEC_VERSION}",
+                self.name, self.spec_version
+            ),
+        ))
+    }
+
+    /// Refuses what is not advertised, by name.
+    pub fn require(&self, capability: &Capability) -> Result<()> {
+        if self.can(capability) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the backend {:?} does not offer {capability}", self.name),
+        ))
+    }
+
+    /// Refuses a filter that compares by order where that is not advertised.
+    pub fn check_filter(&self, filter: &Filter) -> Result<()> {
+        if filter.uses_ranges() && !self.can(&Capability::RangeFilters) {
+            return Err(Error::new(
+                ErrorKind::UnsupportedFilter,
+                format!("the backend {:?} does not compare by order: {filter}", self.name),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A version of the contract: another major is refused, another minor is fine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SpecVersion {
+    /// Changes when a promise changes.
+    pub major: u32,
+    /// Changes when a promise is added.
+    pub minor: u32,
+}
+
+impl fmt::Display for SpecVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Something a backend can do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Capability {
+    /// Takes vectors as given.
+    EmbeddingsPassthrough,
+    /// Gives the exact vectors back.
+    EmbeddingsOut,
+    /// A batch is whole or nothing.
+    AtomicBatch,
+    /// An update is one step that no other writer comes between.
+    AtomicUpdate,
+    /// Compares by order in filters.
+    RangeFilters,
+    /// Answers document filters from an index.
+    ContainsFast,
+    /// Matches words by BM25.
+    Lexical,
+    /// Counts may be estimates.
+    EstimatedCount,
+    /// Keeps namespaces apart.
+    NamespaceIsolation,
+    /// Lists changes in order.
+    ChangeFeed,
+    /// Can be exported whole.
+    Export,
+    /// Lives in local files.
+    Local,
+    /// Lives in a server.
+    Server,
+    /// Calls a service outside this machine.
+    ExternalService,
+    /// Embeds by itself.
+    ServerEmbedder,
+    /// Takes no writes.
+    ReadOnly,
+    /// What a plug-in brings, by name.
+    Other(String),
+}
+
+impl Capability {
+    /// Every capability this contract knows.
+    pub const KNOWN: [Self; 16] = [
+        Self::EmbeddingsPassthrough,
+        Self::EmbeddingsOut,
+        Self::AtomicBatch,
+        Self::AtomicUpdate,
+        Self::RangeFilters,
+        Self::ContainsFast,
+        Self::Lexical,
+        Self::EstimatedCount,
+        Self::NamespaceIsolation,
+        Self::ChangeFeed,
+        Self::Export,
+        Self::Local,
+        Self::Server,
+        Self::ExternalService,
+        Self::ServerEmbedder,
+        Self::ReadOnly,
+    ];
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::EmbeddingsPassthrough => "embeddings_passthrough",
+            Self::EmbeddingsOut => "embeddings_out",
+            Self::AtomicBatch => "atomic_batch",
+            Self::AtomicUpdate => "atomic_update",
+            Self::RangeFilters => "range_filters",
+            Self::ContainsFast => "contains_fast",
+            Self::Lexical => "lexical",
+            Self::EstimatedCount => "estimated_count",
+            Self::NamespaceIsolation => "namespace_isolation",
+            Self::ChangeFeed => "change_feed",
+            Self::Export => "export",
+            Self::Local => "local",
+            Self::Server => "server",
+            Self::ExternalService => "external_service",
+            Self::ServerEmbedder => "server_embedder",
+            Self::ReadOnly => "read_only",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Capability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// How to open a collection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenOptions {
+    /// Make what is missing.
+    pub create: bool,
+    /// How vectors are compared: for a new collection (cosine if not given), or what an existing one must have.
+    pub metric: Option<Metric>,
+    /// How many values vectors have: for a new collection, or what an existing one must have.
+    pub dimension: Option<usize>,
+    /// What made the vectors this caller will write or ask with.
+    pub embedder: Option<EmbedderIdentity>,
+    /// How long a write waits for other writers before it is `Locked`.
+    pub wait: Duration,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            metric: None,
+            dimension: None,
+            embedder: None,
+            wait: Duration::from_secs(30),
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Open, making what is missing.
+    pub fn create() -> Self {
+        Self {
+            create: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// Whether a backend or palace can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Health {
+    /// It can.
+    pub ok: bool,
+    /// Why not, or what was seen.
+    pub detail: String,
+}
+
+/// Conveniences over [`Collection`] that nobody implements.
+pub trait CollectionExt: Collection {
+    /// Files one new drawer.
+    fn add(&self, drawer: NewDrawer) -> Result<Receipt> {
+        self.apply(&[Write::Add(drawer)])
+    }
+
+    /// Files one drawer, replacing what stood under its id.
+    fn upsert(&self, drawer: NewDrawer) -> Result<Receipt> {
+        self.apply(&[Write::Upsert(drawer)])
+    }
+
+    /// Removes one drawer.
+    fn delete(&self, id: DrawerId) -> Result<Receipt> {
+        self.apply(&[Write::Delete(Selection::Ids(vec![id]))])
+    }
+
+    /// One drawer with its text and metadata, if it is there.
+    fn find(&self, id: &DrawerId) -> Result<Option<Drawer>> {
+        Ok(self.get(&Get::ids([id.clone()]))?.pop())
+    }
+}
+
+impl<C: Collection + ?Sized> CollectionExt for C {}

@@ -1,0 +1,106 @@
+//! The oracle: what a filter accepts, evaluated on one drawer.
+
+use std::cmp::Ordering;
+
+use super::{Comparison, Filter, comparable};
+use crate::{Drawer, Scalar};
+
+impl Filter {
+    /// Whether `drawer` is meant. The drawer must hold its metadata.
+    pub fn accepts(&self, drawer: &Drawer) -> bool {
+        match self {
+            Self::All => true,
+            Self::Compare(key, comparison) => comparison.accepts(key, drawer.attribute(key).as_deref()),
+            Self::And(parts) => parts.iter().all(|part| part.accepts(drawer)),
+            Self::Or(parts) => parts.iter().any(|part| part.accepts(drawer)),
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether `value`, the attribute under `key`, compares as said.
+    pub fn accepts(&self, key: &str, value: Option<&Scalar>) -> bool {
+        let order = |operand: &Scalar| value.and_then(|v| v.compare(&comparable(key, operand)));
+        let equals = |operand: &Scalar| order(operand) == Some(Ordering::Equal);
+        match self {
+            Self::Eq(operand) => equals(operand),
+            Self::Ne(operand) => !equals(operand),
+            Self::In(operands) => operands.iter().any(equals),
+            Self::Nin(operands) => !operands.iter().any(equals),
+            Self::Gt(operand) => order(operand).is_some_and(Ordering::is_gt),
+            Self::Gte(operand) => order(operand).is_some_and(Ordering::is_ge),
+            Self::Lt(operand) => order(operand).is_some_and(Ordering::is_lt),
+            Self::Lte(operand) => order(operand).is_some_and(Ordering::is_le),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DrawerId, Metadata, Place, Value};
+
+    fn drawer() -> Drawer {
+        let metadata = Metadata::new()
+            .with("n", 3_i64)
+            .with("f", 2.5)
+            .with("t", "text")
+            .with("b", true)
+            .with("tags", Value::Many(vec![Scalar::Int(3)]));
+        let place = Place {
+            wing: Some("work".into()),
+            said_at: Some("2026-05-01T10:00:00.5Z".parse().unwrap()),
+            ..Place::default()
+        };
+        Drawer {
+            metadata: Some(metadata),
+            place,
+            ..Drawer::bare(DrawerId::new("a").unwrap())
+        }
+    }
+
+    fn check(json: &str, expect: bool) {
+        let filter = Filter::parse_str(json).unwrap();
+        assert_eq!(filter.accepts(&drawer()), expect, "{json}");
+    }
+
+    #[test]
+    fn comparisons_follow_type_families() {
+        check(r#"{"n":3}"#, true);
+        check(r#"{"n":3.0}"#, true);
+        check(r#"{"n":"3"}"#, false);
+        check(r#"{"n":true}"#, false);
+        check(r#"{"b":1}"#, false);
+        check(r#"{"f":{"$gt":2}}"#, true);
+        check(r#"{"t":{"$gte":"tex"}}"#, true);
+        check(r#"{"t":{"$gt":3}}"#, false);
+        check(r#"{"n":{"$in":[1,3]}}"#, true);
+        check(r#"{"tags":3}"#, false);
+        check(r#"{"tags":{"$ne":3}}"#, true);
+    }
+
+    #[test]
+    fn negations_accept_missing_keys() {
+        check(r#"{"gone":{"$ne":1}}"#, true);
+        check(r#"{"gone":{"$nin":[1,2]}}"#, true);
+        check(r#"{"gone":{"$lt":1}}"#, false);
+        check(r#"{"n":{"$nin":[3]}}"#, false);
+    }
+
+    #[test]
+    fn places_and_times_are_attributes() {
+        check(r#"{"wing":"work"}"#, true);
+        check(r#"{"room":"x"}"#, false);
+        check(r#"{"said_at":{"$gte":"2026-05-01T10:00:00Z"}}"#, true);
+        check(r#"{"said_at":{"$lt":"2026-05-01T12:00:00+02:00"}}"#, false);
+        check(r#"{"said_at":{"$gte":"2026-05-02"}}"#, false);
+    }
+
+    #[test]
+    fn conjunctions_nest() {
+        check(r#"{}"#, true);
+        check(r#"{"n":3,"wing":"work"}"#, true);
+        check(r#"{"n":{"$gte":3,"$lt":3}}"#, false);
+        check(r#"{"$or":[{"n":9},{"$and":[{"n":3},{"t":"text"}]}]}"#, true);
+    }
+}

@@ -1,0 +1,100 @@
+//! A moment in UTC, to the microsecond.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A moment in UTC, to the microsecond; printed as RFC 3339.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(jiff::Timestamp);
+
+impl Timestamp {
+    /// The moment `micros` microseconds after 1970, or an error outside the years -9999 to 9999.
+    pub fn from_micros(micros: i64) -> Result<Self> {
+        jiff::Timestamp::from_microsecond(micros).map(Self).map_err(|_| {
+            Error::invalid(format!(
+                "{micros} µs is not a time between the years -9999 and 9999"
+            ))
+        })
+    }
+
+    /// Microseconds since 1970.
+    pub fn as_micros(self) -> i64 {
+        self.0.as_microsecond()
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = Error;
+
+    /// Reads RFC 3339; a date alone means its first moment in UTC, and a time without offset is UTC.
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = text
+            .parse::<jiff::Timestamp>()
+            .or_else(|_| {
+                let civil = text.parse::<jiff::civil::DateTime>()?;
+                Ok::<_, jiff::Error>(jiff::tz::Offset::UTC.to_timestamp(civil)?)
+            })
+            .map_err(|_| {
+                Error::invalid(format!("{text:?} is not a time"))
+                    .hint("write times like 2026-05-01T09:30:00Z or 2026-05-01")
+            })?;
+        Self::from_micros(parsed.as_microsecond())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(time: Timestamp) -> Self {
+        time.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        assert_eq!(text.parse::<Timestamp>().unwrap().to_string(), expect, "{text}");
+    }
+
+    #[test]
+    fn times_are_read_with_offsets_and_printed_in_utc() {
+        check("2026-05-01T09:30:00Z", "2026-05-01T09:30:00Z");
+        check("2026-05-01T09:30:00+02:00", "2026-05-01T07:30:00Z");
+        check("2026-05-01T09:30:00.123456789Z", "2026-05-01T09:30:00.123456Z");
+        check("2026-05-01T09:30:00", "2026-05-01T09:30:00Z");
+        check("2026-05-01", "2026-05-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_by_name() {
+        for text in ["", "yesterday", "2026-13-01", "2026-05-01T25:00:00Z", "12"] {
+            let error = text.parse::<Timestamp>().unwrap_err();
+            assert!(error.message().contains(&format!("{text:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn microseconds_round_trip() {
+        let time: Timestamp = "1999-12-31T23:59:59.999999Z".parse().unwrap();
+        assert_eq!(Timestamp::from_micros(time.as_micros()).unwrap(), time);
+        assert!(Timestamp::from_micros(i64::MAX).is_err());
+    }
+}
