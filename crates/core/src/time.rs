@@ -37,7 +37,7 @@ impl FromStr for Timestamp {
             .parse::<jiff::Timestamp>()
             .or_else(|_| {
                 let civil = text.parse::<jiff::civil::DateTime>()?;
-                Ok::<_, jiff::Error>(jiff::tz::Offset::UTC.to_timestamp(civil)?)
+                jiff::tz::Offset::UTC.to_timestamp(civil)
             })
             .map_err(|_| {
                 Error::invalid(format!("{text:?} is not a time"))

@@ -1,0 +1,122 @@
+//! A corpus that can be made again anywhere: drawers of about 800 characters with clustered 384-value vectors.
+
+/// How many values a vector has.
+pub const DIMENSION: usize = 384;
+
+/// How many clusters the vectors form.
+const CLUSTERS: usize = 2000;
+
+/// How many different words the texts use.
+const VOCABULARY: u64 = 30_000;
+
+/// A small deterministic generator (xorshift), the same on every machine and in `chroma.py`'s input file.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts a sequence.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next 64 bits.
+    pub fn next_bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// A number from 0 up to 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next_bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A number from 0 up to `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        (self.unit() * n as f64) as u64
+    }
+
+    /// Roughly normal: the sum of four uniform numbers, centred.
+    fn normal(&mut self) -> f32 {
+        (0..4).map(|_| self.unit() as f32 - 0.5).sum::<f32>() * 1.73
+    }
+}
+
+/// One drawer of the corpus.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Its id.
+    pub id: String,
+    /// Its text, about 800 characters.
+    pub text: String,
+    /// One of 20 wings: a filter on one keeps 5 % of the drawers.
+    pub wing: String,
+    /// One of 10 rooms in each wing: a filter on both keeps 0.5 %.
+    pub room: String,
+    /// The file it was cut from; about twelve drawers share one.
+    pub source: String,
+    /// Its vector.
+    pub vector: Vec<f32>,
+}
+
+/// The `n`-th word of the vocabulary: pronounceable, so that it looks like one to a tokeniser.
+pub fn word(n: u64) -> String {
+    const ONSETS: [&str; 16] = [
+        "b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "t", "v", "st", "tr", "br", "kl",
+    ];
+    const VOWELS: [&str; 5] = ["a", "o", "u", "i", "e"];
+    let mut left = n;
+    let mut word = String::new();
+    loop {
+        word.push_str(ONSETS.get((left % 16) as usize).copied().unwrap_or("b"));
+        left /= 16;
+        word.push_str(VOWELS.get((left % 5) as usize).copied().unwrap_or("a"));
+        left /= 5;
+        if left == 0 {
+            return word;
+        }
+    }
+}
+
+/// A word drawn as texts draw them: common ones often, rare ones seldom.
+pub fn draw_word(random: &mut Random) -> String {
+    let rank = (VOCABULARY as f64).powf(random.unit()) - 1.0;
+    word(rank as u64)
+}
+
+fn text(random: &mut Random) -> String {
+    let mut text = String::with_capacity(820);
+    while text.len() < 790 {
+        if !text.is_empty() {
+            text.push(if random.below(12) == 0 { '\n' } else { ' ' });
+        }
+        text.push_str(&draw_word(random));
+    }
+    text
+}
+
+/// The centre of cluster `n`.
+fn centre(n: u64) -> Vec<f32> {
+    let mut random = Random::new(0xc1a5_5000 + n);
+    (0..DIMENSION).map(|_| random.normal()).collect()
+}
+
+/// Sample `n` of the corpus.
+pub fn sample(n: u64) -> Sample {
+    let mut random = Random::new(n + 1);
+    let mut vector = centre(random.below(CLUSTERS as u64));
+    vector
+        .iter_mut()
+        .for_each(|value| *value += 0.6 * random.normal());
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|value| *value /= length);
+    Sample {
+        id: format!("drawer-{n:08}"),
+        text: text(&mut random),
+        wing: format!("wing-{}", n % 20),
+        room: format!("room-{}", n / 20 % 10),
+        source: format!("notes/file-{:06}.md", n / 12),
+        vector,
+    }
+}

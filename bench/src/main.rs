@@ -1,0 +1,68 @@
+//! Measures Loci: `cargo run --release -p loci-bench -- storage --rows 50000`.
+
+mod corpus;
+mod measure;
+mod storage;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Measures Loci.
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Writes, queries and sizes of the embedded store.
+    Storage {
+        /// How many drawers.
+        #[arg(long, default_value_t = 10_000)]
+        rows: u64,
+        /// How often each call is repeated.
+        #[arg(long, default_value_t = 100)]
+        rounds: usize,
+        /// Keep the palace in this folder instead of a temporary one.
+        #[arg(long)]
+        keep: Option<PathBuf>,
+    },
+    /// Reads of a palace that `storage --keep` made.
+    Reads {
+        /// Its folder.
+        folder: PathBuf,
+        /// How many drawers it holds.
+        #[arg(long)]
+        rows: u64,
+        /// How often each call is repeated.
+        #[arg(long, default_value_t = 100)]
+        rounds: usize,
+        /// Only the activity of this name; for profiling.
+        #[arg(long)]
+        only: Option<String>,
+    },
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match Arguments::parse().what {
+        What::Storage { rows, rounds, keep } => {
+            let scratch = tempfile::tempdir()?;
+            let folder = keep.unwrap_or_else(|| scratch.path().join("palace"));
+            let figures = storage::run(&folder, rows, rounds)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        What::Reads {
+            folder,
+            rows,
+            rounds,
+            only,
+        } => {
+            let figures = storage::measure_reads(&folder, rows, rounds, only.as_deref())?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Measuring: CPU time of this process, wall time, and memory, as the kernel counts them.
+
+use std::time::Instant;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU seconds this process has used, all threads.
+pub fn cpu_seconds() -> f64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
+}
+
+/// What one activity cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Cost {
+    /// CPU seconds.
+    pub cpu: f64,
+    /// Seconds on the wall.
+    pub wall: f64,
+}
+
+/// Runs `work` and says what it cost.
+pub fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+    let (cpu, wall) = (cpu_seconds(), Instant::now());
+    let done = work();
+    (
+        done,
+        Cost {
+            cpu: cpu_seconds() - cpu,
+            wall: wall.elapsed().as_secs_f64(),
+        },
+    )
+}
+
+/// Costs of a call repeated many times.
+#[derive(Debug, Clone)]
+pub struct Repeated {
+    /// Mean CPU milliseconds.
+    pub cpu_ms: f64,
+    /// Median, 95th percentile and minimum of wall milliseconds.
+    pub wall_ms: [f64; 3],
+}
+
+/// Runs `work` once to warm up and then `rounds` times.
+pub fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
+    work(0);
+    let mut walls = Vec::with_capacity(rounds);
+    let ((), total) = cost(|| {
+        for round in 0..rounds {
+            let ((), one) = cost(|| work(round));
+            walls.push(one.wall * 1e3);
+        }
+    });
+    walls.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        walls
+            .get((walls.len() as f64 * share) as usize)
+            .copied()
+            .unwrap_or(0.0)
+    };
+    Repeated {
+        cpu_ms: total.cpu * 1e3 / rounds as f64,
+        wall_ms: [at(0.5), at(0.95), at(0.0)],
+    }
+}
+
+/// Resident memory in MB: now, and the highest so far.
+pub fn memory_mb() -> (f64, f64) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name));
+        let kb = line
+            .and_then(|line| line.split_whitespace().nth(1))
+            .and_then(|kb| kb.parse::<f64>().ok());
+        kb.unwrap_or(0.0) / 1024.0
+    };
+    (field("VmRSS:"), field("VmHWM:"))
+}

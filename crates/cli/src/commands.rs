@@ -1,0 +1,79 @@
+//! The commands, one file each.
+
+mod add;
+mod backends;
+mod backup;
+mod changes;
+mod count;
+mod delete;
+mod doctor;
+mod export;
+mod facets;
+mod get;
+mod help_markdown;
+mod import;
+mod init;
+mod list;
+mod maintain;
+mod matching;
+mod query;
+mod restore;
+mod status;
+mod verify;
+
+use clap::Subcommand;
+
+use crate::errors::Done;
+use crate::session::Session;
+
+/// What can be done with a palace.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(init::Args),
+    Add(add::Args),
+    Get(get::Args),
+    List(list::Args),
+    Delete(delete::Args),
+    Query(query::Args),
+    Match(matching::Args),
+    Count(count::Args),
+    Facets(facets::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Changes(changes::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
+    Verify(verify::Args),
+    Maintain(maintain::Args),
+    Status(status::Args),
+    Backends(backends::Args),
+    Doctor(doctor::Args),
+    #[command(hide = true)]
+    HelpMarkdown(help_markdown::Args),
+}
+
+/// Runs a command.
+pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
+    match command {
+        Command::Init(args) => init::run(args, session),
+        Command::Add(args) => add::run(args, session),
+        Command::Get(args) => get::run(args, session),
+        Command::List(args) => list::run(args, session),
+        Command::Delete(args) => delete::run(args, session),
+        Command::Query(args) => query::run(args, session),
+        Command::Match(args) => matching::run(args, session),
+        Command::Count(args) => count::run(args, session),
+        Command::Facets(args) => facets::run(args, session),
+        Command::Export(args) => export::run(args, session),
+        Command::Import(args) => import::run(args, session),
+        Command::Changes(args) => changes::run(args, session),
+        Command::Backup(args) => backup::run(args, session),
+        Command::Restore(args) => restore::run(args, session),
+        Command::Verify(args) => verify::run(args, session),
+        Command::Maintain(args) => maintain::run(args, session),
+        Command::Status(args) => status::run(args, session),
+        Command::Backends(args) => backends::run(args, session),
+        Command::Doctor(args) => doctor::run(args, session),
+        Command::HelpMarkdown(args) => help_markdown::run(args, session),
+    }
+}

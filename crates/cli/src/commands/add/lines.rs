@@ -1,0 +1,103 @@
+//! `loci add --jsonl`: files lines of JSON, answering each batch the moment it is durable.
+
+use std::path::Path;
+
+use loci_core::{Error, ErrorKind};
+use loci_engine::{Committed, ImportRequest, Importer, OnBadLine, OnConflict};
+
+use crate::errors::{Done, Exit};
+use crate::input::Lines;
+use crate::output::Output;
+use crate::session::Session;
+
+/// Files the lines of `path` in batches; a line that cannot be filed stops it.
+pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session) -> Done {
+    let mut lines = Lines::open(path)?;
+    let palace = session.palace()?;
+    let mut is_new = !palace.exists();
+    let request = ImportRequest {
+        on_conflict: match upsert {
+            true => OnConflict::Replace,
+            false => OnConflict::Keep,
+        },
+        on_bad_line: OnBadLine::Stop,
+        batch,
+        into: session.globals.collection.clone(),
+        otherwise: session.collection()?,
+    };
+    let mut importer = Importer::new(palace.backend(), &palace.reference, request);
+    let mut at = 0;
+    loop {
+        let committed = match lines.next()? {
+            Some((number, line)) => {
+                at = number;
+                importer.push(number, line).map(|committed| (committed, true))
+            }
+            None => importer.finish().map(|committed| {
+                let more = committed.is_some();
+                (committed, more)
+            }),
+        };
+        let (committed, more) = committed.map_err(|error| stopped(error, &lines.name, at, &importer))?;
+        if let Some(committed) = committed {
+            if std::mem::take(&mut is_new) {
+                session
+                    .out
+                    .note(&format!("made a new palace at {}", palace.reference.id));
+            }
+            tell(&committed, &mut session.out)?;
+        }
+        if !more {
+            break;
+        }
+    }
+    let report = importer.report();
+    if report.without_vector > 0 {
+        let message = format!(
+            "{} stored without a vector: found by keyword, id and filter",
+            report.without_vector
+        );
+        session.out.note(&message);
+    }
+    Ok(Exit::Done)
+}
+
+fn tell(committed: &Committed, out: &mut Output) -> Done<()> {
+    let receipt = &committed.receipt;
+    if out.is_json() {
+        out.json(committed)?;
+    } else {
+        out.page(|page| {
+            page.plain(&format!("batch {}: ", committed.batch));
+            page.plain(&format!(
+                "{} added, {} kept, {} replaced",
+                receipt.added.len(),
+                receipt.kept.len() + receipt.twins.len(),
+                receipt.replaced.len()
+            ));
+            page.end();
+        })?;
+    }
+    out.flush()
+}
+
+/// The error that stopped the run, with where it stood and what is durable.
+fn stopped(error: Error, name: &str, at: u64, importer: &Importer<'_>) -> Error {
+    let message = match error.kind() {
+        ErrorKind::Invalid | ErrorKind::DimensionMismatch => format!("{name}:{at}: {error}"),
+        _ => error.to_string(),
+    };
+    let durable = match importer.batches() {
+        0 => "nothing was stored".to_owned(),
+        batches => format!("{batches} batch(es) before it are durable, the lines after them are not stored"),
+    };
+    let hint = match error.hint_text() {
+        Some(hint) => format!("{durable}; {hint}"),
+        None => format!("{durable}; mend the line and run it again, what is there is kept"),
+    };
+    let told = Error::new(error.kind(), message)
+        .with("file", name)
+        .with("line", at)
+        .with("durable_batches", importer.batches());
+    told.hint(hint)
+}

@@ -1,0 +1,63 @@
+//! `loci status`: what a palace holds and how far search reaches.
+
+use loci_engine::{StatusReport, status};
+
+use crate::errors::{Done, Exit};
+use crate::page::Page;
+use crate::session::Session;
+
+/// Show what the palace holds
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Example:\n  loci status --palace ./notes")]
+pub(crate) struct Args {}
+
+/// Shows it.
+pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
+    let (palace, collection) = session.read()?;
+    let report = status(palace.backend(), &palace.reference, collection.as_ref())?;
+    let out = &mut session.out;
+    match out.is_json() {
+        true => out.json(&report)?,
+        false => out.page(|page| tell(&report, page))?,
+    }
+    out.warnings(&report.warnings);
+    Ok(Exit::Done)
+}
+
+fn tell(report: &StatusReport, page: &mut Page) {
+    page.bold(&report.palace)
+        .dim(&format!("  {}", report.backend))
+        .end();
+    page.plain(&format!("{} drawers in {}", report.drawers, report.collection))
+        .end();
+    for wing in &report.wings {
+        let name = wing.wing.as_deref().unwrap_or("-");
+        page.plain(&format!("{:>8}  ", wing.drawers)).plain(name).end();
+        for room in &wing.rooms {
+            let name = room.room.as_deref().unwrap_or("-");
+            page.plain(&format!("{:>8}    ", room.drawers)).plain(name).end();
+        }
+    }
+    let embedder = &report.embedder;
+    page.dim("embedder  ")
+        .plain(embedder.model.as_deref().unwrap_or(embedder.state));
+    if let Some(dimension) = embedder.dimension {
+        page.plain(&format!(", {dimension} dimensions, {}", report.metric));
+    }
+    page.end();
+    let coverage = &report.coverage;
+    page.dim("search    ").plain(&format!(
+        "{} by vector ({} packed), {} by keyword",
+        coverage.nearest, coverage.packed, coverage.lexical
+    ));
+    page.end();
+    for other in report
+        .collections
+        .iter()
+        .filter(|other| other.name != report.collection)
+    {
+        page.dim("also      ")
+            .plain(&format!("{} drawers in {}", other.drawers, other.name))
+            .end();
+    }
+}

@@ -1,0 +1,34 @@
+//! What the environment says, read once.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy;
+
+/// What the environment says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    /// `LOCI_PALACE`.
+    pub(crate) palace: Option<OsString>,
+    /// `LOCI_BACKEND`.
+    pub(crate) backend: Option<String>,
+    /// This platform's folder for data, where a home is known.
+    pub(crate) data: Option<PathBuf>,
+    /// Whether color is unwanted: `NO_COLOR` is set or the terminal is dumb.
+    pub(crate) plain: bool,
+}
+
+impl Environment {
+    /// Reads it. Empty variables count as not set.
+    pub(crate) fn read() -> Self {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        Self {
+            palace: set("LOCI_PALACE"),
+            backend: set("LOCI_BACKEND").map(|name| name.to_string_lossy().into_owned()),
+            data: etcetera::base_strategy::choose_native_strategy()
+                .ok()
+                .map(|strategy| strategy.data_dir()),
+            plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
+        }
+    }
+}

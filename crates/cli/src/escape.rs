@@ -1,0 +1,83 @@
+//! Stored text is hostile until escaped: control, bidi and invisible characters become visible.
+
+use std::borrow::Cow;
+
+/// `text` for one line of human output: nothing in it can move the cursor, break the line or reorder words.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escape(text, is_hostile)
+}
+
+/// `text` for several lines of human output: like [`line`], but line breaks and tabs stay.
+pub(crate) fn block(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_hostile(c) && !matches!(c, '\n' | '\t'))
+}
+
+fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&hostile) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            _ if !hostile(c) => escaped.push(c),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            _ => escaped.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+fn is_hostile(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Bidi marks, embeddings, overrides and isolates.
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            // Line and paragraph separators, and characters that show nothing at all.
+            | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, on_a_line: &str, in_a_block: &str) {
+        assert_eq!(line(text), on_a_line, "{text:?}");
+        assert_eq!(block(text), in_a_block, "{text:?}");
+    }
+
+    #[test]
+    fn what_controls_a_terminal_becomes_visible() {
+        check("\u{1b}[2J", "\\u{1b}[2J", "\\u{1b}[2J");
+        check("a\nb\tc\rd", "a\\nb\\tc\\rd", "a\nb\tc\\rd");
+        check(
+            "\u{9b}31m\u{7f}\0",
+            "\\u{9b}31m\\u{7f}\\u{0}",
+            "\\u{9b}31m\\u{7f}\\u{0}",
+        );
+    }
+
+    #[test]
+    fn what_reorders_or_hides_text_becomes_visible() {
+        check(
+            "a\u{202e}b\u{2066}",
+            "a\\u{202e}b\\u{2066}",
+            "a\\u{202e}b\\u{2066}",
+        );
+        check(
+            "\u{200f}\u{feff}\u{2028}\u{e0041}",
+            "\\u{200f}\\u{feff}\\u{2028}\\u{e0041}",
+            "\\u{200f}\\u{feff}\\u{2028}\\u{e0041}",
+        );
+    }
+
+    #[test]
+    fn plain_text_of_every_script_stays() {
+        for text in ["", "It's \"fine\"", "抽屉", "مرحبا", "שלום", "👩‍👩‍👧 🗄️", "naïve é"]
+        {
+            check(text, text, text);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The help of every command as one page of Markdown.
+
+use clap::{Arg, Command, CommandFactory};
+
+use crate::args::{Cli, GLOBAL_HEADING};
+
+/// What `docs/cli.md` holds: the long help of every command.
+pub fn markdown() -> String {
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    let mut text = String::from(
+        "# The command line\n\nWhat `loci COMMAND --help` prints. Written by a test \
+         (`LOCI_UPDATE=1 cargo test -p loci-cli --test help`); do not edit. Every command takes the global \
+         options, which stand here once.\n",
+    );
+    section(&root, &mut text);
+    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let global = |arg: &Arg| arg.get_help_heading() == Some(GLOBAL_HEADING);
+        let own = command.clone().mut_args(|arg| match global(&arg) {
+            true => arg.hide(true),
+            false => arg,
+        });
+        section(&own, &mut text);
+    }
+    text
+}
+
+fn section(command: &Command, text: &mut String) {
+    let mut command = command.clone();
+    let help = command.render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    text.push_str(&format!(
+        "\n## {name}\n\n```text\n{}\n```\n",
+        lines.join("\n").trim_end()
+    ));
+}

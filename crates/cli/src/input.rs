@@ -1,0 +1,201 @@
+//! What commands take in: text, vectors, filters, lines of files.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::path::Path;
+
+use clap::Args;
+use loci_core::write::check_vector;
+use loci_core::{DocumentFilter, Error, Filter, Result};
+use loci_engine::line;
+use serde_json::json;
+
+use crate::errors;
+
+/// Which drawers are meant, by metadata and place.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Where {
+    /// Only drawers this filter accepts, like '{"wing":"work"}' or '{"n":{"$gte":3}}'
+    ///
+    /// Operators: $eq $ne $in $nin $gt $gte $lt $lte on metadata and places, $and and $or around them.
+    #[arg(long = "where", value_name = "JSON")]
+    pub(crate) filter: Option<String>,
+
+    /// Only drawers of this wing
+    #[arg(long, value_name = "WING")]
+    pub(crate) wing: Option<String>,
+
+    /// Only drawers of this room
+    #[arg(long, value_name = "ROOM")]
+    pub(crate) room: Option<String>,
+}
+
+impl Where {
+    /// The filter all of these make together.
+    pub(crate) fn filter(&self) -> Result<Filter> {
+        let mut filter = match &self.filter {
+            Some(text) => Filter::parse_str(text)?,
+            None => Filter::All,
+        };
+        for (key, value) in [("wing", &self.wing), ("room", &self.room)] {
+            if let Some(value) = value {
+                filter = filter.and(Filter::text(key, value.as_str()));
+            }
+        }
+        Ok(filter)
+    }
+}
+
+/// Which drawers are meant, by their text.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Contains {
+    /// Only drawers whose text holds this, letter for letter
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) contains: Option<String>,
+}
+
+impl Contains {
+    /// The filter on texts.
+    pub(crate) fn filter(&self) -> Result<DocumentFilter> {
+        match &self.contains {
+            Some(text) => DocumentFilter::parse(&json!({ "$contains": text })),
+            None => Ok(DocumentFilter::All),
+        }
+    }
+}
+
+/// Reads a vector given as JSON, or as `@FILE` that holds it.
+pub(crate) fn vector(argument: &str) -> Result<Vec<f32>> {
+    let vector = match argument.strip_prefix('@') {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|cause| errors::io(format!("cannot read the vector in {file}"), cause))?;
+            line::parse_vector(&text)?
+        }
+        None => line::parse_vector(argument)?,
+    };
+    check_vector(&vector)?;
+    Ok(vector)
+}
+
+/// The text to file: the argument, or standard input where it is `-` or missing.
+pub(crate) fn text(argument: Option<&str>) -> Result<String> {
+    let text = match argument {
+        Some(text) if text != "-" => text.to_owned(),
+        None if io::stdin().is_terminal() => {
+            return Err(Error::invalid("there is no text to file")
+                .hint("write `loci add TEXT`, or give the text on standard input"));
+        }
+        _ => utf8(read_all()?)?,
+    };
+    if text.is_empty() {
+        return Err(Error::invalid("the text is empty; nothing was stored")
+            .hint("an empty drawer can be filed on purpose with --jsonl"));
+    }
+    Ok(text)
+}
+
+fn read_all() -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|cause| errors::io("cannot read standard input", cause))?;
+    Ok(bytes)
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|cause| {
+        let at = cause.utf8_error().valid_up_to() + 1;
+        Error::invalid(format!(
+            "the text is not UTF-8 from byte {at}; nothing was stored"
+        ))
+        .hint("drawers hold text; convert it first, for example with `iconv -t utf-8`")
+    })
+}
+
+/// A file of lines, or standard input.
+pub(crate) struct Lines {
+    /// How messages call it.
+    pub(crate) name: String,
+    reader: Box<dyn BufRead>,
+    buffer: Vec<u8>,
+    number: u64,
+}
+
+impl Lines {
+    /// Opens `path`; `-` is standard input.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let (name, reader): (_, Box<dyn BufRead>) = match path == Path::new("-") {
+            true => ("standard input".to_owned(), Box::new(io::stdin().lock())),
+            false => {
+                let name = path.display().to_string();
+                let file =
+                    File::open(path).map_err(|cause| errors::io(format!("cannot open {name}"), cause))?;
+                (name, Box::new(BufReader::with_capacity(1 << 16, file)))
+            }
+        };
+        Ok(Self {
+            name,
+            reader,
+            buffer: Vec::new(),
+            number: 0,
+        })
+    }
+
+    /// The next line with its number, counted from 1, without its line break.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
+        self.buffer.clear();
+        let read = self.reader.read_until(b'\n', &mut self.buffer);
+        let read = read.map_err(|cause| errors::io(format!("cannot read {}", self.name), cause))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let line = self.buffer.as_slice();
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        Ok(Some((self.number, line.strip_suffix(b"\r").unwrap_or(line))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wing_and_a_room_narrow_the_filter() {
+        let where_ = Where {
+            filter: Some(r#"{"n":{"$gte":3}}"#.into()),
+            wing: Some("w".into()),
+            room: None,
+        };
+        assert_eq!(
+            where_.filter().unwrap(),
+            Filter::parse_str(r#"{"$and":[{"n":{"$gte":3}},{"wing":"w"}]}"#).unwrap()
+        );
+        assert!(Where::default().filter().unwrap().is_all());
+    }
+
+    #[test]
+    fn vectors_are_read_and_checked() {
+        assert_eq!(vector("[1, 2.5]").unwrap(), [1.0, 2.5]);
+        for wrong in [
+            "[]",
+            "[0, 0]",
+            "[NaN]",
+            "[\"1\"]",
+            "1",
+            "",
+            "[1e39]",
+            "@/no/such/file",
+        ] {
+            assert!(vector(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused_with_its_place() {
+        let error = utf8(b"ab\xff".to_vec()).unwrap_err();
+        assert!(error.message().contains("byte 3"), "{error}");
+    }
+}

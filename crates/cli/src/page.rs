@@ -1,0 +1,111 @@
+//! A page of human output, on which all text is escaped as it is set down.
+
+use crate::escape;
+
+/// Words for people, built piece by piece. Whatever is set down is escaped; only the page itself adds color.
+#[derive(Debug)]
+pub(crate) struct Page {
+    text: String,
+    color: bool,
+}
+
+const BOLD: &str = "\u{1b}[1m";
+const DIM: &str = "\u{1b}[2m";
+const RED: &str = "\u{1b}[31m";
+const YELLOW: &str = "\u{1b}[33m";
+const RESET: &str = "\u{1b}[0m";
+
+impl Page {
+    /// An empty page, with color or without.
+    pub(crate) fn new(color: bool) -> Self {
+        Self {
+            text: String::new(),
+            color,
+        }
+    }
+
+    /// Sets down plain words.
+    pub(crate) fn plain(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(&escape::line(text));
+        self
+    }
+
+    /// Sets down what matters most.
+    pub(crate) fn bold(&mut self, text: &str) -> &mut Self {
+        self.styled(BOLD, text)
+    }
+
+    /// Sets down what matters least.
+    pub(crate) fn dim(&mut self, text: &str) -> &mut Self {
+        self.styled(DIM, text)
+    }
+
+    /// Sets down what is wrong.
+    pub(crate) fn red(&mut self, text: &str) -> &mut Self {
+        self.styled(RED, text)
+    }
+
+    /// Sets down what needs attention.
+    pub(crate) fn yellow(&mut self, text: &str) -> &mut Self {
+        self.styled(YELLOW, text)
+    }
+
+    /// Ends the line.
+    pub(crate) fn end(&mut self) -> &mut Self {
+        self.text.push('\n');
+        self
+    }
+
+    /// Sets down several lines, each indented, and ends the last.
+    pub(crate) fn block(&mut self, indent: &str, text: &str) -> &mut Self {
+        for line in text.split('\n') {
+            self.text.push_str(indent);
+            self.text.push_str(&escape::block(line));
+            self.text.push('\n');
+        }
+        self
+    }
+
+    fn styled(&mut self, style: &str, text: &str) -> &mut Self {
+        if !self.color {
+            return self.plain(text);
+        }
+        self.text.push_str(style);
+        self.plain(text);
+        self.text.push_str(RESET);
+        self
+    }
+
+    /// The page as printed.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_text_is_escaped_and_only_the_page_adds_color() {
+        for color in [false, true] {
+            let mut page = Page::new(color);
+            page.bold("id\u{1b}[0m")
+                .plain(" a\nb")
+                .end()
+                .block("  ", "one\ntwo\u{202e}");
+            let reset = if color {
+                ("\u{1b}[1m", "\u{1b}[0m")
+            } else {
+                ("", "")
+            };
+            assert_eq!(
+                page.as_str(),
+                format!(
+                    "{}id\\u{{1b}}[0m{} a\\nb\n  one\n  two\\u{{202e}}\n",
+                    reset.0, reset.1
+                )
+            );
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One run of a command: the palace it means, and how its collections are opened.
+
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use loci_core::{
+    Backend, Collection, CollectionInfo, CollectionName, Error, ErrorKind, Finding, OpenOptions, PalaceRef,
+    Result, Severity,
+};
+
+use crate::args::Globals;
+use crate::environment::Environment;
+use crate::output::Output;
+use crate::palace::{configured_backend, locate};
+use crate::registry::{Asked, Kit, Registry};
+
+/// What a command works with.
+pub(crate) struct Session {
+    /// The arguments every command shares.
+    pub(crate) globals: Globals,
+    /// Which backends there are.
+    pub(crate) registry: Registry,
+    /// Where words go.
+    pub(crate) out: Output,
+    environment: Environment,
+}
+
+/// A palace and the backend that holds it.
+#[derive(Debug)]
+pub(crate) struct Palace {
+    /// The backend and what else it offers.
+    pub(crate) kit: Kit,
+    /// The palace.
+    pub(crate) reference: PalaceRef,
+}
+
+impl Session {
+    /// Starts a run.
+    pub(crate) fn new(globals: Globals, environment: Environment, out: Output) -> Self {
+        Self {
+            globals,
+            registry: Registry::standard(),
+            out,
+            environment,
+        }
+    }
+
+    /// The palace that is meant. Looks, but makes nothing.
+    pub(crate) fn palace(&self) -> Result<Palace> {
+        self.palace_at(self.globals.palace.as_deref(), None)
+    }
+
+    /// The palace `reference` means, held by `backend` if one is asked for.
+    pub(crate) fn palace_at(&self, reference: Option<&OsStr>, backend: Option<&str>) -> Result<Palace> {
+        let located = locate(reference, &self.environment, &self.registry)?;
+        if let (Some(one), Some(other)) = (backend, located.backend.as_deref())
+            && one != other
+        {
+            return Err(Error::invalid(format!(
+                "the backend is given twice and differs: {one:?} and {other:?}"
+            )));
+        }
+        let folder = located.folder;
+        if folder.exists() && !folder.is_dir() {
+            return Err(
+                Error::invalid(format!("{} is a file; a palace is a folder", folder.display())).hint(
+                    "name another place with --palace; a backup is brought back with `loci restore FILE`",
+                ),
+            );
+        }
+        let config = configured_backend(&folder)?;
+        let name = self.registry.choose(Asked {
+            flag: backend.or(located.backend.as_deref()),
+            config: config.as_deref(),
+            environment: self.environment.backend.as_deref(),
+            folder: Some(&folder),
+        });
+        Ok(Palace {
+            kit: self.registry.make(&name)?,
+            reference: PalaceRef::local(folder),
+        })
+    }
+
+    /// The collection that is meant.
+    pub(crate) fn collection(&self) -> Result<CollectionName> {
+        match &self.globals.collection {
+            Some(name) => Ok(name.clone()),
+            None => CollectionName::new(CollectionName::DEFAULT),
+        }
+    }
+
+    /// The palace and collection that are meant, opened to be read. Makes nothing.
+    pub(crate) fn read(&self) -> Result<(Palace, Arc<dyn Collection>)> {
+        let palace = self.palace()?;
+        let collection = palace.open(&self.collection()?)?;
+        Ok((palace, collection))
+    }
+}
+
+impl Palace {
+    /// The backend.
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        self.kit.backend.as_ref()
+    }
+
+    /// The backend's name.
+    pub(crate) fn backend_name(&self) -> &str {
+        &self.kit.backend.descriptor().name
+    }
+
+    /// Whether it is there, or something in its place.
+    pub(crate) fn exists(&self) -> bool {
+        let listed = self.backend().collections(&self.reference);
+        !listed.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    }
+
+    /// Its collections; a palace that is not there is an error that says how to make one.
+    pub(crate) fn collections(&self) -> Result<Vec<CollectionInfo>> {
+        let listed = self.backend().collections(&self.reference);
+        listed.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => self.missing(),
+            _ => error,
+        })
+    }
+
+    /// Opens a collection to be read.
+    pub(crate) fn open(&self, name: &CollectionName) -> Result<Arc<dyn Collection>> {
+        let opened = self
+            .backend()
+            .open(&self.reference, name, &OpenOptions::default());
+        match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let there = self.collections()?;
+                let names: Vec<&str> = there.iter().map(|info| info.name.as_str()).collect();
+                let message = format!(
+                    "there is no collection {name} in the palace {}",
+                    self.reference.id
+                );
+                Err(Error::new(ErrorKind::NotFound, message)
+                    .with("palace", &self.reference.id)
+                    .with("collection", name)
+                    .hint(match names.is_empty() {
+                        true => format!("it has none yet; make it with `loci init --collection {name}`"),
+                        false => format!("it has: {}", names.join(", ")),
+                    }))
+            }
+            opened => opened,
+        }
+    }
+
+    fn missing(&self) -> Error {
+        let message = format!("there is no palace at {}", self.reference.id);
+        Error::new(ErrorKind::NotFound, message)
+            .with("palace", &self.reference.id)
+            .hint("make one with `loci init`, or name another with --palace")
+    }
+}
+
+/// What a collection noticed while it was read. That it cannot say is itself worth a warning.
+pub(crate) fn noticed(collection: &dyn Collection) -> Vec<Finding> {
+    match collection.info() {
+        Ok(info) => info.warnings,
+        Err(error) => vec![
+            Finding::new(
+                "unreadable",
+                Severity::Error,
+                format!("the collection cannot describe itself: {error}"),
+            )
+            .hint("look closer with `loci verify`"),
+        ],
+    }
+}

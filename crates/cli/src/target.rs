@@ -1,0 +1,128 @@
+//! A file that appears only when it is whole.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use loci_core::Result;
+
+use crate::errors;
+
+/// A file being written beside its place; [`Target::finish`] puts it there, dropping it takes it away.
+pub(crate) struct Target {
+    writer: BufWriter<File>,
+    place: PathBuf,
+    /// The unfinished file; `None` once it is in its place, or where the place is a device and written directly.
+    partial: Option<PathBuf>,
+}
+
+impl Target {
+    /// Starts a file that will replace whatever regular file stands at `place`.
+    pub(crate) fn create(place: &Path) -> Result<Self> {
+        let wrong = |cause| errors::io(format!("cannot write {}", place.display()), cause);
+        let place = match fs::canonicalize(place) {
+            Ok(real) => real,
+            Err(_) => std::path::absolute(place).map_err(wrong)?,
+        };
+        // Devices and pipes cannot be replaced, only written to.
+        let special = fs::metadata(&place).is_ok_and(|found| !found.is_file());
+        let (file, partial) = match special {
+            true => (File::options().write(true).open(&place), None),
+            false => {
+                let partial = beside(&place);
+                (File::create_new(&partial), Some(partial))
+            }
+        };
+        Ok(Self {
+            writer: BufWriter::with_capacity(1 << 16, file.map_err(wrong)?),
+            place,
+            partial,
+        })
+    }
+
+    /// Writes one line.
+    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+        let written = self
+            .writer
+            .write_all(text.as_bytes())
+            .and_then(|()| self.writer.write_all(b"\n"));
+        written.map_err(|cause| errors::io(format!("cannot write {}", self.place.display()), cause))
+    }
+
+    /// Makes the file durable and puts it in its place.
+    pub(crate) fn finish(mut self) -> Result<PathBuf> {
+        let wrong = |cause| errors::io(format!("cannot write {}", self.place.display()), cause);
+        self.writer.flush().map_err(wrong)?;
+        if let Some(partial) = self.partial.take() {
+            let moved = self
+                .writer
+                .get_ref()
+                .sync_all()
+                .and_then(|()| fs::rename(&partial, &self.place));
+            if let Err(cause) = moved {
+                self.partial = Some(partial);
+                return Err(wrong(cause));
+            }
+            sync_folder(&self.place);
+        }
+        Ok(self.place.clone())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            // What cannot be taken away is at least not in the place of the whole file.
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+fn beside(place: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{}.partial", std::process::id()));
+    place.with_file_name(name)
+}
+
+/// Makes the new name durable where folders can be synced.
+fn sync_folder(place: &Path) {
+    if let Some(folder) = place.parent() {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect()
+    }
+
+    #[test]
+    fn a_file_appears_only_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("out");
+        fs::write(&place, "old").unwrap();
+        let mut target = Target::create(&place).unwrap();
+        target.line("new").unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "old");
+        target.finish().unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "new\n");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut target = Target::create(&folder.path().join("out")).unwrap();
+        target.line("half").unwrap();
+        drop(target);
+        assert!(names(folder.path()).is_empty());
+    }
+}

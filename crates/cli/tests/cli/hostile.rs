@@ -1,0 +1,220 @@
+//! Nasty input: refused clearly or kept exactly, and never shown raw.
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn empty_text_is_refused_and_nothing_is_made() {
+    let home = Home::new();
+    assert_eq!(home.run(&["--json", "add", ""]).error().0, "invalid");
+    assert_eq!(home.run_with(&["--json", "add", "-"], b"").error().0, "invalid");
+    assert_eq!(home.names(), Vec::<String>::new());
+    home.file("{\"id\":\"a\",\"document\":\"\"}");
+    assert_eq!(home.json(0, &["get", "a"])["drawers"][0]["document"], "");
+}
+
+#[test]
+fn input_that_is_not_text_is_refused_and_nothing_is_made() {
+    let home = Home::new();
+    let ran = home.run_with(&["add", "-"], b"ok so far \xff\xfe").ends(2);
+    assert!(
+        ran.err.contains("not UTF-8 from byte 11") && ran.err.contains("nothing was stored"),
+        "{ran:?}"
+    );
+    let ran = home.run_with(&["--json", "add", "--jsonl", "-"], b"{\"document\":\"\xff\"}");
+    assert!(ran.error().1.contains("UTF-8"), "{ran:?}");
+    assert_eq!(home.names(), Vec::<String>::new());
+}
+
+#[test]
+fn five_megabytes_of_text_come_back_whole() {
+    let home = Home::new();
+    let text = "The drawer is 大きい and says \"hello\".\n".repeat(120_000);
+    assert!(text.len() > 5_000_000);
+    home.run_with(&["add", "-", "--id", "big"], text.as_bytes())
+        .ends(0);
+    assert_eq!(
+        home.json(0, &["get", "big"])["drawers"][0]["document"],
+        text.as_str()
+    );
+    assert_eq!(home.json(0, &["verify"])["ok"], true);
+    let listed = home.run(&["list"]).ends(0);
+    assert!(
+        listed.out.len() < 1000 && listed.out.contains("more characters"),
+        "{}",
+        listed.out.len()
+    );
+}
+
+#[test]
+fn text_and_ids_of_every_script_are_kept() {
+    let home = Home::new();
+    for (id, text) in [
+        ("抽屉", "漢字と仮名"),
+        ("🗄️👩‍👩‍👧", "emoji 🧠"),
+        ("مرحبا", "שלום עולם"),
+        ("it's \"quoted\"", "'; DROP TABLE drawers; --"),
+        ("line\nbreak\ttab", "a\r\nb"),
+        ("%_*?[]", "100% _sure_"),
+        ("../../etc/passwd", "path"),
+    ] {
+        let added = home.json(0, &["add", text, "--id", id, "--wing", id]);
+        assert_eq!(ids(&added["added"]), [id]);
+        let shown = home.json(0, &["get", id]);
+        assert_eq!(shown["drawers"][0]["document"], text);
+        let filter = json!({ "wing": id }).to_string();
+        assert_eq!(ids(&home.json(0, &["list", "--where", &filter])["drawers"]), [id]);
+        assert_eq!(home.json(0, &["delete", id, "--yes"])["deleted"], 1);
+    }
+    assert_eq!(home.run(&["--json", "get", ""]).error().0, "invalid");
+    assert_eq!(
+        home.run(&["--json", "add", "x", "--id", &"x".repeat(1025)])
+            .error()
+            .0,
+        "invalid"
+    );
+}
+
+#[test]
+fn nothing_stored_reaches_a_terminal_raw() {
+    let home = Home::new();
+    let evil = "\u{1b}[2J\u{202e}\u{9b}\u{7}\u{2066}";
+    home.file(&json!({"id": format!("id{evil}\n"), "document": format!("doc{evil}\nnext"), "wing": evil, "room": evil,
+        "source": evil, "speaker": evil, "kind": evil, "metadata": {evil: evil}, "embedding": [1, 2]}).to_string());
+    let id = format!("id{evil}\n");
+    for args in [
+        &["get", &id][..],
+        &["list"],
+        &["query", "--vector", "[1,2]"],
+        &["match", "doc"],
+        &["facets"],
+        &["status"],
+        &["changes"],
+        &["get", "missing\u{1b}[2J"],
+        &["list", "--where", "{\"$\u{1b}\u{202e}\":1}"],
+        &["count", "--palace", "./no\u{1b}[2J/such"],
+        &["delete", &id],
+        &["add", "x", "--id", &id],
+        &["maintain", "\u{1b}\u{202e}"],
+        &["frobnicate\u{1b}[2J\u{202e}"],
+        &["list", "--limit", "\u{1b}[2J\u{202e}"],
+    ] {
+        let ran = home.run(args);
+        let raw = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{2069}').contains(&c);
+        assert!(
+            !ran.out.contains(raw) && !ran.err.contains(raw),
+            "{args:?}: {ran:?}"
+        );
+        assert!(!(ran.out.is_empty() && ran.err.is_empty()), "{args:?}");
+    }
+}
+
+#[test]
+fn filters_that_are_wrong_are_named_by_their_path() {
+    let home = Home::new();
+    home.file("{\"id\":\"a\",\"document\":\"x\"}");
+    for (filter, kind, names) in [
+        (r#"{"n":"#, "invalid", "not JSON"),
+        (
+            r#"{"$and":[{"a":1},{"b":{"$near":1}}]}"#,
+            "unsupported_filter",
+            "where.$and[1].b.$near",
+        ),
+        (r#"{"n":{"$in":[1,"a"]}}"#, "invalid", "where.n.$in"),
+        (r#"{"n":null}"#, "invalid", "where.n"),
+        ("[]", "invalid", "where"),
+    ] {
+        for command in [
+            &["list"][..],
+            &["count"],
+            &["facets"],
+            &["delete", "--yes"],
+            &["match", "x"],
+            &["query", "--vector", "[1]"],
+        ] {
+            let args = [&["--json"], command, &["--where", filter]].concat();
+            let (found, text) = home.run(&args).error();
+            assert_eq!(found, kind, "{args:?}: {text}");
+            assert!(text.contains(names), "{args:?}: {text}");
+        }
+    }
+    assert_eq!(home.json(0, &["count"])["count"], 1);
+}
+
+#[test]
+fn vectors_that_are_wrong_are_refused_and_nothing_is_written() {
+    let home = Home::new();
+    home.json(0, &["add", "x", "--id", "a", "--vector", "[1,2,3]"]);
+    for (vector, kind) in [
+        ("[1,2]", "dimension_mismatch"),
+        ("[NaN,1,2]", "invalid"),
+        ("[0,0,0]", "invalid"),
+        ("[1e39,1,2]", "invalid"),
+        ("[]", "invalid"),
+        ("[\"1\"]", "invalid"),
+        ("{}", "invalid"),
+        ("words", "invalid"),
+        ("@/no/such/file", "not_found"),
+    ] {
+        assert_eq!(
+            home.run(&["--json", "add", "y", "--vector", vector]).error().0,
+            kind,
+            "{vector}"
+        );
+        assert_eq!(
+            home.run(&["--json", "query", "--vector", vector]).error().0,
+            kind,
+            "{vector}"
+        );
+    }
+    assert_eq!(home.json(0, &["count"])["count"], 1);
+}
+
+#[test]
+fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
+    let home = Home::new();
+    for args in [
+        &["--json", "list", "--limit", "0"][..],
+        &["--json", "list", "--limit", "many"],
+        &["--json", "frobnicate"],
+        &["--json", "get"],
+        &["list", "--json", "--no-such-flag"],
+        &["--json", "add", "x", "--said-at", "yesterday"],
+        &["--json", "add", "x", "--meta", "{\"a\":1,\"a\":2}"],
+        &["--json", "add", "x", "--meta", "{\"a\":{}}"],
+        &["--json", "add", "x", "--wing", "a", "--meta", "{\"wing\":\"b\"}"],
+        &["--json", "count", "--collection", "a/b"],
+        &["--json", "list", "--contains", ""],
+        &["--json", "add", "x", "--jsonl", "-"],
+        &["--json", "add", "--jsonl", "-", "--wing", "w"],
+    ] {
+        assert_eq!(home.run(args).error().0, "invalid", "{args:?}");
+    }
+    let words = home.run(&["frobnicate"]).ends(2);
+    assert!(
+        words.out.is_empty() && words.err.starts_with("error:"),
+        "{words:?}"
+    );
+    assert_eq!(home.names(), Vec::<String>::new());
+    home.run(&["--help"]).ends(0);
+    home.run(&["--version"]).ends(0);
+}
+
+#[test]
+fn lines_that_would_lose_something_are_refused() {
+    let home = Home::new();
+    for line in [
+        r#"{"document":"x","colour":"red"}"#,
+        r#"{"document":"x","metadata":{"a":1,"a":2}}"#,
+        r#"{"document":"x","embedding":[1,NaN]}"#,
+        r#"{"document":"x","context":{"befor":"y"}}"#,
+        r#"{"id":"x"}"#,
+    ] {
+        let ran = home.run_with(&["--json", "add", "--jsonl", "-"], line.as_bytes());
+        let (kind, text) = ran.error();
+        assert_eq!(kind, "invalid");
+        assert!(text.contains("standard input:1"), "{text}");
+    }
+    assert_eq!(home.names(), Vec::<String>::new());
+}

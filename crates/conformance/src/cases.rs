@@ -1,0 +1,52 @@
+//! Every case, by theme.
+
+mod capabilities;
+mod changes;
+mod concurrency;
+mod facets;
+mod filters;
+mod identity;
+mod indexed_text;
+mod isolation;
+mod lexical;
+mod lifecycle;
+mod maintenance;
+mod open;
+mod query;
+mod reads;
+mod refusals;
+mod replaced_files;
+mod twins;
+mod verbatim;
+mod versions;
+mod writes;
+
+use crate::{Case, model};
+
+/// Every case, in the order of the contract.
+pub fn cases() -> Vec<&'static Case> {
+    let themes: &[&'static [Case]] = &[
+        writes::CASES,
+        refusals::CASES,
+        twins::CASES,
+        verbatim::CASES,
+        indexed_text::CASES,
+        reads::CASES,
+        query::CASES,
+        lexical::CASES,
+        facets::CASES,
+        filters::CASES,
+        open::CASES,
+        isolation::CASES,
+        identity::CASES,
+        maintenance::CASES,
+        lifecycle::CASES,
+        concurrency::CASES,
+        changes::CASES,
+        replaced_files::CASES,
+        versions::CASES,
+        capabilities::CASES,
+        model::CASES,
+    ];
+    themes.iter().flat_map(|theme| theme.iter()).collect()
+}

@@ -1,0 +1,151 @@
+//! The steps of a history: batches of writes, questions, maintenance and reopening.
+
+use std::collections::BTreeSet;
+
+use loci_core::{
+    Capability, Descriptor, FacetKey, Facets, Filter, Get, Include, Lexical, NewDrawer, Query, Selection,
+    Write,
+};
+use proptest::collection::{btree_set, vec};
+use proptest::option::{of, weighted};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+
+use crate::Scene;
+
+use super::values::{a_document_filter, a_drawer, a_filter, a_patch, a_vector, an_id, words};
+
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Apply(Vec<Write>),
+    Get(Get),
+    Query(Query),
+    Lexical(Lexical),
+    Count(Filter),
+    Facets(Facets),
+    /// Runs the advertised kind at this place of the list, if there are any.
+    Maintain(usize),
+    /// Goes on with a new instance over the same storage.
+    Reopen,
+}
+
+/// Histories of questions and writes that a backend described like this takes.
+pub(super) fn histories(descriptor: &Descriptor) -> impl Strategy<Value = Vec<Step>> + use<> {
+    let vectors = descriptor.can(&Capability::EmbeddingsPassthrough);
+    let include = an_include(descriptor.can(&Capability::EmbeddingsOut));
+    let lexical_weight = u32::from(descriptor.can(&Capability::Lexical));
+    let step = prop_oneof![
+        10 => a_batch(vectors).prop_map(Step::Apply),
+        1 => a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter))])),
+        3 => a_get(include).prop_map(Step::Get),
+        3 * u32::from(vectors) => a_query().prop_map(Step::Query),
+        2 * lexical_weight => a_lexical().prop_map(Step::Lexical),
+        2 => maybe_filter().prop_map(Step::Count),
+        2 => a_facets().prop_map(Step::Facets),
+        1 => (0..4_usize).prop_map(Step::Maintain),
+        1 => Just(Step::Reopen),
+    ];
+    (a_house(vectors), vec(step, 3..12)).prop_map(|(house, mut steps)| {
+        steps.insert(0, Step::Apply(house));
+        steps
+    })
+}
+
+/// What a history begins with: sound drawers to change and to ask about.
+fn a_house(vectors: bool) -> impl Strategy<Value = Vec<Write>> {
+    let sound = |drawer: &NewDrawer| {
+        let fits = |vector: &Vec<f32>| vector.len() == Scene::DIMENSION;
+        drawer.place.completed_from(&drawer.metadata).is_ok() && drawer.embedding.as_ref().is_none_or(fits)
+    };
+    vec(a_drawer(vectors), 8..16).prop_map(move |drawers| {
+        let sound = drawers.into_iter().filter(sound);
+        each_id_once(sound.map(Write::Add).collect())
+    })
+}
+
+fn maybe_filter() -> impl Strategy<Value = Filter> + Clone {
+    prop_oneof![1 => Just(Filter::All), 1 => a_filter()]
+}
+
+fn an_include(embedding: bool) -> impl Strategy<Value = Include> + Clone {
+    any::<[bool; 4]>().prop_map(move |given| Include {
+        document: given[0],
+        metadata: given[1],
+        context: given[2],
+        embedding: given[3] && embedding,
+    })
+}
+
+/// Some writes, none of which names an id of another.
+fn a_batch(vectors: bool) -> impl Strategy<Value = Vec<Write>> + Clone {
+    let write = prop_oneof![
+        4 => a_drawer(vectors).prop_map(Write::Add),
+        3 => a_drawer(vectors).prop_map(Write::Upsert),
+        3 => a_patch(vectors).prop_map(Write::Update),
+        2 => vec(an_id(), 1..3).prop_map(|ids| Write::Delete(Selection::Ids(ids))),
+    ];
+    vec(write, 1..7).prop_map(each_id_once)
+}
+
+/// The writes of a batch that name an id for the first time.
+fn each_id_once(mut batch: Vec<Write>) -> Vec<Write> {
+    let mut seen = BTreeSet::new();
+    batch.retain_mut(|write| match write {
+        Write::Add(drawer) | Write::Upsert(drawer) => seen.insert(drawer.id.clone()),
+        Write::Update(patch) => seen.insert(patch.id.clone()),
+        Write::Delete(Selection::Ids(ids)) => {
+            ids.retain(|id| seen.insert(id.clone()));
+            !ids.is_empty()
+        }
+        Write::Delete(Selection::Matching(_)) => true,
+    });
+    batch
+}
+
+fn a_get(include: impl Strategy<Value = Include> + Clone) -> impl Strategy<Value = Get> {
+    let which = (weighted(0.3, vec(an_id(), 0..8)), weighted(0.15, an_id()));
+    let page = (of(0..8_usize), prop_oneof![2 => Just(0), 1 => 0..6_usize]);
+    (which, maybe_filter(), a_document_filter(), page, include).prop_map(
+        |((ids, after), filter, document, (limit, offset), include)| Get {
+            ids,
+            filter,
+            document,
+            after,
+            limit,
+            offset,
+            include,
+        },
+    )
+}
+
+fn a_query() -> impl Strategy<Value = Query> {
+    (
+        vec(a_vector(), 1..3),
+        1..20_usize,
+        maybe_filter(),
+        a_document_filter(),
+    )
+        .prop_map(|(vectors, k, filter, document)| Query {
+            vectors,
+            k,
+            filter,
+            document,
+            include: Include::default(),
+        })
+}
+
+fn a_lexical() -> impl Strategy<Value = Lexical> {
+    (words(1..3), maybe_filter(), a_document_filter()).prop_map(|(words, filter, document)| Lexical {
+        filter,
+        document,
+        ..Lexical::words(words, 1_000)
+    })
+}
+
+fn a_facets() -> impl Strategy<Value = Facets> {
+    let keys = prop_oneof![
+        subsequence(FacetKey::ALL.to_vec(), 1..4),
+        btree_set(select(&FacetKey::ALL[..]), 2..3).prop_map(|keys| keys.into_iter().rev().collect()),
+    ];
+    (keys, maybe_filter()).prop_map(|(by, filter)| Facets { by, filter })
+}

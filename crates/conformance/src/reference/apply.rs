@@ -1,0 +1,158 @@
+//! How the reference applies a batch: in order, on a copy that takes the table's place when all went well.
+
+use loci_core::{
+    Drawer, DrawerId, EmbedderIdentity, NewDrawer, Patch, Receipt, Result, Selection, Timestamp, Twin, Write,
+};
+
+use super::table::{Row, Table, text};
+
+/// A batch being applied to a copy of a table.
+pub(super) struct Applying<'a> {
+    table: Table,
+    receipt: Receipt,
+    seq: u64,
+    now: Timestamp,
+    declared: Option<&'a EmbedderIdentity>,
+}
+
+/// What each vector of a batch says of its drawer.
+pub(super) fn has_vectors(batch: &[Write]) -> bool {
+    batch.iter().any(|write| match write {
+        Write::Add(drawer) | Write::Upsert(drawer) => drawer.embedding.is_some(),
+        Write::Update(patch) => patch.embedding.is_some(),
+        Write::Delete(_) => false,
+    })
+}
+
+impl<'a> Applying<'a> {
+    pub(super) fn to(
+        table: &Table,
+        seq: u64,
+        now: Timestamp,
+        declared: Option<&'a EmbedderIdentity>,
+    ) -> Self {
+        Self {
+            table: table.clone(),
+            receipt: Receipt::default(),
+            seq,
+            now,
+            declared,
+        }
+    }
+
+    /// The table and the palace's sequence number after the batch, and the receipt for it.
+    pub(super) fn all(mut self, batch: &[Write]) -> Result<(Table, u64, Receipt)> {
+        for write in batch {
+            match write {
+                Write::Add(drawer) => self.add(drawer)?,
+                Write::Upsert(drawer) => self.upsert(drawer)?,
+                Write::Update(patch) => self.update(patch),
+                Write::Delete(Selection::Ids(ids)) => ids.iter().for_each(|id| self.delete(id)),
+                Write::Delete(Selection::Matching(filter)) => {
+                    let rows = self.table.rows.values();
+                    let matching: Vec<DrawerId> = rows
+                        .filter(|row| filter.accepts(&row.drawer))
+                        .map(|row| row.drawer.id.clone())
+                        .collect();
+                    matching.iter().for_each(|id| self.delete(id));
+                }
+            }
+        }
+        self.receipt.seq = self.table.seq;
+        Ok((self.table, self.seq, self.receipt))
+    }
+
+    fn add(&mut self, drawer: &NewDrawer) -> Result<()> {
+        if self.table.rows.contains_key(&drawer.id) {
+            self.receipt.kept.push(drawer.id.clone());
+            return Ok(());
+        }
+        self.file(drawer)
+    }
+
+    fn upsert(&mut self, drawer: &NewDrawer) -> Result<()> {
+        self.file(drawer)
+    }
+
+    fn file(&mut self, drawer: &NewDrawer) -> Result<()> {
+        let filed = drawer.filed(self.now)?;
+        if self.is_twin(&filed) {
+            return Ok(());
+        }
+        let was_there = self.put(filed);
+        let list = match was_there {
+            true => &mut self.receipt.replaced,
+            false => &mut self.receipt.added,
+        };
+        list.push(drawer.id.clone());
+        Ok(())
+    }
+
+    fn update(&mut self, patch: &Patch) {
+        let Some(row) = self.table.rows.get(&patch.id) else {
+            self.receipt.missing.push(patch.id.clone());
+            return;
+        };
+        let mut drawer = row.drawer.clone();
+        patch.apply_to(&mut drawer);
+        if !self.is_twin(&drawer) {
+            self.put(drawer);
+            self.receipt.updated.push(patch.id.clone());
+        }
+    }
+
+    fn delete(&mut self, id: &DrawerId) {
+        if self.table.rows.remove(id).is_none() {
+            self.receipt.missing.push(id.clone());
+            return;
+        }
+        self.table.garbage += 1;
+        let seq = self.stamp();
+        self.table.removed.insert(id.clone(), seq);
+        self.receipt.deleted.push(id.clone());
+    }
+
+    /// Lists `drawer` as a twin if the same piece of the same source is filed under another id.
+    fn is_twin(&mut self, drawer: &Drawer) -> bool {
+        let Some(piece) = piece(drawer) else { return false };
+        let mut others = self.table.rows.values().filter(|row| row.drawer.id != drawer.id);
+        let Some(twin) = others.find(|row| self::piece(&row.drawer).as_ref() == Some(&piece)) else {
+            return false;
+        };
+        self.receipt.twins.push(Twin {
+            given: drawer.id.clone(),
+            existing: twin.drawer.id.clone(),
+        });
+        true
+    }
+
+    /// Stores a drawer; whether one stood under its id.
+    fn put(&mut self, drawer: Drawer) -> bool {
+        match &drawer.embedding {
+            Some(vector) => {
+                self.table.dimension = Some(vector.len());
+                if self.table.recorded.is_none() {
+                    self.table.recorded = self.declared.cloned();
+                }
+            }
+            None => self.receipt.without_vector.push(drawer.id.clone()),
+        }
+        let (id, seq) = (drawer.id.clone(), self.stamp());
+        self.table.removed.remove(&id);
+        let was_there = self.table.rows.insert(id, Row { drawer, seq }).is_some();
+        self.table.garbage += u64::from(was_there);
+        was_there
+    }
+
+    fn stamp(&mut self) -> u64 {
+        self.seq += 1;
+        self.table.seq = self.seq;
+        self.seq
+    }
+}
+
+/// What makes two drawers the same piece of the same source.
+fn piece(drawer: &Drawer) -> Option<(&str, &str, u64)> {
+    let source = drawer.place.source.as_deref()?;
+    Some((source, text(drawer), drawer.place.span?.start))
+}

@@ -1,0 +1,154 @@
+//! How the reference searches: exact distances in double precision, BM25 over plain words, facets by counting.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loci_core::{Context, Drawer, Facet, Facets, Hit, Lexical, Metric, Query};
+
+use super::table::{Table, shown, text};
+
+impl Table {
+    pub(super) fn query(&self, request: &Query) -> Vec<Vec<Hit>> {
+        let near = |vector: &Vec<f32>| {
+            let scored = self.rows.values().map(|row| &row.drawer).filter_map(|drawer| {
+                let stored = drawer.embedding.as_ref()?;
+                let meant = request.filter.accepts(drawer) && request.document.accepts(text(drawer));
+                meant.then(|| (drawer, distance(self.metric, vector, stored)))
+            });
+            let mut scored: Vec<_> = scored.collect();
+            scored.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.id.cmp(&b.0.id)));
+            hits(scored, request.k, |drawer| shown(drawer, request.include))
+        };
+        request.vectors.iter().map(near).collect()
+    }
+
+    pub(super) fn lexical(&self, request: &Lexical) -> Vec<Hit> {
+        let indexed: Vec<(&Drawer, Vec<String>)> = self
+            .rows
+            .values()
+            .map(|row| (&row.drawer, indexed_words(&row.drawer)))
+            .collect();
+        let asked: BTreeSet<String> = words(&request.words).into_iter().collect();
+        let bm25 = Bm25::over(&indexed);
+        let mut scored: Vec<(&Drawer, f64)> = indexed
+            .iter()
+            .filter(|(drawer, held)| {
+                asked.iter().any(|word| held.contains(word))
+                    && request.filter.accepts(drawer)
+                    && request.document.accepts(text(drawer))
+            })
+            .map(|(drawer, held)| (*drawer, bm25.score(&asked, held)))
+            .collect();
+        scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.id.cmp(&b.0.id)));
+        hits(scored, request.k, |drawer| shown(drawer, request.include))
+    }
+
+    pub(super) fn facets(&self, request: &Facets) -> Vec<Facet> {
+        let mut counted: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
+        for row in self
+            .rows
+            .values()
+            .filter(|row| request.filter.accepts(&row.drawer))
+        {
+            let place = &row.drawer.place;
+            let values = request.by.iter().map(|key| place.text(key.name()));
+            *counted
+                .entry(values.map(|value| value.map(str::to_owned)).collect())
+                .or_default() += 1;
+        }
+        let facets = counted.into_iter();
+        facets
+            .map(|(values, drawers)| Facet { values, drawers })
+            .collect()
+    }
+}
+
+fn hits(scored: Vec<(&Drawer, f64)>, k: usize, show: impl Fn(&Drawer) -> Drawer) -> Vec<Hit> {
+    let best = scored.into_iter().take(k);
+    best.map(|(drawer, score)| Hit {
+        drawer: show(drawer),
+        score: score as f32,
+    })
+    .collect()
+}
+
+/// How far apart two vectors are, in double precision.
+pub(crate) fn distance(metric: Metric, a: &[f32], b: &[f32]) -> f64 {
+    let pairs = || a.iter().zip(b).map(|(a, b)| (f64::from(*a), f64::from(*b)));
+    let dot: f64 = pairs().map(|(a, b)| a * b).sum();
+    match metric {
+        Metric::Ip => 1.0 - dot,
+        Metric::L2 => pairs().map(|(a, b)| (a - b) * (a - b)).sum(),
+        Metric::Cosine => {
+            let norm = |v: &[f32]| {
+                v.iter()
+                    .map(|x| f64::from(*x) * f64::from(*x))
+                    .sum::<f64>()
+                    .sqrt()
+            };
+            1.0 - dot / norm(a) / norm(b)
+        }
+    }
+}
+
+fn indexed_words(drawer: &Drawer) -> Vec<String> {
+    words(&Context::indexed(drawer.context.as_ref(), text(drawer)))
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// What BM25 knows of a collection.
+struct Bm25 {
+    drawers: f64,
+    average_length: f64,
+    held_by: BTreeMap<String, f64>,
+}
+
+impl Bm25 {
+    fn over(indexed: &[(&Drawer, Vec<String>)]) -> Self {
+        let drawers = indexed.len() as f64;
+        let length: usize = indexed.iter().map(|(_, words)| words.len()).sum();
+        let mut held_by = BTreeMap::new();
+        for (_, words) in indexed {
+            for word in words.iter().collect::<BTreeSet<_>>() {
+                *held_by.entry(word.clone()).or_default() += 1.0;
+            }
+        }
+        Self {
+            drawers,
+            average_length: (length as f64 / drawers.max(1.0)).max(1.0),
+            held_by,
+        }
+    }
+
+    fn score(&self, asked: &BTreeSet<String>, held: &[String]) -> f64 {
+        const K1: f64 = 1.2;
+        const B: f64 = 0.75;
+        let length = 1.0 - B + B * held.len() as f64 / self.average_length;
+        let one = |word: &String| {
+            let often = held.iter().filter(|held| *held == word).count() as f64;
+            let with = self.held_by.get(word).copied().unwrap_or_default();
+            let rare = (1.0 + (self.drawers - with + 0.5) / (with + 0.5)).ln();
+            rare * often * (K1 + 1.0) / (often + K1 * length)
+        };
+        asked.iter().map(one).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_the_ones_the_contract_names() {
+        let (a, b) = ([1.0, 0.0], [0.0, 2.0]);
+        assert_eq!(distance(Metric::Cosine, &a, &b), 1.0);
+        assert_eq!(distance(Metric::L2, &a, &b), 5.0);
+        assert_eq!(distance(Metric::Ip, &a, &b), 1.0);
+        assert_eq!(distance(Metric::Cosine, &a, &a), 0.0);
+    }
+}

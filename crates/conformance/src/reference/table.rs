@@ -1,0 +1,212 @@
+//! One collection of the reference: its rows, its history and what it says of itself.
+
+use std::collections::BTreeMap;
+
+use loci_core::{
+    Change, ChangeKind, Changes, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerId,
+    EmbedderIdentity, Error, ErrorKind, Filter, Finding, Get, IdentityChange, IdentityState, Include, Metric,
+    OpenOptions, Result, Severity,
+};
+
+/// One collection. It is cloned for each batch, so that a batch is whole or nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) metric: Metric,
+    pub(super) dimension: Option<usize>,
+    pub(super) recorded: Option<EmbedderIdentity>,
+    pub(super) rows: BTreeMap<DrawerId, Row>,
+    /// When each removed drawer was removed.
+    pub(super) removed: BTreeMap<DrawerId, u64>,
+    pub(super) seq: u64,
+    /// How many rows were replaced or removed since the last compaction.
+    pub(super) garbage: u64,
+    /// Models that were recorded against what stood there.
+    pub(super) forced: Vec<EmbedderIdentity>,
+}
+
+/// A drawer with all its fields, and when it was last changed.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) drawer: Drawer,
+    pub(super) seq: u64,
+}
+
+impl Table {
+    pub(super) fn new(how: &OpenOptions) -> Self {
+        Self {
+            metric: how.metric.unwrap_or_default(),
+            dimension: how.dimension,
+            recorded: None,
+            rows: BTreeMap::new(),
+            removed: BTreeMap::new(),
+            seq: 0,
+            garbage: 0,
+            forced: Vec::new(),
+        }
+    }
+
+    pub(super) fn identity(&self) -> IdentityState {
+        match &self.recorded {
+            Some(identity) => IdentityState::Known(identity.clone()),
+            None if self.vectors() > 0 => IdentityState::Unknown,
+            None => IdentityState::Unset,
+        }
+    }
+
+    fn vectors(&self) -> u64 {
+        self.rows
+            .values()
+            .filter(|row| row.drawer.embedding.is_some())
+            .count() as u64
+    }
+
+    /// Refuses what an opener declares and this collection is not.
+    pub(super) fn check_options(&self, how: &OpenOptions) -> Result<()> {
+        self.identity().check_open(how.embedder.as_ref())?;
+        let declared = how.embedder.as_ref().map(|embedder| embedder.dimension);
+        for dimension in [how.dimension, declared].into_iter().flatten() {
+            self.check_dimension(dimension)?;
+        }
+        match how.metric {
+            Some(metric) if metric != self.metric => Err(Error::invalid(format!(
+                "this collection compares by {}, not by {}",
+                self.metric.name(),
+                metric.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_dimension(&self, declared: usize) -> Result<()> {
+        match self.dimension {
+            Some(stored) if stored != declared => Err(loci_core::write::dimension_mismatch(stored, declared)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn set_identity(&mut self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
+        self.check_dimension(identity.dimension)?;
+        match why {
+            IdentityChange::Confirm => self.identity().check_open(Some(identity))?,
+            IdentityChange::Force => self.forced.push(identity.clone()),
+        }
+        self.recorded = Some(identity.clone());
+        self.dimension = Some(identity.dimension);
+        Ok(())
+    }
+
+    pub(super) fn info(&self, name: &CollectionName, lexical: bool) -> CollectionInfo {
+        let drawers = self.rows.len() as u64;
+        let identity = self.identity();
+        let mut warnings = Vec::new();
+        if identity == IdentityState::Unknown {
+            let words = "nobody recorded which model made the vectors of this collection";
+            warnings.push(
+                Finding::new("unknown-model", Severity::Warning, words).hint("loci embedder set MODEL"),
+            );
+        }
+        CollectionInfo {
+            name: name.clone(),
+            metric: self.metric,
+            dimension: self.dimension,
+            identity,
+            drawers,
+            coverage: Coverage {
+                nearest: self.vectors(),
+                packed: 0,
+                lexical: if lexical { drawers } else { 0 },
+            },
+            seq: Cursor(self.seq),
+            warnings,
+        }
+    }
+
+    pub(super) fn count(&self, filter: &Filter) -> u64 {
+        let rows = self.rows.values();
+        rows.filter(|row| filter.accepts(&row.drawer)).count() as u64
+    }
+
+    pub(super) fn get(&self, request: &Get) -> Vec<Drawer> {
+        let rows: Vec<&Row> = match &request.ids {
+            Some(ids) => {
+                let mut seen = std::collections::BTreeSet::new();
+                let once = ids.iter().filter(|id| seen.insert(*id));
+                once.filter_map(|id| self.rows.get(id)).collect()
+            }
+            None => self.rows.values().collect(),
+        };
+        rows.into_iter()
+            .map(|row| &row.drawer)
+            .filter(|drawer| request.after.as_ref().is_none_or(|after| drawer.id > *after))
+            .filter(|drawer| request.filter.accepts(drawer))
+            .filter(|drawer| request.document.accepts(text(drawer)))
+            .skip(request.offset)
+            .take(request.limit.unwrap_or(usize::MAX))
+            .map(|drawer| shown(drawer, request.include))
+            .collect()
+    }
+
+    pub(super) fn changes_since(&self, name: &CollectionName, cursor: Cursor, limit: usize) -> Changes {
+        let change = |op, id: &DrawerId, seq| Change {
+            seq,
+            op,
+            id: id.clone(),
+            collection: name.clone(),
+        };
+        let puts = self
+            .rows
+            .iter()
+            .map(|(id, row)| change(ChangeKind::Put, id, row.seq));
+        let deletes = self
+            .removed
+            .iter()
+            .map(|(id, seq)| change(ChangeKind::Delete, id, *seq));
+        let mut changes: Vec<Change> = puts
+            .chain(deletes)
+            .filter(|change| change.seq > cursor.0)
+            .collect();
+        changes.sort_by_key(|change| change.seq);
+        changes.truncate(limit);
+        let next = changes.last().map_or(cursor, |last| Cursor(last.seq));
+        Changes { changes, next }
+    }
+
+    /// Gives the space of replaced and removed drawers back; how many there were.
+    pub(super) fn compact(&mut self) -> u64 {
+        std::mem::take(&mut self.garbage)
+    }
+}
+
+/// The text of a stored drawer.
+pub(super) fn text(drawer: &Drawer) -> &str {
+    drawer
+        .document
+        .as_deref()
+        .expect("a stored drawer holds its text")
+}
+
+/// The drawer with the fields a request included.
+pub(super) fn shown(drawer: &Drawer, include: Include) -> Drawer {
+    let mut shown = drawer.clone();
+    if !include.document {
+        shown.document = None;
+    }
+    if !include.metadata {
+        shown.metadata = None;
+    }
+    if !include.context {
+        shown.context = None;
+    }
+    if !include.embedding {
+        shown.embedding = None;
+    }
+    shown
+}
+
+/// The refusal of maintenance that is not advertised.
+pub(super) fn no_such_maintenance(kind: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the backend \"reference\" has no maintenance called {kind:?}"),
+    )
+}

@@ -1,0 +1,312 @@
+//! Import: lines of JSON into collections, batch by batch, storing no drawer twice.
+
+mod shelf;
+
+use std::collections::BTreeMap;
+
+use loci_core::write::check_batch;
+use loci_core::{
+    Backend, Collection, CollectionName, Error, ErrorKind, NewDrawer, PalaceRef, Receipt, Result, Write,
+};
+use serde::Serialize;
+
+use crate::line;
+use shelf::{Pending, Shelf};
+
+/// What to do with a line whose drawer is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Leave what is there.
+    Keep,
+    /// Replace it whole.
+    Replace,
+    /// List the line as failed and leave what is there.
+    Fail,
+}
+
+/// What to do with a line that cannot be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnBadLine {
+    /// Stop with an error; batches committed before it stay.
+    Stop,
+    /// List it as failed and go on.
+    List,
+}
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct ImportRequest {
+    /// What to do with drawers that are there.
+    pub on_conflict: OnConflict,
+    /// What to do with lines that cannot be stored.
+    pub on_bad_line: OnBadLine,
+    /// How many lines to commit at once; at least one.
+    pub batch: usize,
+    /// The collection for every line, whatever the lines say.
+    pub into: Option<CollectionName>,
+    /// The collection for lines that name none.
+    pub otherwise: CollectionName,
+}
+
+/// A batch that is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Committed {
+    /// How many batches are durable with this one.
+    pub batch: u64,
+    /// Where it went.
+    pub collection: CollectionName,
+    /// What it did.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// Drawers filed for the first time.
+    pub added: u64,
+    /// Drawers that were there, under this id or another, and were left as they are.
+    pub kept: u64,
+    /// Drawers that were there and were replaced.
+    pub replaced: u64,
+    /// Lines that were not stored.
+    pub failed: Vec<FailedLine>,
+    /// Of those added or replaced, how many have no vector.
+    pub without_vector: u64,
+}
+
+/// A line that was not stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedLine {
+    /// Its number, counted from 1.
+    pub line: u64,
+    /// Why.
+    pub error: String,
+}
+
+/// Takes lines and commits them in batches.
+#[derive(Debug)]
+pub struct Importer<'a> {
+    backend: &'a dyn Backend,
+    palace: &'a PalaceRef,
+    request: ImportRequest,
+    shelves: BTreeMap<CollectionName, Shelf>,
+    report: ImportReport,
+    batches: u64,
+}
+
+/// How much text and vector waits for one commit, in bytes.
+const BATCH_BYTES: usize = 64 << 20;
+
+impl<'a> Importer<'a> {
+    /// Starts an import into `palace`; nothing is made before the first batch.
+    pub fn new(backend: &'a dyn Backend, palace: &'a PalaceRef, request: ImportRequest) -> Self {
+        Self {
+            backend,
+            palace,
+            request,
+            shelves: BTreeMap::new(),
+            report: ImportReport::default(),
+            batches: 0,
+        }
+    }
+
+    /// What was done so far.
+    pub fn report(&self) -> &ImportReport {
+        &self.report
+    }
+
+    /// How many batches are durable.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// How many lines wait for their batch to be committed.
+    pub fn waiting(&self) -> usize {
+        self.shelves.values().map(|shelf| shelf.pending.len()).sum()
+    }
+
+    /// Takes line `number`; returns the batch that became durable by it, if one did. Blank lines are skipped.
+    pub fn push(&mut self, number: u64, bytes: &[u8]) -> Result<Option<Committed>> {
+        let (collection, drawer) = match self.read(number, bytes) {
+            Ok(None) => return Ok(None),
+            Ok(Some(read)) => read,
+            Err(error) => return self.refuse(number, error).map(|()| None),
+        };
+        let shelf = self.shelves.entry(collection.clone()).or_default();
+        let mut committed = None;
+        if shelf.holds(&drawer.id) {
+            committed = self.flush(&collection)?;
+        }
+        let batch = self.request.batch;
+        let shelf = self.shelves.entry(collection.clone()).or_default();
+        shelf.push(Pending { line: number, drawer });
+        // After a flush this line stands alone, so there is at most one commit for each line.
+        if committed.is_none() && (shelf.pending.len() >= batch || shelf.bytes >= BATCH_BYTES) {
+            committed = self.flush(&collection)?;
+        }
+        Ok(committed)
+    }
+
+    /// Commits what waits for some collection; `None` once nothing waits.
+    pub fn finish(&mut self) -> Result<Option<Committed>> {
+        let waiting = self.shelves.iter().find(|(_, shelf)| !shelf.pending.is_empty());
+        match waiting.map(|(name, _)| name.clone()) {
+            Some(name) => match self.flush(&name)? {
+                None => self.finish(),
+                committed => Ok(committed),
+            },
+            None => Ok(None),
+        }
+    }
+
+    fn read(&mut self, number: u64, bytes: &[u8]) -> Result<Option<(CollectionName, NewDrawer)>> {
+        let text = std::str::from_utf8(bytes).map_err(|cause| {
+            Error::invalid(format!(
+                "the line is not UTF-8 from byte {}",
+                cause.valid_up_to() + 1
+            ))
+        })?;
+        let text = text
+            .strip_prefix('\u{feff}')
+            .filter(|_| number == 1)
+            .unwrap_or(text);
+        if text.trim().is_empty() {
+            return Ok(None);
+        }
+        let given = line::read(text)?;
+        let collection = match &self.request.into {
+            Some(into) => into.clone(),
+            None => given.collection.unwrap_or_else(|| self.request.otherwise.clone()),
+        };
+        let dimension = self.dimension(&collection)?;
+        check_batch(&[Write::Upsert(given.drawer.clone())], dimension)?;
+        if let Some(vector) = &given.drawer.embedding {
+            self.shelves.entry(collection.clone()).or_default().dimension = Some(vector.len());
+        }
+        Ok(Some((collection, given.drawer)))
+    }
+
+    /// The dimension vectors must have, if it is settled. Makes nothing.
+    fn dimension(&mut self, collection: &CollectionName) -> Result<Option<usize>> {
+        if let Some(shelf) = self.shelves.get(collection) {
+            return Ok(shelf.dimension);
+        }
+        let mut shelf = Shelf::default();
+        match self.backend.collections(self.palace) {
+            Ok(there) => {
+                let info = there.into_iter().find(|info| info.name == *collection);
+                shelf.dimension = info.and_then(|info| info.dimension);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let dimension = shelf.dimension;
+        self.shelves.insert(collection.clone(), shelf);
+        Ok(dimension)
+    }
+
+    /// Lists a line that is wrong in itself; anything else, or a request to stop, is an error.
+    fn refuse(&mut self, line: u64, error: Error) -> Result<()> {
+        if self.request.on_bad_line == OnBadLine::Stop || !is_of_the_line(&error) {
+            return Err(error);
+        }
+        self.report.failed.push(FailedLine {
+            line,
+            error: error.to_string(),
+        });
+        Ok(())
+    }
+
+    fn flush(&mut self, collection: &CollectionName) -> Result<Option<Committed>> {
+        let Some(shelf) = self.shelves.get_mut(collection) else {
+            return Ok(None);
+        };
+        let pending = shelf.take();
+        if pending.is_empty() {
+            return Ok(None);
+        }
+        let handle = shelf.open(self.backend, self.palace, collection, &pending)?;
+        let Some(receipt) = self.commit(handle.as_ref(), &pending)? else {
+            return Ok(None);
+        };
+        self.note(&pending, &receipt);
+        self.batches += 1;
+        Ok(Some(Committed {
+            batch: self.batches,
+            collection: collection.clone(),
+            receipt,
+        }))
+    }
+
+    /// Commits at once; where one drawer spoils the batch, one by one, so that only that one fails.
+    fn commit(&mut self, handle: &dyn Collection, pending: &[Pending]) -> Result<Option<Receipt>> {
+        let on_conflict = self.request.on_conflict;
+        let write = |one: &Pending| match on_conflict {
+            OnConflict::Replace => Write::Upsert(one.drawer.clone()),
+            OnConflict::Keep | OnConflict::Fail => Write::Add(one.drawer.clone()),
+        };
+        let batch: Vec<Write> = pending.iter().map(write).collect();
+        let error = match handle.apply(&batch) {
+            Ok(receipt) => return Ok(Some(receipt)),
+            Err(error) => error,
+        };
+        if self.request.on_bad_line == OnBadLine::Stop || !is_of_the_line(&error) {
+            return Err(error);
+        }
+        let mut all = None;
+        for (one, write) in pending.iter().zip(batch) {
+            match handle.apply(&[write]) {
+                Ok(receipt) => merge(all.get_or_insert_default(), receipt),
+                Err(error) => self.refuse(one.line, error)?,
+            }
+        }
+        Ok(all)
+    }
+
+    /// Counts what a receipt says, line by line where a conflict is a failure.
+    fn note(&mut self, pending: &[Pending], receipt: &Receipt) {
+        let report = &mut self.report;
+        report.added += receipt.added.len() as u64;
+        report.replaced += receipt.replaced.len() as u64;
+        report.without_vector += receipt.without_vector.len() as u64;
+        if self.request.on_conflict != OnConflict::Fail {
+            report.kept += (receipt.kept.len() + receipt.twins.len()) as u64;
+            return;
+        }
+        for one in pending {
+            let id = &one.drawer.id;
+            let twin = receipt.twins.iter().find(|twin| twin.given == *id);
+            let error = match twin {
+                Some(twin) => format!(
+                    "{:?} is there already under the id {:?}",
+                    id.as_str(),
+                    twin.existing.as_str()
+                ),
+                None if receipt.kept.contains(id) => format!("the id {:?} is there already", id.as_str()),
+                None => continue,
+            };
+            report.failed.push(FailedLine {
+                line: one.line,
+                error,
+            });
+        }
+    }
+}
+
+/// Whether an error says that one drawer is wrong, so that the others can go on.
+fn is_of_the_line(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DimensionMismatch)
+}
+
+fn merge(all: &mut Receipt, one: Receipt) {
+    all.added.extend(one.added);
+    all.kept.extend(one.kept);
+    all.replaced.extend(one.replaced);
+    all.updated.extend(one.updated);
+    all.deleted.extend(one.deleted);
+    all.missing.extend(one.missing);
+    all.twins.extend(one.twins);
+    all.without_vector.extend(one.without_vector);
+    all.seq = all.seq.max(one.seq);
+}

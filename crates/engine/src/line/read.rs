@@ -1,0 +1,255 @@
+//! Reads a line into a drawer to be filed; whatever would be dropped is refused by name.
+
+use std::fmt;
+
+use loci_core::{
+    CollectionName, Context, DrawerId, Error, Metadata, NewDrawer, Place, Result, Span, Timestamp,
+};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value as Json};
+
+use crate::derive_id;
+
+/// A drawer as a line gives it, and the collection it names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenLine {
+    /// The collection the line names, if it does.
+    pub collection: Option<CollectionName>,
+    /// The drawer; its id is derived from its content where the line gives none.
+    pub drawer: NewDrawer,
+}
+
+/// Reads one line; an error names the field that is wrong, unknown or doubled.
+pub fn read(text: &str) -> Result<GivenLine> {
+    let fields: Fields = parse("the line", text)?;
+    let metadata = match fields.metadata {
+        Some(Entries(map)) => Metadata::from_json(&Json::Object(map))?,
+        None => Metadata::new(),
+    };
+    let place = Place {
+        wing: fields.wing,
+        room: fields.room,
+        source: fields.source,
+        span: fields.span.map(Into::into),
+        speaker: fields.speaker,
+        kind: fields.kind,
+        said_at: fields.said_at,
+    };
+    let completed = place.completed_from(&metadata)?;
+    let id = fields
+        .id
+        .unwrap_or_else(|| derive_id(&completed, &fields.document));
+    Ok(GivenLine {
+        collection: fields.collection,
+        drawer: NewDrawer {
+            id,
+            document: fields.document,
+            context: fields.context.map(Into::into),
+            metadata,
+            place,
+            filed_at: fields.filed_at,
+            uses: fields.uses.unwrap_or(0),
+            embedding: fields.embedding,
+        },
+    })
+}
+
+/// Reads a vector from a JSON array of numbers, each to the nearest 32-bit float.
+pub fn parse_vector(text: &str) -> Result<Vec<f32>> {
+    parse("the vector", text)
+        .map_err(|error| error.hint("write a vector as a JSON array of numbers, like [0.1, -2, 3e-4]"))
+}
+
+/// Reads metadata from a JSON object, refusing keys that stand twice.
+pub fn parse_metadata(text: &str) -> Result<Metadata> {
+    let Entries(map) = parse("the metadata", text)?;
+    Metadata::from_json(&Json::Object(map))
+}
+
+fn parse<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|cause| {
+        let words = cause.to_string();
+        let place = format!(" at line {} column {}", cause.line(), cause.column());
+        let words = words.strip_suffix(&place).unwrap_or(&words);
+        let wrong = match cause.classify() {
+            serde_json::error::Category::Data => "is not as expected",
+            _ => "is not JSON",
+        };
+        Error::invalid(format!("{what} {wrong}: {words} (column {})", cause.column()))
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    collection: Option<CollectionName>,
+    id: Option<DrawerId>,
+    document: String,
+    metadata: Option<Entries>,
+    embedding: Option<Vec<f32>>,
+    wing: Option<String>,
+    room: Option<String>,
+    source: Option<String>,
+    span: Option<SpanFields>,
+    speaker: Option<String>,
+    kind: Option<String>,
+    said_at: Option<Timestamp>,
+    filed_at: Option<Timestamp>,
+    context: Option<ContextFields>,
+    uses: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SpanFields {
+    start: u64,
+    end: u64,
+    line_start: u64,
+    line_end: u64,
+}
+
+impl From<SpanFields> for Span {
+    fn from(fields: SpanFields) -> Self {
+        Self {
+            start: fields.start,
+            end: fields.end,
+            line_start: fields.line_start,
+            line_end: fields.line_end,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContextFields {
+    #[serde(default)]
+    before: String,
+    #[serde(default)]
+    after: String,
+}
+
+impl From<ContextFields> for Context {
+    fn from(fields: ContextFields) -> Self {
+        Self {
+            before: fields.before,
+            after: fields.after,
+        }
+    }
+}
+
+/// A JSON object in which no key stands twice.
+struct Entries(Map<String, Json>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Entries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of metadata")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Entries, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            if map.contains_key(&key) {
+                return Err(A::Error::custom(format!("the metadata key {key:?} stands twice")));
+            }
+            let value = access.next_value()?;
+            map.insert(key, value);
+        }
+        Ok(Entries(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str, named: &str) {
+        let error = read(text).unwrap_err();
+        assert!(error.to_string().contains(named), "{text}: {error}");
+    }
+
+    #[test]
+    fn a_line_may_give_a_document_alone() {
+        let line = read(r#"{"document":"hello"}"#).unwrap();
+        assert_eq!(line.drawer.id, derive_id(&Place::default(), "hello"));
+        assert_eq!(line.collection, None);
+        assert_eq!(line.drawer.embedding, None);
+    }
+
+    #[test]
+    fn fields_that_are_null_are_not_given() {
+        let line = read(
+            r#"{"id":null,"document":"","metadata":null,"embedding":null,"wing":null,"room":null,"source":null,
+            "span":null,"speaker":null,"kind":null,"said_at":null,"filed_at":null,"context":null,"uses":null}"#,
+        )
+        .unwrap();
+        assert_eq!(line.drawer.place, Place::default());
+    }
+
+    #[test]
+    fn a_derived_id_sees_the_place_in_the_metadata() {
+        let field = read(r#"{"document":"x","wing":"w"}"#).unwrap();
+        let metadata = read(r#"{"document":"x","metadata":{"wing":"w"}}"#).unwrap();
+        assert_eq!(field.drawer.id, metadata.drawer.id);
+        assert_ne!(field.drawer.id, derive_id(&Place::default(), "x"));
+    }
+
+    #[test]
+    fn what_would_be_dropped_is_refused_by_name() {
+        refused(r#"{"document":"x","wings":"w"}"#, "wings");
+        refused(r#"{"document":"x","document":"y"}"#, "document");
+        refused(
+            r#"{"document":"x","metadata":{"a":1,"a":2}}"#,
+            "\"a\" stands twice",
+        );
+        refused(r#"{"document":"x","metadata":{"a":{"b":1}}}"#, "metadata.a");
+        refused(r#"{"document":"x","metadata":[1]}"#, "metadata");
+        refused(r#"{"document":"x","context":{"befor":"y"}}"#, "befor");
+        refused(r#"{"document":"x","span":{"start":1}}"#, "end");
+        refused(
+            r#"{"document":"x","wing":"a","metadata":{"wing":"b"}}"#,
+            "wing is given twice",
+        );
+        refused(r#"{"id":"x"}"#, "document");
+        refused(r#"{"document":null}"#, "null");
+        refused(r#"{"document":"x","id":""}"#, "id is empty");
+        refused(r#"{"document":"x","collection":"a b"}"#, "collection name");
+        refused(r#"{"document":"x","said_at":"yesterday"}"#, "yesterday");
+        refused(r#"{"document":"x","uses":-1}"#, "-1");
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_column() {
+        refused(r#"{"document":"x","embedding":[NaN]}"#, "not JSON");
+        refused(r#"{"document":"x" "#, "column 16");
+        refused(r#"{"document":"\ud800"}"#, "not JSON");
+        refused(r#"{"document":"x","embedding":[1,null]}"#, "null");
+        refused(r#""text""#, "not as expected");
+        refused("", "not JSON");
+    }
+
+    #[test]
+    fn numbers_beyond_a_float_are_refused_or_not_finite() {
+        for text in ["[1e39]", "[1e400]", "[-1e39]"] {
+            let refused = match parse_vector(text) {
+                Err(_) => true,
+                Ok(vector) => loci_core::write::check_vector(&vector).is_err(),
+            };
+            assert!(refused, "{text}");
+        }
+        assert_eq!(
+            parse_vector("[1, -2.5, 3e-4]").unwrap(),
+            [1.0_f32, -2.5, 3e-4_f32]
+        );
+    }
+}

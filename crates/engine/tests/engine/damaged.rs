@@ -1,0 +1,144 @@
+//! A backend over another that cannot read some drawers, or shows them damaged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use loci_core::*;
+
+/// What is wrong with a drawer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Harm {
+    /// It is read with damage.
+    Shown,
+    /// Its text cannot be read, its id can.
+    Text,
+    /// Nothing of it can be read.
+    Whole,
+    /// Nothing can be read that comes in order after an id before it, as when a page of an index is torn.
+    Index,
+    /// It is not among the hits of any vector.
+    Unindexed,
+}
+
+/// A backend some of whose drawers are damaged.
+#[derive(Debug)]
+pub(crate) struct Damaged<B> {
+    pub(crate) inner: B,
+    pub(crate) harms: Arc<BTreeMap<&'static str, Harm>>,
+}
+
+impl<B> Damaged<B> {
+    pub(crate) fn new(inner: B, harms: impl IntoIterator<Item = (&'static str, Harm)>) -> Self {
+        Self {
+            inner,
+            harms: Arc::new(harms.into_iter().collect()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Handle {
+    inner: Arc<dyn Collection>,
+    harms: Arc<BTreeMap<&'static str, Harm>>,
+}
+
+impl Handle {
+    /// Whether the request has to pass over a torn page, even if only to leave it out.
+    fn meets_torn_index(&self, request: &Get) -> Result<bool> {
+        let passed = Get {
+            offset: 0,
+            limit: request.limit.map(|limit| limit + request.offset),
+            include: Include::NOTHING,
+            ..request.clone()
+        };
+        let passed = self.inner.get(&passed)?;
+        Ok(passed.iter().any(|drawer| self.harm(drawer) == Some(Harm::Index)))
+    }
+
+    fn harm(&self, drawer: &Drawer) -> Option<Harm> {
+        self.harms.get(drawer.id.as_str()).copied()
+    }
+}
+
+impl<B: Backend> Backend for Damaged<B> {
+    fn descriptor(&self) -> &Descriptor {
+        self.inner.descriptor()
+    }
+    fn open(
+        &self,
+        palace: &PalaceRef,
+        name: &CollectionName,
+        how: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        Ok(Arc::new(Handle {
+            inner: self.inner.open(palace, name, how)?,
+            harms: Arc::clone(&self.harms),
+        }))
+    }
+    fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
+        self.inner.collections(palace)
+    }
+    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+        self.inner.health(palace)
+    }
+    fn close_palace(&self, palace: &PalaceRef) {
+        self.inner.close_palace(palace);
+    }
+    fn close(&self) {
+        self.inner.close();
+    }
+}
+
+impl Collection for Handle {
+    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
+        self.inner.apply(batch)
+    }
+    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+        if self.meets_torn_index(request)? {
+            return Err(Error::new(ErrorKind::Corrupt, "a page of the index is torn"));
+        }
+        let mut drawers = self.inner.get(request)?;
+        for drawer in &mut drawers {
+            match self.harm(drawer) {
+                Some(Harm::Shown) => drawer.damage.push("its hash differs".into()),
+                Some(Harm::Text) if request.include.document => {
+                    return Err(Error::new(ErrorKind::Corrupt, "a page is torn"));
+                }
+                Some(Harm::Whole) => return Err(Error::new(ErrorKind::Corrupt, "a row is torn")),
+                _ => {}
+            }
+        }
+        Ok(drawers)
+    }
+    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+        let mut lists = self.inner.query(request)?;
+        for hits in &mut lists {
+            hits.retain(|hit| self.harm(&hit.drawer) != Some(Harm::Unindexed));
+        }
+        Ok(lists)
+    }
+    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
+        self.inner.lexical(request)
+    }
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        self.inner.count(filter)
+    }
+    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
+        self.inner.facets(request)
+    }
+    fn info(&self) -> Result<CollectionInfo> {
+        self.inner.info()
+    }
+    fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
+        self.inner.set_identity(identity, why)
+    }
+    fn maintenance(&self) -> Result<MaintenanceState> {
+        self.inner.maintenance()
+    }
+    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
+        self.inner.maintain(kind)
+    }
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
+        self.inner.changes_since(cursor, limit)
+    }
+}

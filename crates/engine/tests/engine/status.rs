@@ -1,0 +1,44 @@
+//! Status: figures by wing and room.
+
+use loci_core::OpenOptions;
+use loci_engine::{OnConflict, status};
+
+use super::*;
+
+#[test]
+fn status_sums_rooms_into_wings_and_lists_every_collection() {
+    let backend = reference();
+    filled(&backend, 5);
+    import(
+        &backend,
+        OnConflict::Keep,
+        "{\"document\":\"x\"}\n{\"document\":\"y\",\"wing\":\"w1\",\"room\":\"other\"}\n{\"collection\":\"notes\",\"document\":\"z\"}",
+    );
+    let opened = backend
+        .open(&palace(), &name("drawers"), &OpenOptions::default())
+        .unwrap();
+    let report = status(&backend, &palace(), opened.as_ref()).unwrap();
+    let wings: Vec<(Option<&str>, u64, usize)> = report
+        .wings
+        .iter()
+        .map(|wing| (wing.wing.as_deref(), wing.drawers, wing.rooms.len()))
+        .collect();
+    assert_eq!(wings, [(None, 1, 1), (Some("w0"), 3, 1), (Some("w1"), 3, 2)]);
+    assert_eq!(report.drawers, 7);
+    assert_eq!(report.embedder.state, "known");
+    assert_eq!(report.embedder.dimension, Some(2));
+    let names: Vec<&str> = report.collections.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["drawers", "notes"]);
+    assert_eq!(report.coverage.nearest, 5);
+}
+
+#[test]
+fn a_palace_without_vectors_has_no_embedder() {
+    let backend = reference();
+    import(&backend, OnConflict::Keep, r#"{"document":"x"}"#);
+    let opened = backend
+        .open(&palace(), &name("drawers"), &OpenOptions::default())
+        .unwrap();
+    let report = status(&backend, &palace(), opened.as_ref()).unwrap();
+    assert_eq!((report.embedder.state, report.embedder.model), ("none", None));
+}

@@ -1,0 +1,148 @@
+//! Verifying: sound palaces are sound, and whatever does not add up is named.
+
+use loci_core::{Backend, Diagnosis, ErrorKind, Finding, Severity};
+use loci_engine::{OnConflict, VerifyReport, VerifyRequest, compare, verify};
+
+use super::damaged::{Damaged, Harm};
+use super::*;
+
+fn verified(backend: &dyn Backend, diagnosis: Option<&Diagnosis>) -> VerifyReport {
+    let mut last = (0, 0);
+    let report = verify(
+        backend,
+        &palace(),
+        diagnosis,
+        VerifyRequest::default(),
+        &mut |done, total| last = (done, total),
+    )
+    .unwrap();
+    assert_eq!(last.0, report.drawers);
+    report
+}
+
+fn codes(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn a_sound_palace_is_sound_and_equal_palaces_have_equal_hashes() {
+    let one = reference();
+    filled(&one, 100);
+    import(&one, OnConflict::Keep, r#"{"collection":"notes","document":"x"}"#);
+    let report = verified(&one, None);
+    assert!(report.ok, "{report:?}");
+    assert_eq!(report.drawers, 101);
+
+    let two = reference();
+    import(&two, OnConflict::Keep, &exported(&one, "notes"));
+    import(&two, OnConflict::Keep, &exported(&one, "drawers"));
+    assert_eq!(verified(&two, None).hash, report.hash);
+    import(&two, OnConflict::Keep, r#"{"document":"more"}"#);
+    assert_ne!(verified(&two, None).hash, report.hash);
+}
+
+#[test]
+fn whatever_does_not_add_up_is_a_finding() {
+    for (harm, code) in [
+        (Harm::Shown, "damaged_drawer"),
+        (Harm::Text, "unreadable_drawer"),
+        (Harm::Whole, "unreadable_drawer"),
+        (Harm::Unindexed, "not_found_by_vector"),
+    ] {
+        let backend = reference();
+        filled(&backend, 50);
+        let report = verified(&Damaged::new(backend, [("d013", harm)]), None);
+        assert!(!report.ok, "{harm:?}");
+        assert_eq!(codes(&report.findings), [code], "{harm:?}: {report:?}");
+    }
+}
+
+#[test]
+fn what_others_write_meanwhile_is_no_finding() {
+    let backend = reference();
+    filled(&backend, 50);
+    let late = |done: u64| format!(r#"{{"id":"a{done}","document":"filed while walking"}}"#);
+    let report = verify(
+        &backend,
+        &palace(),
+        None,
+        VerifyRequest::default(),
+        &mut |done, _| drop(import(&backend, OnConflict::Keep, &late(done))),
+    )
+    .unwrap();
+    assert!(report.ok, "{report:?}");
+    assert_eq!(codes(&report.findings), ["changed_meanwhile"]);
+}
+
+#[test]
+fn what_a_doctor_found_is_part_of_the_report() {
+    let backend = reference();
+    filled(&backend, 2);
+    let note = Diagnosis::of("x", vec![Finding::new("note", Severity::Note, "n")]);
+    assert!(verified(&backend, Some(&note)).ok);
+    let grave = Diagnosis::of("x", vec![Finding::new("torn", Severity::Warning, "t")]);
+    let report = verified(&backend, Some(&grave));
+    assert!(!report.ok);
+    assert_eq!(codes(&report.findings), ["torn"]);
+}
+
+#[test]
+fn a_missing_palace_is_an_error() {
+    let error = verify(
+        &reference(),
+        &palace(),
+        None,
+        VerifyRequest::default(),
+        &mut |_, _| {},
+    )
+    .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn two_palaces_are_compared_drawer_by_drawer() {
+    let (one, two) = (reference(), reference());
+    filled(&one, 60);
+    import(&two, OnConflict::Keep, &exported(&one, "drawers"));
+    let differences = |one: &dyn Backend, two: &dyn Backend| {
+        let palace = palace();
+        compare((one, &palace), (two, &palace), &mut |_| {}).unwrap()
+    };
+    assert_eq!(differences(&one, &two), []);
+
+    import(&one, OnConflict::Keep, r#"{"id":"d0005","document":"only here"}"#);
+    import(&two, OnConflict::Keep, r#"{"id":"zz","document":"only there"}"#);
+    let changed = exported(&one, "drawers")
+        .lines()
+        .find(|line| line.contains("d040"))
+        .unwrap()
+        .to_owned();
+    let changed = changed.replace("text 40", "other").replace("40.5", "40.25");
+    import(&two, OnConflict::Replace, &changed);
+    import(&two, OnConflict::Keep, r#"{"collection":"notes","document":"n"}"#);
+    let findings = differences(&one, &two);
+    assert_eq!(
+        codes(&findings),
+        ["only_here", "differs", "only_there", "only_there"],
+        "{findings:?}"
+    );
+    assert!(
+        findings[1].message.contains("document, embedding"),
+        "{findings:?}"
+    );
+    assert_eq!(findings[3].collection.as_deref(), Some("notes"));
+}
+
+#[test]
+fn many_differences_are_counted_beyond_the_first_twenty() {
+    let (one, two) = (reference(), reference());
+    filled(&one, 100);
+    filled(&two, 10);
+    let palace = palace();
+    let findings = compare((&one, &palace), (&two, &palace), &mut |_| {}).unwrap();
+    let last = findings
+        .iter()
+        .find(|finding| finding.message.starts_with("and "))
+        .unwrap();
+    assert_eq!(last.message, "and 70 more of only_here", "{findings:?}");
+}

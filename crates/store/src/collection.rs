@@ -1,0 +1,196 @@
+//! A collection of the embedded store: every call is one transaction on the palace's file.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use loci_core::{
+    Changes, Collection, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, EmbedderIdentity, Error,
+    ErrorKind, Facet, Facets, Filter, Finding, Get, Hit, IdentityChange, IdentityState, Lexical,
+    MaintenanceKind, MaintenanceReport, MaintenanceState, Query, Receipt, Result, Severity, Write,
+};
+use rusqlite::{Connection, Transaction};
+
+use crate::failure::sqlite;
+use crate::palace::{Palace, WriteFailure};
+use crate::shelf::Shelf;
+use crate::{clock, feed, lexical, maintain, nearest, read, schema, tally, write};
+
+/// A handle to one collection of one palace.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    palace: Arc<Palace>,
+    name: CollectionName,
+    embedder: Option<EmbedderIdentity>,
+    wait: Duration,
+    /// Set when a commit failed: what is on disk is whole, but this handle no longer claims to know it.
+    poisoned: AtomicBool,
+}
+
+impl Handle {
+    pub(crate) fn new(
+        palace: Arc<Palace>,
+        name: CollectionName,
+        embedder: Option<EmbedderIdentity>,
+        wait: Duration,
+    ) -> Self {
+        Self {
+            palace,
+            name,
+            embedder,
+            wait,
+            poisoned: AtomicBool::new(false),
+        }
+    }
+
+    fn read<T>(&self, answer: impl FnOnce(&Transaction<'_>, &Shelf) -> Result<T>) -> Result<T> {
+        self.palace.read(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            answer(transaction, &shelf)
+        })
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>, Shelf) -> Result<T>) -> Result<T> {
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Err(poisoned());
+        }
+        let done = self.palace.write(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            change(transaction, shelf)
+        });
+        done.map_err(|WriteFailure { error, at_commit }| {
+            if at_commit {
+                self.poisoned.store(true, Ordering::SeqCst);
+            }
+            error
+        })
+    }
+}
+
+impl Collection for Handle {
+    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
+        let prepared = match write::prepare(batch) {
+            Ok(prepared) => prepared,
+            // Of several defects the first in the batch is named, and a wrong dimension is one of them.
+            Err(error) => {
+                self.read(|_, shelf| loci_core::write::check_batch(batch, shelf.dimension))?;
+                return Err(error);
+            }
+        };
+        self.write(|transaction, shelf| {
+            let palace = self.palace.palace_id(transaction)?;
+            write::apply(transaction, palace, shelf, self.embedder.as_ref(), &prepared)
+        })
+    }
+
+    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+        self.read(|transaction, shelf| read::get(transaction, shelf, request))
+    }
+
+    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+        self.read(|transaction, shelf| nearest::query(transaction, &self.palace, shelf, request))
+    }
+
+    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
+        self.read(|transaction, shelf| lexical::search(transaction, shelf, request))
+    }
+
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        self.read(|transaction, shelf| tally::count(transaction, shelf, filter))
+    }
+
+    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
+        self.read(|transaction, shelf| tally::facets(transaction, shelf, request))
+    }
+
+    fn info(&self) -> Result<CollectionInfo> {
+        self.read(|transaction, shelf| describe(transaction, &self.palace, shelf))
+    }
+
+    fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
+        self.write(|transaction, mut shelf| {
+            if let Some(own) = shelf
+                .dimension
+                .filter(|own| *own != identity.dimension && shelf.vectors > 0)
+            {
+                return Err(loci_core::write::dimension_mismatch(own, identity.dimension));
+            }
+            let before = shelf.identity();
+            if why == IdentityChange::Confirm {
+                before.check_open(Some(identity))?;
+            }
+            let note = format!(
+                "{why:?}: the embedder of {:?} is {identity} (was {before:?})",
+                self.name.as_str()
+            );
+            schema::note(transaction, clock::now(), &note)?;
+            shelf.record_embedder(transaction, identity)
+        })
+    }
+
+    fn maintenance(&self) -> Result<MaintenanceState> {
+        self.read(|transaction, shelf| maintain::state(transaction, &self.palace, shelf))
+    }
+
+    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
+        if self.poisoned.load(Ordering::SeqCst) {
+            return Err(poisoned());
+        }
+        maintain::run(&self.palace, &self.name, kind, self.wait)
+    }
+
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
+        self.read(|transaction, shelf| feed::since(transaction, shelf, cursor, limit))
+    }
+}
+
+/// What a collection says of itself.
+pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<CollectionInfo> {
+    let number = |n: i64| u64::try_from(n).unwrap_or(0);
+    let mut warnings = palace.warnings();
+    if shelf.identity() == IdentityState::Unknown {
+        warnings.push(unknown_model(&shelf.name));
+    }
+    let packed: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce((SELECT sum(rows) FROM segments INDEXED BY segments_space WHERE space = ?1), 0)
+                - (SELECT count(*) FROM dead WHERE space = ?1)",
+        )
+        .and_then(|mut statement| statement.query_row([shelf.space], |row| row.get(0)))
+        .map_err(sqlite)?;
+    Ok(CollectionInfo {
+        name: shelf.name.clone(),
+        metric: shelf.metric,
+        dimension: shelf.dimension,
+        identity: shelf.identity(),
+        drawers: number(shelf.drawers),
+        coverage: Coverage {
+            nearest: number(shelf.vectors),
+            packed: number(packed),
+            lexical: number(shelf.drawers),
+        },
+        seq: feed::newest(connection, shelf)?,
+        warnings,
+    })
+}
+
+fn unknown_model(name: &CollectionName) -> Finding {
+    Finding::new(
+        "embedder_unknown",
+        Severity::Warning,
+        format!(
+            "nobody recorded which model made the vectors of {:?}",
+            name.as_str()
+        ),
+    )
+    .hint("say which with `loci embedder set MODEL`")
+    .collection(name.as_str())
+}
+
+fn poisoned() -> Error {
+    Error::new(
+        ErrorKind::Poisoned,
+        "an earlier commit through this handle failed, so it takes no more writes",
+    )
+    .hint("what was acknowledged is stored; open the palace again to go on")
+}

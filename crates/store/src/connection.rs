@@ -1,0 +1,124 @@
+//! Opening one connection to a palace file: recognised first, then set up the one way every connection is.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use loci_core::{Error, ErrorKind, Result};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::failure::{self, sqlite};
+use crate::schema::{self, FileKind};
+use crate::{collapse, vfs};
+
+/// How much of the file SQLite may map: all of it, up to SQLite's own limit.
+const MAPPED_BYTES: i64 = 0x7fff_0000;
+
+/// How a connection is opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    /// The file.
+    pub(crate) file: &'a Path,
+    /// The virtual file system under the page checksums; tests put their own there.
+    pub(crate) base: Option<&'a str>,
+    /// Make the file and its tables if they are missing.
+    pub(crate) create: bool,
+    /// Bring a file of before content-uniqueness up to date; an examination leaves it as it is.
+    pub(crate) mend: bool,
+    /// How long to wait for other processes.
+    pub(crate) wait: Duration,
+}
+
+/// Opens a connection to a palace of the current version, or says why not and leaves the file untouched.
+pub(crate) fn open(how: Opening<'_>) -> Result<Connection> {
+    let name = vfs::register(how.base)?;
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if how.create {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let started = Instant::now();
+    loop {
+        match attempt(how, flags, name) {
+            Err(error) if error.kind() == ErrorKind::Locked && started.elapsed() < how.wait => {
+                // Another process is just making or switching the file; SQLite does not wait for that by itself.
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done.map_err(|error| error.with("file", how.file.display())),
+        }
+    }
+}
+
+fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connection> {
+    let mut connection = Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?;
+    connection.busy_timeout(how.wait).map_err(sqlite)?;
+    // Until the file is known to be ours, closing must not even move its log into it.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_err(sqlite)?;
+    if schema::recognise(&connection)? == FileKind::Empty {
+        if !how.create {
+            return Err(
+                Error::new(ErrorKind::NotFound, "the file is empty: there is no palace in it")
+                    .hint("make one with `loci init`"),
+            );
+        }
+        schema::prepare_file(&connection)?;
+        schema::create(&mut connection)?;
+        schema::recognise(&connection)?;
+    }
+    refuse_unchecked(&connection)?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+        .map_err(sqlite)?;
+    set_up(&connection)?;
+    if how.mend {
+        collapse::run_if_needed(&mut connection)?;
+    }
+    Ok(connection)
+}
+
+/// Refuses a palace whose pages carry no checksums: a damaged header could have switched them off.
+fn refuse_unchecked(connection: &Connection) -> Result<()> {
+    if vfs::checked(connection)? {
+        return Ok(());
+    }
+    Err(failure::corrupt(
+        "the palace's pages carry no checksums, so its header is damaged",
+    ))
+}
+
+fn set_up(connection: &Connection) -> Result<()> {
+    let set =
+        |name: &str, value: &dyn rusqlite::ToSql| connection.pragma_update(None, name, value).map_err(sqlite);
+    set("synchronous", &"FULL")?;
+    set("foreign_keys", &true)?;
+    set("trusted_schema", &false)?;
+    set("temp_store", &"MEMORY")?;
+    set("cache_size", &-16_384)?;
+    connection
+        .pragma_update_and_check(None, "mmap_size", MAPPED_BYTES, |_| Ok(()))
+        .map_err(sqlite)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    Ok(())
+}
+
+/// The error for a write that waited in vain, naming the process that holds the palace where that can be known.
+pub(crate) fn locked(file: &Path, wait: Duration, cause: rusqlite::Error) -> Error {
+    let holder = crate::holder::writer_of(file);
+    let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    let error = Error::new(
+        ErrorKind::Locked,
+        format!(
+            "{who} has been writing to this palace for more than {} s",
+            wait.as_secs_f64()
+        ),
+    )
+    .hint("nothing was written; try again, or look at what that process is doing");
+    let error = match holder {
+        Some(pid) => error.with("pid", pid),
+        None => error,
+    };
+    error
+        .with("file", file.display())
+        .caused_by(failure::sqlite(cause))
+}

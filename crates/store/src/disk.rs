@@ -1,0 +1,133 @@
+//! Where a palace lies on disk: its folder, which file it is, and whether that disk can hold it.
+
+use std::fs;
+use std::path::Path;
+
+use loci_core::{Error, ErrorKind, Result};
+
+use crate::failure;
+
+/// Which file a path names at a moment: device and inode; an inode of 0 means the file system has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    /// Which file stands at `path` now, if any.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let found = fs::metadata(path).ok()?;
+        found.is_file().then(|| Self {
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
+
+    /// Whether `other` may be the same file; file systems without inodes get the benefit of the doubt.
+    pub(crate) fn same_as(self, other: Self) -> bool {
+        self == other || ((self.inode == 0 || other.inode == 0) && self.device == other.device)
+    }
+}
+
+/// Makes the folder of a palace, private to its owner. A folder that is there keeps its permissions.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|cause| failure::io("make the palace folder", folder, cause))
+}
+
+/// Refuses a folder on a network file system, where SQLite's shared log is not safe.
+pub(crate) fn refuse_network(folder: &Path) -> Result<()> {
+    let found = rustix::fs::statfs(folder)
+        .map_err(|cause| failure::io("look at the file system of", folder, cause.into()))?;
+    #[allow(
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "file system magics are 32 bits"
+    )]
+    match network_name(found.f_type as u32) {
+        None => Ok(()),
+        Some(name) => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{} lies on a network file system ({name}), where a palace would be damaged",
+                folder.display()
+            ),
+        )
+        .hint("keep the palace on a local disk and copy it with `loci backup`")),
+    }
+}
+
+/// The name of a file system that is served over a network, by its magic number (statfs(2)).
+fn network_name(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x0000_6969 => "NFS",
+        0xff53_4d42 => "CIFS",
+        0x0000_517b => "SMB",
+        0xfe53_4d42 => "SMB2",
+        0x0102_1997 => "9P",
+        0x5346_414f => "AFS",
+        0x7375_7245 => "CODA",
+        0x00c3_6400 => "CEPH",
+        0x0bd0_0bd0 => "LUSTRE",
+        0x0000_564c => "NCP",
+        _ => return None,
+    })
+}
+
+/// Makes what was written into `folder` survive a power cut: names as well as bytes.
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
+    fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|cause| failure::io("sync the folder", folder, cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_file_systems_are_known_by_their_magic() {
+        assert_eq!(network_name(0x6969), Some("NFS"));
+        assert_eq!(network_name(0xff53_4d42), Some("CIFS"));
+        for local in [0xef53, 0x9123_683e, 0x0102_1994, 0x5846_5342, 0x6573_5546] {
+            assert_eq!(network_name(local), None, "{local:x}");
+        }
+    }
+
+    #[test]
+    fn a_replaced_file_is_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a"), folder.path().join("b"));
+        assert!(FileIdentity::of(&path).is_none());
+        fs::write(&path, "1").unwrap();
+        let first = FileIdentity::of(&path).unwrap();
+        assert!(first.same_as(FileIdentity::of(&path).unwrap()));
+        fs::write(&other, "2").unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert!(!first.same_as(FileIdentity::of(&path).unwrap()));
+        let no_inode = FileIdentity { inode: 0, ..first };
+        assert!(
+            no_inode.same_as(first),
+            "a file system without inodes never looks replaced"
+        );
+    }
+
+    #[test]
+    fn a_new_folder_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let palace = folder.path().join("deep/palace");
+        make_folder(&palace).unwrap();
+        assert_eq!(fs::metadata(&palace).unwrap().permissions().mode() & 0o777, 0o700);
+        make_folder(&palace).unwrap();
+    }
+}

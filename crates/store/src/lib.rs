@@ -1,0 +1,30 @@
+//! The embedded backend: one SQLite file whose indexes cannot drift from its rows.
+
+mod attributes;
+mod backend;
+mod clock;
+mod collapse;
+mod collection;
+mod connection;
+mod crash;
+mod disk;
+mod failure;
+mod feed;
+mod holder;
+mod lexical;
+mod maintain;
+mod nearest;
+mod palace;
+mod read;
+mod row;
+mod schema;
+mod shelf;
+mod snapshot;
+mod tally;
+mod vectors;
+mod verify;
+mod vfs;
+mod words;
+mod write;
+
+pub use backend::Embedded;

@@ -1,0 +1,212 @@
+//! Giving space back: segments without their dead rows, merged full text, and free pages returned to the disk.
+
+use std::time::Duration;
+
+use loci_core::{CollectionName, Result};
+use loci_index::segment;
+use rusqlite::{Connection, Transaction, params};
+
+use super::Figures;
+use crate::failure::sqlite;
+use crate::nearest::{SegmentEntry, list_segments};
+use crate::palace::Palace;
+use crate::shelf::Shelf;
+use crate::vectors;
+use crate::write::store_seq;
+
+/// How many free pages one short transaction returns.
+const PAGES_AT_ONCE: i64 = 2000;
+
+/// How many pages of full text one short transaction merges.
+const MERGE_PAGES: i64 = 500;
+
+/// Compacts a collection; `None` if there was nothing to gain.
+pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Option<Figures>> {
+    let (dead, free, before) = palace.read(wait, |transaction| {
+        let shelf = Shelf::find(transaction, name)?;
+        let (dead, free) = reclaimable(transaction, &shelf)?;
+        Ok((dead, free, file_bytes(transaction)?))
+    })?;
+    let rewritten = if dead > 0 {
+        rewrite_segments(palace, name, wait)?
+    } else {
+        0
+    };
+    let merged = merge_words(palace, name, wait)?;
+    if rewritten == 0 && merged == 0 && free == 0 {
+        return Ok(None);
+    }
+    let pages = release_pages(palace, wait)?;
+    let after = palace.read(wait, |transaction| file_bytes(transaction))?;
+    Ok(Some(Figures::from([
+        ("dead_rows".to_owned(), dead),
+        ("segments_rewritten".to_owned(), rewritten),
+        ("pages_released".to_owned(), pages),
+        ("bytes_before".to_owned(), before),
+        ("bytes_after".to_owned(), after),
+        ("bytes_reclaimed".to_owned(), before - after),
+    ])))
+}
+
+/// How many dead rows stand in segments, and how many pages of the file are free.
+pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<(i64, i64)> {
+    let dead = connection
+        .query_row(
+            "SELECT count(*) FROM dead WHERE space = ?1",
+            [shelf.space],
+            |row| row.get(0),
+        )
+        .map_err(sqlite)?;
+    Ok((dead, pragma(connection, "freelist_count")?))
+}
+
+fn pragma(connection: &Connection, name: &str) -> Result<i64> {
+    connection
+        .pragma_query_value(None, name, |row| row.get(0))
+        .map_err(sqlite)
+}
+
+fn file_bytes(connection: &Connection) -> Result<i64> {
+    Ok(pragma(connection, "page_count")? * pragma(connection, "page_size")?)
+}
+
+/// Rewrites every segment that holds dead rows, one short transaction for each group; returns how many.
+fn rewrite_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+    let mut rewritten = 0;
+    let mut from = i64::MIN;
+    loop {
+        let done = palace.write(wait, |transaction| {
+            let shelf = Shelf::find(transaction, name)?;
+            let group = next_group(transaction, &shelf, from)?;
+            let (Some(first), Some(last)) = (group.first(), group.last()) else {
+                return Ok(None);
+            };
+            crate::crash::point("compact-segments");
+            replace_group(transaction, palace, &shelf, &group, first.first, last.last)?;
+            Ok(Some((group.len(), last.last)))
+        })?;
+        let Some((segments, last)) = done else {
+            return Ok(rewritten);
+        };
+        rewritten += segments as i64;
+        from = last;
+    }
+}
+
+/// The next segment after row `from` with dead rows, and the ones after it that fit into one segment together.
+fn next_group(transaction: &Transaction<'_>, shelf: &Shelf, from: i64) -> Result<Vec<SegmentEntry>> {
+    let mut group: Vec<SegmentEntry> = Vec::new();
+    let mut live = 0;
+    for entry in list_segments(transaction, shelf.space)?
+        .into_iter()
+        .filter(|entry| entry.first > from)
+    {
+        let dead: i64 = transaction
+            .query_row(
+                "SELECT count(*) FROM dead WHERE space = ?1 AND row BETWEEN ?2 AND ?3",
+                params![shelf.space, entry.first, entry.last],
+                |row| row.get(0),
+            )
+            .map_err(sqlite)?;
+        if group.is_empty() && dead == 0 {
+            continue;
+        }
+        live += entry.rows - dead;
+        if !group.is_empty() && live > segment::ROWS as i64 {
+            break;
+        }
+        group.push(entry);
+    }
+    Ok(group)
+}
+
+/// Packs the live rows of a group beside the old segments, then puts the new one in their place.
+fn replace_group(
+    transaction: &Transaction<'_>,
+    palace: &Palace,
+    shelf: &Shelf,
+    group: &[SegmentEntry],
+    first: i64,
+    last: i64,
+) -> Result<()> {
+    let packed = vectors::pack_from(
+        transaction,
+        shelf,
+        palace.palace_id(transaction)?,
+        first,
+        last,
+        segment::ROWS,
+    )?;
+    for entry in group {
+        transaction
+            .execute("DELETE FROM segments WHERE segment = ?1", [entry.segment])
+            .map_err(sqlite)?;
+    }
+    if let Some(packed) = packed {
+        let number = next_seq(transaction)?;
+        vectors::store(transaction, shelf, number, &packed)?;
+    }
+    transaction
+        .execute(
+            "DELETE FROM dead WHERE space = ?1 AND row BETWEEN ?2 AND ?3",
+            params![shelf.space, first, last],
+        )
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// The next sequence number, used up.
+pub(super) fn next_seq(transaction: &Transaction<'_>) -> Result<i64> {
+    let seq: i64 = transaction
+        .query_row("SELECT value FROM palace WHERE key = 'seq'", [], |row| row.get(0))
+        .map_err(sqlite)?;
+    store_seq(transaction, seq + 1)?;
+    Ok(seq + 1)
+}
+
+/// Merges the full text's own segments until that changes nothing more; returns how many steps did something.
+fn merge_words(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+    let mut steps = 0;
+    loop {
+        let changed = palace.write(wait, |transaction| {
+            let projection = Shelf::find(transaction, name)?.projection;
+            let before = transaction.total_changes();
+            // A negative number starts a merge of everything, a positive one goes on with it.
+            let pages = if steps == 0 { -MERGE_PAGES } else { MERGE_PAGES };
+            let sql =
+                format!("INSERT INTO words_{projection}(words_{projection}, rank) VALUES ('merge', ?1)");
+            transaction.execute(&sql, [pages]).map_err(sqlite)?;
+            Ok(transaction.total_changes() - before)
+        })?;
+        // FTS5 counts the statement itself as one change; fewer than two means that nothing was merged.
+        if changed < 2 {
+            return Ok(steps);
+        }
+        steps += 1;
+    }
+}
+
+/// Returns free pages to the disk in short transactions; returns how many.
+fn release_pages(palace: &Palace, wait: Duration) -> Result<i64> {
+    let mut released = 0;
+    loop {
+        let (before, after) = palace.write(wait, |transaction| {
+            let before = pragma(transaction, "freelist_count")?;
+            let mut statement = transaction
+                .prepare(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))
+                .map_err(sqlite)?;
+            let mut steps = statement.query([]).map_err(sqlite)?;
+            while steps.next().map_err(sqlite)?.is_some() {}
+            Ok((before, pragma(transaction, "freelist_count")?))
+        })?;
+        released += before - after;
+        if after == 0 || after >= before {
+            break;
+        }
+    }
+    let lease = palace.lease(false, wait)?;
+    lease
+        .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        .map_err(sqlite)?;
+    Ok(released)
+}

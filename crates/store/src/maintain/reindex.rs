@@ -1,0 +1,303 @@
+//! Rebuilding every index from the rows: beside the old ones, compared, then swapped in one transaction.
+
+use std::time::Duration;
+
+use loci_core::{CollectionName, Error, ErrorKind, Include, Result};
+use loci_index::segment;
+use rusqlite::{Transaction, params};
+
+use super::Figures;
+use super::compact::next_seq;
+use crate::attributes::{self, Keys};
+use crate::failure::sqlite;
+use crate::palace::Palace;
+use crate::shelf::{Shelf, next_number};
+use crate::{row, vectors, words};
+
+/// How many rows one short transaction indexes.
+const ROWS_AT_ONCE: usize = 500;
+
+/// Rebuilds full text, attributes and segments of a collection.
+pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Figures> {
+    drop_abandoned(palace, wait)?;
+    let (projection, started) = begin(palace, name, wait)?;
+    let mut reached = 0;
+    loop {
+        let step = palace.write(wait, |transaction| {
+            copy_rows(transaction, name, projection, reached)
+        })?;
+        match step {
+            Some(last) => reached = last,
+            None => break,
+        }
+    }
+    let indexed = palace.write(wait, |transaction| {
+        swap(transaction, name, projection, reached, started)
+    })?;
+    let segments = rebuild_segments(palace, name, wait)?;
+    Ok(Figures::from([
+        ("drawers".to_owned(), indexed),
+        ("segments".to_owned(), segments),
+    ]))
+}
+
+/// Removes what a rebuild that was killed has left behind.
+fn drop_abandoned(palace: &Palace, wait: Duration) -> Result<()> {
+    palace
+        .write(wait, |transaction| {
+            let half: Vec<i64> = transaction
+                .prepare("SELECT value FROM palace WHERE key = 'building'")
+                .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+                .map_err(sqlite)?;
+            for projection in half {
+                words::drop_table(transaction, projection)?;
+                attributes::drop_table(transaction, projection)?;
+            }
+            transaction
+                .execute("DELETE FROM palace WHERE key = 'building'", [])
+                .map(drop)
+                .map_err(sqlite)
+        })
+        .map_err(Error::from)
+}
+
+/// Makes the tables of a new projection; returns its number and the sequence number at that moment.
+fn begin(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<(i64, i64)> {
+    palace
+        .write(wait, |transaction| {
+            Shelf::find(transaction, name)?;
+            let projection = next_number(transaction, "projection")?;
+            words::create(transaction, projection)?;
+            attributes::create(transaction, projection)?;
+            transaction
+                .execute(
+                    "INSERT INTO palace(key, value) VALUES ('building', ?1)",
+                    [projection],
+                )
+                .map_err(sqlite)?;
+            Ok((projection, next_seq(transaction)?))
+        })
+        .map_err(Error::from)
+}
+
+/// Indexes the next rows after `reached`; returns the last of them, or `None` at the end.
+fn copy_rows(
+    transaction: &Transaction<'_>,
+    name: &CollectionName,
+    projection: i64,
+    reached: i64,
+) -> Result<Option<i64>> {
+    let shelf = Shelf::find(transaction, name)?;
+    let rows = rows_after(transaction, &shelf, reached, ROWS_AT_ONCE)?;
+    let mut keys = Keys::default();
+    for row in &rows {
+        project(transaction, projection, &mut keys, *row)?;
+    }
+    crate::crash::point("reindex-step");
+    Ok(rows.last().copied())
+}
+
+fn rows_after(transaction: &Transaction<'_>, shelf: &Shelf, reached: i64, limit: usize) -> Result<Vec<i64>> {
+    transaction
+        .prepare_cached("SELECT row FROM drawers WHERE row > ?1 AND +collection = ?2 ORDER BY row LIMIT ?3")
+        .and_then(|mut statement| {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            statement
+                .query_map([reached, shelf.collection, limit], |row| row.get(0))?
+                .collect()
+        })
+        .map_err(sqlite)
+}
+
+/// Indexes one row in a projection.
+fn project(transaction: &Transaction<'_>, projection: i64, keys: &mut Keys, row: i64) -> Result<()> {
+    let Some(stored) = row::by_row(
+        transaction,
+        row,
+        Include {
+            embedding: false,
+            ..Include::EVERYTHING
+        },
+    )?
+    else {
+        return Ok(());
+    };
+    attributes::insert(transaction, projection, keys, row, &stored.drawer)?;
+    words::insert(transaction, projection, row, &words::of(&stored.drawer))
+}
+
+/// Catches up with what changed meanwhile, compares, and makes the new projection the one that answers.
+fn swap(
+    transaction: &Transaction<'_>,
+    name: &CollectionName,
+    projection: i64,
+    reached: i64,
+    started: i64,
+) -> Result<i64> {
+    let shelf = Shelf::find(transaction, name)?;
+    let mut keys = Keys::default();
+    drop_removed(transaction, projection)?;
+    for row in changed_since(transaction, &shelf, reached, started)? {
+        drop_row(transaction, projection, row)?;
+        project(transaction, projection, &mut keys, row)?;
+    }
+    for row in rows_after(transaction, &shelf, reached, usize::MAX)? {
+        project(transaction, projection, &mut keys, row)?;
+    }
+    compare(transaction, &shelf, projection)?;
+    transaction
+        .execute(
+            "UPDATE collections SET projection = ?2 WHERE collection = ?1",
+            params![shelf.collection, projection],
+        )
+        .map_err(sqlite)?;
+    words::drop_table(transaction, shelf.projection)?;
+    attributes::drop_table(transaction, shelf.projection)?;
+    transaction
+        .execute("DELETE FROM palace WHERE key = 'building'", [])
+        .map_err(sqlite)?;
+    crate::crash::point("reindex-swap");
+    Ok(shelf.drawers)
+}
+
+/// Rows already indexed whose metadata changed after the rebuild began; a changed text has a new row anyway.
+fn changed_since(
+    transaction: &Transaction<'_>,
+    shelf: &Shelf,
+    reached: i64,
+    started: i64,
+) -> Result<Vec<i64>> {
+    transaction
+        .prepare("SELECT row FROM drawers INDEXED BY drawers_seq WHERE seq > ?1 AND row <= ?2 AND +collection = ?3")
+        .and_then(|mut statement| {
+            statement.query_map([started, reached, shelf.collection], |row| row.get(0))?.collect()
+        })
+        .map_err(sqlite)
+}
+
+/// Takes rows out of the new projection that were removed after they were indexed.
+fn drop_removed(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
+    let gone: Vec<i64> = transaction
+        .prepare(&format!(
+            "SELECT id FROM words_{projection}_docsize WHERE id NOT IN (SELECT row FROM drawers)"
+        ))
+        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
+        .map_err(sqlite)?;
+    gone.into_iter()
+        .try_for_each(|row| drop_row(transaction, projection, row))
+}
+
+/// Takes one row out of a projection whatever its attributes were; the table is asked by row, which is slow.
+fn drop_row(transaction: &Transaction<'_>, projection: i64, row: i64) -> Result<()> {
+    words::delete(transaction, projection, row)?;
+    transaction
+        .execute(
+            &format!("DELETE FROM attributes_{projection} WHERE row = ?1"),
+            [row],
+        )
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Refuses a projection that does not cover exactly the rows of the collection.
+fn compare(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
+    let count = |sql: &str| {
+        transaction
+            .query_row(sql, [], |row| row.get::<_, i64>(0))
+            .map_err(sqlite)
+    };
+    let collection = shelf.collection;
+    let rows = count(&format!(
+        "SELECT count(*) FROM drawers WHERE collection = {collection}"
+    ))?;
+    let docs = count(&format!("SELECT count(*) FROM words_{projection}_docsize"))?;
+    let strays = count(&format!(
+        "SELECT count(*) FROM drawers WHERE collection = {collection}
+         AND row NOT IN (SELECT id FROM words_{projection}_docsize)"
+    ))?;
+    if rows == docs && strays == 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Internal,
+        format!("the rebuilt index covers {docs} rows of {rows}; the old one stays in use"),
+    )
+    .hint("nothing was changed; run `loci verify`"))
+}
+
+/// Packs the sealed rows anew, one segment and one short transaction at a time; returns how many were written.
+fn rebuild_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+    let mut written = 0;
+    let mut reached = 0;
+    loop {
+        let step = palace.write(wait, |transaction| {
+            let mut shelf = Shelf::find(transaction, name)?;
+            let step = rebuild_next(transaction, palace, &mut shelf, reached)?;
+            shelf.store_counters(transaction)?;
+            crate::crash::point("reindex-segment");
+            Ok(step)
+        })?;
+        let Some(last) = step else { return Ok(written) };
+        written += 1;
+        reached = last;
+    }
+}
+
+/// Replaces whatever segments cover the next full run of rows after `reached` by one new segment.
+fn rebuild_next(
+    transaction: &Transaction<'_>,
+    palace: &Palace,
+    shelf: &mut Shelf,
+    reached: i64,
+) -> Result<Option<i64>> {
+    let id = palace.palace_id(transaction)?;
+    let sealed = shelf.sealed;
+    let last_old = last_of_run(transaction, shelf, reached)?;
+    let Some(last_old) = last_old.filter(|_| reached < sealed) else {
+        return Ok(None);
+    };
+    transaction
+        .execute(
+            "DELETE FROM segments WHERE space = ?1 AND first > ?2 AND first <= ?3",
+            params![shelf.space, reached, last_old],
+        )
+        .map_err(sqlite)?;
+    let mut from = reached + 1;
+    while let Some(packed) = vectors::pack_from(transaction, shelf, id, from, last_old, segment::ROWS)? {
+        vectors::store(transaction, shelf, next_seq(transaction)?, &packed)?;
+        from = packed.last + 1;
+    }
+    transaction
+        .execute(
+            "DELETE FROM dead WHERE space = ?1 AND row > ?2 AND row <= ?3",
+            params![shelf.space, reached, last_old],
+        )
+        .map_err(sqlite)?;
+    Ok(Some(last_old))
+}
+
+/// The last row that the segments beginning in the next run of sealed rows reach; dropped ones leave plain rows.
+fn last_of_run(transaction: &Transaction<'_>, shelf: &Shelf, reached: i64) -> Result<Option<i64>> {
+    let sql = format!(
+        "SELECT max(row) FROM (SELECT row FROM vectors_{} WHERE row > ?1 AND row <= ?2 ORDER BY row LIMIT ?3)",
+        shelf.space
+    );
+    let nth: Option<i64> = transaction
+        .query_row(
+            &sql,
+            params![reached, shelf.sealed, segment::ROWS as i64],
+            |row| row.get(0),
+        )
+        .map_err(sqlite)?;
+    let Some(nth) = nth else {
+        return Ok(Some(shelf.sealed));
+    };
+    let covering: Option<i64> = transaction
+        .query_row(
+            "SELECT max(last) FROM segments WHERE space = ?1 AND first <= ?2 AND last > ?2",
+            params![shelf.space, nth],
+            |row| row.get(0),
+        )
+        .map_err(sqlite)?;
+    Ok(Some(covering.unwrap_or(nth)))
+}

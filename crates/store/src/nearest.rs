@@ -1,0 +1,500 @@
+//! The nearest drawers to a vector: packed segments first, then the tail, then the best rescored exactly.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use loci_core::{ErrorKind, Finding, Hit, Query, Result, Severity};
+use loci_index::candidates::{Candidate, Candidates};
+use loci_index::distance::Probe;
+use loci_index::rows::Rows;
+use loci_index::segment::{self, Head, Seal};
+use rusqlite::blob::Blob;
+use rusqlite::{Connection, MAIN_DB};
+
+use crate::attributes::{self, Scope};
+use crate::failure::{corrupt, sqlite};
+use crate::palace::Palace;
+use crate::read::{self, Test};
+use crate::shelf::Shelf;
+use crate::vectors;
+
+/// A comparison that lists more than one row in this many is asked of the found drawers instead.
+const BROAD: usize = 8;
+
+/// The fewest entries of the index worth reading for a filter, however small the collection.
+const LEAST_BUDGET: usize = 1024;
+
+/// Up to this many listed rows are cheaper to compare exactly than to find in the segments.
+const FEW: usize = 768;
+
+/// How many hits are looked at for each one wanted, at first and then more, when a filter must be asked of them.
+const SPARE: [usize; 2] = [8, 128];
+
+/// Answers a [`Query`]: the same hits that comparing every vector exactly would give.
+pub(crate) fn query(
+    connection: &Connection,
+    palace: &Palace,
+    shelf: &Shelf,
+    request: &Query,
+) -> Result<Vec<Vec<Hit>>> {
+    request.check(shelf.dimension)?;
+    let budget = (shelf.drawers as usize / BROAD).max(LEAST_BUDGET);
+    let scope = attributes::scope(connection, shelf.projection, &request.filter, budget)?;
+    let search = Search {
+        connection,
+        palace,
+        shelf,
+        request,
+    };
+    search.run(&scope)
+}
+
+struct Search<'a> {
+    connection: &'a Connection,
+    palace: &'a Palace,
+    shelf: &'a Shelf,
+    request: &'a Query,
+}
+
+/// A row with its exact distance, and whether its exact vector could be read.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    row: i64,
+    distance: f32,
+    damaged: bool,
+}
+
+impl Search<'_> {
+    fn run(&self, scope: &Scope) -> Result<Vec<Vec<Hit>>> {
+        let test = Test::new(scope, &self.request.filter, &self.request.document);
+        if test.is_trivial() {
+            let found = self.nearest(&self.probes(), self.request.k, &scope.rows)?;
+            return found
+                .into_iter()
+                .map(|scored| self.hydrate(scored, self.request.k))
+                .collect();
+        }
+        self.probes()
+            .into_iter()
+            .map(|probe| self.tested(probe, scope, &test))
+            .collect()
+    }
+
+    fn probes(&self) -> Vec<Probe> {
+        self.request
+            .vectors
+            .iter()
+            .map(|vector| Probe::new(self.shelf.metric, vector))
+            .collect()
+    }
+
+    /// The nearest that pass a test which only the drawer itself can answer.
+    fn tested(&self, probe: Probe, scope: &Scope, test: &Test<'_>) -> Result<Vec<Hit>> {
+        let probes = [probe];
+        for spare in SPARE {
+            let wanted = self.request.k.saturating_mul(spare);
+            let found = self
+                .nearest(&probes, wanted, &scope.rows)?
+                .pop()
+                .unwrap_or_default();
+            let complete = found.len() < wanted;
+            let mut passing = Vec::new();
+            for scored in found {
+                if test.passes(self.connection, scored.row)? {
+                    passing.push(scored);
+                }
+            }
+            if complete || passing.len() >= self.request.k {
+                return self.hydrate(passing, self.request.k);
+            }
+        }
+        let rows = Rows::of(self.passing_rows(scope, test)?);
+        let found = self
+            .nearest(&probes, self.request.k, &rows)?
+            .pop()
+            .unwrap_or_default();
+        self.hydrate(found, self.request.k)
+    }
+
+    /// Every row with a vector that passes the test, found by asking each.
+    fn passing_rows(&self, scope: &Scope, test: &Test<'_>) -> Result<Vec<i64>> {
+        let sql = format!("SELECT row FROM vectors_{}", self.shelf.space);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
+        let mut found = statement.query([]).map_err(sqlite)?;
+        let mut rows = Vec::new();
+        while let Some(entry) = found.next().map_err(sqlite)? {
+            let row = entry.get(0).map_err(sqlite)?;
+            if scope.rows.contains(row) && test.passes(self.connection, row)? {
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// For each probe the `k` nearest rows among `allow`, with exact distances, nearest first.
+    fn nearest(&self, probes: &[Probe], k: usize, allow: &Rows) -> Result<Vec<Vec<Scored>>> {
+        let mut found: Vec<Candidates> = probes.iter().map(|_| Candidates::new(k)).collect();
+        if let Some(listed) = allow.listed().filter(|listed| listed.len() <= FEW) {
+            self.scan_listed(listed, probes, &mut found)?;
+            return probes
+                .iter()
+                .zip(found)
+                .map(|(probe, found)| self.rescore(probe, found.finish(), k))
+                .collect();
+        }
+        let allow = allow
+            .excluded()
+            .is_none_or(|excluded| !excluded.is_empty())
+            .then_some(allow);
+        self.scan_segments(probes, allow, &mut found)?;
+        self.scan_rows(self.shelf.sealed + 1, i64::MAX, probes, allow, &mut found)?;
+        probes
+            .iter()
+            .zip(found)
+            .map(|(probe, candidates)| self.rescore(probe, candidates.finish(), k))
+            .collect()
+    }
+
+    /// Compares a few rows by their exact vectors.
+    fn scan_listed(&self, listed: &[i64], probes: &[Probe], found: &mut [Candidates]) -> Result<()> {
+        let dimension = self.shelf.dimension.unwrap_or(0);
+        for row in listed {
+            match vectors::get(self.connection, self.shelf.space, *row, dimension) {
+                Ok(Some(vector)) => {
+                    for (probe, found) in probes.iter().zip(found.iter_mut()) {
+                        let distance = probe.exact(&vector);
+                        found.offer(*row, distance, distance);
+                    }
+                }
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    self.palace.warn(damaged_vector(self.shelf, *row, &error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_segments(&self, probes: &[Probe], allow: Option<&Rows>, found: &mut [Candidates]) -> Result<()> {
+        let segments = list_segments(self.connection, self.shelf.space)?;
+        let dead = dead_rows(self.connection, self.shelf.space)?;
+        let seal = Seal {
+            palace: self.palace.palace_id(self.connection)?,
+            space: self.shelf.space,
+        };
+        let mut reader = SegmentReader::new(self.connection, seal);
+        let packed: i64 = segments.iter().map(|entry| entry.rows).sum::<i64>() - dead.len() as i64;
+        if packed != self.shelf.vectors - self.shelf.tail {
+            self.scan_gaps(&segments, probes, allow, found)?;
+        }
+        let heads = self
+            .palace
+            .known_heads(segments.iter().map(|entry| entry.segment));
+        let mut new_heads = Vec::new();
+        for (entry, known) in segments.iter().zip(heads) {
+            match reader.scan(entry, known.as_deref(), probes, allow, &dead, found) {
+                Ok(Some(head)) => new_heads.push((entry.segment, Arc::new(head))),
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    self.palace.warn(damaged_segment(self.shelf, entry, &error));
+                    self.scan_rows(entry.first, entry.last, probes, allow, found)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if !new_heads.is_empty() {
+            let listed = segments.iter().map(|entry| entry.segment).collect();
+            self.palace.remember_heads(new_heads, &listed);
+        }
+        Ok(())
+    }
+
+    /// Compares the rows that no segment covers, because one was dropped.
+    fn scan_gaps(
+        &self,
+        segments: &[SegmentEntry],
+        probes: &[Probe],
+        allow: Option<&Rows>,
+        found: &mut [Candidates],
+    ) -> Result<()> {
+        let mut from = i64::MIN;
+        for entry in segments {
+            self.scan_rows(from, entry.first - 1, probes, allow, found)?;
+            from = from.max(entry.last + 1);
+        }
+        self.scan_rows(from, self.shelf.sealed, probes, allow, found)
+    }
+
+    /// Compares the exact vectors between two rows, one by one.
+    fn scan_rows(
+        &self,
+        first: i64,
+        last: i64,
+        probes: &[Probe],
+        allow: Option<&Rows>,
+        found: &mut [Candidates],
+    ) -> Result<()> {
+        let reached = Cell::new(first);
+        let mut offer = |row: i64, vector: Result<&[f32]>| {
+            reached.set(row + 1);
+            if allow.is_some_and(|allow| !allow.contains(row)) {
+                return Ok(());
+            }
+            match vector {
+                Ok(vector) => {
+                    for (probe, found) in probes.iter().zip(found.iter_mut()) {
+                        let distance = probe.exact(vector);
+                        found.offer(row, distance, distance);
+                    }
+                }
+                Err(error) => self.palace.warn(damaged_vector(self.shelf, row, &error)),
+            }
+            Ok(())
+        };
+        match vectors::each(self.connection, self.shelf, first, last, &mut offer) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                vectors::each_singly(self.connection, self.shelf, reached.get(), last, &mut offer)
+            }
+            done => done,
+        }
+    }
+
+    /// Compares candidates exactly, most promising first, until no other can come nearer.
+    fn rescore(&self, probe: &Probe, candidates: Vec<Candidate>, k: usize) -> Result<Vec<Scored>> {
+        let dimension = self.shelf.dimension.unwrap_or(0);
+        let mut best: Vec<Scored> = Vec::new();
+        for Candidate { row, lower } in candidates {
+            let full = best.len() >= k;
+            if full && best.last().is_some_and(|worst| lower > worst.distance) {
+                break;
+            }
+            let scored = match vectors::get(self.connection, self.shelf.space, row, dimension) {
+                Ok(Some(vector)) => Scored {
+                    row,
+                    distance: probe.exact(&vector),
+                    damaged: false,
+                },
+                Ok(None) => continue,
+                Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+                Err(error) => {
+                    self.palace.warn(damaged_vector(self.shelf, row, &error));
+                    Scored {
+                        row,
+                        distance: lower,
+                        damaged: true,
+                    }
+                }
+            };
+            let at = best.partition_point(|other| order(other, &scored) == Ordering::Less);
+            best.insert(at, scored);
+            best.truncate(k);
+        }
+        Ok(best)
+    }
+
+    fn hydrate(&self, scored: Vec<Scored>, k: usize) -> Result<Vec<Hit>> {
+        let mut hits = Vec::with_capacity(k.min(scored.len()));
+        for Scored {
+            row,
+            distance,
+            damaged,
+        } in scored.into_iter().take(k)
+        {
+            let Some(mut drawer) = read::hydrate(self.connection, self.shelf, row, self.request.include)?
+            else {
+                return Err(corrupt(format!("row {row} has a vector but no drawer")));
+            };
+            if damaged {
+                drawer
+                    .damage
+                    .push("its exact vector is damaged; the distance is approximate".to_owned());
+            }
+            hits.push(Hit {
+                drawer,
+                score: distance,
+            });
+        }
+        Ok(hits)
+    }
+}
+
+fn order(a: &Scored, b: &Scored) -> Ordering {
+    a.distance.total_cmp(&b.distance).then(a.row.cmp(&b.row))
+}
+
+/// A segment as its table lists it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentEntry {
+    pub(crate) segment: i64,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) rows: i64,
+}
+
+/// The sealed segments of a space, oldest rows first.
+pub(crate) fn list_segments(connection: &Connection, space: i64) -> Result<Vec<SegmentEntry>> {
+    let mut statement = connection
+        .prepare_cached("SELECT segment, first, last, rows FROM segments INDEXED BY segments_space WHERE space = ?1 ORDER BY first")
+        .map_err(sqlite)?;
+    let found = statement
+        .query_map([space], |row| {
+            Ok(SegmentEntry {
+                segment: row.get(0)?,
+                first: row.get(1)?,
+                last: row.get(2)?,
+                rows: row.get(3)?,
+            })
+        })
+        .map_err(sqlite)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+}
+
+/// The rows that stand in a segment but are removed or replaced, ascending.
+pub(crate) fn dead_rows(connection: &Connection, space: i64) -> Result<Vec<i64>> {
+    let mut statement = connection
+        .prepare_cached("SELECT row FROM dead WHERE space = ?1 ORDER BY row")
+        .map_err(sqlite)?;
+    let found = statement.query_map([space], |row| row.get(0)).map_err(sqlite)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+}
+
+/// Reads segments out of the database, through its memory map, into one buffer used again and again.
+pub(crate) struct SegmentReader<'a> {
+    connection: &'a Connection,
+    seal: Seal,
+    blob: Option<Blob<'a>>,
+    open_at: Option<i64>,
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl<'a> SegmentReader<'a> {
+    pub(crate) fn new(connection: &'a Connection, seal: Seal) -> Self {
+        Self {
+            connection,
+            seal,
+            blob: None,
+            open_at: None,
+            head: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Offers every row of a segment that is allowed and not dead; a damaged segment offers nothing.
+    ///
+    /// A segment whose head is not known yet is checked whole on this first touch, and its head is returned.
+    fn scan(
+        &mut self,
+        entry: &SegmentEntry,
+        known: Option<&Head>,
+        probes: &[Probe],
+        allow: Option<&Rows>,
+        dead: &[i64],
+        found: &mut [Candidates],
+    ) -> Result<Option<Head>> {
+        let read = if known.is_none() {
+            Some(self.read_head(entry)?)
+        } else {
+            None
+        };
+        let Some(head) = known.or(read.as_ref()) else {
+            return Ok(None);
+        };
+        let mask = head.mask(allow, dead);
+        if mask.is_empty() {
+            return Ok(None);
+        }
+        self.read_body(entry, head)?;
+        if known.is_none() {
+            head.check_body(&self.seal, &self.body)?;
+        }
+        for (probe, found) in probes.iter().zip(found.iter_mut()) {
+            head.scan(&self.body, probe, &mask, found);
+        }
+        Ok(read)
+    }
+
+    /// Reads and checks the head of a segment, which must cover the rows its table says.
+    pub(crate) fn read_head(&mut self, entry: &SegmentEntry) -> Result<Head> {
+        self.turn_to(entry.segment)?;
+        let mut prefix = [0; segment::PREFIX];
+        self.read_at(&mut prefix, 0)?;
+        let mut bytes = std::mem::take(&mut self.head);
+        bytes.resize(segment::head_len(&prefix)?, 0);
+        let read = self.read_at(&mut bytes, 0);
+        self.head = bytes;
+        read?;
+        let head = Head::parse(&self.head, &self.seal, true)?;
+        let as_listed =
+            head.first() == entry.first && head.last() == entry.last && head.count() as i64 == entry.rows;
+        if !as_listed {
+            return Err(corrupt(format!(
+                "segment {} covers other rows than its table says",
+                entry.segment
+            )));
+        }
+        Ok(head)
+    }
+
+    /// Reads the codes of a segment.
+    pub(crate) fn read_body(&mut self, entry: &SegmentEntry, head: &Head) -> Result<&[u8]> {
+        self.turn_to(entry.segment)?;
+        let range = head.body_range();
+        let mut bytes = std::mem::take(&mut self.body);
+        bytes.resize(range.len(), 0);
+        let read = self.read_at(&mut bytes, range.start);
+        self.body = bytes;
+        read?;
+        Ok(&self.body)
+    }
+
+    fn turn_to(&mut self, segment: i64) -> Result<()> {
+        if self.open_at == Some(segment) {
+            return Ok(());
+        }
+        self.open_at = None;
+        let turned = self
+            .blob
+            .as_mut()
+            .is_some_and(|blob| blob.reopen(segment).is_ok());
+        if !turned {
+            let opened = self
+                .connection
+                .blob_open(MAIN_DB, "segments", "data", segment, true);
+            self.blob = Some(opened.map_err(sqlite)?);
+        }
+        self.open_at = Some(segment);
+        Ok(())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: usize) -> Result<()> {
+        let blob = self.blob.as_ref().ok_or_else(|| corrupt("no segment is open"))?;
+        blob.read_at_exact(buffer, offset).map_err(sqlite)
+    }
+}
+
+fn damaged_segment(shelf: &Shelf, entry: &SegmentEntry, error: &loci_core::Error) -> Finding {
+    Finding::new(
+        "segment_damaged",
+        Severity::Warning,
+        format!(
+            "packed segment {} cannot be used ({error}); its rows were searched one by one",
+            entry.segment
+        ),
+    )
+    .hint("rebuild it with `loci maintain reindex`")
+    .collection(shelf.name.as_str())
+    .segment(entry.segment.to_string())
+}
+
+fn damaged_vector(shelf: &Shelf, row: i64, error: &loci_core::Error) -> Finding {
+    Finding::new(
+        "vector_damaged",
+        Severity::Error,
+        format!("the exact vector of row {row} cannot be read: {error}"),
+    )
+    .hint("see which drawer it is with `loci verify`")
+    .collection(shelf.name.as_str())
+}

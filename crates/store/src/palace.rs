@@ -1,0 +1,289 @@
+//! One palace as this process holds it: its file, a pool of connections, and what has been noticed about it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use loci_core::{Error, ErrorKind, Finding, Result};
+use loci_index::segment::Head;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::connection::{self, Opening};
+use crate::disk::FileIdentity;
+use crate::failure::{self, sqlite};
+use crate::schema;
+
+/// A palace file and the connections this process has to it.
+///
+/// Every call looks whether the file is still the one the connections were made for: one that was replaced is
+/// served with its new content, one that vanished is not found.
+#[derive(Debug)]
+pub(crate) struct Palace {
+    file: PathBuf,
+    base: Option<String>,
+    closed: AtomicBool,
+    /// Writers of this process queue here before they queue at the file.
+    writing: Mutex<()>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The file the connections belong to.
+    file: Option<FileIdentity>,
+    /// Counts replacements, so that a connection of an earlier file is never put back.
+    generation: u64,
+    idle: Vec<Connection>,
+    palace_id: Option<[u8; 16]>,
+    /// Heads of segments whose checksums were found right by this process; a sealed segment never changes.
+    heads: HashMap<i64, Arc<Head>>,
+    warnings: BTreeMap<String, Finding>,
+}
+
+/// A connection on loan; it goes back to the pool when dropped.
+#[derive(Debug)]
+pub(crate) struct Lease<'a> {
+    palace: &'a Palace,
+    generation: u64,
+    connection: Option<Connection>,
+}
+
+impl Palace {
+    pub(crate) fn new(file: PathBuf, base: Option<String>) -> Self {
+        Self {
+            file,
+            base,
+            closed: AtomicBool::new(false),
+            writing: Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Lets go of all connections; every later call is `Closed`.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.state().idle.clear();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lends a connection to the file as it is now; makes the palace first if `create` says so.
+    pub(crate) fn lease(&self, create: bool, wait: Duration) -> Result<Lease<'_>> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(closed());
+        }
+        let (generation, idle) = self.current(create)?;
+        let connection = match idle {
+            Some(connection) => {
+                connection.busy_timeout(wait).map_err(sqlite)?;
+                connection
+            }
+            None => self.connect(create, wait)?,
+        };
+        Ok(Lease {
+            palace: self,
+            generation,
+            connection: Some(connection),
+        })
+    }
+
+    /// The generation of the file that stands there now, and an idle connection to it if there is one.
+    fn current(&self, create: bool) -> Result<(u64, Option<Connection>)> {
+        let found = FileIdentity::of(&self.file);
+        let mut state = self.state();
+        let same = match (state.file, found) {
+            (Some(known), Some(now)) => known.same_as(now),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            let generation = state.generation + 1;
+            *state = State {
+                file: found,
+                generation,
+                ..State::default()
+            };
+        }
+        if found.is_none() && !create {
+            return Err(missing(&self.file));
+        }
+        Ok((state.generation, state.idle.pop()))
+    }
+
+    fn connect(&self, create: bool, wait: Duration) -> Result<Connection> {
+        let base = self.base.as_deref();
+        let connection = connection::open(Opening {
+            file: &self.file,
+            base,
+            create,
+            mend: true,
+            wait,
+        })?;
+        let mut state = self.state();
+        if state.file.is_none() {
+            state.file = FileIdentity::of(&self.file);
+        }
+        Ok(connection)
+    }
+
+    /// Runs `read` in one read transaction: it sees one moment, and every write acknowledged before it began.
+    pub(crate) fn read<T>(
+        &self,
+        wait: Duration,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut lease = self.lease(false, wait)?;
+        let transaction = lease.transaction().map_err(sqlite)?;
+        let answer = read(&transaction)?;
+        transaction.commit().map_err(sqlite)?;
+        Ok(answer)
+    }
+
+    /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.
+    pub(crate) fn write<T>(
+        &self,
+        wait: Duration,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> std::result::Result<T, WriteFailure> {
+        let _queue = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lease = self.lease(false, wait)?;
+        let transaction = match lease.transaction_with_behavior(TransactionBehavior::Immediate) {
+            Ok(transaction) => transaction,
+            Err(cause) if failure::is_busy(&cause) => {
+                return Err(connection::locked(&self.file, wait, cause).into());
+            }
+            Err(cause) => return Err(sqlite(cause).into()),
+        };
+        let answer = write(&transaction)?;
+        crate::crash::point("before-commit");
+        let committed = transaction.commit();
+        crate::crash::point("after-commit");
+        if let Err(cause) = committed {
+            lease.discard();
+            return Err(WriteFailure {
+                error: sqlite(cause),
+                at_commit: true,
+            });
+        }
+        Ok(answer)
+    }
+
+    /// The palace's own id, read once for each file.
+    pub(crate) fn palace_id(&self, connection: &Connection) -> Result<[u8; 16]> {
+        if let Some(id) = self.state().palace_id {
+            return Ok(id);
+        }
+        let id = schema::palace_id(connection)?;
+        self.state().palace_id = Some(id);
+        Ok(id)
+    }
+
+    /// The heads of those segments that this process has found sound before, in the order asked for.
+    pub(crate) fn known_heads(&self, segments: impl Iterator<Item = i64>) -> Vec<Option<Arc<Head>>> {
+        let state = self.state();
+        segments
+            .map(|segment| state.heads.get(&segment).cloned())
+            .collect()
+    }
+
+    /// Remembers the head of a segment whose checksums are right, and forgets all that are not `listed` any more.
+    pub(crate) fn remember_heads(&self, found: Vec<(i64, Arc<Head>)>, listed: &HashSet<i64>) {
+        let mut state = self.state();
+        state.heads.retain(|segment, _| listed.contains(segment));
+        state.heads.extend(found);
+    }
+
+    /// Keeps a warning for `info`; one of the same code and message is kept once.
+    pub(crate) fn warn(&self, finding: Finding) {
+        let key = format!("{}\0{}", finding.code, finding.message);
+        self.state().warnings.insert(key, finding);
+    }
+
+    /// What this process has noticed about the file so far.
+    pub(crate) fn warnings(&self) -> Vec<Finding> {
+        self.state().warnings.values().cloned().collect()
+    }
+}
+
+/// Why a write failed, and whether that was at the commit itself.
+#[derive(Debug)]
+pub(crate) struct WriteFailure {
+    pub(crate) error: Error,
+    pub(crate) at_commit: bool,
+}
+
+impl From<Error> for WriteFailure {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            at_commit: false,
+        }
+    }
+}
+
+impl From<WriteFailure> for Error {
+    fn from(failure: WriteFailure) -> Self {
+        failure.error
+    }
+}
+
+impl Lease<'_> {
+    /// Closes the connection instead of putting it back.
+    pub(crate) fn discard(&mut self) {
+        self.connection = None;
+    }
+}
+
+impl Deref for Lease<'_> {
+    type Target = Connection;
+    fn deref(&self) -> &Connection {
+        self.connection
+            .as_ref()
+            .expect("a lease holds its connection until it is dropped or discarded")
+    }
+}
+
+impl DerefMut for Lease<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection
+            .as_mut()
+            .expect("a lease holds its connection until it is dropped or discarded")
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        let mut state = self.palace.state();
+        let usable = connection.is_autocommit() && !self.palace.closed.load(Ordering::SeqCst);
+        if usable && state.generation == self.generation {
+            state.idle.push(connection);
+        }
+    }
+}
+
+/// The error of every call after `close`.
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the palace was closed").hint("open it again")
+}
+
+/// The error for a palace that is not there.
+pub(crate) fn missing(file: &Path) -> Error {
+    let folder = file.parent().unwrap_or(file);
+    Error::new(
+        ErrorKind::NotFound,
+        format!("there is no palace in {}", folder.display()),
+    )
+    .hint("make one with `loci init`, or name another with --palace")
+}

@@ -1,0 +1,259 @@
+//! A drawer as a row: which columns hold what, and how a damaged one is still read.
+
+use loci_core::{Context, Drawer, DrawerId, Include, Metadata, Place, Result, Span, Timestamp};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::failure::{corrupt, sqlite};
+
+/// A drawer with the numbers the store knows it by.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// Its row: the sequence number at which its text and vector were written; never given twice.
+    pub(crate) row: i64,
+    /// The drawer, without its vector.
+    pub(crate) drawer: Drawer,
+}
+
+/// Everything but the texts comes first, so that a reader of few columns skips long documents.
+const COLUMNS: &str =
+    "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
+    speaker, kind, metadata, before, after, document";
+
+/// The content hash of a document.
+pub(crate) fn content_hash(document: &str) -> [u8; 32] {
+    *blake3::hash(document.as_bytes()).as_bytes()
+}
+
+/// The drawer in `row`, if that row is there.
+pub(crate) fn by_row(connection: &Connection, row: i64, include: Include) -> Result<Option<Stored>> {
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT {COLUMNS} FROM drawers WHERE row = ?1"))
+        .map_err(sqlite)?;
+    statement
+        .query_row([row], |row| Ok(read(row, include)))
+        .optional()
+        .map_err(sqlite)?
+        .transpose()
+}
+
+/// The row of the drawer called `id`, if there is one.
+pub(crate) fn row_of(connection: &Connection, collection: i64, id: &DrawerId) -> Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT row FROM drawers WHERE collection = ?1 AND id = ?2")
+        .and_then(|mut statement| {
+            statement
+                .query_row(params![collection, id.as_str()], |row| row.get(0))
+                .optional()
+        })
+        .map_err(sqlite)
+}
+
+/// The drawer filed for the same piece of the same source, if there is one.
+pub(crate) fn twin_of(
+    connection: &Connection,
+    collection: i64,
+    drawer: &Drawer,
+) -> Result<Option<(i64, DrawerId)>> {
+    let (Some(source), Some(span), Some(document)) =
+        (&drawer.place.source, drawer.place.span, &drawer.document)
+    else {
+        return Ok(None);
+    };
+    let found: Option<(i64, String)> = connection
+        .prepare_cached(
+            "SELECT row, id FROM drawers INDEXED BY drawers_content
+             WHERE collection = ?1 AND source = ?2 AND hash = ?3 AND start = ?4",
+        )
+        .and_then(|mut statement| {
+            statement
+                .query_row(
+                    params![collection, source, content_hash(document), span.start as i64],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .optional()
+        })
+        .map_err(sqlite)?;
+    found.map(|(row, id)| Ok((row, DrawerId::new(id)?))).transpose()
+}
+
+/// Writes a drawer into a new row.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    collection: i64,
+    row: i64,
+    drawer: &Drawer,
+) -> Result<()> {
+    let sql = "INSERT INTO drawers(row, seq, collection, id, hash, uses, filed_at, said_at, wing, room, source, start, stop,
+        line_start, line_end, speaker, kind, metadata, before, after, document)
+        VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+    let (place, span) = (&drawer.place, drawer.place.span.as_ref());
+    let document = drawer.document.as_deref().unwrap_or_default();
+    transaction
+        .prepare_cached(sql)
+        .and_then(|mut statement| {
+            statement.execute(params![
+                row,
+                collection,
+                drawer.id.as_str(),
+                content_hash(document),
+                drawer.uses as i64,
+                drawer.filed_at.map_or(0, Timestamp::as_micros),
+                place.said_at.map(Timestamp::as_micros),
+                place.wing,
+                place.room,
+                place.source,
+                span.map(|span| span.start as i64),
+                span.map(|span| span.end as i64),
+                span.map(|span| span.line_start as i64),
+                span.map(|span| span.line_end as i64),
+                place.speaker,
+                place.kind,
+                metadata_text(drawer),
+                drawer.context.as_ref().map(|context| &context.before),
+                drawer.context.as_ref().map(|context| &context.after),
+                document,
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Writes changed metadata and place into a row whose text and vector stay.
+pub(crate) fn update_in_place(
+    transaction: &Transaction<'_>,
+    row: i64,
+    seq: i64,
+    drawer: &Drawer,
+) -> Result<()> {
+    let sql =
+        "UPDATE drawers SET seq = ?2, said_at = ?3, wing = ?4, room = ?5, source = ?6, start = ?7, stop = ?8,
+        line_start = ?9, line_end = ?10, speaker = ?11, kind = ?12, metadata = ?13 WHERE row = ?1";
+    let (place, span) = (&drawer.place, drawer.place.span.as_ref());
+    transaction
+        .prepare_cached(sql)
+        .and_then(|mut statement| {
+            statement.execute(params![
+                row,
+                seq,
+                place.said_at.map(Timestamp::as_micros),
+                place.wing,
+                place.room,
+                place.source,
+                span.map(|span| span.start as i64),
+                span.map(|span| span.end as i64),
+                span.map(|span| span.line_start as i64),
+                span.map(|span| span.line_end as i64),
+                place.speaker,
+                place.kind,
+                metadata_text(drawer),
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+fn metadata_text(drawer: &Drawer) -> String {
+    drawer
+        .metadata
+        .as_ref()
+        .map(|metadata| {
+            serde_json::to_string(metadata).expect("text keys and finite numbers are always JSON")
+        })
+        .unwrap_or_else(|| "{}".to_owned())
+}
+
+/// Reads a row; what is damaged in it is said in the drawer, and the rest is returned.
+fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
+    let mut damage = Vec::new();
+    let mut text = |at: usize, name: &str| -> Result<Option<String>> {
+        Ok(match row.get_ref(at).map_err(sqlite)? {
+            ValueRef::Null => None,
+            ValueRef::Text(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| {
+                damage.push(format!("{name} is not valid text"));
+                String::from_utf8_lossy(bytes).into_owned()
+            })),
+            _ => {
+                damage.push(format!("{name} is not text"));
+                None
+            }
+        })
+    };
+    let int = |at: usize| row.get::<_, Option<i64>>(at).map_err(sqlite);
+    let id = text(1, "the id")?.unwrap_or_default();
+    let place = Place {
+        wing: text(6, "the wing")?,
+        room: text(7, "the room")?,
+        source: text(8, "the source")?,
+        speaker: text(13, "the speaker")?,
+        kind: text(14, "the kind")?,
+        span: span(int(9)?, int(10)?, int(11)?, int(12)?),
+        said_at: int(5)?.and_then(|micros| Timestamp::from_micros(micros).ok()),
+    };
+    let metadata = if include.metadata {
+        text(15, "the metadata")?
+    } else {
+        None
+    };
+    let context = if include.context {
+        text(16, "the context")?.map(|before| (before, text(17, "the context")))
+    } else {
+        None
+    };
+    let context = match context {
+        Some((before, after)) => Some(Context {
+            before,
+            after: after?.unwrap_or_default(),
+        }),
+        None => None,
+    };
+    let document = if include.document {
+        text(18, "the document")?
+    } else {
+        None
+    };
+    let hash: Vec<u8> = row.get(2).map_err(sqlite)?;
+    if document
+        .as_deref()
+        .is_some_and(|document| content_hash(document).as_slice() != hash)
+    {
+        damage.push("the document is not what was stored: its hash differs".to_owned());
+    }
+    let metadata = metadata.map(|json| metadata_from(&json, &mut damage));
+    let drawer = Drawer {
+        document,
+        metadata,
+        place,
+        filed_at: int(4)?.and_then(|micros| Timestamp::from_micros(micros).ok()),
+        uses: int(3)?.and_then(|uses| u64::try_from(uses).ok()).unwrap_or(0),
+        context,
+        damage,
+        ..Drawer::bare(DrawerId::new(id).map_err(|_| corrupt("a drawer has a damaged id"))?)
+    };
+    Ok(Stored {
+        row: int(0)?.unwrap_or_default(),
+        drawer,
+    })
+}
+
+fn span(
+    start: Option<i64>,
+    stop: Option<i64>,
+    line_start: Option<i64>,
+    line_end: Option<i64>,
+) -> Option<Span> {
+    let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
+    Some(Span {
+        start: number(start)?,
+        end: number(stop)?,
+        line_start: number(line_start)?,
+        line_end: number(line_end)?,
+    })
+}
+
+fn metadata_from(json: &str, damage: &mut Vec<String>) -> Metadata {
+    serde_json::from_str(json).unwrap_or_else(|_| {
+        damage.push("the metadata is damaged".to_owned());
+        Metadata::new()
+    })
+}

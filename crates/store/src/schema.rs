@@ -1,0 +1,249 @@
+//! The tables of a palace file, its version, and how a new or older file becomes current.
+
+use loci_core::{Error, ErrorKind, Result, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::clock;
+use crate::failure::sqlite;
+use crate::vfs;
+
+/// "LOCI" in the SQLite header: this file is a palace.
+pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
+
+/// The version of the tables below.
+pub(crate) const VERSION: i32 = 1;
+
+/// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
+pub(crate) const PAGE_SIZE: i32 = 8192;
+
+/// The unique index that makes the same piece of the same source one drawer.
+pub(crate) const CONTENT_INDEX: &str = "CREATE UNIQUE INDEX drawers_content
+    ON drawers(collection, source, hash, start) WHERE source IS NOT NULL AND start IS NOT NULL";
+
+/// The tables every palace has; `docs/format.md` describes them.
+const TABLES: &str = "
+CREATE TABLE palace (
+    key TEXT PRIMARY KEY,
+    value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE collections (
+    collection INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    metric TEXT NOT NULL,
+    space INTEGER NOT NULL,
+    projection INTEGER NOT NULL,
+    drawers INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE spaces (
+    space INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL REFERENCES collections(collection),
+    dimension INTEGER,
+    model TEXT,
+    revision TEXT,
+    vectors INTEGER NOT NULL DEFAULT 0,
+    tail INTEGER NOT NULL DEFAULT 0,
+    sealed INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE drawers (
+    row INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL REFERENCES collections(collection),
+    id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    uses INTEGER NOT NULL,
+    filed_at INTEGER NOT NULL,
+    said_at INTEGER,
+    wing TEXT,
+    room TEXT,
+    source TEXT,
+    start INTEGER,
+    stop INTEGER,
+    line_start INTEGER,
+    line_end INTEGER,
+    speaker TEXT,
+    kind TEXT,
+    metadata TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    document TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX drawers_id ON drawers(collection, id);
+CREATE UNIQUE INDEX drawers_seq ON drawers(seq);
+CREATE INDEX drawers_place ON drawers(collection, wing, room);
+
+CREATE TABLE keys (
+    key INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE tombstones (
+    seq INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL REFERENCES collections(collection),
+    id TEXT NOT NULL,
+    UNIQUE (collection, id)
+) STRICT;
+
+CREATE TABLE segments (
+    segment INTEGER PRIMARY KEY,
+    space INTEGER NOT NULL REFERENCES spaces(space),
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    data BLOB NOT NULL
+) STRICT;
+CREATE INDEX segments_space ON segments(space, first, last, rows);
+
+CREATE TABLE dead (
+    space INTEGER NOT NULL REFERENCES spaces(space),
+    row INTEGER NOT NULL,
+    PRIMARY KEY (space, row)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE notes (
+    note INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+";
+
+/// Gives a new, empty database file its page size, checksums and log. Harmless on one that has them.
+pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
+    connection
+        .pragma_update(None, "page_size", PAGE_SIZE)
+        .map_err(sqlite)?;
+    vfs::reserve(connection)?;
+    connection
+        .pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .map_err(sqlite)?;
+    connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
+        .map_err(sqlite)
+        .and_then(|mode| match mode.as_str() {
+            "wal" => Ok(()),
+            other => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("this file system cannot hold a palace: SQLite fell back to {other:?}"),
+            )),
+        })
+}
+
+/// Makes the tables of a new palace, unless another process just did.
+pub(crate) fn create(connection: &mut Connection) -> Result<()> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(sqlite)?;
+    if found_version(&transaction)? == 0 {
+        transaction.execute_batch(TABLES).map_err(sqlite)?;
+        transaction.execute_batch(CONTENT_INDEX).map_err(sqlite)?;
+        let set = |key: &str, value: &dyn rusqlite::ToSql| {
+            transaction
+                .execute(
+                    "INSERT INTO palace(key, value) VALUES (?1, ?2)",
+                    params![key, value],
+                )
+                .map_err(sqlite)
+        };
+        set("id", &new_palace_id(&transaction)?.as_slice())?;
+        set("created_at", &clock::now().as_micros())?;
+        set("seq", &0_i64)?;
+        transaction
+            .pragma_update(None, "application_id", APPLICATION_ID)
+            .map_err(sqlite)?;
+        transaction
+            .pragma_update(None, "user_version", VERSION)
+            .map_err(sqlite)?;
+    }
+    transaction.commit().map_err(sqlite)
+}
+
+/// What a database file is, as far as its header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Nothing was written to it yet.
+    Empty,
+    /// A palace of the version this build writes.
+    Current,
+}
+
+/// Says what the open file is; refuses what is not a palace or is newer than this build, untouched.
+pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
+    let pragma = |name: &str| {
+        connection
+            .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+            .map_err(sqlite)
+    };
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(sqlite)?;
+    match (application, version) {
+        (0, 0) if tables == 0 => Ok(FileKind::Empty),
+        (APPLICATION_ID, VERSION) => Ok(FileKind::Current),
+        (APPLICATION_ID, newer) if newer > VERSION => Err(too_new(newer)),
+        _ => Err(Error::new(
+            ErrorKind::Format,
+            "the file is an SQLite database but not a palace",
+        )
+        .hint("it was left untouched; name another folder with --palace")),
+    }
+}
+
+/// The error for a file written by a later release.
+pub(crate) fn too_new(version: i32) -> Error {
+    Error::new(
+        ErrorKind::Format,
+        format!("the palace has format {version}; this build reads formats up to {VERSION}"),
+    )
+    .hint("it was left untouched; install a newer loci")
+}
+
+/// The 16 bytes that tell this palace from every other.
+pub(crate) fn palace_id(connection: &Connection) -> Result<[u8; 16]> {
+    let bytes: Vec<u8> = connection
+        .query_row("SELECT value FROM palace WHERE key = 'id'", [], |row| row.get(0))
+        .map_err(sqlite)?;
+    bytes
+        .try_into()
+        .map_err(|_| crate::failure::corrupt("the palace's own id is damaged"))
+}
+
+fn found_version(transaction: &Transaction<'_>) -> Result<i32> {
+    transaction
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(sqlite)
+}
+
+/// Sixteen random bytes from SQLite's own generator, which is seeded by the system.
+fn new_palace_id(transaction: &Transaction<'_>) -> Result<[u8; 16]> {
+    transaction
+        .query_row("SELECT randomblob(16)", [], |row| row.get(0))
+        .map_err(sqlite)
+}
+
+/// Whether the content-uniqueness index is there; files of before it lack it.
+pub(crate) fn has_content_index(connection: &Connection) -> Result<bool> {
+    connection
+        .query_row(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'drawers_content'",
+            [],
+            |_| Ok(()),
+        )
+        .optional()
+        .map(|found| found.is_some())
+        .map_err(sqlite)
+}
+
+/// Writes a line into the palace's own log.
+pub(crate) fn note(transaction: &Transaction<'_>, at: Timestamp, text: &str) -> Result<()> {
+    transaction
+        .execute(
+            "INSERT INTO notes(at, text) VALUES (?1, ?2)",
+            params![at.as_micros(), text],
+        )
+        .map(drop)
+        .map_err(sqlite)
+}

@@ -1,0 +1,323 @@
+//! Exact vectors as rows, and sealing the newest of them into packed segments.
+
+use loci_core::Result;
+use loci_index::segment::{self, Seal};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use twox_hash::XxHash3_64;
+
+use crate::failure::{corrupt, sqlite};
+use crate::shelf::Shelf;
+
+/// The bytes of the checksum behind the values.
+const CHECKSUM: usize = 8;
+
+/// Makes the table of a new space.
+pub(crate) fn create(transaction: &Transaction<'_>, space: i64) -> Result<()> {
+    transaction
+        .execute_batch(&format!(
+            "CREATE TABLE vectors_{space} (row INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT"
+        ))
+        .map_err(sqlite)
+}
+
+/// A vector as it is stored: its values as little-endian f32, then a checksum seeded with its row.
+pub(crate) fn encode(row: i64, vector: &[f32]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(vector.len() * 4 + CHECKSUM);
+    bytes.extend(vector.iter().flat_map(|value| value.to_le_bytes()));
+    bytes.extend(checksum(row, &bytes).to_le_bytes());
+    bytes
+}
+
+fn checksum(row: i64, bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(row as u64, bytes)
+}
+
+/// Reads a stored vector into `vector`; an error names the row if its bytes are not what was written.
+pub(crate) fn decode(row: i64, bytes: &[u8], dimension: usize, vector: &mut Vec<f32>) -> Result<()> {
+    let sound = bytes.len() == dimension * 4 + CHECKSUM;
+    let Some((values, sum)) = bytes.split_last_chunk::<CHECKSUM>().filter(|_| sound) else {
+        return Err(corrupt(format!(
+            "the vector of row {row} has {} bytes",
+            bytes.len()
+        )));
+    };
+    if u64::from_le_bytes(*sum) != checksum(row, values) {
+        return Err(corrupt(format!("the vector of row {row} is damaged")));
+    }
+    vector.clear();
+    vector.extend(
+        values
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|value| f32::from_le_bytes(*value)),
+    );
+    Ok(())
+}
+
+/// The exact vector of `row`, if it has one.
+pub(crate) fn get(
+    connection: &Connection,
+    space: i64,
+    row: i64,
+    dimension: usize,
+) -> Result<Option<Vec<f32>>> {
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT data FROM vectors_{space} WHERE row = ?1"))
+        .map_err(sqlite)?;
+    let decoded = statement
+        .query_row([row], |found| {
+            let mut vector = Vec::with_capacity(dimension);
+            Ok(decode(row, found.get_ref(0)?.as_blob()?, dimension, &mut vector).map(|()| vector))
+        })
+        .optional()
+        .map_err(sqlite)?;
+    decoded.transpose()
+}
+
+/// Calls `each` with every vector from `first` to `last`, in row order; a damaged one as its error.
+pub(crate) fn each(
+    connection: &Connection,
+    shelf: &Shelf,
+    first: i64,
+    last: i64,
+    mut each: impl FnMut(i64, Result<&[f32]>) -> Result<()>,
+) -> Result<()> {
+    let sql = format!(
+        "SELECT row, data FROM vectors_{} WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
+        shelf.space
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
+    let mut found = statement.query([first, last]).map_err(sqlite)?;
+    let mut vector = Vec::new();
+    while let Some(entry) = found.next().map_err(sqlite)? {
+        let row: i64 = entry.get(0).map_err(sqlite)?;
+        let bytes = entry.get_ref(1).map_err(sqlite)?.as_blob().unwrap_or_default();
+        match decode(row, bytes, shelf.dimension.unwrap_or(0), &mut vector) {
+            Ok(()) => each(row, Ok(&vector))?,
+            Err(error) => each(row, Err(error))?,
+        }
+    }
+    Ok(())
+}
+
+/// As [`each`], but finds the rows in the drawers' table and reads every vector by itself, so that a page that
+/// cannot be read costs only the vectors on it.
+pub(crate) fn each_singly(
+    connection: &Connection,
+    shelf: &Shelf,
+    first: i64,
+    last: i64,
+    mut each: impl FnMut(i64, Result<&[f32]>) -> Result<()>,
+) -> Result<()> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT row FROM drawers WHERE row BETWEEN ?1 AND ?2 AND +collection = ?3 ORDER BY row",
+        )
+        .map_err(sqlite)?;
+    let mut found = statement.query([first, last, shelf.collection]).map_err(sqlite)?;
+    while let Some(entry) = found.next().map_err(sqlite)? {
+        let row: i64 = entry.get(0).map_err(sqlite)?;
+        match get(connection, shelf.space, row, shelf.dimension.unwrap_or(0)) {
+            Ok(Some(vector)) => each(row, Ok(&vector))?,
+            Ok(None) => {}
+            Err(error) => each(row, Err(error))?,
+        }
+    }
+    Ok(())
+}
+
+/// Files the vector of a row that is newer than every sealed one.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    shelf: &mut Shelf,
+    row: i64,
+    vector: &[f32],
+) -> Result<()> {
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO vectors_{}(row, data) VALUES (?1, ?2)",
+            shelf.space
+        ))
+        .and_then(|mut statement| statement.execute(params![row, encode(row, vector)]))
+        .map_err(sqlite)?;
+    shelf.vectors += 1;
+    shelf.tail += 1;
+    Ok(())
+}
+
+/// Removes the vector of a row, if it has one; a sealed one is marked dead in its segment.
+pub(crate) fn delete(transaction: &Transaction<'_>, shelf: &mut Shelf, row: i64) -> Result<()> {
+    let removed = transaction
+        .prepare_cached(&format!("DELETE FROM vectors_{} WHERE row = ?1", shelf.space))
+        .and_then(|mut statement| statement.execute([row]))
+        .map_err(sqlite)?;
+    if removed == 0 {
+        return Ok(());
+    }
+    shelf.vectors -= 1;
+    if row > shelf.sealed {
+        shelf.tail -= 1;
+        return Ok(());
+    }
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO dead(space, row) VALUES (?1, ?2)")
+        .and_then(|mut statement| statement.execute([shelf.space, row]))
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Packs the tail into segments while it fills one; `number` gives each new segment its number.
+pub(crate) fn seal_full(
+    transaction: &Transaction<'_>,
+    shelf: &mut Shelf,
+    palace: [u8; 16],
+    mut number: impl FnMut() -> i64,
+) -> Result<()> {
+    while shelf.tail >= segment::ROWS as i64 {
+        let packed = pack_from(
+            transaction,
+            shelf,
+            palace,
+            shelf.sealed + 1,
+            i64::MAX,
+            segment::ROWS,
+        )?;
+        let Some(packed) = packed else {
+            // The counter promised more rows than there are; `verify` says so, and reading is right without it.
+            shelf.tail = 0;
+            return Ok(());
+        };
+        crate::crash::point("before-seal");
+        store(transaction, shelf, number(), &packed)?;
+        crate::crash::point("after-seal");
+        shelf.sealed = packed.last;
+        shelf.tail -= packed.rows as i64;
+    }
+    Ok(())
+}
+
+/// A segment ready to be stored.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) rows: usize,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Packs the first `most` sound vectors between two rows; `None` if there are none.
+///
+/// A damaged vector is left out: it stays reachable as a row, and `verify` names it.
+pub(crate) fn pack_from(
+    connection: &Connection,
+    shelf: &Shelf,
+    palace: [u8; 16],
+    first: i64,
+    last: i64,
+    most: usize,
+) -> Result<Option<Packed>> {
+    let Some(dimension) = shelf.dimension else {
+        return Ok(None);
+    };
+    let last = nth_row(connection, shelf.space, first, last, most)?;
+    let mut rows = Vec::with_capacity(most);
+    let mut values: Vec<f32> = Vec::with_capacity(most * dimension);
+    each(connection, shelf, first, last, |row, vector| {
+        if let Ok(vector) = vector {
+            rows.push(row);
+            values.extend_from_slice(vector);
+        }
+        Ok(())
+    })?;
+    let paired: Vec<(i64, &[f32])> = rows.iter().copied().zip(values.chunks_exact(dimension)).collect();
+    let (Some((first, _)), Some((last, _))) = (paired.first(), paired.last()) else {
+        return Ok(None);
+    };
+    let seal = Seal {
+        palace,
+        space: shelf.space,
+    };
+    let bytes = segment::pack(&seal, shelf.metric, dimension, &paired)?;
+    Ok(Some(Packed {
+        first: *first,
+        last: *last,
+        rows: paired.len(),
+        bytes,
+    }))
+}
+
+/// The row of the `n`-th vector at or after `first`, but no further than `last`.
+fn nth_row(connection: &Connection, space: i64, first: i64, last: i64, n: usize) -> Result<i64> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT row FROM vectors_{space} WHERE row BETWEEN ?1 AND ?2 ORDER BY row LIMIT 1 OFFSET ?3"
+        ))
+        .and_then(|mut statement| {
+            statement
+                .query_row([first, last, n as i64 - 1], |row| row.get(0))
+                .optional()
+        })
+        .map(|found| found.unwrap_or(last))
+        .map_err(sqlite)
+}
+
+/// Stores a packed segment under `number`.
+pub(crate) fn store(
+    transaction: &Transaction<'_>,
+    shelf: &Shelf,
+    number: i64,
+    packed: &Packed,
+) -> Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO segments(segment, space, first, last, rows, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )
+        .and_then(|mut statement| {
+            let rows = packed.rows as i64;
+            statement.execute(params![
+                number,
+                shelf.space,
+                packed.first,
+                packed.last,
+                rows,
+                packed.bytes
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_come_back_bit_for_bit_or_not_at_all() {
+        let vector = [1.5_f32, -0.0, f32::MIN_POSITIVE, 3.4e38];
+        let bytes = encode(7, &vector);
+        let mut back = Vec::new();
+        decode(7, &bytes, 4, &mut back).unwrap();
+        assert_eq!(back.map_bits(), vector.to_vec().map_bits());
+        assert!(
+            decode(8, &bytes, 4, &mut back).is_err(),
+            "a vector moved to another row is refused"
+        );
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(decode(7, &damaged, 4, &mut back).is_err());
+        }
+        assert!(decode(7, &bytes[..bytes.len() - 4], 4, &mut back).is_err());
+        assert!(decode(7, &[], 4, &mut back).is_err());
+    }
+
+    trait Bits {
+        fn map_bits(&self) -> Vec<u32>;
+    }
+    impl Bits for Vec<f32> {
+        fn map_bits(&self) -> Vec<u32> {
+            self.iter().map(|value| value.to_bits()).collect()
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Asking a connection for its files, and for checks.
+
+use super::base::Base;
+use super::file::{self, ASK, Content, File};
+use super::page::RESERVED;
+use super::pages::{Kind, Pages};
+use loci_core::{Error, ErrorKind, Result};
+use rusqlite::{Connection, ffi};
+use std::ffi::{c_int, c_void};
+
+/// Sends a file control for the main database.
+fn control<T>(connection: &Connection, op: c_int, argument: &mut T) -> Result<()> {
+    let argument: *mut c_void = std::ptr::from_mut(argument).cast();
+    // SAFETY: the connection is open, and the argument outlives the call and is of the type `op` expects.
+    match unsafe { ffi::sqlite3_file_control(connection.handle(), c"main".as_ptr(), op, argument) } {
+        ffi::SQLITE_OK => Ok(()),
+        code => Err(
+            Error::new(ErrorKind::Io, "the database file refused a control call")
+                .caused_by(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)),
+        ),
+    }
+}
+
+fn pointer(connection: &Connection, op: c_int) -> Result<File> {
+    let mut file: File = std::ptr::null_mut();
+    control(connection, op, &mut file)?;
+    Ok(file)
+}
+
+/// Lends the main database's file below the shim and its state to `then`.
+pub(super) fn with_file<T>(connection: &Connection, then: impl FnOnce(Base, &mut Pages) -> T) -> Result<T> {
+    let file = pointer(connection, ffi::SQLITE_FCNTL_FILE_POINTER)?;
+    // SAFETY: the connection keeps its file open while it is borrowed, and is not shared between threads.
+    unsafe {
+        if !file.is_null()
+            && file::is_ours(file)
+            && let (base, Content::Database(pages)) = file::parts(file)
+        {
+            return Ok(then(base, pages));
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Internal,
+        "the database was not opened through the checking VFS",
+    ))
+}
+
+/// The file of the write-ahead log, where it is open.
+pub(super) fn log(connection: &Connection) -> Result<Option<Base>> {
+    let file = pointer(connection, ffi::SQLITE_FCNTL_JOURNAL_POINTER)?;
+    // SAFETY: the connection keeps its log open while it is borrowed.
+    let base = unsafe { Base::new(file) };
+    Ok((!file.is_null() && base.methods().is_some()).then_some(base))
+}
+
+/// Makes a new database carry a checksum on every page. Call it before the first write, which includes
+/// `PRAGMA auto_vacuum` and `PRAGMA journal_mode` but not `PRAGMA page_size`; a database that exists
+/// already keeps what it has until `VACUUM` (with a write-ahead log) or `VACUUM INTO`.
+pub(crate) fn reserve(connection: &Connection) -> Result<()> {
+    with_file(connection, |_, _| ())?;
+    control(
+        connection,
+        ffi::SQLITE_FCNTL_RESERVE_BYTES,
+        &mut c_int::from(RESERVED),
+    )?;
+    control(connection, ASK, &mut 0)
+}
+
+/// Whether the pages of the main database are checked; false for one not yet written.
+pub(crate) fn checked(connection: &Connection) -> Result<bool> {
+    with_file(connection, |base, pages| {
+        matches!(pages.kind(base), Kind::Checked { .. })
+    })
+}

@@ -1,0 +1,253 @@
+//! The method table of a database and of its log: pages are sealed and judged, all else is passed down.
+
+use super::base::Base;
+use super::log::Log;
+use super::pages::Pages;
+use rusqlite::ffi;
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+pub(super) type File = *mut ffi::sqlite3_file;
+
+/// A file control of our own: the file, still empty, will be checked.
+pub(super) const ASK: c_int = 0x6c6f_6369;
+
+/// What is known of an open file.
+#[derive(Debug)]
+pub(super) enum Content {
+    Database(Pages),
+    Log(Log),
+}
+
+/// What SQLite holds for an open main database or log; the file of the VFS below follows it in memory.
+#[repr(C)]
+pub(super) struct Handle {
+    head: ffi::sqlite3_file,
+    content: *mut Content,
+}
+
+impl Handle {
+    /// The place in SQLite's allocation where the VFS below keeps its own file.
+    ///
+    /// # Safety
+    /// `file` must be an allocation of at least `szOsFile` bytes of the shim.
+    pub(super) unsafe fn below(file: File) -> File {
+        // SAFETY: the allocation goes on after the handle; its size is a multiple of pointer alignment.
+        unsafe { file.cast::<Self>().add(1).cast() }
+    }
+
+    /// Makes `file` a checked file over `base`, which is already open.
+    ///
+    /// # Safety
+    /// As for [`Handle::below`], and `base` must be what it returned.
+    pub(super) unsafe fn init(file: File, base: Base, content: Content) {
+        let shared_memory = base
+            .methods()
+            .is_some_and(|m| m.iVersion >= 2 && m.xShmMap.is_some());
+        let methods = if shared_memory { &WITH_LOG } else { &WITHOUT_LOG };
+        let handle = Self {
+            head: ffi::sqlite3_file { pMethods: methods },
+            content: Box::into_raw(Box::new(content)),
+        };
+        // SAFETY: the allocation has room for a handle and is aligned for pointers.
+        unsafe { file.cast::<Self>().write(handle) };
+    }
+}
+
+/// Whether an open file is one of ours.
+///
+/// # Safety
+/// `file` must be an open file of any VFS.
+pub(super) unsafe fn is_ours(file: File) -> bool {
+    // SAFETY: every open file begins with the pointer to its method table.
+    let methods = unsafe { (*file).pMethods };
+    std::ptr::eq(methods, &WITH_LOG) || std::ptr::eq(methods, &WITHOUT_LOG)
+}
+
+/// The file below and the state of an open file.
+///
+/// # Safety
+/// `file` must have been made by [`Handle::init`], not be closed, and be used by this thread alone.
+pub(super) unsafe fn parts<'a>(file: File) -> (Base, &'a mut Content) {
+    // SAFETY: `init` wrote the handle; SQLite uses a file from one thread at a time.
+    unsafe {
+        (
+            Base::new(Handle::below(file)),
+            &mut *(*file.cast::<Handle>()).content,
+        )
+    }
+}
+
+/// Passes a call to the file below; gives `$missing` where that file has no such method.
+macro_rules! pass {
+    ($name:ident => $method:ident($($argument:ident: $kind:ty),*), $missing:expr) => {
+        unsafe extern "C" fn $name(file: File, $($argument: $kind),*) -> c_int {
+            // SAFETY: SQLite calls this only with a file that `Handle::init` made and that is open.
+            let (base, _) = unsafe { parts(file) };
+            match base.methods().and_then(|methods| methods.$method) {
+                // SAFETY: the arguments are SQLite's own, meant for this method.
+                Some(method) => unsafe { method(base.raw(), $($argument),*) },
+                None => $missing,
+            }
+        }
+    };
+}
+
+pass!(sync => xSync(flags: c_int), ffi::SQLITE_IOERR_FSYNC);
+pass!(file_size => xFileSize(size: *mut i64), ffi::SQLITE_IOERR_FSTAT);
+pass!(lock => xLock(level: c_int), ffi::SQLITE_IOERR_LOCK);
+pass!(unlock => xUnlock(level: c_int), ffi::SQLITE_IOERR_UNLOCK);
+pass!(check_reserved_lock => xCheckReservedLock(out: *mut c_int), ffi::SQLITE_IOERR_CHECKRESERVEDLOCK);
+pass!(sector_size => xSectorSize(), 4096);
+pass!(base_characteristics => xDeviceCharacteristics(), 0);
+pass!(base_truncate => xTruncate(size: i64), ffi::SQLITE_IOERR_TRUNCATE);
+pass!(base_control => xFileControl(op: c_int, argument: *mut c_void), ffi::SQLITE_NOTFOUND);
+pass!(shm_lock => xShmLock(offset: c_int, n: c_int, flags: c_int), ffi::SQLITE_IOERR_SHMLOCK);
+pass!(shm_unmap => xShmUnmap(delete: c_int), ffi::SQLITE_OK);
+pass!(base_unfetch => xUnfetch(offset: i64, page: *mut c_void), ffi::SQLITE_OK);
+pass!(base_fetch => xFetch(offset: i64, length: c_int, page: *mut *mut c_void), ffi::SQLITE_OK);
+pass!(shm_map => xShmMap(region: c_int, size: c_int, extend: c_int, out: *mut *mut c_void), ffi::SQLITE_IOERR_SHMMAP);
+
+unsafe extern "C" fn shm_barrier(file: File) {
+    // SAFETY: SQLite calls this only with a file that `Handle::init` made and that is open.
+    let (base, _) = unsafe { parts(file) };
+    if let Some(barrier) = base.methods().and_then(|methods| methods.xShmBarrier) {
+        // SAFETY: the file below is open.
+        unsafe { barrier(base.raw()) };
+    }
+}
+
+unsafe extern "C" fn close(file: File) -> c_int {
+    // SAFETY: SQLite closes a file once; the box came from `Handle::init` and is not used afterwards.
+    let (base, content) = unsafe {
+        (
+            Base::new(Handle::below(file)),
+            Box::from_raw((*file.cast::<Handle>()).content),
+        )
+    };
+    drop(content);
+    match base.methods().and_then(|methods| methods.xClose) {
+        // SAFETY: the file below is open until this call.
+        Some(close) => unsafe { close(base.raw()) },
+        None => ffi::SQLITE_OK,
+    }
+}
+
+unsafe extern "C" fn read(file: File, buffer: *mut c_void, length: c_int, offset: i64) -> c_int {
+    // SAFETY: SQLite passes an open file and a buffer of `length` bytes.
+    let (base, content) = unsafe { parts(file) };
+    // SAFETY: as above.
+    let code = unsafe { base.read_raw(buffer, length, offset) };
+    if code != ffi::SQLITE_OK && code != ffi::SQLITE_IOERR_SHORT_READ {
+        return code;
+    }
+    // SAFETY: after either code all `length` bytes of the buffer are filled.
+    let bytes =
+        unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
+    match content {
+        Content::Database(pages) => pages.judge(base, bytes, offset, code),
+        Content::Log(log) => log.judge(base, bytes, offset, code),
+    }
+}
+
+unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, offset: i64) -> c_int {
+    // SAFETY: SQLite passes an open file and a buffer of `length` bytes.
+    let (base, content) = unsafe { parts(file) };
+    // SAFETY: as above.
+    let bytes = unsafe { slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
+    match content {
+        Content::Database(pages) => pages.write(base, bytes, offset),
+        Content::Log(log) => log.write(base, bytes, offset),
+    }
+}
+
+unsafe extern "C" fn truncate(file: File, size: i64) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        if let Content::Database(pages) = parts(file).1 {
+            pages.unsee(size, i64::MAX);
+        }
+        base_truncate(file, size)
+    }
+}
+
+/// Refuses reads of parts of pages: SQLite would take overflow pages past the check.
+unsafe extern "C" fn characteristics(file: File) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe { base_characteristics(file) & !ffi::SQLITE_IOCAP_SUBPAGE_READ }
+}
+
+unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    let (_, content) = unsafe { parts(file) };
+    match (op, content) {
+        (ASK, Content::Database(pages)) => {
+            pages.ask();
+            return ffi::SQLITE_OK;
+        }
+        // Growing the file ahead of its pages would leave pages of zeros; it is only a hint.
+        (ffi::SQLITE_FCNTL_SIZE_HINT, Content::Database(_)) => return ffi::SQLITE_OK,
+        (ffi::SQLITE_FCNTL_CKPT_START, Content::Database(pages)) => pages.checkpointing = true,
+        (ffi::SQLITE_FCNTL_CKPT_DONE, Content::Database(pages)) => pages.checkpointing = false,
+        _ => {}
+    }
+    // SAFETY: the arguments are SQLite's own.
+    unsafe { base_control(file, op, argument) }
+}
+
+/// Lends SQLite a page in place. One that fails its check is not lent: SQLite then reads it, and that
+/// read gives the error.
+unsafe extern "C" fn fetch(file: File, offset: i64, length: c_int, out: *mut *mut c_void) -> c_int {
+    // SAFETY: SQLite passes an open file and a place for the pointer.
+    unsafe {
+        out.write(std::ptr::null_mut());
+        let code = base_fetch(file, offset, length, out);
+        let page = out.read();
+        if code != ffi::SQLITE_OK || page.is_null() {
+            return code;
+        }
+        let (base, Content::Database(pages)) = parts(file) else {
+            return code;
+        };
+        // The map holds `length` bytes at this place until `unfetch`.
+        let bytes = slice::from_raw_parts(page.cast::<u8>(), usize::try_from(length).unwrap_or(0));
+        if pages.is_sound(base, bytes, offset) {
+            return ffi::SQLITE_OK;
+        }
+        out.write(std::ptr::null_mut());
+        base_unfetch(file, offset, page)
+    }
+}
+
+const METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
+    iVersion: 3,
+    xClose: Some(close),
+    xRead: Some(read),
+    xWrite: Some(write),
+    xTruncate: Some(truncate),
+    xSync: Some(sync),
+    xFileSize: Some(file_size),
+    xLock: Some(lock),
+    xUnlock: Some(unlock),
+    xCheckReservedLock: Some(check_reserved_lock),
+    xFileControl: Some(control),
+    xSectorSize: Some(sector_size),
+    xDeviceCharacteristics: Some(characteristics),
+    xShmMap: Some(shm_map),
+    xShmLock: Some(shm_lock),
+    xShmBarrier: Some(shm_barrier),
+    xShmUnmap: Some(shm_unmap),
+    xFetch: Some(fetch),
+    xUnfetch: Some(base_unfetch),
+};
+
+static WITH_LOG: ffi::sqlite3_io_methods = METHODS;
+
+/// For a VFS below without shared memory: SQLite then offers no write-ahead log.
+static WITHOUT_LOG: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
+    xShmMap: None,
+    xShmLock: None,
+    xShmBarrier: None,
+    xShmUnmap: None,
+    ..METHODS
+};

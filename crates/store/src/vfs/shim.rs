@@ -1,0 +1,167 @@
+//! The VFS itself: databases and their logs get a checked file, all else goes to the VFS below.
+
+use super::base::Base;
+use super::file::{Content, File, Handle};
+use super::log::Log;
+use super::pages::Pages;
+use loci_core::{Error, ErrorKind, Result};
+use rusqlite::ffi;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+type Vfs = *mut ffi::sqlite3_vfs;
+
+/// The shims of this process: the VFS below → the name of the shim over it.
+static REGISTERED: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+
+/// Puts the shim over the VFS named `base` (the default one if none is given), once per process, and
+/// returns the name to open databases with.
+pub(crate) fn register(base: Option<&str>) -> Result<&'static str> {
+    let wanted = base
+        .map(CString::new)
+        .transpose()
+        .map_err(|cause| Error::invalid("the name of a VFS holds a zero byte").caused_by(cause))?;
+    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the name is null or ends with a zero byte; SQLite never frees a registered VFS.
+    let below =
+        unsafe { ffi::sqlite3_vfs_find(wanted.as_ref().map_or(std::ptr::null(), |name| name.as_ptr())) };
+    if below.is_null() {
+        return Err(Error::new(ErrorKind::Internal, "SQLite knows no such VFS")
+            .with("vfs", base.unwrap_or("default")));
+    }
+    // SAFETY: `below` is a registered VFS, whose name stays in memory.
+    let below_name = unsafe { CStr::from_ptr((*below).zName) }
+        .to_string_lossy()
+        .into_owned();
+    if let Some(name) = registered.get(&below_name) {
+        return Ok(name);
+    }
+    let name: &'static str = Box::leak(format!("loci+{below_name}").into_boxed_str());
+    // SAFETY: `below` is a registered VFS.
+    let code = unsafe { register_over(below, name) };
+    if code != ffi::SQLITE_OK {
+        return Err(Error::new(ErrorKind::Internal, "SQLite refused the checking VFS").with("code", code));
+    }
+    registered.insert(below_name, name);
+    Ok(name)
+}
+
+/// # Safety
+/// `below` must be registered with SQLite, for ever.
+unsafe fn register_over(below: Vfs, name: &str) -> c_int {
+    let Ok(name) = CString::new(name) else {
+        return ffi::SQLITE_MISUSE;
+    };
+    // SAFETY: see above.
+    let base = unsafe { &*below };
+    let Ok(handle) = c_int::try_from(size_of::<Handle>()) else {
+        return ffi::SQLITE_MISUSE;
+    };
+    let vfs = ffi::sqlite3_vfs {
+        iVersion: base.iVersion.min(2),
+        szOsFile: base.szOsFile.saturating_add(handle),
+        mxPathname: base.mxPathname,
+        pNext: std::ptr::null_mut(),
+        zName: name.into_raw(),
+        pAppData: below.cast(),
+        xOpen: Some(open),
+        xDelete: base.xDelete.and(Some(delete)),
+        xAccess: base.xAccess.and(Some(access)),
+        xFullPathname: base.xFullPathname.and(Some(full_pathname)),
+        xDlOpen: base.xDlOpen.and(Some(dl_open)),
+        xDlError: base.xDlError.and(Some(dl_error)),
+        xDlSym: base.xDlSym.and(Some(dl_sym)),
+        xDlClose: base.xDlClose.and(Some(dl_close)),
+        xRandomness: base.xRandomness.and(Some(randomness)),
+        xSleep: base.xSleep.and(Some(sleep)),
+        xCurrentTime: base.xCurrentTime.and(Some(current_time)),
+        xGetLastError: base.xGetLastError.and(Some(get_last_error)),
+        xCurrentTimeInt64: base.xCurrentTimeInt64.and(Some(current_time_int64)),
+        xSetSystemCall: None,
+        xGetSystemCall: None,
+        xNextSystemCall: None,
+    };
+    // SAFETY: the VFS and its name are leaked, as SQLite keeps them for ever.
+    unsafe { ffi::sqlite3_vfs_register(Box::into_raw(Box::new(vfs)), 0) }
+}
+
+/// The VFS below.
+///
+/// # Safety
+/// `vfs` must be one that `register_over` made.
+unsafe fn below<'a>(vfs: Vfs) -> (Vfs, &'a ffi::sqlite3_vfs) {
+    // SAFETY: `register_over` put a VFS that lives for ever into `pAppData`.
+    unsafe {
+        let below: Vfs = (*vfs).pAppData.cast();
+        (below, &*below)
+    }
+}
+
+unsafe extern "C" fn open(
+    vfs: Vfs,
+    name: ffi::sqlite3_filename,
+    file: File,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite passes our VFS, `szOsFile` bytes for the file, and a name that outlives it.
+    unsafe {
+        (*file).pMethods = std::ptr::null();
+        let (below, methods) = below(vfs);
+        let Some(open) = methods.xOpen else {
+            return ffi::SQLITE_CANTOPEN;
+        };
+        if flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 || name.is_null() {
+            return open(below, name, file, flags, out);
+        }
+        let inner = Handle::below(file);
+        (*inner).pMethods = std::ptr::null();
+        let code = open(below, name, inner, flags, out);
+        let base = Base::new(inner);
+        if code == ffi::SQLITE_OK {
+            let path = CStr::from_ptr(name).to_string_lossy().into_owned();
+            let content = if flags & ffi::SQLITE_OPEN_WAL == 0 {
+                Content::Database(Pages::new(path))
+            } else {
+                Content::Log(Log::new(&path))
+            };
+            Handle::init(file, base, content);
+        } else if let Some(close) = base.methods().and_then(|methods| methods.xClose) {
+            // A VFS may fail and still want to be closed; SQLite will not see this file.
+            close(inner);
+        }
+        code
+    }
+}
+
+/// Passes a call to the VFS below.
+macro_rules! pass {
+    ($name:ident => $method:ident($($argument:ident: $kind:ty),*) -> $result:ty, $missing:expr) => {
+        unsafe extern "C" fn $name(vfs: Vfs, $($argument: $kind),*) -> $result {
+            // SAFETY: SQLite passes our VFS and arguments meant for this method.
+            unsafe {
+                let (below, methods) = below(vfs);
+                match methods.$method {
+                    Some(method) => method(below, $($argument),*),
+                    None => $missing,
+                }
+            }
+        }
+    };
+}
+
+type Symbol = Option<unsafe extern "C" fn(Vfs, *mut c_void, *const c_char)>;
+
+pass!(delete => xDelete(name: *const c_char, sync: c_int) -> c_int, ffi::SQLITE_IOERR_DELETE);
+pass!(access => xAccess(name: *const c_char, flags: c_int, out: *mut c_int) -> c_int, ffi::SQLITE_IOERR_ACCESS);
+pass!(full_pathname => xFullPathname(name: *const c_char, n: c_int, out: *mut c_char) -> c_int, ffi::SQLITE_CANTOPEN);
+pass!(dl_open => xDlOpen(name: *const c_char) -> *mut c_void, std::ptr::null_mut());
+pass!(dl_error => xDlError(n: c_int, out: *mut c_char) -> (), ());
+pass!(dl_sym => xDlSym(library: *mut c_void, name: *const c_char) -> Symbol, None);
+pass!(dl_close => xDlClose(library: *mut c_void) -> (), ());
+pass!(randomness => xRandomness(n: c_int, out: *mut c_char) -> c_int, 0);
+pass!(sleep => xSleep(microseconds: c_int) -> c_int, 0);
+pass!(current_time => xCurrentTime(out: *mut f64) -> c_int, ffi::SQLITE_ERROR);
+pass!(get_last_error => xGetLastError(n: c_int, out: *mut c_char) -> c_int, 0);
+pass!(current_time_int64 => xCurrentTimeInt64(out: *mut i64) -> c_int, ffi::SQLITE_ERROR);

@@ -1,0 +1,76 @@
+//! Damage to the log while it is in use.
+
+use super::*;
+
+/// A database whose rows are all in the log, and where the pages of the log begin.
+fn logged(folder: &Path) -> (Connection, std::path::PathBuf, Vec<u64>) {
+    let connection = open(&folder.join("palace.db"), 1 << 20).unwrap();
+    connection.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
+    fill(&connection, 0..30).unwrap();
+    let log = folder.join("palace.db-wal");
+    let frame = PAGE + 24;
+    let frames = (std::fs::metadata(&log).unwrap().len() - 32) / frame;
+    (connection, log, (0..frames).map(|n| 32 + n * frame).collect())
+}
+
+#[test]
+fn a_flipped_byte_in_any_frame_is_refused_and_never_copied_into_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_writer, log, frames) = logged(folder.path());
+    let mut refused = 0;
+    for (n, frame) in frames.iter().enumerate() {
+        // The page, its number, and its checksum. The log holds no lock, so it may be opened here.
+        for at in [24 + n as u64 * 61 % PAGE, 3, 19] {
+            flip(&log, frame + at, 0x10);
+            let connection = bare(&folder.path().join("palace.db")).unwrap();
+            for id in 0..30 {
+                match read(&connection, id) {
+                    Ok(found) => assert_eq!(found, text(id)),
+                    Err(error) if is_damage(&error) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            flip(&log, frame + at, 0x10);
+        }
+    }
+    assert!(refused > frames.len());
+    let connection = bare(&folder.path().join("palace.db")).unwrap();
+    flip(&log, frames.last().unwrap() + 100, 1);
+    let copied = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    assert!(copied.is_err_and(|error| is_damage(&error)));
+    flip(&log, frames.last().unwrap() + 100, 1);
+    connection
+        .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    assert_whole(&connection);
+}
+
+#[test]
+fn a_transaction_larger_than_the_cache_reads_its_own_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let connection = open(&folder.path().join("palace.db"), 0).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 50")
+        .unwrap();
+    for round in 0..6_i64 {
+        fill(&connection, 0..60).unwrap();
+        connection.execute_batch("BEGIN").unwrap();
+        for id in 0..60 {
+            connection
+                .execute(
+                    "UPDATE drawers SET text = text || 'x' WHERE id = ?1",
+                    [id * 7 % 60],
+                )
+                .unwrap();
+            connection
+                .execute("UPDATE drawers SET text = ?2 WHERE id = ?1", (id, text(id)))
+                .unwrap();
+            assert_eq!(read(&connection, id).unwrap(), text(id));
+        }
+        connection
+            .execute_batch(if round % 2 == 0 { "ROLLBACK" } else { "COMMIT" })
+            .unwrap();
+        assert_eq!(read(&connection, 59).unwrap(), text(59));
+        assert_whole(&bare(&folder.path().join("palace.db")).unwrap());
+    }
+}

@@ -1,0 +1,354 @@
+//! Applying a batch: rows, attributes, words, vectors, tombstones and sequence numbers in one transaction.
+
+use std::collections::HashMap;
+
+use loci_core::{
+    Drawer, DrawerId, EmbedderIdentity, Get, Include, NewDrawer, Patch, Receipt, Result, Selection, Twin,
+    Write,
+};
+use rusqlite::{Transaction, params};
+
+use crate::attributes::{self, Keys};
+use crate::failure::sqlite;
+use crate::row::{self, Stored};
+use crate::shelf::Shelf;
+use crate::{clock, read, vectors, words};
+
+/// A batch made ready outside the lock: everything slow that needs no stored row is done.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a> {
+    batch: &'a [Write],
+    /// Filed drawers and their tokens, by place in the batch.
+    filed: HashMap<usize, (Drawer, String)>,
+    /// The length of the first vector in the batch.
+    dimension: Option<usize>,
+}
+
+/// Checks a batch and does its slow part: completing places and cutting texts into tokens.
+pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared<'_>> {
+    loci_core::write::check_batch(batch, None)?;
+    let now = clock::now();
+    let mut filed = HashMap::new();
+    for (at, write) in batch.iter().enumerate() {
+        if let Write::Add(new) | Write::Upsert(new) = write {
+            let drawer = new.filed(now)?;
+            let tokens = words::of(&drawer);
+            filed.insert(at, (drawer, tokens));
+        }
+    }
+    let dimension = batch.iter().find_map(|write| embedding(write).map(<[f32]>::len));
+    Ok(Prepared {
+        batch,
+        filed,
+        dimension,
+    })
+}
+
+fn embedding(write: &Write) -> Option<&[f32]> {
+    match write {
+        Write::Add(NewDrawer { embedding, .. })
+        | Write::Upsert(NewDrawer { embedding, .. })
+        | Write::Update(Patch { embedding, .. }) => embedding.as_deref(),
+        Write::Delete(_) => None,
+    }
+}
+
+/// Applies a prepared batch within one write transaction.
+pub(crate) fn apply(
+    transaction: &Transaction<'_>,
+    palace: [u8; 16],
+    shelf: Shelf,
+    declared: Option<&EmbedderIdentity>,
+    prepared: &Prepared<'_>,
+) -> Result<Receipt> {
+    let mut work = Work::begin(transaction, shelf)?;
+    work.admit_vectors(prepared, declared)?;
+    for (at, write) in prepared.batch.iter().enumerate() {
+        match (write, prepared.filed.get(&at)) {
+            (Write::Add(_), Some((drawer, tokens))) => work.add(drawer, tokens)?,
+            (Write::Upsert(_), Some((drawer, tokens))) => work.upsert(drawer, tokens)?,
+            (Write::Update(patch), _) => work.update(patch)?,
+            (Write::Delete(selection), _) => work.delete(selection)?,
+            (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
+        }
+    }
+    work.finish(palace)
+}
+
+/// One batch being applied.
+struct Work<'t, 'c> {
+    transaction: &'t Transaction<'c>,
+    shelf: Shelf,
+    keys: Keys,
+    seq: i64,
+    receipt: Receipt,
+}
+
+impl<'t, 'c> Work<'t, 'c> {
+    fn begin(transaction: &'t Transaction<'c>, shelf: Shelf) -> Result<Self> {
+        let seq = transaction
+            .prepare_cached("SELECT value FROM palace WHERE key = 'seq'")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .map_err(sqlite)?;
+        Ok(Self {
+            transaction,
+            shelf,
+            keys: Keys::default(),
+            seq,
+            receipt: Receipt::default(),
+        })
+    }
+
+    fn next_seq(&mut self) -> i64 {
+        self.seq += 1;
+        self.seq
+    }
+
+    /// Checks dimension and model of the batch's vectors, and records them where they are the first.
+    fn admit_vectors(&mut self, prepared: &Prepared<'_>, declared: Option<&EmbedderIdentity>) -> Result<()> {
+        let Some(dimension) = prepared.dimension else {
+            return Ok(());
+        };
+        loci_core::write::check_batch(prepared.batch, self.shelf.dimension)?;
+        self.shelf.identity().check_write(declared)?;
+        match declared {
+            Some(embedder) if embedder.dimension != dimension => {
+                return Err(loci_core::write::dimension_mismatch(
+                    embedder.dimension,
+                    dimension,
+                ));
+            }
+            Some(embedder) if self.shelf.embedder.is_none() => {
+                self.shelf.record_embedder(self.transaction, embedder)?;
+            }
+            _ => {}
+        }
+        if self.shelf.dimension.is_none() {
+            self.shelf.record_dimension(self.transaction, dimension)?;
+        }
+        Ok(())
+    }
+
+    fn row_of(&self, id: &DrawerId) -> Result<Option<i64>> {
+        row::row_of(self.transaction, self.shelf.collection, id)
+    }
+
+    /// The id of another drawer that is the same piece of the same source.
+    fn twin(&self, drawer: &Drawer) -> Result<Option<DrawerId>> {
+        let twin = row::twin_of(self.transaction, self.shelf.collection, drawer)?;
+        Ok(twin.map(|(_, id)| id).filter(|id| *id != drawer.id))
+    }
+
+    fn add(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+        if self.row_of(&drawer.id)?.is_some() {
+            self.receipt.kept.push(drawer.id.clone());
+            return Ok(());
+        }
+        if let Some(existing) = self.twin(drawer)? {
+            self.receipt.twins.push(Twin {
+                given: drawer.id.clone(),
+                existing,
+            });
+            return Ok(());
+        }
+        self.file(drawer, tokens)?;
+        self.shelf.drawers += 1;
+        self.receipt.added.push(drawer.id.clone());
+        self.forget_tombstone(&drawer.id)
+    }
+
+    fn upsert(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+        if let Some(existing) = self.twin(drawer)? {
+            self.receipt.twins.push(Twin {
+                given: drawer.id.clone(),
+                existing,
+            });
+            return Ok(());
+        }
+        match self.row_of(&drawer.id)? {
+            None => return self.add(drawer, tokens),
+            Some(old) => self.remove(&self.stored(old)?)?,
+        }
+        self.file(drawer, tokens)?;
+        self.receipt.replaced.push(drawer.id.clone());
+        Ok(())
+    }
+
+    fn update(&mut self, patch: &Patch) -> Result<()> {
+        let Some(old) = self.row_of(&patch.id)? else {
+            self.receipt.missing.push(patch.id.clone());
+            return Ok(());
+        };
+        let mut stored = self.stored(old)?;
+        stored.drawer.embedding = self.vector(old)?;
+        let mut drawer = stored.drawer.clone();
+        patch.apply_to(&mut drawer);
+        if let Some(existing) = self.twin(&drawer)? {
+            self.receipt.twins.push(Twin {
+                given: drawer.id,
+                existing,
+            });
+            return Ok(());
+        }
+        let same_text = drawer.document == stored.drawer.document && drawer.context == stored.drawer.context;
+        if same_text && bits(&drawer) == bits(&stored.drawer) {
+            self.refile(&stored, &drawer)?;
+        } else {
+            self.remove(&stored)?;
+            self.file(&drawer, &words::of(&drawer))?;
+        }
+        self.receipt.updated.push(drawer.id);
+        Ok(())
+    }
+
+    fn delete(&mut self, selection: &Selection) -> Result<()> {
+        let ids = match selection {
+            Selection::Ids(ids) => ids.clone(),
+            Selection::Matching(filter) => {
+                let request = Get {
+                    filter: filter.clone(),
+                    include: Include::NOTHING,
+                    ..Get::default()
+                };
+                let matching = read::get(self.transaction, &self.shelf, &request)?;
+                matching.into_iter().map(|drawer| drawer.id).collect()
+            }
+        };
+        for id in ids {
+            let Some(row) = self.row_of(&id)? else {
+                self.receipt.missing.push(id);
+                continue;
+            };
+            self.remove(&self.stored(row)?)?;
+            self.shelf.drawers -= 1;
+            let seq = self.next_seq();
+            self.transaction
+                .prepare_cached("INSERT INTO tombstones(seq, collection, id) VALUES (?1, ?2, ?3)")
+                .and_then(|mut statement| statement.execute(params![seq, self.shelf.collection, id.as_str()]))
+                .map_err(sqlite)?;
+            self.receipt.deleted.push(id);
+        }
+        Ok(())
+    }
+
+    fn stored(&self, row: i64) -> Result<Stored> {
+        let include = Include {
+            embedding: false,
+            ..Include::EVERYTHING
+        };
+        row::by_row(self.transaction, row, include)?.ok_or_else(|| {
+            crate::failure::corrupt(format!("row {row} is in the id index but not in the table"))
+        })
+    }
+
+    fn vector(&self, row: i64) -> Result<Option<Vec<f32>>> {
+        match self.shelf.dimension {
+            Some(dimension) => vectors::get(self.transaction, self.shelf.space, row, dimension),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes a drawer into a new row with all that is indexed of it.
+    fn file(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+        let row = self.next_seq();
+        row::insert(self.transaction, self.shelf.collection, row, drawer)?;
+        attributes::insert(
+            self.transaction,
+            self.shelf.projection,
+            &mut self.keys,
+            row,
+            drawer,
+        )?;
+        words::insert(self.transaction, self.shelf.projection, row, tokens)?;
+        match &drawer.embedding {
+            Some(vector) => vectors::insert(self.transaction, &mut self.shelf, row, vector)?,
+            None => self.receipt.without_vector.push(drawer.id.clone()),
+        }
+        Ok(())
+    }
+
+    /// Changes metadata and place of a row whose text and vector stay.
+    fn refile(&mut self, stored: &Stored, drawer: &Drawer) -> Result<()> {
+        let (row, seq) = (stored.row, self.next_seq());
+        attributes::delete(
+            self.transaction,
+            self.shelf.projection,
+            &mut self.keys,
+            row,
+            &stored.drawer,
+        )?;
+        row::update_in_place(self.transaction, row, seq, drawer)?;
+        attributes::insert(
+            self.transaction,
+            self.shelf.projection,
+            &mut self.keys,
+            row,
+            drawer,
+        )?;
+        if drawer.embedding.is_none() {
+            self.receipt.without_vector.push(drawer.id.clone());
+        }
+        Ok(())
+    }
+
+    /// Removes a row, what is indexed of it first.
+    fn remove(&mut self, stored: &Stored) -> Result<()> {
+        let row = stored.row;
+        words::delete(self.transaction, self.shelf.projection, row)?;
+        attributes::delete(
+            self.transaction,
+            self.shelf.projection,
+            &mut self.keys,
+            row,
+            &stored.drawer,
+        )?;
+        vectors::delete(self.transaction, &mut self.shelf, row)?;
+        self.transaction
+            .prepare_cached("DELETE FROM drawers WHERE row = ?1")
+            .and_then(|mut statement| statement.execute([row]))
+            .map(drop)
+            .map_err(sqlite)
+    }
+
+    fn forget_tombstone(&self, id: &DrawerId) -> Result<()> {
+        self.transaction
+            .prepare_cached("DELETE FROM tombstones WHERE collection = ?1 AND id = ?2")
+            .and_then(|mut statement| statement.execute(params![self.shelf.collection, id.as_str()]))
+            .map(drop)
+            .map_err(sqlite)
+    }
+
+    /// Seals what is full, writes the counters, and hands out the receipt.
+    fn finish(mut self, palace: [u8; 16]) -> Result<Receipt> {
+        self.receipt.seq = u64::try_from(self.seq).unwrap_or(0);
+        let mut seq = self.seq;
+        vectors::seal_full(self.transaction, &mut self.shelf, palace, || {
+            seq += 1;
+            seq
+        })?;
+        self.shelf.store_counters(self.transaction)?;
+        store_seq(self.transaction, seq)?;
+        Ok(self.receipt)
+    }
+}
+
+/// The vector as bits: two that compare equal may still differ, as zero and minus zero do.
+fn bits(drawer: &Drawer) -> Option<Vec<u32>> {
+    Some(
+        drawer
+            .embedding
+            .as_ref()?
+            .iter()
+            .map(|value| value.to_bits())
+            .collect(),
+    )
+}
+
+/// Writes the palace's sequence number.
+pub(crate) fn store_seq(transaction: &Transaction<'_>, seq: i64) -> Result<()> {
+    transaction
+        .prepare_cached("UPDATE palace SET value = ?1 WHERE key = 'seq'")
+        .and_then(|mut statement| statement.execute([seq]))
+        .map(drop)
+        .map_err(sqlite)
+}
