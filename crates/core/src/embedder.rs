@@ -94,7 +94,7 @@ fn mismatch(stored: &EmbedderIdentity, declared: &EmbedderIdentity) -> Error {
 /// Why a collection's recorded model changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdentityChange {
-    /// Somebody who knows says what made the vectors of an unknown collection; refused on a known one.
+    /// Somebody who knows says what made the vectors; refused where another model is recorded.
     Confirm,
     /// Somebody insists, against what is recorded; the backend keeps a note of it.
     Force,

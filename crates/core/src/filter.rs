@@ -78,6 +78,16 @@ impl Filter {
         matches!(self, Self::All)
     }
 
+    /// Whether nothing is asked, however it is written: such a filter accepts every drawer there can be.
+    pub fn asks_nothing(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Compare(..) => false,
+            Self::And(parts) => parts.iter().all(Self::asks_nothing),
+            Self::Or(parts) => parts.iter().any(Self::asks_nothing),
+        }
+    }
+
     /// Whether a comparison by order (`$gt $gte $lt $lte`) stands anywhere in it.
     pub fn uses_ranges(&self) -> bool {
         match self {

@@ -9,7 +9,8 @@ use crate::{Context, Drawer, DrawerId, Error, ErrorKind, Filter, Metadata, Place
 /// One change to a collection. A batch of them is applied in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Files a new drawer; one that exists under this id, or a twin of it, is left as it is and listed as kept.
+    /// Files a new drawer; one that exists under this id is left as it is and listed as kept, and so is one that is
+    /// filed for the same piece of the same source under another id, listed among the twins.
     Add(NewDrawer),
     /// Files a drawer, replacing whole whatever stood under this id.
     Upsert(NewDrawer),
@@ -203,7 +204,7 @@ impl Patch {
 pub enum Selection {
     /// These.
     Ids(Vec<DrawerId>),
-    /// All that the filter accepts; [`Filter::All`] is refused.
+    /// All that the filter accepts; one that [asks nothing](Filter::asks_nothing) is refused.
     Matching(Filter),
 }
 
@@ -269,7 +270,7 @@ pub fn check_batch(batch: &[Write], dimension: Option<usize>) -> Result<()> {
                 return Err(Error::invalid("a delete names no ids"));
             }
             Write::Delete(Selection::Ids(ids)) => ids.iter().try_for_each(&mut once)?,
-            Write::Delete(Selection::Matching(Filter::All)) => {
+            Write::Delete(Selection::Matching(filter)) if filter.asks_nothing() => {
                 return Err(Error::invalid(
                     "a delete by filter needs a filter that asks for something",
                 ));
@@ -313,4 +314,88 @@ pub fn dimension_mismatch(expected: usize, found: usize) -> Error {
         format!("the vector has {found} values; this collection's vectors have {expected}"),
     )
     .hint("nothing was written; use vectors of the collection's own model")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> DrawerId {
+        DrawerId::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_delete_that_asks_nothing_is_refused_however_it_is_written() {
+        let nothing = [
+            Filter::All,
+            Filter::And(vec![]),
+            Filter::And(vec![Filter::All]),
+            Filter::Or(vec![Filter::text("a", "b"), Filter::All]),
+        ];
+        for filter in nothing {
+            let batch = [Write::Delete(Selection::Matching(filter.clone()))];
+            assert_eq!(
+                check_batch(&batch, None).unwrap_err().kind(),
+                ErrorKind::Invalid,
+                "{filter:?}"
+            );
+        }
+        let batch = [Write::Delete(Selection::Matching(Filter::text("a", "b")))];
+        assert!(check_batch(&batch, None).is_ok());
+    }
+
+    #[test]
+    fn a_patch_keeps_place_and_metadata_one() {
+        let mut new = NewDrawer::new(id("a"), "text");
+        new.metadata = Metadata::new().with("wing", "old").with("n", 1_i64);
+        let mut drawer = new.filed(Timestamp::from_micros(0).unwrap()).unwrap();
+        assert_eq!(drawer.place.wing.as_deref(), Some("old"));
+        let place = Place {
+            wing: Some("new".into()),
+            ..Place::default()
+        };
+        Patch {
+            place,
+            ..Patch::new(id("a"))
+        }
+        .apply_to(&mut drawer);
+        assert_eq!(drawer.metadata.as_ref().unwrap().get("wing"), Some(&"new".into()));
+        let metadata = BTreeMap::from([("wing".to_owned(), None)]);
+        Patch {
+            metadata,
+            ..Patch::new(id("a"))
+        }
+        .apply_to(&mut drawer);
+        assert_eq!(
+            (drawer.place.wing.as_deref(), drawer.metadata.unwrap().len()),
+            (None, 1)
+        );
+    }
+
+    #[test]
+    fn a_new_text_without_a_new_vector_has_none() {
+        let mut new = NewDrawer::new(id("a"), "text");
+        new.embedding = Some(vec![1.0]);
+        let mut drawer = new.filed(Timestamp::from_micros(0).unwrap()).unwrap();
+        Patch {
+            document: Some("text".into()),
+            ..Patch::new(id("a"))
+        }
+        .apply_to(&mut drawer);
+        assert!(drawer.embedding.is_some(), "the same text keeps its vector");
+        Patch {
+            document: Some("other".into()),
+            ..Patch::new(id("a"))
+        }
+        .apply_to(&mut drawer);
+        assert_eq!(drawer.embedding, None);
+    }
+
+    #[test]
+    fn vectors_that_mean_nothing_are_refused() {
+        for vector in [vec![], vec![0.0, -0.0], vec![f32::NAN], vec![1.0, f32::INFINITY]] {
+            assert!(check_vector(&vector).is_err(), "{vector:?}");
+        }
+        assert!(check_vector(&[0.0, 1e-30]).is_ok());
+    }
 }

@@ -21,6 +21,9 @@ mod schema;
 mod shelf;
 mod snapshot;
 mod tally;
+#[cfg(feature = "crash-points")]
+#[doc(hidden)]
+pub mod testing;
 mod vectors;
 mod verify;
 mod vfs;

@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::connection::{self, Opening};
 use crate::disk::FileIdentity;
 use crate::failure::{self, sqlite};
-use crate::schema;
+use crate::{schema, vfs};
 
 /// A palace file and the connections this process has to it.
 ///
@@ -143,9 +143,18 @@ impl Palace {
     ) -> Result<T> {
         let mut lease = self.lease(false, wait)?;
         let transaction = lease.transaction().map_err(sqlite)?;
-        let answer = read(&transaction)?;
-        transaction.commit().map_err(sqlite)?;
-        Ok(answer)
+        // Dropping the transaction ends it: there is nothing to commit, and a damaged page may have ended it already.
+        read(&transaction).map_err(|error| self.name_pages(error))
+    }
+
+    /// Names the pages that are known to be damaged in an error that damage has caused.
+    fn name_pages(&self, error: Error) -> Error {
+        let pages = if error.kind() == ErrorKind::Corrupt { vfs::damaged_pages(&self.file) } else { Vec::new() };
+        if pages.is_empty() {
+            return error;
+        }
+        let pages: Vec<String> = pages.iter().map(u32::to_string).collect();
+        error.with("pages", pages.join(", "))
     }
 
     /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.

@@ -102,6 +102,11 @@ fn destination(args: &Args) -> Result<PathBuf> {
     let ends_as_folder = dest.to_string_lossy().ends_with(std::path::is_separator);
     let is_folder = dest.is_dir() || ends_as_folder || args.keep.is_some();
     if !is_folder {
+        let parent = dest.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(missing) = parent.filter(|parent| !parent.is_dir()) {
+            let message = format!("there is no folder {}", missing.display());
+            return Err(Error::new(ErrorKind::NotFound, message).hint("make it first; nothing was written"));
+        }
         return Ok(dest.clone());
     }
     std::fs::create_dir_all(dest)

@@ -1,6 +1,6 @@
 //! `loci delete`: removes drawers, and only says what it would do unless told otherwise.
 
-use loci_core::{Collection, DrawerId, Error, Filter, Get, Include, Result, Selection, Write};
+use loci_core::{Collection, DrawerId, Error, Get, Include, Result, Selection, Write};
 use serde_json::json;
 
 use crate::errors::{Done, Exit};
@@ -62,13 +62,12 @@ fn selection(args: &Args) -> Result<Selection> {
         ids.dedup();
         return Ok(Selection::Ids(ids));
     }
-    match args.where_.filter()? {
-        Filter::All => Err(
-            Error::invalid("nothing says which drawers to remove; nothing was removed")
-                .hint("name ids, or give a filter like --where '{\"wing\":\"old\"}'"),
-        ),
-        filter => Ok(Selection::Matching(filter)),
+    let filter = args.where_.filter()?;
+    if filter.asks_nothing() {
+        let error = Error::invalid("nothing says which drawers to remove; nothing was removed");
+        return Err(error.hint("name ids, or give a filter like --where '{\"wing\":\"old\"}'"));
     }
+    Ok(Selection::Matching(filter))
 }
 
 fn matched(collection: &dyn Collection, selection: &Selection) -> Result<u64> {

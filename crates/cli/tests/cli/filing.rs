@@ -224,6 +224,7 @@ fn a_delete_without_a_filter_is_refused() {
     for args in [
         &["--json", "delete", "--yes"][..],
         &["--json", "delete", "--where", "{}", "--yes"],
+        &["--json", "delete", "--where", r#"{"$and":[{}]}"#],
     ] {
         assert_eq!(home.run(args).error().0, "invalid");
     }

@@ -77,6 +77,31 @@ fn text_and_ids_of_every_script_are_kept() {
 }
 
 #[test]
+fn a_list_goes_on_after_an_id_no_command_line_can_carry() {
+    let home = Home::new();
+    home.file("{\"id\":\"a\\u0000b\",\"document\":\"\"}\n{\"id\":\"c\",\"document\":\"\"}");
+    let first = home.json(0, &["list", "--limit", "1"]);
+    assert_eq!(ids(&first["drawers"]), ["a\0b"]);
+    let rest = home.json(0, &["list", "--cursor", first["next"].as_str().unwrap()]);
+    assert_eq!(ids(&rest["drawers"]), ["c"]);
+}
+
+#[test]
+fn a_wrong_dimension_in_lines_says_what_is_durable() {
+    let home = Home::new();
+    let lines = "{\"id\":\"a\",\"document\":\"\",\"embedding\":[1,2]}\n{\"id\":\"b\",\"document\":\"\",\"embedding\":[1,2,3]}";
+    let ran = home
+        .run_with(&["add", "--jsonl", "-", "--batch", "1"], lines.as_bytes())
+        .ends(2);
+    assert!(
+        ran.err.contains("standard input:2: the vector has 3 values"),
+        "{ran:?}"
+    );
+    assert!(ran.err.contains("1 batch(es) before it are durable"), "{ran:?}");
+    assert!(!ran.err.contains("nothing was written"), "{ran:?}");
+}
+
+#[test]
 fn nothing_stored_reaches_a_terminal_raw() {
     let home = Home::new();
     let evil = "\u{1b}[2J\u{202e}\u{9b}\u{7}\u{2066}";

@@ -128,6 +128,9 @@ fn a_backup_restores_to_an_equal_palace_and_never_over_one() {
             .0,
         "not_found"
     );
+    let (kind, text) = home.run(&["--json", "backup", "no/such/copy.db"]).error();
+    assert_eq!(kind, "not_found");
+    assert!(text.contains("no/such") && !text.contains("partial"), "{text}");
     let junk = home.write("junk.db", "this is no palace");
     let elsewhere = home.path("elsewhere").to_str().unwrap().to_owned();
     home.run(&["restore", &junk, "--palace", &elsewhere]).ends(2);

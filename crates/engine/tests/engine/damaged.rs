@@ -16,6 +16,10 @@ pub(crate) enum Harm {
     Whole,
     /// Nothing can be read that comes in order after an id before it, as when a page of an index is torn.
     Index,
+    /// It is not found by walking.
+    Unlisted,
+    /// It is not found by its id.
+    Unnamed,
     /// It is not among the hits of any vector.
     Unindexed,
 }
@@ -98,6 +102,12 @@ impl Collection for Handle {
             return Err(Error::new(ErrorKind::Corrupt, "a page of the index is torn"));
         }
         let mut drawers = self.inner.get(request)?;
+        let gone = if request.ids.is_some() {
+            Harm::Unnamed
+        } else {
+            Harm::Unlisted
+        };
+        drawers.retain(|drawer| self.harm(drawer) != Some(gone));
         for drawer in &mut drawers {
             match self.harm(drawer) {
                 Some(Harm::Shown) => drawer.damage.push("its hash differs".into()),

@@ -185,24 +185,31 @@ fn batches_become_durable_at_their_size_and_a_bad_line_stops_where_told_to() {
     assert_eq!(drawers(&backend, "drawers").len(), 2);
 }
 
+fn identity(backend: &dyn Backend, collection: &str) -> IdentityState {
+    let opened = backend.open(&palace(), &name(collection), &OpenOptions::default());
+    opened.unwrap().info().unwrap().identity
+}
+
 #[test]
-fn given_vectors_settle_an_unset_model_and_join_a_known_one() {
+fn given_vectors_settle_an_unset_model() {
     let backend = reference();
     import(&backend, OnConflict::Keep, r#"{"document":"no vector"}"#);
-    let identity = |collection: &str| {
-        let opened = backend.open(&palace(), &name(collection), &OpenOptions::default());
-        opened.unwrap().info().unwrap().identity
-    };
-    assert_eq!(identity("drawers"), IdentityState::Unset);
-    import(
-        &backend,
-        OnConflict::Keep,
-        r#"{"document":"x","embedding":[1,2]}"#,
-    );
-    assert!(
-        matches!(identity("drawers"), IdentityState::Known(known) if known.model == "given" && known.dimension == 2)
-    );
+    assert_eq!(identity(&backend, "drawers"), IdentityState::Unset);
+    // The vectors come only after a batch without any.
+    let lines: String = (0..20)
+        .map(|n| match n < 10 {
+            true => format!("{{\"document\":\"{n}\"}}\n"),
+            false => format!("{{\"document\":\"{n}\",\"embedding\":[1,2]}}\n"),
+        })
+        .collect();
+    assert_eq!(import(&backend, OnConflict::Keep, &lines).added, 20);
+    let given = IdentityState::Known(loci_engine::access::given(2));
+    assert_eq!(identity(&backend, "drawers"), given);
+}
 
+#[test]
+fn given_vectors_join_a_known_model_of_their_dimension() {
+    let backend = reference();
     let model = EmbedderIdentity {
         model: "minilm".into(),
         revision: "7".into(),
@@ -212,11 +219,14 @@ fn given_vectors_settle_an_unset_model_and_join_a_known_one() {
         embedder: Some(model.clone()),
         ..OpenOptions::create()
     };
-    backend.open(&palace(), &name("known"), &how).unwrap();
-    let lines = "{\"collection\":\"known\",\"document\":\"x\",\"embedding\":[1,2,3]}\n\
-        {\"collection\":\"known\",\"document\":\"y\",\"embedding\":[1,2]}";
+    let opened = backend.open(&palace(), &name("drawers"), &how).unwrap();
+    let mut first = NewDrawer::new(id("first"), "x");
+    first.embedding = Some(vec![1.0, 2.0, 3.0]);
+    opened.apply(&[Write::Add(first)]).unwrap();
+    let lines = "{\"document\":\"x\",\"embedding\":[1,2,3]}\n{\"document\":\"y\",\"embedding\":[1,2]}";
     let report = import(&backend, OnConflict::Keep, lines);
     assert_eq!((report.added, report.failed.len()), (1, 1), "{report:?}");
+    assert_eq!(identity(&backend, "drawers"), IdentityState::Known(model));
 }
 
 #[test]

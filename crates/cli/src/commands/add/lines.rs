@@ -92,7 +92,8 @@ fn stopped(error: Error, name: &str, at: u64, importer: &Importer<'_>) -> Error 
         batches => format!("{batches} batch(es) before it are durable, the lines after them are not stored"),
     };
     let hint = match error.hint_text() {
-        Some(hint) => format!("{durable}; {hint}"),
+        // The contract speaks of one batch; this run may have stored others before it.
+        Some(hint) => format!("{durable}; {}", hint.trim_start_matches("nothing was written; ")),
         None => format!("{durable}; mend the line and run it again, what is there is kept"),
     };
     let told = Error::new(error.kind(), message)

@@ -1,0 +1,28 @@
+# What is typed often. `just` lists it.
+
+default:
+    @just --list
+
+# Formatting, lints and every test
+test:
+    bash scripts/test
+
+# Licences, bans and sources of every dependency
+deny:
+    cargo deny --all-features check licenses bans sources
+
+# A short real session
+demo:
+    bash scripts/demo
+
+# Speed and size of the embedded store, beside Chroma where it can be installed
+bench rows="50000":
+    bash bench/run {{rows}}
+
+# Kill -9 campaign: processes killed at random while they write
+kill rounds="1000":
+    LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test kill -- --nocapture
+
+# One fuzz target for some minutes: filter, segment or batches
+fuzz target minutes="3":
+    cargo +nightly fuzz run {{target}} -- -max_total_time=$(({{minutes}} * 60))
