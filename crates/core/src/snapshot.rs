@@ -36,8 +36,6 @@ pub struct SnapshotReport {
     pub file: PathBuf,
     /// How many drawers it holds, over all collections.
     pub drawers: u64,
-    /// A digest of every drawer, the same for equal palaces.
-    pub hash: String,
     /// Whether the copy was read back and found sound.
     pub verified: bool,
 }

@@ -110,19 +110,29 @@ impl Embedded {
                     |()| Error::invalid("namespaces are not kept apart here"),
                 ));
         }
-        let folder = palace.folder()?;
-        let file = folder.join(Self::FILE);
-        if create {
-            disk::make_folder(folder)?;
-        } else if !file.is_file() {
+        let path = palace.folder()?;
+        if create && !path.is_file() {
+            disk::make_folder(path)?;
+        }
+        let file = file_of(path);
+        if !create && !file.is_file() {
             return Err(palace::missing(&file));
         }
-        disk::refuse_network(folder)?;
-        let key = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-        let fresh = || Arc::new(Palace::new(key.join(Self::FILE), self.base.clone()));
+        disk::refuse_network(file.parent().unwrap_or(path))?;
+        let fresh = || Arc::new(Palace::new(file.clone(), self.base.clone()));
         Ok(Arc::clone(
-            self.palaces().entry(key.clone()).or_insert_with(fresh),
+            self.palaces().entry(file.clone()).or_insert_with(fresh),
         ))
+    }
+}
+
+/// The file of the palace at `path`: in its folder, or `path` itself where that is a file, such as a backup.
+fn file_of(path: &Path) -> PathBuf {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    if real.is_file() {
+        real
+    } else {
+        real.join(Embedded::FILE)
     }
 }
 
@@ -187,9 +197,8 @@ impl Backend for Embedded {
     }
 
     fn close_palace(&self, palace: &PalaceRef) {
-        let Ok(folder) = palace.folder() else { return };
-        let key = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-        if let Some(palace) = self.palaces().remove(&key) {
+        let Ok(path) = palace.folder() else { return };
+        if let Some(palace) = self.palaces().remove(&file_of(path)) {
             palace.close();
         }
     }

@@ -75,9 +75,22 @@ fn partial_name(dest: &Path) -> PathBuf {
     dest.with_file_name(name)
 }
 
+/// Makes an empty file that only its owner may read, in the place of what an earlier attempt left.
+fn make_private(partial: &Path) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let _ = fs::remove_file(partial);
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(partial)
+        .map(drop)
+        .map_err(|cause| failure::io("write", partial, cause))
+}
+
 /// Copies the database behind `source` as it is at this moment into the new file `partial`.
 fn copy(source: &Connection, partial: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-    let _ = fs::remove_file(partial);
+    make_private(partial)?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut dest =
@@ -119,16 +132,6 @@ fn describe(file: &Path) -> Result<SnapshotReport> {
     {
         return Err(unsound(finding, diagnosis.findings.len()));
     }
-    let how = Opening {
-        file,
-        base: None,
-        create: false,
-        mend: false,
-        wait: PATIENCE,
-    };
-    let connection = connection::open(how)?;
-    let hash = digest(&connection)?;
-    connection.close().map_err(|(_, cause)| sqlite(cause))?;
     Ok(SnapshotReport {
         file: file.to_path_buf(),
         drawers: diagnosis
@@ -136,7 +139,6 @@ fn describe(file: &Path) -> Result<SnapshotReport> {
             .iter()
             .map(|collection| collection.rows)
             .sum(),
-        hash,
         verified: true,
     })
 }
@@ -150,34 +152,6 @@ fn unsound(finding: &Finding, findings: usize) -> Error {
         ),
     )
     .hint("no copy was kept and the source was not changed; run `loci verify` on the source")
-}
-
-/// A digest over every drawer and vector, in an order of its own: equal palaces have equal digests.
-fn digest(connection: &Connection) -> Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    for shelf in crate::shelf::Shelf::all(connection)? {
-        let sql = format!(
-            "SELECT d.id, d.hash, d.metadata, v.data FROM drawers AS d INDEXED BY drawers_id
-             LEFT JOIN vectors_{} AS v ON v.row = d.row WHERE d.collection = ?1 ORDER BY d.id",
-            shelf.space
-        );
-        part(&mut hasher, shelf.name.as_str().as_bytes());
-        let mut statement = connection.prepare(&sql).map_err(sqlite)?;
-        let mut found = statement.query([shelf.collection]).map_err(sqlite)?;
-        while let Some(row) = found.next().map_err(sqlite)? {
-            for at in 0..4 {
-                let value = row.get_ref(at).map_err(sqlite)?;
-                let bytes = value.as_bytes_or_null().ok().flatten().unwrap_or_default();
-                part(&mut hasher, bytes);
-            }
-        }
-    }
-    Ok(hasher.finalize().to_hex().to_string())
-}
-
-fn part(hasher: &mut blake3::Hasher, bytes: &[u8]) {
-    hasher.update(&(bytes.len() as u64).to_le_bytes());
-    hasher.update(bytes);
 }
 
 /// Gives a sound copy its name, durably; removes one that is not.

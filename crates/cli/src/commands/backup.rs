@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Error, ErrorKind, Result, SnapshotReport, Timestamp};
+use loci_core::{Backend, Error, ErrorKind, PalaceRef, Result, Severity, SnapshotReport, Timestamp};
+use loci_engine::{VerifyRequest, verify};
 use serde_json::json;
 
 use crate::errors::{self, Done, Exit};
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let report = snapshot.backup(&palace.reference, &dest, &mut |done, total| {
         progress.tick(done, Some(total))
     })?;
+    let hash = digest(palace.kit.backend.as_ref(), &report.file)?;
     let pruned = match (args.keep, dest.parent()) {
         (Some(keep), Some(folder)) => prune(folder, &dest, keep)?,
         _ => Vec::new(),
@@ -57,7 +59,19 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         .iter()
         .map(|file| file.to_string_lossy().into_owned())
         .collect();
-    tell(&report, json!({ "pruned": pruned }), &mut session.out)
+    tell(&report, &hash, json!({ "pruned": pruned }), &mut session.out)
+}
+
+/// The digest of a copy, read back through the contract: the one that `loci verify` prints.
+pub(super) fn digest(backend: &dyn Backend, file: &Path) -> Result<String> {
+    let copy = PalaceRef::local(file);
+    let report = verify(backend, &copy, None, VerifyRequest { sample: 100 }, &mut |_, _| {});
+    backend.close_palace(&copy);
+    let report = report?;
+    match report.findings.into_iter().find(|finding| finding.severity == Severity::Error) {
+        None => Ok(report.hash),
+        Some(finding) => Err(Error::new(ErrorKind::Corrupt, finding.message).with("file", file.display())),
+    }
 }
 
 /// The error of a backend that cannot copy palaces.
@@ -70,13 +84,13 @@ pub(super) fn cannot(backend: &str) -> Error {
 }
 
 /// Says what a copy holds, with `more` for scripts.
-pub(super) fn tell(report: &SnapshotReport, more: serde_json::Value, out: &mut Output) -> Done {
+pub(super) fn tell(report: &SnapshotReport, hash: &str, more: serde_json::Value, out: &mut Output) -> Done {
     let file = report.file.to_string_lossy();
     if out.is_json() {
         let mut answer = json!({
             "file": file,
             "drawers": report.drawers,
-            "hash": report.hash,
+            "hash": hash,
             "verified": report.verified,
         });
         if let (Some(answer), serde_json::Value::Object(more)) = (answer.as_object_mut(), more) {
@@ -91,7 +105,7 @@ pub(super) fn tell(report: &SnapshotReport, more: serde_json::Value, out: &mut O
             } else {
                 "not verified"
             });
-            page.dim(&format!("  {}", report.hash)).end();
+            page.dim(&format!("  {hash}")).end();
         })?;
     }
     Ok(Exit::found(report.verified))

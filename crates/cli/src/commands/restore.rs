@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use loci_core::{Error, ErrorKind};
 use serde_json::json;
 
-use super::backup::{cannot, tell};
+use super::backup::{cannot, digest, tell};
 use crate::errors::Done;
 use crate::session::Session;
 
@@ -38,11 +38,13 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let report = snapshot.restore(&args.file, &palace.reference, &mut |done, total| {
         progress.tick(done, Some(total));
     })?;
+    let hash = digest(palace.kit.backend.as_ref(), &report.file)?;
     session
         .out
         .note(&format!("made a new palace at {}", palace.reference.id));
     tell(
         &report,
+        &hash,
         json!({ "palace": palace.reference.id }),
         &mut session.out,
     )
