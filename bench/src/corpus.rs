@@ -1,7 +1,13 @@
 //! A corpus that can be made again anywhere: drawers of about 800 characters with clustered 384-value vectors.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use serde_json::json;
+
 /// How many values a vector has.
-pub const DIMENSION: usize = 384;
+pub(crate) const DIMENSION: usize = 384;
 
 /// How many clusters the vectors form.
 const CLUSTERS: usize = 2000;
@@ -11,16 +17,16 @@ const VOCABULARY: u64 = 30_000;
 
 /// A small deterministic generator (xorshift), the same on every machine and in `chroma.py`'s input file.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// Starts a sequence.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// The next 64 bits.
-    pub fn next_bits(&mut self) -> u64 {
+    pub(crate) fn next_bits(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -28,12 +34,12 @@ impl Random {
     }
 
     /// A number from 0 up to 1.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next_bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A number from 0 up to `n`.
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         (self.unit() * n as f64) as u64
     }
 
@@ -45,23 +51,23 @@ impl Random {
 
 /// One drawer of the corpus.
 #[derive(Debug, Clone)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Its id.
-    pub id: String,
+    pub(crate) id: String,
     /// Its text, about 800 characters.
-    pub text: String,
+    pub(crate) text: String,
     /// One of 20 wings: a filter on one keeps 5 % of the drawers.
-    pub wing: String,
+    pub(crate) wing: String,
     /// One of 10 rooms in each wing: a filter on both keeps 0.5 %.
-    pub room: String,
+    pub(crate) room: String,
     /// The file it was cut from; about twelve drawers share one.
-    pub source: String,
+    pub(crate) source: String,
     /// Its vector.
-    pub vector: Vec<f32>,
+    pub(crate) vector: Vec<f32>,
 }
 
 /// The `n`-th word of the vocabulary: pronounceable, so that it looks like one to a tokeniser.
-pub fn word(n: u64) -> String {
+pub(crate) fn word(n: u64) -> String {
     const ONSETS: [&str; 16] = [
         "b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "t", "v", "st", "tr", "br", "kl",
     ];
@@ -80,7 +86,7 @@ pub fn word(n: u64) -> String {
 }
 
 /// A word drawn as texts draw them: common ones often, rare ones seldom.
-pub fn draw_word(random: &mut Random) -> String {
+pub(crate) fn draw_word(random: &mut Random) -> String {
     let rank = (VOCABULARY as f64).powf(random.unit()) - 1.0;
     word(rank as u64)
 }
@@ -102,15 +108,25 @@ fn centre(n: u64) -> Vec<f32> {
     (0..DIMENSION).map(|_| random.normal()).collect()
 }
 
-/// Sample `n` of the corpus.
-pub fn sample(n: u64) -> Sample {
-    let mut random = Random::new(n + 1);
+/// The vector of sample `n`, of length one.
+pub(crate) fn vector(n: u64) -> Vec<f32> {
+    vector_from(&mut Random::new(n.wrapping_add(1)))
+}
+
+fn vector_from(random: &mut Random) -> Vec<f32> {
     let mut vector = centre(random.below(CLUSTERS as u64));
     vector
         .iter_mut()
         .for_each(|value| *value += 0.6 * random.normal());
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     vector.iter_mut().for_each(|value| *value /= length);
+    vector
+}
+
+/// Sample `n` of the corpus.
+pub(crate) fn sample(n: u64) -> Sample {
+    let mut random = Random::new(n.wrapping_add(1));
+    let vector = vector_from(&mut random);
     Sample {
         id: format!("drawer-{n:08}"),
         text: text(&mut random),
@@ -119,4 +135,37 @@ pub fn sample(n: u64) -> Sample {
         source: format!("notes/file-{:06}.md", n / 12),
         vector,
     }
+}
+
+/// How many query vectors are written behind those of the drawers.
+const PROBES: u64 = 100;
+
+/// Writes `drawers.jsonl` and `vectors.f32` (little-endian, then query vectors) into `folder`.
+pub(crate) fn write(folder: &Path, rows: u64) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut lines = BufWriter::new(File::create(folder.join("drawers.jsonl"))?);
+    let mut vectors = BufWriter::new(File::create(folder.join("vectors.f32"))?);
+    for n in 0..rows {
+        let Sample {
+            id,
+            text,
+            wing,
+            room,
+            source,
+            vector,
+        } = sample(n);
+        let line = json!({"id": id, "text": text, "wing": wing, "room": room, "source": source});
+        writeln!(lines, "{line}")?;
+        vector
+            .iter()
+            .try_for_each(|value| vectors.write_all(&value.to_le_bytes()))?;
+    }
+    for n in 0..PROBES {
+        let vector = sample(rows * 3 + n * 7919).vector;
+        vector
+            .iter()
+            .try_for_each(|value| vectors.write_all(&value.to_le_bytes()))?;
+    }
+    lines.flush()?;
+    vectors.flush()
 }

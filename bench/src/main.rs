@@ -2,6 +2,7 @@
 
 mod corpus;
 mod measure;
+mod scan;
 mod storage;
 
 use std::io::Write as _;
@@ -30,6 +31,23 @@ enum What {
         #[arg(long)]
         keep: Option<PathBuf>,
     },
+    /// Writes the corpus into a folder, for peers to measure themselves on.
+    Corpus {
+        /// The folder.
+        folder: PathBuf,
+        /// How many drawers.
+        #[arg(long)]
+        rows: u64,
+    },
+    /// The scan of packed segments alone, in memory.
+    Scan {
+        /// How many vectors.
+        #[arg(long, default_value_t = 1_000_000)]
+        rows: u64,
+        /// How often the scan is repeated.
+        #[arg(long, default_value_t = 10)]
+        rounds: usize,
+    },
     /// Reads of a palace that `storage --keep` made.
     Reads {
         /// Its folder.
@@ -52,6 +70,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let scratch = tempfile::tempdir()?;
             let folder = keep.unwrap_or_else(|| scratch.path().join("palace"));
             let figures = storage::run(&folder, rows, rounds)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        What::Corpus { folder, rows } => corpus::write(&folder, rows)?,
+        What::Scan { rows, rounds } => {
+            let figures = scan::run(rows, rounds)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         What::Reads {

@@ -5,22 +5,22 @@ use std::time::Instant;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU seconds this process has used, all threads.
-pub fn cpu_seconds() -> f64 {
+pub(crate) fn cpu_seconds() -> f64 {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     used.tv_sec as f64 + used.tv_nsec as f64 / 1e9
 }
 
 /// What one activity cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// CPU seconds.
-    pub cpu: f64,
+    pub(crate) cpu: f64,
     /// Seconds on the wall.
-    pub wall: f64,
+    pub(crate) wall: f64,
 }
 
 /// Runs `work` and says what it cost.
-pub fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
     let (cpu, wall) = (cpu_seconds(), Instant::now());
     let done = work();
     (
@@ -34,15 +34,15 @@ pub fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
 
 /// Costs of a call repeated many times.
 #[derive(Debug, Clone)]
-pub struct Repeated {
+pub(crate) struct Repeated {
     /// Mean CPU milliseconds.
-    pub cpu_ms: f64,
+    pub(crate) cpu_ms: f64,
     /// Median, 95th percentile and minimum of wall milliseconds.
-    pub wall_ms: [f64; 3],
+    pub(crate) wall_ms: [f64; 3],
 }
 
 /// Runs `work` once to warm up and then `rounds` times.
-pub fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
+pub(crate) fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
     work(0);
     let mut walls = Vec::with_capacity(rounds);
     let ((), total) = cost(|| {
@@ -65,7 +65,7 @@ pub fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
 }
 
 /// Resident memory in MB: now, and the highest so far.
-pub fn memory_mb() -> (f64, f64) {
+pub(crate) fn memory_mb() -> (f64, f64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name));

@@ -14,7 +14,7 @@ use crate::measure::{self, Repeated};
 const BATCH: u64 = 1000;
 
 /// Fills a palace with `rows` drawers and measures everything; the figures by name.
-pub fn run(folder: &Path, rows: u64, rounds: usize) -> Result<Json> {
+pub(crate) fn run(folder: &Path, rows: u64, rounds: usize) -> Result<Json> {
     let mut figures = Map::new();
     let collection = open(folder)?;
     fill(&*collection, rows, &mut figures)?;
@@ -36,7 +36,7 @@ pub fn run(folder: &Path, rows: u64, rounds: usize) -> Result<Json> {
 }
 
 /// Measures the reads of a palace that is there.
-pub fn measure_reads(folder: &Path, rows: u64, rounds: usize, only: Option<&str>) -> Result<Json> {
+pub(crate) fn measure_reads(folder: &Path, rows: u64, rounds: usize, only: Option<&str>) -> Result<Json> {
     let collection = open(folder)?;
     let measured = reads(&*collection, rows, rounds, only);
     Ok(measured
@@ -46,7 +46,7 @@ pub fn measure_reads(folder: &Path, rows: u64, rounds: usize, only: Option<&str>
 }
 
 /// Opens, or makes, the palace the figures are taken on.
-pub fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
+pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
     let embedder = EmbedderIdentity {
         model: "bench".into(),
         revision: "1".into(),

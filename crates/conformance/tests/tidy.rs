@@ -16,27 +16,44 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("engine", &["core", "index"]),
     ("serve", &["engine", "core"]),
     ("conformance", &["core"]),
-    ("cli", &["core", "store", "embed", "engine", "serve", "chroma", "postgres", "qdrant"]),
+    (
+        "cli",
+        &[
+            "core", "store", "embed", "engine", "serve", "chroma", "postgres", "qdrant",
+        ],
+    ),
     ("backends", &["core", "index"]),
-    ("bench", &["core", "index", "store", "embed", "engine", "serve", "cli"]),
+    (
+        "bench",
+        &["core", "index", "store", "embed", "engine", "serve", "cli"],
+    ),
 ];
 
 /// Names that say nothing about what lives in a file.
-const EMPTY_NAMES: [&str; 9] = ["util", "utils", "helper", "helpers", "common", "misc", "manager", "data", "mod"];
+const EMPTY_NAMES: [&str; 9] = [
+    "util", "utils", "helper", "helpers", "common", "misc", "manager", "data", "mod",
+];
 
 /// Where `unsafe` may stand: search kernels and the file layer.
 const UNSAFE: [&str; 2] = ["crates/index/src/kernel", "crates/store/src/vfs"];
 
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("the crate lies two folders below the root").to_path_buf()
+    here.ancestors()
+        .nth(2)
+        .expect("the crate lies two folders below the root")
+        .to_path_buf()
 }
 
 /// Every file below `folder` with this ending, without built and hidden folders.
 fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if path.is_dir() && name != "target" && name != "corpus" && !name.starts_with('.') {
             files(&path, ending, found);
         } else if name.ends_with(ending) {
@@ -53,7 +70,11 @@ fn sources() -> Vec<(String, String)> {
     found
         .into_iter()
         .map(|path| {
-            let name = path.strip_prefix(&root).expect("found below the root").to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(&root)
+                .expect("found below the root")
+                .to_string_lossy()
+                .into_owned();
             (name, fs::read_to_string(path).expect("a source file is text"))
         })
         .collect()
@@ -80,7 +101,10 @@ fn manifests() -> BTreeMap<String, String> {
             let folder = path.parent()?;
             let name = folder.file_name()?.to_string_lossy().into_owned();
             let backend = folder.parent()?.ends_with("backends");
-            Some((if backend { "backends".to_owned() } else { name }, fs::read_to_string(&path).ok()?))
+            Some((
+                if backend { "backends".to_owned() } else { name },
+                fs::read_to_string(&path).ok()?,
+            ))
         })
         .collect()
 }
@@ -95,7 +119,9 @@ fn crates_use_only_the_edges_that_are_drawn() {
             continue;
         };
         for line in section(&manifest, "dependencies") {
-            let used = line.strip_prefix("loci-").and_then(|rest| rest.split(['.', ' ', '=']).next());
+            let used = line
+                .strip_prefix("loci-")
+                .and_then(|rest| rest.split(['.', ' ', '=']).next());
             if let Some(used) = used.filter(|used| !allowed.contains(used)) {
                 offenders.push(format!("{name} uses {used}"));
             }
@@ -127,25 +153,49 @@ fn names_say_something() {
     let nameless = |name: &str| {
         let path = Path::new(name);
         let parts = path.with_extension("");
-        parts.components().any(|part| EMPTY_NAMES.contains(&part.as_os_str().to_string_lossy().as_ref()))
+        parts
+            .components()
+            .any(|part| EMPTY_NAMES.contains(&part.as_os_str().to_string_lossy().as_ref()))
     };
-    complain("empty names", sources().into_iter().map(|(name, _)| name).filter(|name| nameless(name)).collect());
+    complain(
+        "empty names",
+        sources()
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| nameless(name))
+            .collect(),
+    );
 }
 
 #[test]
 fn unsafe_stands_only_in_kernels_and_the_file_layer() {
     let word = ["unsafe ", "{"].concat();
-    let allowed = |name: &str| UNSAFE.iter().any(|place| name.starts_with(place)) || name.contains("/tests/power/");
-    let offenders = sources().into_iter().filter(|(name, text)| !allowed(name) && text.contains(&word));
-    complain("unsafe where it may not stand", offenders.map(|(name, _)| name).collect());
+    let allowed =
+        |name: &str| UNSAFE.iter().any(|place| name.starts_with(place)) || name.contains("/tests/power/");
+    let offenders = sources()
+        .into_iter()
+        .filter(|(name, text)| !allowed(name) && text.contains(&word));
+    complain(
+        "unsafe where it may not stand",
+        offenders.map(|(name, _)| name).collect(),
+    );
 }
 
 #[test]
 fn no_test_is_silenced_and_nothing_is_left_to_do() {
-    let silenced = [["#[ig", "nore"].concat(), ["#[should", "_panic"].concat(), ["to", "do!("].concat()];
+    let silenced = [
+        ["#[ig", "nore"].concat(),
+        ["#[should", "_panic"].concat(),
+        ["to", "do!("].concat(),
+    ];
     let mut offenders = Vec::new();
     for (name, text) in sources() {
-        offenders.extend(silenced.iter().filter(|mark| text.contains(mark.as_str())).map(|mark| format!("{name}: {mark}")));
+        offenders.extend(
+            silenced
+                .iter()
+                .filter(|mark| text.contains(mark.as_str()))
+                .map(|mark| format!("{name}: {mark}")),
+        );
     }
     complain("silenced tests or stubs", offenders);
 }
@@ -156,9 +206,19 @@ fn continuous_integration_runs_the_readmes_test_command_and_nothing_else() {
     let script = read(".ci/run");
     let commands: Vec<&str> = script
         .lines()
-        .filter(|line| !line.starts_with('#') && !line.starts_with("set ") && !line.starts_with("cd ") && !line.is_empty())
+        .filter(|line| {
+            !line.starts_with('#')
+                && !line.starts_with("set ")
+                && !line.starts_with("cd ")
+                && !line.is_empty()
+        })
         .collect();
-    let [command] = commands.as_slice() else { panic!(".ci/run has other commands: {commands:?}") };
+    let [command] = commands.as_slice() else {
+        panic!(".ci/run has other commands: {commands:?}")
+    };
     let readme = read("README.md");
-    assert!(readme.lines().any(|line| line == *command), "the README does not give the command {command:?}");
+    assert!(
+        readme.lines().any(|line| line == *command),
+        "the README does not give the command {command:?}"
+    );
 }

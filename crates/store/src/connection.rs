@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::failure::{self, sqlite};
 use crate::schema::{self, FileKind};
-use crate::{collapse, vfs};
+use crate::{collapse, lost, vfs};
 
 /// How much of the file SQLite may map: all of it, up to SQLite's own limit.
 const MAPPED_BYTES: i64 = 0x7fff_0000;
@@ -56,6 +56,9 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         .map_err(sqlite)?;
     if schema::recognise(&connection)? == FileKind::Empty {
+        if vfs::lost_log(&connection)?.is_some() {
+            return Err(lost::nothing_left());
+        }
         if !how.create {
             return Err(
                 Error::new(ErrorKind::NotFound, "the file is empty: there is no palace in it")
@@ -72,6 +75,8 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         .map_err(sqlite)?;
     set_up(&connection)?;
     if how.mend {
+        // A loss that cannot be noted now stays on record in the file and is said all the same.
+        let _ = lost::note(&mut connection);
         collapse::run_if_needed(&mut connection)?;
     }
     Ok(connection)
@@ -95,11 +100,21 @@ fn set_up(connection: &Connection) -> Result<()> {
     set("trusted_schema", &false)?;
     set("temp_store", &"MEMORY")?;
     set("cache_size", &-16_384)?;
-    connection
-        .pragma_update_and_check(None, "mmap_size", MAPPED_BYTES, |_| Ok(()))
-        .map_err(sqlite)?;
+    map(connection, MAPPED_BYTES)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
+}
+
+fn map(connection: &Connection, bytes: i64) -> Result<()> {
+    connection
+        .pragma_update_and_check(None, "mmap_size", bytes, |_| Ok(()))
+        .map_err(sqlite)
+}
+
+/// Maps the file anew at its present length; SQLite does so only when the limit changes.
+pub(crate) fn map_again(connection: &Connection) -> Result<()> {
+    map(connection, 0)?;
+    map(connection, MAPPED_BYTES)
 }
 
 /// The error for a write that waited in vain, naming the process that holds the palace where that can be known.

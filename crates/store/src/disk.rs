@@ -7,11 +7,13 @@ use loci_core::{Error, ErrorKind, Result};
 
 use crate::failure;
 
-/// Which file a path names at a moment: device and inode; an inode of 0 means the file system has none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which file a path names at a moment, and how long it is; an inode of 0 means the file system has none.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
+    /// How many bytes it has.
+    pub(crate) bytes: u64,
 }
 
 impl FileIdentity {
@@ -22,12 +24,14 @@ impl FileIdentity {
         found.is_file().then(|| Self {
             device: found.dev(),
             inode: found.ino(),
+            bytes: found.len(),
         })
     }
 
     /// Whether `other` may be the same file; file systems without inodes get the benefit of the doubt.
     pub(crate) fn same_as(self, other: Self) -> bool {
-        self == other || ((self.inode == 0 || other.inode == 0) && self.device == other.device)
+        let without_inodes = self.inode == 0 || other.inode == 0;
+        self.device == other.device && (self.inode == other.inode || without_inodes)
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 use loci_core::{Error, ErrorKind};
 use rusqlite::ffi;
 
+use crate::vfs;
+
 /// The extended code of a page whose checksum does not match its bytes.
 const IOERR_DATA: i32 = ffi::SQLITE_IOERR | (32 << 8);
 
@@ -55,15 +57,35 @@ fn extended_code(cause: &rusqlite::Error) -> Option<i32> {
     }
 }
 
-fn describe(code: i32) -> (ErrorKind, &'static str, Option<&'static str>) {
-    const DAMAGED: Option<&str> =
-        Some("run `loci verify` to see what is damaged, and `loci export` to save everything readable");
-    if code == IOERR_DATA {
-        return (
-            ErrorKind::Corrupt,
-            "a page of the palace file is damaged",
-            DAMAGED,
-        );
+type Description = (ErrorKind, &'static str, Option<&'static str>);
+
+const DAMAGED: Option<&str> =
+    Some("run `loci verify` to see what is damaged, and `loci export` to save everything readable");
+
+/// What the checking file system found, where the code is one of its own.
+fn describe_damage(code: i32) -> Option<Description> {
+    let (message, hint) = match code {
+        IOERR_DATA => ("a page of the palace file is damaged", DAMAGED),
+        vfs::FOREIGN_LOG => (
+            "the log beside the palace (palace.db-wal) is another palace's, or an older copy of its own",
+            Some(
+                "nothing was changed; move palace.db-wal to another place, put the right one back if you have it, then run `loci verify`",
+            ),
+        ),
+        vfs::TORN_LOG => (
+            "the log (palace.db-wal) was cut, damaged or deleted while it was being copied into the palace, which is not whole without it",
+            Some(
+                "nothing was changed; put the log back if you have it, or go back to a backup with `loci restore`",
+            ),
+        ),
+        _ => return None,
+    };
+    Some((ErrorKind::Corrupt, message, hint))
+}
+
+fn describe(code: i32) -> Description {
+    if let Some(damage) = describe_damage(code) {
+        return damage;
     }
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (ErrorKind::Locked, "the palace is locked", None),
@@ -75,7 +97,13 @@ fn describe(code: i32) -> (ErrorKind, &'static str, Option<&'static str>) {
             ),
         ),
         ffi::SQLITE_CORRUPT => (ErrorKind::Corrupt, "the palace file is damaged", DAMAGED),
-        ffi::SQLITE_NOTADB => (ErrorKind::Format, "the file is not a palace", None),
+        ffi::SQLITE_NOTADB => (
+            ErrorKind::Format,
+            "the file is not a palace, or its header is damaged",
+            Some(
+                "it was left untouched; name another folder with --palace, or go back to a backup with `loci restore`",
+            ),
+        ),
         ffi::SQLITE_READONLY | ffi::SQLITE_PERM => (
             ErrorKind::Io,
             "the palace may not be written here",
@@ -86,8 +114,19 @@ fn describe(code: i32) -> (ErrorKind, &'static str, Option<&'static str>) {
             "the palace file cannot be opened",
             Some("check the permissions of its folder"),
         ),
-        ffi::SQLITE_IOERR => (ErrorKind::Io, "reading or writing the palace file failed", None),
-        ffi::SQLITE_NOMEM => (ErrorKind::Io, "there is not enough memory", None),
+        ffi::SQLITE_IOERR if code == ffi::SQLITE_IOERR_SHORT_READ => {
+            (ErrorKind::Corrupt, "the palace file is cut short", DAMAGED)
+        }
+        ffi::SQLITE_IOERR => (
+            ErrorKind::Io,
+            "reading or writing the palace file failed",
+            Some("nothing stored before is lost; look at the disk, open the palace again and try again"),
+        ),
+        ffi::SQLITE_NOMEM => (
+            ErrorKind::Io,
+            "there is not enough memory",
+            Some("nothing was changed; free some memory and try again"),
+        ),
         ffi::SQLITE_TOOBIG => (
             ErrorKind::Invalid,
             "a text or vector is larger than a row can hold",

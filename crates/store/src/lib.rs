@@ -12,12 +12,16 @@ mod failure;
 mod feed;
 mod holder;
 mod lexical;
+mod lost;
 mod maintain;
 mod nearest;
 mod palace;
+#[cfg(test)]
+mod plans;
 mod read;
 mod row;
 mod schema;
+mod segments;
 mod shelf;
 mod snapshot;
 mod tally;

@@ -2,20 +2,19 @@
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use loci_core::{ErrorKind, Finding, Hit, Query, Result, Severity};
 use loci_index::candidates::{Candidate, Candidates};
 use loci_index::distance::Probe;
 use loci_index::rows::Rows;
-use loci_index::segment::{self, Head, Seal};
-use rusqlite::blob::Blob;
-use rusqlite::{Connection, MAIN_DB};
+use loci_index::segment::Seal;
+use rusqlite::Connection;
 
 use crate::attributes::{self, Scope};
 use crate::failure::{corrupt, sqlite};
-use crate::palace::Palace;
+use crate::palace::{Palace, Sound};
 use crate::read::{self, Test};
+use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::Shelf;
 use crate::vectors;
 
@@ -189,14 +188,19 @@ impl Search<'_> {
         if packed != self.shelf.vectors - self.shelf.tail {
             self.scan_gaps(&segments, probes, allow, found)?;
         }
-        let heads = self
+        let known = self
             .palace
-            .known_heads(segments.iter().map(|entry| entry.segment));
-        let mut new_heads = Vec::new();
-        for (entry, known) in segments.iter().zip(heads) {
-            match reader.scan(entry, known.as_deref(), probes, allow, &dead, found) {
-                Ok(Some(head)) => new_heads.push((entry.segment, Arc::new(head))),
-                Ok(None) => {}
+            .known_segments(segments.iter().map(|entry| entry.segment));
+        let mut sound = Vec::new();
+        for (entry, known) in segments.iter().zip(known) {
+            let scanned = match &known {
+                Some(known) => self
+                    .scan_known(&mut reader, entry, known, probes, allow, &dead, found)
+                    .map(|()| None),
+                None => reader.scan_new(entry, probes, allow, &dead, found),
+            };
+            match scanned {
+                Ok(head) => sound.extend(head.map(|head| (entry.segment, head))),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     self.palace.warn(damaged_segment(self.shelf, entry, &error));
                     self.scan_rows(entry.first, entry.last, probes, allow, found)?;
@@ -204,9 +208,42 @@ impl Search<'_> {
                 Err(error) => return Err(error),
             }
         }
-        if !new_heads.is_empty() {
+        if !sound.is_empty() {
             let listed = segments.iter().map(|entry| entry.segment).collect();
-            self.palace.remember_heads(new_heads, &listed);
+            self.palace.remember_segments(sound, &listed);
+        }
+        Ok(())
+    }
+
+    /// Offers the rows of a segment that was found sound before, from memory if its codes are kept there.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one scan, and all of it is asked for by one caller"
+    )]
+    fn scan_known(
+        &self,
+        reader: &mut SegmentReader<'_>,
+        entry: &SegmentEntry,
+        known: &Sound,
+        probes: &[Probe],
+        allow: Option<&Rows>,
+        dead: &[i64],
+        found: &mut [Candidates],
+    ) -> Result<()> {
+        let mask = known.head.mask(allow, dead);
+        if mask.is_empty() {
+            return Ok(());
+        }
+        let codes = match known.codes.get() {
+            Some(codes) => codes,
+            None => {
+                let codes = reader.read_body(entry, &known.head)?;
+                self.palace.keep_codes(known, codes);
+                codes
+            }
+        };
+        for (probe, found) in probes.iter().zip(found.iter_mut()) {
+            known.head.scan(codes, probe, &mask, found);
         }
         Ok(())
     }
@@ -322,157 +359,6 @@ impl Search<'_> {
 
 fn order(a: &Scored, b: &Scored) -> Ordering {
     a.distance.total_cmp(&b.distance).then(a.row.cmp(&b.row))
-}
-
-/// A segment as its table lists it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SegmentEntry {
-    pub(crate) segment: i64,
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-    pub(crate) rows: i64,
-}
-
-/// The sealed segments of a space, oldest rows first.
-pub(crate) fn list_segments(connection: &Connection, space: i64) -> Result<Vec<SegmentEntry>> {
-    let mut statement = connection
-        .prepare_cached("SELECT segment, first, last, rows FROM segments INDEXED BY segments_space WHERE space = ?1 ORDER BY first")
-        .map_err(sqlite)?;
-    let found = statement
-        .query_map([space], |row| {
-            Ok(SegmentEntry {
-                segment: row.get(0)?,
-                first: row.get(1)?,
-                last: row.get(2)?,
-                rows: row.get(3)?,
-            })
-        })
-        .map_err(sqlite)?;
-    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
-}
-
-/// The rows that stand in a segment but are removed or replaced, ascending.
-pub(crate) fn dead_rows(connection: &Connection, space: i64) -> Result<Vec<i64>> {
-    let mut statement = connection
-        .prepare_cached("SELECT row FROM dead WHERE space = ?1 ORDER BY row")
-        .map_err(sqlite)?;
-    let found = statement.query_map([space], |row| row.get(0)).map_err(sqlite)?;
-    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
-}
-
-/// Reads segments out of the database, through its memory map, into one buffer used again and again.
-pub(crate) struct SegmentReader<'a> {
-    connection: &'a Connection,
-    seal: Seal,
-    blob: Option<Blob<'a>>,
-    open_at: Option<i64>,
-    head: Vec<u8>,
-    body: Vec<u8>,
-}
-
-impl<'a> SegmentReader<'a> {
-    pub(crate) fn new(connection: &'a Connection, seal: Seal) -> Self {
-        Self {
-            connection,
-            seal,
-            blob: None,
-            open_at: None,
-            head: Vec::new(),
-            body: Vec::new(),
-        }
-    }
-
-    /// Offers every row of a segment that is allowed and not dead; a damaged segment offers nothing.
-    ///
-    /// A segment whose head is not known yet is checked whole on this first touch, and its head is returned.
-    fn scan(
-        &mut self,
-        entry: &SegmentEntry,
-        known: Option<&Head>,
-        probes: &[Probe],
-        allow: Option<&Rows>,
-        dead: &[i64],
-        found: &mut [Candidates],
-    ) -> Result<Option<Head>> {
-        let read = if known.is_none() {
-            Some(self.read_head(entry)?)
-        } else {
-            None
-        };
-        let Some(head) = known.or(read.as_ref()) else {
-            return Ok(None);
-        };
-        let mask = head.mask(allow, dead);
-        if mask.is_empty() {
-            return Ok(None);
-        }
-        self.read_body(entry, head)?;
-        if known.is_none() {
-            head.check_body(&self.seal, &self.body)?;
-        }
-        for (probe, found) in probes.iter().zip(found.iter_mut()) {
-            head.scan(&self.body, probe, &mask, found);
-        }
-        Ok(read)
-    }
-
-    /// Reads and checks the head of a segment, which must cover the rows its table says.
-    pub(crate) fn read_head(&mut self, entry: &SegmentEntry) -> Result<Head> {
-        self.turn_to(entry.segment)?;
-        let mut prefix = [0; segment::PREFIX];
-        self.read_at(&mut prefix, 0)?;
-        let mut bytes = std::mem::take(&mut self.head);
-        bytes.resize(segment::head_len(&prefix)?, 0);
-        let read = self.read_at(&mut bytes, 0);
-        self.head = bytes;
-        read?;
-        let head = Head::parse(&self.head, &self.seal, true)?;
-        let as_listed =
-            head.first() == entry.first && head.last() == entry.last && head.count() as i64 == entry.rows;
-        if !as_listed {
-            return Err(corrupt(format!(
-                "segment {} covers other rows than its table says",
-                entry.segment
-            )));
-        }
-        Ok(head)
-    }
-
-    /// Reads the codes of a segment.
-    pub(crate) fn read_body(&mut self, entry: &SegmentEntry, head: &Head) -> Result<&[u8]> {
-        self.turn_to(entry.segment)?;
-        let range = head.body_range();
-        let mut bytes = std::mem::take(&mut self.body);
-        bytes.resize(range.len(), 0);
-        let read = self.read_at(&mut bytes, range.start);
-        self.body = bytes;
-        read?;
-        Ok(&self.body)
-    }
-
-    fn turn_to(&mut self, segment: i64) -> Result<()> {
-        if self.open_at == Some(segment) {
-            return Ok(());
-        }
-        self.open_at = None;
-        let turned = self
-            .blob
-            .as_mut()
-            .is_some_and(|blob| blob.reopen(segment).is_ok());
-        if !turned {
-            let opened = self
-                .connection
-                .blob_open(MAIN_DB, "segments", "data", segment, true);
-            self.blob = Some(opened.map_err(sqlite)?);
-        }
-        self.open_at = Some(segment);
-        Ok(())
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: usize) -> Result<()> {
-        let blob = self.blob.as_ref().ok_or_else(|| corrupt("no segment is open"))?;
-        blob.read_at_exact(buffer, offset).map_err(sqlite)
-    }
 }
 
 fn damaged_segment(shelf: &Shelf, entry: &SegmentEntry, error: &loci_core::Error) -> Finding {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Finding, Result};
@@ -14,7 +14,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::connection::{self, Opening};
 use crate::disk::FileIdentity;
 use crate::failure::{self, sqlite};
-use crate::{schema, vfs};
+use crate::{lost, schema, vfs};
 
 /// A palace file and the connections this process has to it.
 ///
@@ -36,11 +36,42 @@ struct State {
     file: Option<FileIdentity>,
     /// Counts replacements, so that a connection of an earlier file is never put back.
     generation: u64,
-    idle: Vec<Connection>,
+    idle: Vec<Mapped>,
     palace_id: Option<[u8; 16]>,
-    /// Heads of segments whose checksums were found right by this process; a sealed segment never changes.
-    heads: HashMap<i64, Arc<Head>>,
+    /// Segments whose checksums were found right by this process; a sealed one never changes.
+    sound: HashMap<i64, Arc<Sound>>,
     warnings: BTreeMap<String, Finding>,
+}
+
+/// How many bytes of codes a process keeps in memory for a palace: about 170,000 vectors of 384 values.
+const KEPT_CODES: usize = 64 << 20;
+
+/// A segment that was found sound: its head, and its codes once it has been scanned more than once.
+#[derive(Debug)]
+pub(crate) struct Sound {
+    pub(crate) head: Head,
+    pub(crate) codes: OnceLock<Box<[u8]>>,
+}
+
+/// A connection and how long the file was when the connection mapped it into memory.
+#[derive(Debug)]
+struct Mapped {
+    connection: Connection,
+    bytes: u64,
+}
+
+impl Mapped {
+    /// Makes an idle connection ready for a file that now has `bytes` bytes.
+    ///
+    /// SQLite maps a file once, as long as it is then; what it grows by later is read through a much slower path.
+    fn reused(mut self, bytes: u64, wait: Duration) -> Result<Self> {
+        self.connection.busy_timeout(wait).map_err(sqlite)?;
+        if bytes > self.bytes + self.bytes / 8 {
+            connection::map_again(&self.connection)?;
+            self.bytes = bytes;
+        }
+        Ok(self)
+    }
 }
 
 /// A connection on loan; it goes back to the pool when dropped.
@@ -48,6 +79,8 @@ struct State {
 pub(crate) struct Lease<'a> {
     palace: &'a Palace,
     generation: u64,
+    /// How long the file was when the connection mapped it.
+    mapped: u64,
     connection: Option<Connection>,
 }
 
@@ -81,23 +114,24 @@ impl Palace {
         if self.closed.load(Ordering::SeqCst) {
             return Err(closed());
         }
-        let (generation, idle) = self.current(create)?;
-        let connection = match idle {
-            Some(connection) => {
-                connection.busy_timeout(wait).map_err(sqlite)?;
-                connection
-            }
+        let (generation, bytes, idle) = self.current(create)?;
+        let Mapped {
+            connection,
+            bytes: mapped,
+        } = match idle {
+            Some(idle) => idle.reused(bytes, wait)?,
             None => self.connect(create, wait)?,
         };
         Ok(Lease {
             palace: self,
             generation,
+            mapped,
             connection: Some(connection),
         })
     }
 
-    /// The generation of the file that stands there now, and an idle connection to it if there is one.
-    fn current(&self, create: bool) -> Result<(u64, Option<Connection>)> {
+    /// The generation and length of the file that stands there now, and an idle connection to it if there is one.
+    fn current(&self, create: bool) -> Result<(u64, u64, Option<Mapped>)> {
         let found = FileIdentity::of(&self.file);
         let mut state = self.state();
         let same = match (state.file, found) {
@@ -116,10 +150,11 @@ impl Palace {
         if found.is_none() && !create {
             return Err(missing(&self.file));
         }
-        Ok((state.generation, state.idle.pop()))
+        let bytes = found.map_or(0, |file| file.bytes);
+        Ok((state.generation, bytes, state.idle.pop()))
     }
 
-    fn connect(&self, create: bool, wait: Duration) -> Result<Connection> {
+    fn connect(&self, create: bool, wait: Duration) -> Result<Mapped> {
         let base = self.base.as_deref();
         let connection = connection::open(Opening {
             file: &self.file,
@@ -128,11 +163,16 @@ impl Palace {
             mend: true,
             wait,
         })?;
+        // Notes that cannot be read are for `verify` to say; they must not stop a reader.
+        for finding in lost::findings(&connection).unwrap_or_default() {
+            self.warn(finding);
+        }
         let mut state = self.state();
         if state.file.is_none() {
             state.file = FileIdentity::of(&self.file);
         }
-        Ok(connection)
+        let bytes = state.file.map_or(0, |file| file.bytes);
+        Ok(Mapped { connection, bytes })
     }
 
     /// Runs `read` in one read transaction: it sees one moment, and every write acknowledged before it began.
@@ -149,7 +189,11 @@ impl Palace {
 
     /// Names the pages that are known to be damaged in an error that damage has caused.
     fn name_pages(&self, error: Error) -> Error {
-        let pages = if error.kind() == ErrorKind::Corrupt { vfs::damaged_pages(&self.file) } else { Vec::new() };
+        let pages = if error.kind() == ErrorKind::Corrupt {
+            vfs::damaged_pages(&self.file)
+        } else {
+            Vec::new()
+        };
         if pages.is_empty() {
             return error;
         }
@@ -196,19 +240,36 @@ impl Palace {
         Ok(id)
     }
 
-    /// The heads of those segments that this process has found sound before, in the order asked for.
-    pub(crate) fn known_heads(&self, segments: impl Iterator<Item = i64>) -> Vec<Option<Arc<Head>>> {
+    /// Those segments that this process has found sound before, in the order asked for.
+    pub(crate) fn known_segments(&self, segments: impl Iterator<Item = i64>) -> Vec<Option<Arc<Sound>>> {
         let state = self.state();
         segments
-            .map(|segment| state.heads.get(&segment).cloned())
+            .map(|segment| state.sound.get(&segment).cloned())
             .collect()
     }
 
-    /// Remembers the head of a segment whose checksums are right, and forgets all that are not `listed` any more.
-    pub(crate) fn remember_heads(&self, found: Vec<(i64, Arc<Head>)>, listed: &HashSet<i64>) {
+    /// Remembers segments whose checksums are right, and forgets all that are not `listed` any more.
+    pub(crate) fn remember_segments(&self, found: Vec<(i64, Head)>, listed: &HashSet<i64>) {
         let mut state = self.state();
-        state.heads.retain(|segment, _| listed.contains(segment));
-        state.heads.extend(found);
+        state.sound.retain(|segment, _| listed.contains(segment));
+        let found = found.into_iter().map(|(segment, head)| {
+            let codes = OnceLock::new();
+            (segment, Arc::new(Sound { head, codes }))
+        });
+        state.sound.extend(found);
+    }
+
+    /// Keeps the codes of a segment that is scanned again, as long as there is room for them.
+    pub(crate) fn keep_codes(&self, segment: &Sound, codes: &[u8]) {
+        let state = self.state();
+        let kept: usize = state
+            .sound
+            .values()
+            .filter_map(|known| Some(known.codes.get()?.len()))
+            .sum();
+        if kept + codes.len() <= KEPT_CODES {
+            let _ = segment.codes.set(codes.into());
+        }
     }
 
     /// Keeps a warning for `info`; one of the same code and message is kept once.
@@ -277,7 +338,10 @@ impl Drop for Lease<'_> {
         let mut state = self.palace.state();
         let usable = connection.is_autocommit() && !self.palace.closed.load(Ordering::SeqCst);
         if usable && state.generation == self.generation {
-            state.idle.push(connection);
+            state.idle.push(Mapped {
+                connection,
+                bytes: self.mapped,
+            });
         }
     }
 }

@@ -171,13 +171,15 @@ pub(crate) enum FileKind {
 
 /// Says what the open file is; refuses what is not a palace or is newer than this build, untouched.
 pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
+    // One moment for all three questions: another process may just be making the palace.
+    let moment = connection.unchecked_transaction().map_err(sqlite)?;
     let pragma = |name: &str| {
-        connection
+        moment
             .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
             .map_err(sqlite)
     };
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
-    let tables: i64 = connection
+    let tables: i64 = moment
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(sqlite)?;
     match (application, version) {

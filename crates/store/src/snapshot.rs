@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::backend::PATIENCE;
 use crate::connection::{self, Opening};
 use crate::failure::{self, sqlite};
-use crate::{Embedded, disk, verify, vfs};
+use crate::{Embedded, disk, lost, verify, vfs};
 
 /// How many pages are copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 1000;
@@ -128,7 +128,8 @@ fn describe(file: &Path) -> Result<SnapshotReport> {
     if let Some(finding) = diagnosis
         .findings
         .iter()
-        .find(|finding| finding.severity == Severity::Error)
+        // What was lost before is no fault of the copy.
+        .find(|finding| finding.severity == Severity::Error && finding.code != lost::CODE)
     {
         return Err(unsound(finding, diagnosis.findings.len()));
     }

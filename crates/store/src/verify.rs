@@ -18,7 +18,7 @@ use crate::connection::{self, Opening};
 use crate::failure::sqlite;
 use crate::palace;
 use crate::shelf::Shelf;
-use crate::{Embedded, schema, vfs};
+use crate::{Embedded, lost, schema, vfs};
 
 /// How many findings of one kind are listed by name; the rest are counted.
 const LISTED: usize = 20;
@@ -68,6 +68,10 @@ pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
     let mut report = Report::default();
     // One read transaction over all parts, so that writers at work are not mistaken for damage.
     let moment = connection.unchecked_transaction().map_err(sqlite)?;
+    report.part("the notes", |report| {
+        report.list(lost::findings(&moment)?);
+        Ok(())
+    });
     report.pages(&moment);
     report.structure(&moment);
     report.collections(&moment);

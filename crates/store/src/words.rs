@@ -1,7 +1,7 @@
 //! Full text: an FTS5 table fed with our own tokens, kept in the same transaction as the rows.
 
 use loci_core::{Context, Drawer, Result};
-use loci_index::tokenise;
+use loci_index::tokenise::{self, Indexer};
 use rusqlite::{Connection, Transaction, params};
 
 use crate::failure::sqlite;
@@ -9,12 +9,14 @@ use crate::failure::sqlite;
 /// Makes the table of a new projection.
 ///
 /// It holds no text of its own. Its `ascii` tokenizer only splits at blanks what [`tokenise::indexed`] has folded,
-/// stemmed and cut already: every letter outside ASCII is part of a token for it.
+/// stemmed and cut already: every letter outside ASCII is part of a token for it. Merging eight parts at a time
+/// instead of four spends less of a bulk write on merging.
 pub(crate) fn create(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
     transaction
         .execute_batch(&format!(
             "CREATE VIRTUAL TABLE words_{projection} USING fts5(
-                text, content = '', contentless_delete = 1, tokenize = 'ascii')"
+                text, content = '', contentless_delete = 1, tokenize = 'ascii');
+             INSERT INTO words_{projection}(words_{projection}, rank) VALUES ('automerge', 8)"
         ))
         .map_err(sqlite)
 }
@@ -27,9 +29,9 @@ pub(crate) fn drop_table(transaction: &Transaction<'_>, projection: i64) -> Resu
 }
 
 /// The tokens of a drawer: those of its document with its context around it.
-pub(crate) fn of(drawer: &Drawer) -> String {
+pub(crate) fn of(indexer: &mut Indexer, drawer: &Drawer) -> String {
     let document = drawer.document.as_deref().unwrap_or_default();
-    tokenise::indexed(&Context::indexed(drawer.context.as_ref(), document))
+    indexer.indexed(&Context::indexed(drawer.context.as_ref(), document))
 }
 
 /// Indexes the tokens of the drawer in `row`.

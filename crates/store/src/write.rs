@@ -6,6 +6,7 @@ use loci_core::{
     Drawer, DrawerId, EmbedderIdentity, Get, Include, NewDrawer, Patch, Receipt, Result, Selection, Twin,
     Write,
 };
+use loci_index::tokenise::Indexer;
 use rusqlite::{Transaction, params};
 
 use crate::attributes::{self, Keys};
@@ -29,10 +30,11 @@ pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared<'_>> {
     loci_core::write::check_batch(batch, None)?;
     let now = clock::now();
     let mut filed = HashMap::new();
+    let mut indexer = Indexer::default();
     for (at, write) in batch.iter().enumerate() {
         if let Write::Add(new) | Write::Upsert(new) = write {
             let drawer = new.filed(now)?;
-            let tokens = words::of(&drawer);
+            let tokens = words::of(&mut indexer, &drawer);
             filed.insert(at, (drawer, tokens));
         }
     }
@@ -195,7 +197,7 @@ impl<'t, 'c> Work<'t, 'c> {
             self.refile(&stored, &drawer)?;
         } else {
             self.remove(&stored)?;
-            self.file(&drawer, &words::of(&drawer))?;
+            self.file(&drawer, &words::of(&mut Indexer::default(), &drawer))?;
         }
         self.receipt.updated.push(drawer.id);
         Ok(())

@@ -27,7 +27,7 @@ struct Sound {
 /// The batches of the palace that is damaged: sealed segments, a tail, marked rows, tombstones, long texts.
 fn batches() -> Vec<Vec<Write>> {
     let long = |n: usize| NewDrawer {
-        document: format!("{} {}", truth::text(n, 0), "ledger ".repeat(4000)),
+        document: format!("{} {}", truth::text(n, 0), "ledger ".repeat(2500)),
         ..truth::drawer(n, 0, DIMENSION)
     };
     let adds: Vec<Write> = (0..DRAWERS)
@@ -37,9 +37,13 @@ fn batches() -> Vec<Vec<Write>> {
         })
         .collect();
     let mut batches: Vec<Vec<Write>> = adds.chunks(600).map(<[Write]>::to_vec).collect();
-    let again = (40..900).step_by(43).map(|n| Write::Upsert(truth::drawer(n, 1, DIMENSION)));
+    let again = (40..900)
+        .step_by(43)
+        .map(|n| Write::Upsert(truth::drawer(n, 1, DIMENSION)));
     batches.push(again.collect());
-    batches.push(vec![Write::Delete(Selection::Ids((7..DRAWERS).step_by(61).map(truth::id).collect()))]);
+    batches.push(vec![Write::Delete(Selection::Ids(
+        (7..DRAWERS).step_by(61).map(truth::id).collect(),
+    ))]);
     batches
 }
 
@@ -58,7 +62,11 @@ fn sound() -> &'static Sound {
         let info = collection.info().unwrap();
         assert!(info.coverage.packed > 1900 && info.coverage.packed < info.coverage.nearest);
         backend.close();
-        assert_eq!(raw::names(folder.path()), ["palace.db"], "one file is the whole palace");
+        assert_eq!(
+            raw::names(folder.path()),
+            ["palace.db"],
+            "one file is the whole palace"
+        );
         Sound {
             bytes: std::fs::read(raw::file(folder.path())).unwrap(),
             pages: raw::pages(folder.path()),
@@ -88,15 +96,15 @@ fn lost(look: &Look) -> usize {
     sound().known.truth.drawers.len() - look.readable
 }
 
-/// The pages a campaign damages: at least two of each kind of each tree, and every n-th of all.
-fn chosen(step: usize, start: usize) -> Vec<usize> {
+/// The pages a campaign damages: at least one of each kind of each tree, and every n-th of all.
+fn chosen(step: usize) -> Vec<usize> {
     let pages = &sound().pages;
-    let mut numbers: Vec<usize> = (1 + start % step..=sound().bytes.len() / PAGE).step_by(step).collect();
+    let mut numbers: Vec<usize> = (1..=sound().bytes.len() / PAGE).step_by(step).collect();
     let mut seen = std::collections::BTreeMap::new();
     for page in pages {
         let times: &mut usize = seen.entry((&page.owner, &page.kind)).or_default();
         *times += 1;
-        if *times == 1 || *times == 4 {
+        if *times == 1 {
             numbers.push(page.number);
         }
     }
@@ -110,20 +118,27 @@ fn one_flipped_byte_costs_no_more_than_the_drawers_on_its_page() {
     let mut random = Random::new(1);
     let all = sound().known.truth.drawers.len();
     let (mut worst, mut looked) = (0, 0);
-    for number in chosen((16 / rounds().min(16)) as usize, 0) {
+    for number in chosen((24 / rounds().min(24)) as usize) {
         let at = page_range(number).start + random.below(PAGE);
         let flip = 1 << random.below(8);
         let what = format!("byte {at} of page {number} ^ {flip}");
         let look = damaged(&what, |bytes| bytes[at] ^= flip);
         let most = raw::most_lost(&sound().pages, number, all);
-        assert!(lost(&look) <= most, "{what} cost {} drawers, not {most}", lost(&look));
+        assert!(
+            lost(&look) <= most,
+            "{what} cost {} drawers, not {most}",
+            lost(&look)
+        );
         looked += 1;
         if most < all {
             worst = worst.max(lost(&look));
         }
     }
-    println!("{looked} of {} pages, seed 1; the worst of a page that is not the root of everything cost {worst} of {all}", sound().bytes.len() / PAGE);
-    assert!(looked > 40);
+    println!(
+        "{looked} of {} pages, seed 1; the worst of a page that is not the root of everything cost {worst} of {all}",
+        sound().bytes.len() / PAGE
+    );
+    assert!(looked > 30);
 }
 
 #[test]
@@ -136,14 +151,16 @@ fn every_byte_of_the_first_page_that_means_something_is_guarded() {
 #[test]
 fn random_pages_overwritten_zeroed_or_swapped_are_noticed() {
     let pages = sound().bytes.len() / PAGE;
-    for seed in 0..8 * rounds() {
+    for seed in 0..6 * rounds() {
         let mut random = Random::new(100 + seed);
         let offset = random.below(sound().bytes.len() - 4096);
         damaged(&format!("4 KiB overwritten at {offset}, seed {seed}"), |bytes| {
             bytes[offset..offset + 4096].fill_with(|| random.next() as u8);
         });
         let number = 1 + random.below(pages);
-        damaged(&format!("page {number} zeroed, seed {seed}"), |bytes| bytes[page_range(number)].fill(0));
+        damaged(&format!("page {number} zeroed, seed {seed}"), |bytes| {
+            bytes[page_range(number)].fill(0)
+        });
         let (a, b) = (2 + random.below(pages - 1), 2 + random.below(pages - 1));
         damaged(&format!("pages {a} and {b} swapped, seed {seed}"), |bytes| {
             let first = bytes[page_range(a)].to_vec();
@@ -157,31 +174,84 @@ fn random_pages_overwritten_zeroed_or_swapped_are_noticed() {
 fn many_damaged_pages_at_once_leave_the_others_readable() {
     let mut random = Random::new(7);
     let holds = |page: &&Page| page.owner == "drawers" && page.kind == "leaf";
-    let leaves: Vec<usize> = sound().pages.iter().filter(holds).map(|page| page.number).collect();
+    let leaves: Vec<usize> = sound()
+        .pages
+        .iter()
+        .filter(holds)
+        .map(|page| page.number)
+        .collect();
     let hit: Vec<usize> = (0..10).map(|_| leaves[random.below(leaves.len())]).collect();
     let look = damaged(&format!("leaves {hit:?}"), |bytes| {
         for number in &hit {
             bytes[page_range(*number).start + 4000] ^= 1;
         }
     });
-    let most: usize = hit.iter().map(|number| raw::most_lost(&sound().pages, *number, 0)).sum();
-    println!("{} drawers of ten pages lost, at most {most} could be", lost(&look));
+    let most: usize = hit
+        .iter()
+        .map(|number| raw::most_lost(&sound().pages, *number, 0))
+        .sum();
+    println!(
+        "{} drawers of ten pages lost, at most {most} could be",
+        lost(&look)
+    );
     assert!(lost(&look) > 0 && lost(&look) <= most);
 }
 
 #[test]
 fn a_file_cut_short_is_noticed_whatever_its_length() {
     let length = sound().bytes.len();
-    for keep in [1, 15, 16, 100, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, length / 2, length / 2 + 77, length - PAGE, length - 1] {
+    for keep in [
+        2,
+        15,
+        16,
+        100,
+        PAGE - 1,
+        PAGE,
+        PAGE + 1,
+        3 * PAGE,
+        length / 2,
+        length / 2 + 77,
+        length - PAGE,
+        length - 1,
+    ] {
         let look = damaged(&format!("cut to {keep} bytes"), |bytes| bytes.truncate(keep));
         println!("cut to {keep} of {length}: {} drawers left", look.readable);
     }
 }
 
 #[test]
-fn a_file_that_has_grown_is_no_other_palace() {
-    let look = damaged("one more page of noise", |bytes| bytes.extend(vec![0xa5; PAGE]));
-    assert_eq!(lost(&look), 0);
+fn a_file_cut_short_is_read_up_to_the_cut() {
+    let whole = sound().bytes.len() / PAGE;
+    for keep in [whole - 1, whole * 3 / 4, whole / 2] {
+        let look = damaged(&format!("cut to {keep} pages"), |bytes| {
+            bytes.truncate(keep * PAGE)
+        });
+        let cut_off = sound()
+            .pages
+            .iter()
+            .filter(|page| page.number > keep && page.kind != "internal");
+        let most: usize = cut_off
+            .map(|page| raw::most_lost(&sound().pages, page.number, 0))
+            .sum();
+        println!(
+            "cut to {keep} of {whole} pages: {} drawers lost, at most {most} could be",
+            lost(&look)
+        );
+        assert!(
+            lost(&look) <= most,
+            "{} drawers are lost, not {most}: {:?}",
+            lost(&look),
+            look.said.first()
+        );
+    }
+}
+
+#[test]
+fn noise_behind_the_end_of_the_file_changes_no_answer() {
+    let mut bytes = sound().bytes.clone();
+    bytes.extend(vec![0xa5; PAGE]);
+    let look = sound().known.look(raw::folder_with(&bytes).path());
+    assert_eq!((lost(&look), look.said, look.silent), (0, vec![], vec![]));
 }
 
 #[test]
@@ -203,9 +273,18 @@ fn aimed(owner: &str, kind: &str, most: usize) -> Vec<Look> {
     let mut random = Random::new(3);
     let look = |page: &&Page| {
         let at = page_range(page.number).start + 200 + random.below(PAGE - 300);
-        damaged(&format!("{kind} page {} of {}, byte {at}", page.number, page.owner), |bytes| bytes[at] ^= 4)
+        damaged(
+            &format!("{kind} page {} of {}, byte {at}", page.number, page.owner),
+            |bytes| bytes[at] ^= 4,
+        )
     };
-    pages.into_iter().step_by(step).collect::<Vec<_>>().iter().map(look).collect()
+    pages
+        .into_iter()
+        .step_by(step)
+        .collect::<Vec<_>>()
+        .iter()
+        .map(look)
+        .collect()
 }
 
 #[test]
@@ -213,8 +292,18 @@ fn a_damaged_segment_changes_no_answer_and_is_warned_of() {
     for look in aimed("segments", "overflow", 4) {
         assert_eq!(lost(&look), 0);
         assert_eq!(look.said, Vec::<String>::new(), "every answer is right");
-        assert!(look.warnings.iter().any(|finding| finding.code == "segment_damaged"), "{:?}", look.warnings);
-        assert!(look.codes.iter().any(|code| code == "segment_damaged"), "{:?}", look.codes);
+        assert!(
+            look.warnings
+                .iter()
+                .any(|finding| finding.code == "segment_damaged"),
+            "{:?}",
+            look.warnings
+        );
+        assert!(
+            look.codes.iter().any(|code| code == "segment_damaged"),
+            "{:?}",
+            look.codes
+        );
     }
 }
 
@@ -223,13 +312,29 @@ fn damaged_vectors_flag_their_hits_and_cost_no_text() {
     for look in aimed("vectors", "leaf", 6) {
         assert_eq!(lost(&look), 0, "texts are read without their vectors");
         assert!(look.flagged > 0, "a drawer without its vector says so");
-        assert!(look.warnings.iter().any(|finding| finding.code == "vector_damaged"), "{:?}", look.warnings);
+        assert!(
+            look.warnings
+                .iter()
+                .any(|finding| finding.code == "vector_damaged"),
+            "{:?}",
+            look.warnings
+        );
     }
 }
 
 #[test]
 fn damaged_full_text_attributes_and_other_indexes_cost_no_drawer() {
-    for owner in ["words", "attributes", "drawers_seq", "drawers_place", "tombstones", "dead", "keys", "palace", "sqlite_stat1"] {
+    for owner in [
+        "words",
+        "attributes",
+        "drawers_seq",
+        "drawers_place",
+        "tombstones",
+        "dead",
+        "keys",
+        "palace",
+        "sqlite_stat1",
+    ] {
         for look in aimed(owner, "leaf", 2) {
             assert_eq!(lost(&look), 0, "{owner}: {:?}", look.said);
         }

@@ -49,9 +49,7 @@ fn upserts(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
 fn updates(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
     let patch = |n: usize| Patch {
         document: n.is_multiple_of(2).then(|| truth::text(n, version)),
-        embedding: n
-            .is_multiple_of(2)
-            .then(|| truth::vector(n, version, DIMENSION)),
+        embedding: n.is_multiple_of(2).then(|| truth::vector(n, version, DIMENSION)),
         metadata: [("patched".to_owned(), Some(Value::from(version as i64)))].into(),
         ..Patch::new(truth::id(n))
     };
@@ -59,7 +57,9 @@ fn updates(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
 }
 
 fn deletes(numbers: impl Iterator<Item = usize>) -> Step {
-    Step::Batch(vec![Write::Delete(Selection::Ids(numbers.map(truth::id).collect()))])
+    Step::Batch(vec![Write::Delete(Selection::Ids(
+        numbers.map(truth::id).collect(),
+    ))])
 }
 
 fn deletes_where(filter: &str) -> Step {
@@ -110,7 +110,9 @@ struct Recording {
 }
 
 fn record(steps: Vec<Step>) -> Recording {
-    let _one = ONE_RECORDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _one = ONE_RECORDING
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     recorder::register(false);
     let folder = tempfile::tempdir().unwrap();
     recorder::start(folder.path());
@@ -199,7 +201,8 @@ fn unborn(folder: &Path) -> Vec<String> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return vec![format!("half made, it does not open: {error:?}")],
     }
-    let made = truth::open(&backend, folder, DIMENSION, true).and_then(|collection| Truth::read(&*collection));
+    let made =
+        truth::open(&backend, folder, DIMENSION, true).and_then(|collection| Truth::read(&*collection));
     match made {
         Ok(found) if found == Truth::default() => findings(folder),
         other => vec![format!("half made, it cannot be made: {other:?}")],
@@ -246,7 +249,10 @@ fn is_cut(log: &[Op], point: usize, stride: usize) -> bool {
         _ => true,
     };
     let next = log.get(point + 1);
-    let before = matches!(next, Some(Op::Sync { .. } | Op::Truncate { .. } | Op::Delete { .. }));
+    let before = matches!(
+        next,
+        Some(Op::Sync { .. } | Op::Truncate { .. } | Op::Delete { .. })
+    );
     turning || before || point.is_multiple_of(stride)
 }
 
@@ -284,7 +290,13 @@ fn cut_share(
                 let image = disk.image(seed, mode);
                 images += 1;
                 let thorough = images.is_multiple_of(THOROUGH);
-                let wrong = violations(image.folder.path(), &image.marks, &recording.states, seed, thorough);
+                let wrong = violations(
+                    image.folder.path(),
+                    &image.marks,
+                    &recording.states,
+                    seed,
+                    thorough,
+                );
                 found.extend(
                     wrong
                         .into_iter()
@@ -300,7 +312,11 @@ fn cut_share(
 fn every_acknowledged_batch_outlives_a_power_cut_and_none_is_left_in_half() {
     let began = std::time::Instant::now();
     let recording = record(workload());
-    let syncs = recording.log.iter().filter(|op| matches!(op, Op::Sync { .. })).count();
+    let syncs = recording
+        .log
+        .iter()
+        .filter(|op| matches!(op, Op::Sync { .. }))
+        .count();
     let stride = (199 / rounds().min(199)) as usize;
     let (images, found) = cut(&recording, &recording.log, stride, rounds());
     println!(
@@ -310,12 +326,21 @@ fn every_acknowledged_batch_outlives_a_power_cut_and_none_is_left_in_half() {
         began.elapsed()
     );
     assert_eq!(found, Vec::<String>::new());
-    assert!(images > 300 && syncs > 40, "{images} images of {syncs} syncs prove little");
+    assert!(
+        images > 300 && syncs > 40,
+        "{images} images of {syncs} syncs prove little"
+    );
 }
 
 /// A shorter workload for the tests that must fail.
 fn short_recording() -> Recording {
-    record(vec![adds(0, 40), Step::Reopen, adds(40, 40), deletes(10..20), adds(80, 5)])
+    record(vec![
+        adds(0, 40),
+        Step::Reopen,
+        adds(40, 40),
+        deletes(10..20),
+        adds(80, 5),
+    ])
 }
 
 #[test]
@@ -328,14 +353,22 @@ fn the_same_check_sees_a_disk_that_does_not_sync() {
         .cloned()
         .collect();
     let (images, found) = cut(&recording, &lying, usize::MAX, 1);
-    println!("{images} images, {} violations; first: {:?}", found.len(), found.first());
-    assert!(found.len() > images / 4, "of {images} images only these: {found:?}");
+    println!(
+        "{images} images, {} violations; first: {:?}",
+        found.len(),
+        found.first()
+    );
+    assert!(
+        found.len() > images / 4,
+        "of {images} images only these: {found:?}"
+    );
 }
 
 #[test]
 fn the_same_check_sees_one_synced_write_that_never_reached_the_disk() {
     let recording = short_recording();
-    let of_log = |op: &Op| matches!(op, Op::Write { file, bytes, .. } if file.ends_with("-wal") && bytes.len() > 1000);
+    let of_log =
+        |op: &Op| matches!(op, Op::Write { file, bytes, .. } if file.ends_with("-wal") && bytes.len() > 1000);
     // The last page of the last batch: nothing later can stand in for it before the log is moved into the file.
     let acknowledged = |op: &Op| matches!(op, Op::Mark(text) if text == "done 4");
     let end = recording.log.iter().position(acknowledged).unwrap();

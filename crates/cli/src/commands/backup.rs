@@ -65,10 +65,20 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
 /// The digest of a copy, read back through the contract: the one that `loci verify` prints.
 pub(super) fn digest(backend: &dyn Backend, file: &Path) -> Result<String> {
     let copy = PalaceRef::local(file);
-    let report = verify(backend, &copy, None, VerifyRequest { sample: 100 }, &mut |_, _| {});
+    let report = verify(
+        backend,
+        &copy,
+        None,
+        VerifyRequest { sample: 100 },
+        &mut |_, _| {},
+    );
     backend.close_palace(&copy);
     let report = report?;
-    match report.findings.into_iter().find(|finding| finding.severity == Severity::Error) {
+    match report
+        .findings
+        .into_iter()
+        .find(|finding| finding.severity == Severity::Error)
+    {
         None => Ok(report.hash),
         Some(finding) => Err(Error::new(ErrorKind::Corrupt, finding.message).with("file", file.display())),
     }

@@ -116,9 +116,17 @@ fn a_backup_restores_to_an_equal_palace_and_never_over_one() {
         (&made["hash"], &json!(20))
     );
     assert_eq!(home.json(0, &["verify", "--against", &again])["ok"], true);
-    assert_eq!(home.json(0, &["verify"])["hash"], made["hash"], "one digest everywhere");
+    assert_eq!(
+        home.json(0, &["verify"])["hash"],
+        made["hash"],
+        "one digest everywhere"
+    );
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "a copy of a memory is as private as the memory");
+    assert_eq!(
+        mode & 0o777,
+        0o600,
+        "a copy of a memory is as private as the memory"
+    );
     assert_eq!(
         home.run(&["--json", "restore", &file]).error().0,
         "invalid",

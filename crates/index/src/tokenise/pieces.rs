@@ -10,7 +10,7 @@ use super::{LONGEST, Purpose};
 pub(super) struct Tokeniser<'a> {
     purpose: Purpose,
     sink: &'a mut dyn FnMut(&str),
-    stems: Stems,
+    stems: &'a mut Stems,
     joined: String,
     folded: String,
     word: String,
@@ -18,12 +18,12 @@ pub(super) struct Tokeniser<'a> {
 
 impl<'a> Tokeniser<'a> {
     /// Makes a tokeniser that hands its tokens to `sink`.
-    pub(super) fn new(purpose: Purpose, sink: &'a mut dyn FnMut(&str)) -> Self {
+    pub(super) fn new(purpose: Purpose, stems: &'a mut Stems, sink: &'a mut dyn FnMut(&str)) -> Self {
         let (joined, folded, word) = (String::new(), String::new(), String::new());
         Self {
             purpose,
             sink,
-            stems: Stems::new(),
+            stems,
             joined,
             folded,
             word,

@@ -1,16 +1,17 @@
-//! English stems, remembered while one text is read.
+//! English stems, remembered while texts are read.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
 /// How many words are remembered at once; a power of two.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 4096;
 
 /// How many letters are remembered before everything is forgotten.
-const LETTERS: usize = 1 << 16;
+const LETTERS: usize = 1 << 18;
 
 /// A stemmer with a small memory, one word to a slot.
+#[derive(Default)]
 pub(super) struct Stems {
-    stemmer: Stemmer,
+    stemmer: Option<Stemmer>,
     slots: Vec<Slot>,
     /// Words, each followed by its stem.
     letters: String,
@@ -24,15 +25,6 @@ struct Slot {
 }
 
 impl Stems {
-    /// Makes a stemmer that remembers nothing yet.
-    pub(super) fn new() -> Self {
-        Self {
-            stemmer: Stemmer::create(Algorithm::English),
-            slots: Vec::new(),
-            letters: String::new(),
-        }
-    }
-
     /// The stem of a word of ASCII lower-case letters.
     pub(super) fn stem<'a>(&'a mut self, word: &'a str) -> &'a str {
         if !may_change(word.as_bytes()) {
@@ -50,7 +42,10 @@ impl Stems {
             slot.start = self.letters.len();
             self.letters.push_str(word);
             slot.middle = self.letters.len();
-            self.letters.push_str(&self.stemmer.stem(word));
+            let stemmer = self
+                .stemmer
+                .get_or_insert_with(|| Stemmer::create(Algorithm::English));
+            self.letters.push_str(&stemmer.stem(word));
             slot.end = self.letters.len();
         }
         self.letters.get(slot.middle..slot.end).unwrap_or(word)
@@ -108,7 +103,7 @@ mod tests {
         #[test]
         fn remembering_and_skipping_change_no_stem(words in words()) {
             let plain = Stemmer::create(Algorithm::English);
-            let mut stems = Stems::new();
+            let mut stems = Stems::default();
             for word in words.iter().chain(&words) {
                 prop_assert_eq!(stems.stem(word), plain.stem(word));
             }

@@ -8,8 +8,8 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::Figures;
 use crate::failure::sqlite;
-use crate::nearest::{SegmentEntry, list_segments};
 use crate::palace::Palace;
+use crate::segments::{SegmentEntry, list_segments};
 use crate::shelf::Shelf;
 use crate::vectors;
 use crate::write::store_seq;

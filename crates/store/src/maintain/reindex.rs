@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use loci_core::{CollectionName, Error, ErrorKind, Include, Result};
 use loci_index::segment;
+use loci_index::tokenise::Indexer;
 use rusqlite::{Transaction, params};
 
 use super::Figures;
@@ -90,8 +91,9 @@ fn copy_rows(
     let shelf = Shelf::find(transaction, name)?;
     let rows = rows_after(transaction, &shelf, reached, ROWS_AT_ONCE)?;
     let mut keys = Keys::default();
+    let mut indexer = Indexer::default();
     for row in &rows {
-        project(transaction, projection, &mut keys, *row)?;
+        project(transaction, projection, &mut keys, &mut indexer, *row)?;
     }
     crate::crash::point("reindex-step");
     Ok(rows.last().copied())
@@ -110,7 +112,13 @@ fn rows_after(transaction: &Transaction<'_>, shelf: &Shelf, reached: i64, limit:
 }
 
 /// Indexes one row in a projection.
-fn project(transaction: &Transaction<'_>, projection: i64, keys: &mut Keys, row: i64) -> Result<()> {
+fn project(
+    transaction: &Transaction<'_>,
+    projection: i64,
+    keys: &mut Keys,
+    indexer: &mut Indexer,
+    row: i64,
+) -> Result<()> {
     let Some(stored) = row::by_row(
         transaction,
         row,
@@ -123,7 +131,7 @@ fn project(transaction: &Transaction<'_>, projection: i64, keys: &mut Keys, row:
         return Ok(());
     };
     attributes::insert(transaction, projection, keys, row, &stored.drawer)?;
-    words::insert(transaction, projection, row, &words::of(&stored.drawer))
+    words::insert(transaction, projection, row, &words::of(indexer, &stored.drawer))
 }
 
 /// Catches up with what changed meanwhile, compares, and makes the new projection the one that answers.
@@ -136,13 +144,14 @@ fn swap(
 ) -> Result<i64> {
     let shelf = Shelf::find(transaction, name)?;
     let mut keys = Keys::default();
+    let mut indexer = Indexer::default();
     drop_removed(transaction, projection)?;
     for row in changed_since(transaction, &shelf, reached, started)? {
         drop_row(transaction, projection, row)?;
-        project(transaction, projection, &mut keys, row)?;
+        project(transaction, projection, &mut keys, &mut indexer, row)?;
     }
     for row in rows_after(transaction, &shelf, reached, usize::MAX)? {
-        project(transaction, projection, &mut keys, row)?;
+        project(transaction, projection, &mut keys, &mut indexer, row)?;
     }
     compare(transaction, &shelf, projection)?;
     transaction

@@ -1,6 +1,7 @@
 //! Full text and attributes against the rows: both sides are summed up in any order and must agree.
 
 use loci_core::{Include, Result};
+use loci_index::tokenise::Indexer;
 use rusqlite::Connection;
 use rusqlite::types::Value as Sql;
 use twox_hash::XxHash3_64;
@@ -30,6 +31,7 @@ impl Sum {
 /// Compares the full text with the tokens of the rows.
 pub(super) fn words(report: &mut Report, connection: &Connection, shelf: &Shelf) -> Result<()> {
     let mut expected = Sum::default();
+    let mut indexer = Indexer::default();
     let include = Include {
         document: true,
         context: true,
@@ -38,7 +40,7 @@ pub(super) fn words(report: &mut Report, connection: &Connection, shelf: &Shelf)
     each_row(connection, shelf, |_, number| {
         // A row that cannot be read is named by the check of rows.
         if let Ok(Some(stored)) = row::by_row(connection, number, include) {
-            words::of(&stored.drawer)
+            words::of(&mut indexer, &stored.drawer)
                 .split(' ')
                 .filter(|token| !token.is_empty())
                 .for_each(|token| {

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::{Report, rebuildable};
 use crate::failure::sqlite;
-use crate::nearest::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::schema;
+use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::Shelf;
 use crate::vectors;
 

@@ -57,6 +57,24 @@ impl Base {
         unsafe { write(self.0, bytes.as_ptr().cast(), length, offset) }
     }
 
+    /// Waits until all that was written is on disk; for a new log its name as well.
+    pub(super) fn sync(self) -> c_int {
+        match self.methods().and_then(|methods| methods.xSync) {
+            // SAFETY: the file is open.
+            Some(sync) => unsafe { sync(self.0, ffi::SQLITE_SYNC_NORMAL) },
+            None => ffi::SQLITE_IOERR_FSYNC,
+        }
+    }
+
+    /// Cuts the file to `size` bytes.
+    pub(super) fn truncate(self, size: i64) -> c_int {
+        match self.methods().and_then(|methods| methods.xTruncate) {
+            // SAFETY: the file is open.
+            Some(truncate) => unsafe { truncate(self.0, size) },
+            None => ffi::SQLITE_IOERR_TRUNCATE,
+        }
+    }
+
     /// The length of the file in bytes.
     pub(super) fn size(self) -> Result<i64, c_int> {
         let file_size = self

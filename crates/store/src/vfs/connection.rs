@@ -1,9 +1,11 @@
-//! Asking a connection for its files, and for checks.
+//! Asking a connection for its files, for checks, and for what became of its log.
 
 use super::base::Base;
 use super::file::{self, ASK, Content, File};
+use super::mark::Mark;
 use super::page::RESERVED;
 use super::pages::{Kind, Pages};
+use super::recovery::LostLog;
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ffi};
 use std::ffi::{c_int, c_void};
@@ -70,5 +72,23 @@ pub(crate) fn reserve(connection: &Connection) -> Result<()> {
 pub(crate) fn checked(connection: &Connection) -> Result<bool> {
     with_file(connection, |base, pages| {
         matches!(pages.kind(base), Kind::Checked { .. })
+    })
+}
+
+/// The acknowledged commits that were lost with the log, until a commit that [`note_loss`] announced.
+pub(crate) fn lost_log(connection: &Connection) -> Result<Option<LostLog>> {
+    with_file(connection, |base, pages| {
+        let Kind::Checked { page_size } = pages.kind(base) else {
+            return None;
+        };
+        let mark = Mark::read(base, page_size).ok().flatten()?;
+        mark.lost.then(|| pages.watch.loss.clone().unwrap_or_default())
+    })
+}
+
+/// Says that the open write transaction records the loss: once it is on disk, [`lost_log`] has none.
+pub(crate) fn note_loss(connection: &Connection) -> Result<()> {
+    with_file(connection, |_, pages| {
+        pages.watch.noted = Some(pages.watch.turn);
     })
 }

@@ -1,10 +1,13 @@
 //! The method table of a database and of its log: pages are sealed and judged, all else is passed down.
 
+use super::backfill;
 use super::base::Base;
 use super::log::Log;
 use super::pages::Pages;
+use super::recovery;
 use rusqlite::ffi;
 use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
 use std::slice;
 
 pub(super) type File = *mut ffi::sqlite3_file;
@@ -93,20 +96,20 @@ macro_rules! pass {
     };
 }
 
-pass!(sync => xSync(flags: c_int), ffi::SQLITE_IOERR_FSYNC);
+pass!(base_sync => xSync(flags: c_int), ffi::SQLITE_IOERR_FSYNC);
 pass!(file_size => xFileSize(size: *mut i64), ffi::SQLITE_IOERR_FSTAT);
-pass!(lock => xLock(level: c_int), ffi::SQLITE_IOERR_LOCK);
-pass!(unlock => xUnlock(level: c_int), ffi::SQLITE_IOERR_UNLOCK);
+pass!(base_lock => xLock(level: c_int), ffi::SQLITE_IOERR_LOCK);
+pass!(base_unlock => xUnlock(level: c_int), ffi::SQLITE_IOERR_UNLOCK);
 pass!(check_reserved_lock => xCheckReservedLock(out: *mut c_int), ffi::SQLITE_IOERR_CHECKRESERVEDLOCK);
 pass!(sector_size => xSectorSize(), 4096);
 pass!(base_characteristics => xDeviceCharacteristics(), 0);
 pass!(base_truncate => xTruncate(size: i64), ffi::SQLITE_IOERR_TRUNCATE);
 pass!(base_control => xFileControl(op: c_int, argument: *mut c_void), ffi::SQLITE_NOTFOUND);
-pass!(shm_lock => xShmLock(offset: c_int, n: c_int, flags: c_int), ffi::SQLITE_IOERR_SHMLOCK);
-pass!(shm_unmap => xShmUnmap(delete: c_int), ffi::SQLITE_OK);
+pass!(base_shm_lock => xShmLock(offset: c_int, n: c_int, flags: c_int), ffi::SQLITE_IOERR_SHMLOCK);
+pass!(base_shm_unmap => xShmUnmap(delete: c_int), ffi::SQLITE_OK);
 pass!(base_unfetch => xUnfetch(offset: i64, page: *mut c_void), ffi::SQLITE_OK);
 pass!(base_fetch => xFetch(offset: i64, length: c_int, page: *mut *mut c_void), ffi::SQLITE_OK);
-pass!(shm_map => xShmMap(region: c_int, size: c_int, extend: c_int, out: *mut *mut c_void), ffi::SQLITE_IOERR_SHMMAP);
+pass!(base_shm_map => xShmMap(region: c_int, size: c_int, extend: c_int, out: *mut *mut c_void), ffi::SQLITE_IOERR_SHMMAP);
 
 unsafe extern "C" fn shm_barrier(file: File) {
     // SAFETY: SQLite calls this only with a file that `Handle::init` made and that is open.
@@ -125,7 +128,9 @@ unsafe extern "C" fn close(file: File) -> c_int {
             Box::from_raw((*file.cast::<Handle>()).content),
         )
     };
-    drop(content);
+    if let Content::Log(mut log) = *content {
+        log.link(None);
+    }
     match base.methods().and_then(|methods| methods.xClose) {
         // SAFETY: the file below is open until this call.
         Some(close) => unsafe { close(base.raw()) },
@@ -164,10 +169,124 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
 unsafe extern "C" fn truncate(file: File, size: i64) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
-        if let Content::Database(pages) = parts(file).1 {
-            pages.unsee(size, i64::MAX);
+        match parts(file).1 {
+            Content::Database(pages) => pages.unsee(size, i64::MAX),
+            Content::Log(log) if size == 0 => match log.emptying() {
+                ffi::SQLITE_OK => {}
+                code => return code,
+            },
+            Content::Log(_) => {}
         }
         base_truncate(file, size)
+    }
+}
+
+unsafe extern "C" fn sync(file: File, flags: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        let code = base_sync(file, flags);
+        match parts(file) {
+            (_, Content::Log(log)) => log.synced(code),
+            (base, Content::Database(pages)) if code == ffi::SQLITE_OK => backfill::finish(base, pages),
+            _ => {}
+        }
+        code
+    }
+}
+
+/// Takes a lock on the file. SQLite asks for the exclusive one when the last connection closes, to copy the
+/// log into the file and delete it: not with a log that was refused.
+unsafe extern "C" fn lock(file: File, level: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        let exclusive = level == ffi::SQLITE_LOCK_EXCLUSIVE;
+        if let Content::Database(pages) = parts(file).1
+            && exclusive
+            && pages.watch.refused
+        {
+            return ffi::SQLITE_BUSY;
+        }
+        let code = base_lock(file, level);
+        if let Content::Database(pages) = parts(file).1 {
+            pages.watch.exclusive |= exclusive && code == ffi::SQLITE_OK;
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn unlock(file: File, level: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        if let Content::Database(pages) = parts(file).1 {
+            pages.watch.exclusive = false;
+        }
+        base_unlock(file, level)
+    }
+}
+
+/// Maps a part of the log's shared index; the first is remembered for what SQLite keeps at its start.
+unsafe extern "C" fn shm_map(
+    file: File,
+    region: c_int,
+    size: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: SQLite passes an open file and a place for the pointer, which is null without a region.
+    unsafe {
+        let code = base_shm_map(file, region, size, extend, out);
+        if let Content::Database(pages) = parts(file).1
+            && code == ffi::SQLITE_OK
+            && region == 0
+        {
+            pages.watch.index = NonNull::new(out.read().cast());
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn shm_unmap(file: File, delete: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        if let Content::Database(pages) = parts(file).1 {
+            pages.watch.index = None;
+        }
+        base_shm_unmap(file, delete)
+    }
+}
+
+/// Takes or gives back locks of the log. The recovery lock is taken exclusively by recovery alone, which is
+/// where the log is judged.
+unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int) -> c_int {
+    /// The places of these locks in SQLite's shared memory.
+    const WRITE: c_int = 0;
+    const RECOVER: c_int = 2;
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        let code = base_shm_lock(file, offset, n, flags);
+        let taken = code == ffi::SQLITE_OK && flags == ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_EXCLUSIVE;
+        let (base, Content::Database(pages)) = parts(file) else {
+            return code;
+        };
+        let covered = offset..offset.saturating_add(n);
+        if taken && covered.contains(&WRITE) {
+            pages.watch.turn = pages.watch.turn.wrapping_add(1);
+        }
+        if !taken || !covered.contains(&RECOVER) {
+            return code;
+        }
+        match recovery::begin(base, pages) {
+            ffi::SQLITE_OK => ffi::SQLITE_OK,
+            refused => {
+                base_shm_lock(
+                    file,
+                    offset,
+                    n,
+                    ffi::SQLITE_SHM_UNLOCK | ffi::SQLITE_SHM_EXCLUSIVE,
+                );
+                refused
+            }
+        }
     }
 }
 
@@ -179,7 +298,7 @@ unsafe extern "C" fn characteristics(file: File) -> c_int {
 
 unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: SQLite passes an open file.
-    let (_, content) = unsafe { parts(file) };
+    let (base, content) = unsafe { parts(file) };
     match (op, content) {
         (ASK, Content::Database(pages)) => {
             pages.ask();
@@ -187,7 +306,20 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
         }
         // Growing the file ahead of its pages would leave pages of zeros; it is only a hint.
         (ffi::SQLITE_FCNTL_SIZE_HINT, Content::Database(_)) => return ffi::SQLITE_OK,
-        (ffi::SQLITE_FCNTL_CKPT_START, Content::Database(pages)) => pages.checkpointing = true,
+        // The last connection has copied the log into the file, is still alone, and asks whether to keep the
+        // log before it deletes it. It stays where the mark cannot say that it is no longer needed.
+        (ffi::SQLITE_FCNTL_PERSIST_WAL, Content::Database(pages)) if pages.watch.exclusive => {
+            let told = recovery::done_with(base, pages);
+            if told != ffi::SQLITE_OK {
+                // SAFETY: the argument of this control is an int.
+                unsafe { argument.cast::<c_int>().write(1) };
+                return ffi::SQLITE_OK;
+            }
+        }
+        (ffi::SQLITE_FCNTL_CKPT_START, Content::Database(pages)) => {
+            pages.checkpointing = true;
+            backfill::begin(base, pages);
+        }
         (ffi::SQLITE_FCNTL_CKPT_DONE, Content::Database(pages)) => pages.checkpointing = false,
         _ => {}
     }

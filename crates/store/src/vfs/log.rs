@@ -2,10 +2,15 @@
 //!
 //! SQLite checks the frames of a log only when it rebuilds the shared index. Afterwards it trusts them, and
 //! a checkpoint would copy a damaged one into the file and seal it there.
+//!
+//! It also keeps the file's log mark: announced before a header is written, raised after a commit is synced.
 
 use super::base::Base;
-use super::wal::{self, FRAME_HEADER, HEADER, Running, word};
-use super::{damage, page};
+use super::file::{self, Content, File};
+use super::mark::Mark;
+use super::pages::{Kind, Pages};
+use super::wal::{self, FRAME_HEADER, Frames, HEADER, Running, word};
+use super::{damage, page, recovery};
 use rusqlite::ffi;
 use std::ffi::c_int;
 
@@ -14,36 +19,199 @@ use std::ffi::c_int;
 pub(super) struct Log {
     /// The path of the database it belongs to.
     path: String,
+    /// The database it belongs to, as the same connection has it open.
+    database: Option<File>,
     /// The byte order of its checksums, once known.
     big_endian: Option<bool>,
-    /// Where a frame header was just written through this handle, until its page is.
-    last_header: Option<i64>,
+    /// The frame header that was just written through this handle, and where, until its page is.
+    last_header: Option<(i64, [u8; FRAME_HEADER])>,
     /// From here on frames wait for their checksums. A transaction larger than the cache overwrites pages
     /// that it had already spilled, and SQLite writes the headers of all frames from the first such one
     /// again when it commits. Nobody else reads them before.
     unsettled: Option<i64>,
+    /// The last frame written, where that was a commit.
+    commit: Option<Commit>,
+    /// The turn of the write lock in which frames were last written.
+    turn: Option<u64>,
+}
+
+/// A commit that waits for its sync.
+#[derive(Debug, Clone, Copy)]
+struct Commit {
+    log: u32,
+    /// Its number, counted from one.
+    frame: u32,
+    turn: u64,
+}
+
+/// A checked database as a log sees it.
+struct Owner<'a> {
+    base: Base,
+    pages: &'a mut Pages,
+    page_size: usize,
+}
+
+impl Owner<'_> {
+    /// The mark; one that was damaged meanwhile promises nothing.
+    fn mark(&self) -> Result<Mark, c_int> {
+        Mark::read(self.base, self.page_size).map(Option::unwrap_or_default)
+    }
+
+    /// The number of the frame whose header stands at `offset`.
+    fn frame_number(&self, offset: i64) -> u32 {
+        let frame = (FRAME_HEADER + self.page_size) as i64;
+        u32::try_from((offset - HEADER as i64) / frame + 1).unwrap_or(u32::MAX)
+    }
 }
 
 impl Log {
-    pub(super) fn new(path: &str) -> Self {
+    /// # Safety
+    /// `database` must be one of our files, open for as long as the log is, and used by the same thread.
+    pub(super) unsafe fn new(path: &str, database: Option<File>) -> Self {
         Self {
             path: path.strip_suffix("-wal").unwrap_or(path).to_owned(),
+            database,
             ..Self::default()
         }
     }
 
-    pub(super) fn write(&mut self, base: Base, bytes: &[u8], offset: i64) -> c_int {
-        if offset == 0 {
-            (self.big_endian, self.unsettled) = (None, None);
-        } else if bytes.len() == FRAME_HEADER {
-            self.last_header = Some(offset);
-            self.unsettled = self.unsettled.filter(|from| *from < offset);
-        } else if let Some(header) = frame(bytes.len(), offset)
-            && self.last_header.take() != Some(header)
-        {
-            self.unsettled = Some(self.unsettled.map_or(header, |from| from.min(header)));
+    /// The database, where its pages are checked and it thus carries a mark.
+    fn owner(&mut self) -> Option<Owner<'_>> {
+        // SAFETY: see `new`; the state of a database is no part of the state of its log.
+        let (base, Content::Database(pages)) = (unsafe { file::parts(self.database?) }) else {
+            return None;
+        };
+        match pages.kind(base) {
+            Kind::Checked { page_size } => Some(Owner {
+                base,
+                pages,
+                page_size,
+            }),
+            Kind::Plain | Kind::Unborn => None,
         }
-        base.write(bytes, offset)
+    }
+
+    /// Tells the database that its log is open below the shim as `log`, or no longer open.
+    pub(super) fn link(&mut self, log: Option<Base>) {
+        // SAFETY: see `new`.
+        if let Some(database) = self.database
+            && let (_, Content::Database(pages)) = unsafe { file::parts(database) }
+        {
+            pages.watch.log = log;
+        }
+    }
+
+    pub(super) fn write(&mut self, base: Base, bytes: &[u8], offset: i64) -> c_int {
+        let allowed = if offset == 0 {
+            (self.big_endian, self.unsettled, self.commit) = (None, None, None);
+            self.announce(base, bytes)
+        } else if let Ok(head) = <[u8; FRAME_HEADER]>::try_from(bytes) {
+            self.last_header = Some((offset, head));
+            self.unsettled = self.unsettled.filter(|from| *from < offset);
+            self.commit = None;
+            self.begin_turn(&head, offset)
+        } else {
+            if let Some(header) = frame(bytes.len(), offset) {
+                match self.last_header.take() {
+                    Some((written, head)) if written == header => self.finish_frame(&head, header),
+                    _ => self.unsettled = Some(self.unsettled.map_or(header, |from| from.min(header))),
+                }
+            }
+            ffi::SQLITE_OK
+        };
+        match allowed {
+            ffi::SQLITE_OK => base.write(bytes, offset),
+            code => code,
+        }
+    }
+
+    /// Makes the file expect the log whose header is about to be written. What is in the log now is synced
+    /// first, and so is its name: a power cut can then bring back this content or the new, and no third.
+    fn announce(&mut self, base: Base, header: &[u8]) -> c_int {
+        let Some(owner) = self.owner() else {
+            return ffi::SQLITE_OK;
+        };
+        let next = wal::id(header.get(16..24).unwrap_or_default());
+        let mark = match owner.mark() {
+            Ok(mark) if mark.next == next => return ffi::SQLITE_OK,
+            Ok(mark) => mark,
+            Err(code) => return code,
+        };
+        match base.sync() {
+            ffi::SQLITE_OK => {}
+            code => return code,
+        }
+        let beside = Frames::of(base).map_or(0, |frames| frames.id());
+        mark.announcing(next, beside)
+            .write_lasting(owner.base, owner.page_size)
+    }
+
+    /// Takes back what the mark says of frames that are about to be written over. That is so only after a
+    /// commit that was synced and then failed, since SQLite adds to what was committed.
+    fn begin_turn(&mut self, head: &[u8], offset: i64) -> c_int {
+        let last = self.turn;
+        let Some(owner) = self.owner() else {
+            return ffi::SQLITE_OK;
+        };
+        let turn = owner.pages.watch.turn;
+        if last == Some(turn) {
+            return ffi::SQLITE_OK;
+        }
+        let before = owner.frame_number(offset).saturating_sub(1);
+        let log = wal::id(head.get(8..16).unwrap_or_default());
+        let code = match owner.mark() {
+            Ok(mark) if mark.log == log && mark.frames > before => {
+                let lowered = Mark {
+                    frames: before,
+                    ..mark
+                };
+                lowered.write_lasting(owner.base, owner.page_size)
+            }
+            Ok(_) => ffi::SQLITE_OK,
+            Err(code) => code,
+        };
+        self.turn = Some(turn);
+        code
+    }
+
+    /// Takes note of a commit whose last page is about to be written.
+    fn finish_frame(&mut self, head: &[u8], offset: i64) {
+        self.commit = self.owner().filter(|_| word(head, 4) != 0).map(|owner| Commit {
+            log: wal::id(head.get(8..16).unwrap_or_default()),
+            frame: owner.frame_number(offset),
+            turn: owner.pages.watch.turn,
+        });
+    }
+
+    /// Raises the mark where the sync that ended with `code` made a commit last; a checkpoint syncs as well.
+    ///
+    /// The mark itself is not synced: a killed process leaves it to the system, and after a power cut it may
+    /// be an older one, which promises less but nothing wrong. For the same reason a failure to write it is
+    /// no failure of the commit, which is on disk.
+    pub(super) fn synced(&mut self, code: c_int) {
+        let Some(commit) = self.commit.take().filter(|_| code == ffi::SQLITE_OK) else {
+            return;
+        };
+        let Some(owner) = self.owner() else { return };
+        if commit.turn != owner.pages.watch.turn {
+            return;
+        }
+        let noted = owner.pages.watch.noted == Some(commit.turn);
+        if let Ok(mark) = owner.mark() {
+            let mut raised = mark.holding(commit.log, commit.frame);
+            raised.lost &= !noted;
+            if raised.write(owner.base, owner.page_size) == ffi::SQLITE_OK && noted {
+                owner.pages.watch.loss = None;
+            }
+        }
+    }
+
+    /// Prepares for the log being cut to nothing, all of it being in the file.
+    pub(super) fn emptying(&mut self) -> c_int {
+        self.commit = None;
+        self.owner().map_or(ffi::SQLITE_OK, |owner| {
+            recovery::done_with(owner.base, owner.pages)
+        })
     }
 
     /// Judges what the log gave for a read that ended with `code`.

@@ -1,9 +1,17 @@
 //! The bytes of one page: its checksum, and what the database header says about all pages.
+//!
+//! A page ends with its checksum and then some bytes that the checksum does not cover: zeros, but on page 1
+//! what the file says of its log, which is written in place between the writings of the page.
 
+use super::backfill::Backfill;
+use super::mark::Mark;
 use twox_hash::XxHash3_64;
 
-/// Bytes at the end of every page that hold its checksum.
-pub(super) const RESERVED: u8 = 8;
+/// Bytes at the end of every page that hold its checksum and the room behind it.
+pub(super) const RESERVED: u8 = 36;
+const CHECKSUM: usize = 8;
+/// Bytes at the end of every page that its checksum does not cover.
+pub(super) const ROOM: usize = Backfill::LENGTH + Mark::LENGTH;
 /// The smallest page SQLite knows; shorter reads are never whole pages.
 pub(super) const SMALLEST: usize = 512;
 const LARGEST: usize = 65_536;
@@ -69,17 +77,51 @@ fn checksum(number: u32, content: &[u8]) -> [u8; 8] {
     XxHash3_64::oneshot_with_seed(seed, content).to_le_bytes()
 }
 
-/// Writes the checksum of the page into its last bytes.
+/// The content of a page, its checksum, and the room after it.
+fn parts(page: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let (sealed, room) = page.split_at_checked(page.len().checked_sub(ROOM)?)?;
+    let (content, sum) = sealed.split_at_checked(sealed.len().checked_sub(CHECKSUM)?)?;
+    Some((content, sum, room))
+}
+
+/// Writes the checksum of the page behind its content, and zeros behind that; page 1 keeps what it has.
 pub(super) fn seal(number: u32, page: &mut [u8]) {
-    if let Some((content, tail)) = page.split_last_chunk_mut() {
-        *tail = checksum(number, content);
+    let Some((content, ..)) = parts(page) else {
+        return;
+    };
+    let (end, sum) = (content.len(), checksum(number, content));
+    let (_, tail) = page.split_at_mut(end);
+    let (place, room) = tail.split_at_mut(CHECKSUM);
+    place.copy_from_slice(&sum);
+    if number != 1 {
+        room.fill(0);
     }
+}
+
+/// What stands in the room of page 1: which log is the file's own, and how far it was copied.
+pub(super) fn room(backfill: Backfill, mark: Mark) -> [u8; ROOM] {
+    let mut room = [0; ROOM];
+    let (first, last) = room.split_at_mut(Backfill::LENGTH);
+    first.copy_from_slice(&backfill.bytes());
+    last.copy_from_slice(&mark.bytes());
+    room
+}
+
+fn is_room(bytes: &[u8]) -> bool {
+    bytes
+        .split_at_checked(Backfill::LENGTH)
+        .is_some_and(|(first, last)| Backfill::of(first).is_some() && Mark::of(last).is_some())
 }
 
 /// Whether the page is the one that was sealed under this number. A page of zeros never is.
 pub(super) fn is_sealed(number: u32, page: &[u8]) -> bool {
-    page.split_last_chunk()
-        .is_some_and(|(content, tail)| *tail == checksum(number, content))
+    parts(page).is_some_and(|(content, sum, room)| {
+        let room_is_sound = match number {
+            1 => is_room(room),
+            _ => room.iter().all(|byte| *byte == 0),
+        };
+        room_is_sound && *sum == checksum(number, content)
+    })
 }
 
 /// Whether the first page is sealed but says that it is not: damage to the byte that switches checks on.
@@ -115,6 +157,7 @@ mod tests {
         for number in 1..2_000 {
             let mut page = vec![0; 8192];
             assert!(!is_sealed(number, &page));
+            page[8192 - ROOM..].copy_from_slice(&room(Backfill::default(), Mark::default()));
             seal(number, &mut page);
             assert!(is_sealed(number, &page));
         }
@@ -124,13 +167,14 @@ mod tests {
     fn the_header_gives_page_size_and_opt_in() {
         let mut first = vec![0; 8192];
         first[..16].copy_from_slice(MAGIC);
-        first[16..21].copy_from_slice(&[0x20, 0, 2, 2, 8]);
+        first[16..21].copy_from_slice(&[0x20, 0, 2, 2, RESERVED]);
         let header = Header {
             page_size: 8192,
-            reserved: 8,
+            reserved: RESERVED,
             wal: true,
         };
         assert_eq!(Header::of(&first), Some(header));
+        first[8192 - ROOM..].copy_from_slice(&room(Backfill::default(), Mark::default()));
         seal(1, &mut first);
         assert!(is_disguised(&first));
         first[20] = 0;

@@ -1,8 +1,12 @@
 //! What one open database file knows of its pages: whether they are checked, and which were seen sound.
 
+use super::backfill::Backfill;
 use super::base::Base;
 use super::damage;
+use super::mark::Mark;
 use super::page::{self, Header};
+use super::recovery::Watch;
+use super::wal::Frames;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::time::Duration;
@@ -42,6 +46,8 @@ pub(super) struct Pages {
     early: bool,
     /// SQLite is copying the log into the file.
     pub(super) checkpointing: bool,
+    /// What is known of the log.
+    pub(super) watch: Watch,
     /// One bit per page that was mapped and found sound.
     seen: Vec<u64>,
     scratch: Vec<u8>,
@@ -53,6 +59,10 @@ impl Pages {
             path,
             ..Self::default()
         }
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Promises that the file, still without a header, will be checked.
@@ -297,10 +307,46 @@ impl Pages {
             page::seal(number, page);
             damage::forget(&self.path, number);
         }
-        let code = base.write(&sealed, offset);
+        let code = match first {
+            1 => self.write_marked(base, &mut sealed, page_size),
+            _ => base.write(&sealed, offset),
+        };
         self.scratch = sealed;
         self.unsee(offset, bytes.len() as i64);
         code
+    }
+
+    /// Writes page 1, and what may follow it, without touching the bytes about the log, which another process
+    /// may be writing at this moment. A file without them gets a mark that knows the log in use, if any.
+    fn write_marked(&self, base: Base, sealed: &mut [u8], page_size: usize) -> c_int {
+        let mut first = [0; Header::LENGTH];
+        let found = match base.read(&mut first, 0) {
+            ffi::SQLITE_OK => Header::of(&first),
+            ffi::SQLITE_IOERR_SHORT_READ => None,
+            code => return code,
+        };
+        let marked =
+            found.is_some_and(|found| found.reserved == page::RESERVED && found.page_size == page_size);
+        let room = page_size.saturating_sub(page::ROOM)..page_size;
+        if !marked {
+            let born = Mark {
+                next: self
+                    .watch
+                    .log
+                    .and_then(Frames::of)
+                    .map_or(0, |frames| frames.id()),
+                ..Mark::default()
+            };
+            if let Some(place) = sealed.get_mut(room) {
+                place.copy_from_slice(&page::room(Backfill::default(), born));
+            }
+            return base.write(sealed, 0);
+        }
+        let code = base.write(sealed.get(..room.start).unwrap_or_default(), 0);
+        match sealed.get(page_size..) {
+            Some(rest) if !rest.is_empty() && code == ffi::SQLITE_OK => base.write(rest, page_size as i64),
+            _ => code,
+        }
     }
 }
 

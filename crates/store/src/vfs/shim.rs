@@ -1,9 +1,11 @@
 //! The VFS itself: databases and their logs get a checked file, all else goes to the VFS below.
 
 use super::base::Base;
-use super::file::{Content, File, Handle};
+use super::file::{self, Content, File, Handle};
 use super::log::Log;
 use super::pages::Pages;
+use super::recovery::FOREIGN_LOG;
+use super::wal::HEADER;
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::ffi;
 use std::collections::BTreeMap;
@@ -124,7 +126,12 @@ unsafe extern "C" fn open(
             let content = if flags & ffi::SQLITE_OPEN_WAL == 0 {
                 Content::Database(Pages::new(path))
             } else {
-                Content::Log(Log::new(&path))
+                // SQLite opens a database before its log and closes it after. Another VFS may lie over ours.
+                let database = ffi::sqlite3_database_file_object(name);
+                let database = (!database.is_null() && file::is_ours(database)).then_some(database);
+                let mut log = Log::new(&path, database);
+                log.link(Some(base));
+                Content::Log(log)
             };
             Handle::init(file, base, content);
         } else if let Some(close) = base.methods().and_then(|methods| methods.xClose) {
@@ -151,9 +158,26 @@ macro_rules! pass {
     };
 }
 
+/// Deletes a file, but not the log beside a database that was emptied: SQLite would, and take along what may
+/// be all that is left of it.
+unsafe extern "C" fn delete(vfs: Vfs, name: *const c_char, sync: c_int) -> c_int {
+    let length = |path: &str| std::fs::metadata(path).map_or(0, |found| found.len());
+    // SAFETY: SQLite passes our VFS and a name that ends with a zero byte.
+    unsafe {
+        let path = CStr::from_ptr(name).to_string_lossy();
+        if let Some(database) = path.strip_suffix("-wal")
+            && length(database) == 0
+            && length(&path) > HEADER as u64
+        {
+            return FOREIGN_LOG;
+        }
+        base_delete(vfs, name, sync)
+    }
+}
+
 type Symbol = Option<unsafe extern "C" fn(Vfs, *mut c_void, *const c_char)>;
 
-pass!(delete => xDelete(name: *const c_char, sync: c_int) -> c_int, ffi::SQLITE_IOERR_DELETE);
+pass!(base_delete => xDelete(name: *const c_char, sync: c_int) -> c_int, ffi::SQLITE_IOERR_DELETE);
 pass!(access => xAccess(name: *const c_char, flags: c_int, out: *mut c_int) -> c_int, ffi::SQLITE_IOERR_ACCESS);
 pass!(full_pathname => xFullPathname(name: *const c_char, n: c_int, out: *mut c_char) -> c_int, ffi::SQLITE_CANTOPEN);
 pass!(dl_open => xDlOpen(name: *const c_char) -> *mut c_void, std::ptr::null_mut());

@@ -1,11 +1,13 @@
 //! What the checks catch, what they let pass, and that they never cry wolf.
 
+mod backfill;
 mod copies;
 mod damage;
 mod logs;
+mod marks;
 mod processes;
 
-use super::{checked, damaged_pages, register, reserve, scan_pages};
+use super::{checked, damaged_pages, lost_log, note_loss, register, reserve, scan_pages};
 use rusqlite::{Connection, OpenFlags, ffi};
 use std::path::Path;
 use std::time::Duration;

@@ -73,24 +73,58 @@ impl Known {
     fn ask(&self, collection: &dyn Collection, flagged: &mut usize) -> Vec<(String, Answer)> {
         let mut answers = Vec::new();
         let mut note = |question: String, answer: Answer| answers.push((question, answer));
-        for drawer in self.sample().filter(|drawer| drawer.embedding.is_some()) {
-            let request = Query::nearest(drawer.embedding.clone().unwrap_or_default(), 3);
-            let hits = collection.query(&request).map(|mut lists| lists.remove(0));
-            note(format!("nearest to {}", drawer.id), hits.map(|hits| flat(&hits, flagged)));
+        let with_vector: Vec<&Drawer> = self
+            .sample()
+            .filter(|drawer| drawer.embedding.is_some())
+            .collect();
+        for some in with_vector.chunks(8) {
+            let request = Query {
+                vectors: some
+                    .iter()
+                    .filter_map(|drawer| drawer.embedding.clone())
+                    .collect(),
+                ..Query::nearest(vec![1.0], 3)
+            };
+            let lists = collection.query(&request);
+            let flat = lists.map(|lists| {
+                lists
+                    .iter()
+                    .map(|hits| flat(hits, flagged))
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            });
+            note(format!("nearest to {} and its neighbours", some[0].id), flat);
         }
         for drawer in self.sample() {
             let hits = collection.lexical(&Lexical::words(rare_word(drawer), 3));
-            note(format!("words of {}", drawer.id), hits.map(|hits| flat(&hits, flagged)));
+            note(
+                format!("words of {}", drawer.id),
+                hits.map(|hits| flat(&hits, flagged)),
+            );
         }
         for filter in ["{}", r#"{"tenth": 3}"#, r#"{"half": {"$gt": 700.5}}"#] {
             let accepts = Filter::parse_str(filter).unwrap();
-            note(format!("count {filter}"), collection.count(&accepts).map(|n| n.to_string()));
-            let request = Facets { filter: accepts.clone(), ..Facets::by_room() };
-            note(format!("facets {filter}"), collection.facets(&request).map(|all| format!("{all:?}")));
+            note(
+                format!("count {filter}"),
+                collection.count(&accepts).map(|n| n.to_string()),
+            );
+            let request = Facets {
+                filter: accepts.clone(),
+                ..Facets::by_room()
+            };
+            note(
+                format!("facets {filter}"),
+                collection.facets(&request).map(|all| format!("{all:?}")),
+            );
             note(format!("list {filter}"), listed(collection, &accepts, flagged));
         }
         note("changes".to_owned(), changes(collection));
-        let told = |info: CollectionInfo| format!("{} {:?} {:?} {:?}", info.drawers, info.coverage, info.seq, info.dimension);
+        let told = |info: CollectionInfo| {
+            format!(
+                "{} {:?} {:?} {:?}",
+                info.drawers, info.coverage, info.seq, info.dimension
+            )
+        };
         note("info".to_owned(), collection.info().map(told));
         answers
     }
@@ -107,11 +141,18 @@ impl Known {
         match Embedded::new().examine(folder) {
             Ok(diagnosis) => {
                 look.found = !diagnosis.healthy;
-                look.codes = diagnosis.findings.iter().map(|finding| finding.code.clone()).collect();
+                look.codes = diagnosis
+                    .findings
+                    .iter()
+                    .map(|finding| finding.code.clone())
+                    .collect();
                 let mute = diagnosis.findings.iter().filter(|finding| {
-                    finding.severity == Severity::Error && finding.hint.is_none() && !finding.code.ends_with("_differs")
+                    finding.severity == Severity::Error
+                        && finding.hint.is_none()
+                        && !finding.code.ends_with("_differs")
                 });
-                look.silent.extend(mute.map(|finding| format!("a finding without a next step: {finding:?}")));
+                look.silent
+                    .extend(mute.map(|finding| format!("a finding without a next step: {finding:?}")));
             }
             Err(error) => {
                 look.found = true;
@@ -119,7 +160,8 @@ impl Known {
             }
         }
         if !look.said.is_empty() && !look.found {
-            look.silent.push(format!("examined, it is healthy, yet: {}", look.said[0]));
+            look.silent
+                .push(format!("examined, it is healthy, yet: {}", look.said[0]));
         }
         look
     }
@@ -137,7 +179,9 @@ impl Known {
                 Ok(answer) if answer.contains("damage") || !look.warnings.is_empty() => {
                     look.said.push(format!("{question}: {answer}"));
                 }
-                Ok(answer) => look.silent.push(format!("{question}: {answer} instead of {right}")),
+                Ok(answer) => look
+                    .silent
+                    .push(format!("{question}: {answer} instead of {right}")),
                 Err(error) => look.fails(&question, &error),
             }
         }
@@ -153,7 +197,11 @@ impl Known {
             })
         };
         let right = |ids: &[&DrawerId], found: &[Drawer]| {
-            ids.len() == found.len() && ids.iter().zip(found).all(|(id, drawer)| self.truth.drawers[*id] == *drawer)
+            ids.len() == found.len()
+                && ids
+                    .iter()
+                    .zip(found)
+                    .all(|(id, drawer)| self.truth.drawers[*id] == *drawer)
         };
         for some in ids.chunks(50) {
             if read(some).is_ok_and(|found| right(some, &found)) {
@@ -180,7 +228,10 @@ impl Known {
 impl Look {
     /// Notes an error; one that does not say what to do, or is not about the file, is a silent fault.
     fn fails(&mut self, question: &str, error: &Error) {
-        let about_the_file = matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Io);
+        let about_the_file = matches!(
+            error.kind(),
+            ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Io
+        );
         let line = format!("{question}: {error:?}");
         match about_the_file && error.hint_text().is_some() {
             true => self.said.push(line),
@@ -196,7 +247,10 @@ fn flat(hits: &[Hit], flagged: &mut usize) -> String {
             Some(what) => format!(" damage: {what}"),
             None => String::new(),
         };
-        format!("{} {} {:?}{damage}", hit.drawer.id, hit.score, hit.drawer.document)
+        format!(
+            "{} {} {:?}{damage}",
+            hit.drawer.id, hit.score, hit.drawer.document
+        )
     };
     hits.iter().map(one).collect::<Vec<_>>().join("; ")
 }
@@ -215,7 +269,11 @@ fn listed(collection: &dyn Collection, filter: &Filter, flagged: &mut usize) -> 
         for drawer in &page {
             *flagged += usize::from(!drawer.damage.is_empty());
             let damage = if drawer.damage.is_empty() { "" } else { " damage" };
-            lines += &format!("{} {:?}{damage}\n", drawer.id, drawer.document.as_ref().map(String::len));
+            lines += &format!(
+                "{} {:?}{damage}\n",
+                drawer.id,
+                drawer.document.as_ref().map(String::len)
+            );
         }
         match page.last() {
             Some(last) => after = Some(last.id.clone()),

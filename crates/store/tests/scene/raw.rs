@@ -94,14 +94,17 @@ pub(crate) fn most_lost(pages: &[Page], number: usize, drawers: usize) -> usize 
         "sqlite_schema" | "collections" | "spaces" => drawers,
         owner if owner.starts_with("sqlite_autoindex_collections") => drawers,
         "drawers" | "drawers_id" if page.kind == "overflow" => 1,
-        "drawers" | "drawers_id" => pages
+        "drawers" | "drawers_id" => {
+            pages
             .iter()
-            .filter(|below| below.owner == page.owner && below.kind == "leaf" && below.path.starts_with(&page.path))
+            .filter(|below| below.owner == page.owner && below.path.starts_with(&page.path))
+            // An index keeps entries on the pages that divide it, too.
+            .filter(|below| below.kind == "leaf" || (below.kind == "internal" && page.owner == "drawers_id"))
             .map(|below| below.cells)
-            // An entry of an index also stands on the pages that divide it.
             .sum::<usize>()
-            .max(page.cells)
-            + page.cells,
+            // The entry that divides a page of an index from the next is found by way of that page.
+            + usize::from(page.owner == "drawers_id")
+        }
         _ => 0,
     }
 }

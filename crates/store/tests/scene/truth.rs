@@ -199,7 +199,10 @@ impl Truth {
                 Ok(lists) => {
                     let firsts = lists.iter().map(|hits| hits.first().map(|hit| &hit.drawer.id));
                     let with_vector = some.iter().filter(|drawer| drawer.embedding.is_some());
-                    for (drawer, first) in with_vector.zip(firsts).filter(|(drawer, first)| *first != Some(&drawer.id)) {
+                    for (drawer, first) in with_vector
+                        .zip(firsts)
+                        .filter(|(drawer, first)| *first != Some(&drawer.id))
+                    {
                         wrong.push(format!("{} by its vector: {first:?}", drawer.id));
                     }
                 }
@@ -217,7 +220,10 @@ impl Truth {
 }
 
 fn by_vector(collection: &dyn Collection, drawers: &[&Drawer]) -> Result<Vec<Vec<Hit>>> {
-    let vectors: Vec<Vec<f32>> = drawers.iter().filter_map(|drawer| drawer.embedding.clone()).collect();
+    let vectors: Vec<Vec<f32>> = drawers
+        .iter()
+        .filter_map(|drawer| drawer.embedding.clone())
+        .collect();
     let Some(first) = vectors.first().cloned() else {
         return Ok(Vec::new());
     };

@@ -66,6 +66,7 @@ fn killed_writers_never_raise_a_false_alarm() {
         connection
             .execute_batch(&format!("PRAGMA mmap_size = {}", round % 2 * 8_000_000))
             .unwrap();
+        assert_eq!(lost_log(&connection).unwrap(), None);
         assert_whole(&connection);
         let count: i64 = connection
             .query_row("SELECT count(*) FROM drawers", [], |row| row.get(0))
@@ -112,5 +113,7 @@ fn readers_scanners_and_checkpoints_at_once_see_no_damage() {
         kill_after(child, 2);
     }
     assert_eq!(damaged_pages(&path), Vec::<u32>::new());
-    assert_whole(&bare(&path).unwrap());
+    let connection = bare(&path).unwrap();
+    assert_whole(&connection);
+    assert_eq!(lost_log(&connection).unwrap(), None);
 }

@@ -1,0 +1,152 @@
+//! Packed segments as the database holds them: listed, read through its memory map, and checked on first touch.
+
+use loci_core::Result;
+use loci_index::candidates::Candidates;
+use loci_index::distance::Probe;
+use loci_index::rows::Rows;
+use loci_index::segment::{self, Head, Seal};
+use rusqlite::blob::Blob;
+use rusqlite::{Connection, MAIN_DB};
+
+use crate::failure::{corrupt, sqlite};
+
+/// A segment as its table lists it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentEntry {
+    pub(crate) segment: i64,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) rows: i64,
+}
+
+/// The sealed segments of a space, oldest rows first.
+pub(crate) fn list_segments(connection: &Connection, space: i64) -> Result<Vec<SegmentEntry>> {
+    let mut statement = connection
+        .prepare_cached("SELECT segment, first, last, rows FROM segments INDEXED BY segments_space WHERE space = ?1 ORDER BY first")
+        .map_err(sqlite)?;
+    let found = statement
+        .query_map([space], |row| {
+            Ok(SegmentEntry {
+                segment: row.get(0)?,
+                first: row.get(1)?,
+                last: row.get(2)?,
+                rows: row.get(3)?,
+            })
+        })
+        .map_err(sqlite)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+}
+
+/// The rows that stand in a segment but are removed or replaced, ascending.
+pub(crate) fn dead_rows(connection: &Connection, space: i64) -> Result<Vec<i64>> {
+    let mut statement = connection
+        .prepare_cached("SELECT row FROM dead WHERE space = ?1 ORDER BY row")
+        .map_err(sqlite)?;
+    let found = statement.query_map([space], |row| row.get(0)).map_err(sqlite)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+}
+
+/// Reads segments out of the database, through its memory map, into one buffer used again and again.
+pub(crate) struct SegmentReader<'a> {
+    connection: &'a Connection,
+    seal: Seal,
+    blob: Option<Blob<'a>>,
+    open_at: Option<i64>,
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl<'a> SegmentReader<'a> {
+    pub(crate) fn new(connection: &'a Connection, seal: Seal) -> Self {
+        Self {
+            connection,
+            seal,
+            blob: None,
+            open_at: None,
+            head: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Offers the rows of a segment on its first touch, after checking it whole, and returns its head.
+    ///
+    /// A damaged segment offers nothing. One of which no row is wanted is not read further, and not known after.
+    pub(crate) fn scan_new(
+        &mut self,
+        entry: &SegmentEntry,
+        probes: &[Probe],
+        allow: Option<&Rows>,
+        dead: &[i64],
+        found: &mut [Candidates],
+    ) -> Result<Option<Head>> {
+        let head = self.read_head(entry)?;
+        let mask = head.mask(allow, dead);
+        if mask.is_empty() {
+            return Ok(None);
+        }
+        self.read_body(entry, &head)?;
+        head.check_body(&self.seal, &self.body)?;
+        for (probe, found) in probes.iter().zip(found.iter_mut()) {
+            head.scan(&self.body, probe, &mask, found);
+        }
+        Ok(Some(head))
+    }
+
+    /// Reads and checks the head of a segment, which must cover the rows its table says.
+    pub(crate) fn read_head(&mut self, entry: &SegmentEntry) -> Result<Head> {
+        self.turn_to(entry.segment)?;
+        let mut prefix = [0; segment::PREFIX];
+        self.read_at(&mut prefix, 0)?;
+        let mut bytes = std::mem::take(&mut self.head);
+        bytes.resize(segment::head_len(&prefix)?, 0);
+        let read = self.read_at(&mut bytes, 0);
+        self.head = bytes;
+        read?;
+        let head = Head::parse(&self.head, &self.seal, true)?;
+        let as_listed =
+            head.first() == entry.first && head.last() == entry.last && head.count() as i64 == entry.rows;
+        if !as_listed {
+            return Err(corrupt(format!(
+                "segment {} covers other rows than its table says",
+                entry.segment
+            )));
+        }
+        Ok(head)
+    }
+
+    /// Reads the codes of a segment.
+    pub(crate) fn read_body(&mut self, entry: &SegmentEntry, head: &Head) -> Result<&[u8]> {
+        self.turn_to(entry.segment)?;
+        let range = head.body_range();
+        let mut bytes = std::mem::take(&mut self.body);
+        bytes.resize(range.len(), 0);
+        let read = self.read_at(&mut bytes, range.start);
+        self.body = bytes;
+        read?;
+        Ok(&self.body)
+    }
+
+    fn turn_to(&mut self, segment: i64) -> Result<()> {
+        if self.open_at == Some(segment) {
+            return Ok(());
+        }
+        self.open_at = None;
+        let turned = self
+            .blob
+            .as_mut()
+            .is_some_and(|blob| blob.reopen(segment).is_ok());
+        if !turned {
+            let opened = self
+                .connection
+                .blob_open(MAIN_DB, "segments", "data", segment, true);
+            self.blob = Some(opened.map_err(sqlite)?);
+        }
+        self.open_at = Some(segment);
+        Ok(())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: usize) -> Result<()> {
+        let blob = self.blob.as_ref().ok_or_else(|| corrupt("no segment is open"))?;
+        blob.read_at_exact(buffer, offset).map_err(sqlite)
+    }
+}

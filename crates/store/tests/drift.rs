@@ -1,0 +1,225 @@
+//! An index that no longer agrees with its rows, though every byte of it is sound, must change no answer or be named.
+
+mod scene {
+    pub(crate) mod look;
+    pub(crate) mod raw;
+    pub(crate) mod truth;
+}
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use loci_core::*;
+use loci_store::Embedded;
+use rusqlite::MAIN_DB;
+use scene::look::{Known, Look};
+use scene::raw;
+use scene::truth::{self, Truth};
+
+const DIMENSION: usize = 16;
+
+/// Makes a palace with one sealed segment, a tail and rows marked in the segment.
+fn build(folder: &Path, version: usize) -> Truth {
+    let backend = Embedded::new();
+    let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
+    let adds: Vec<Write> = (0..1300)
+        .map(|n| Write::Add(truth::drawer(n, version, DIMENSION)))
+        .collect();
+    let deletes = Write::Delete(Selection::Ids((3..1200).step_by(97).map(truth::id).collect()));
+    let mut told = Truth::default();
+    for batch in [adds, vec![deletes]] {
+        collection.apply(&batch).unwrap();
+        told.apply(&batch);
+    }
+    backend.close();
+    told
+}
+
+fn sound() -> &'static (Vec<u8>, Known) {
+    static SOUND: OnceLock<(Vec<u8>, Known)> = OnceLock::new();
+    SOUND.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let told = build(folder.path(), 0);
+        let bytes = std::fs::read(raw::file(folder.path())).unwrap();
+        (bytes, Known::learn(folder.path(), told, DIMENSION, 30))
+    })
+}
+
+/// Changes a copy by SQL and looks at it.
+fn changed(sql: &str) -> Look {
+    let folder = raw::folder_with(&sound().0);
+    raw::execute(folder.path(), sql);
+    let look = sound().1.look(folder.path());
+    assert!(look.found, "{sql}: nobody noticed");
+    look
+}
+
+fn assert_right(look: &Look) {
+    assert_eq!(look.silent, Vec::<String>::new());
+    assert_eq!(look.said, Vec::<String>::new(), "every answer is right");
+    assert_eq!(look.readable, sound().1.truth.drawers.len());
+}
+
+#[test]
+fn a_dropped_segment_changes_no_answer() {
+    let look = changed("DELETE FROM segments");
+    assert_right_but_info(&look);
+    assert!(
+        look.codes.iter().any(|code| code == "segments_incomplete"),
+        "{:?}",
+        look.codes
+    );
+}
+
+/// The segments are gone, so `info` tells of fewer packed rows; all else is as it was.
+fn assert_right_but_info(look: &Look) {
+    let other: Vec<&String> = look
+        .silent
+        .iter()
+        .filter(|line| !line.starts_with("info:"))
+        .collect();
+    assert_eq!(other, Vec::<&String>::new());
+    assert_eq!(look.said, Vec::<String>::new());
+    assert_eq!(look.readable, sound().1.truth.drawers.len());
+}
+
+#[test]
+fn a_segment_of_another_palace_is_not_used() {
+    let (here, there) = (raw::folder_with(&sound().0), tempfile::tempdir().unwrap());
+    build(there.path(), 7);
+    let foreign: Vec<u8> = raw::connect(there.path())
+        .query_row("SELECT data FROM segments", [], |row| row.get(0))
+        .unwrap();
+    let connection = raw::connect(here.path());
+    let changed = connection
+        .execute("UPDATE segments SET data = ?1", [foreign])
+        .unwrap();
+    connection.close().unwrap();
+    assert_eq!(changed, 1);
+    let look = sound().1.look(here.path());
+    assert_right(&look);
+    assert!(look.found);
+    assert!(
+        look.warnings
+            .iter()
+            .any(|finding| finding.code == "segment_damaged"),
+        "{:?}",
+        look.warnings
+    );
+}
+
+#[test]
+fn a_segment_whose_codes_changed_is_not_used() {
+    let folder = raw::folder_with(&sound().0);
+    let connection = raw::connect(folder.path());
+    let segment: i64 = connection
+        .query_row("SELECT segment FROM segments", [], |row| row.get(0))
+        .unwrap();
+    let length: i64 = connection
+        .query_row("SELECT length(data) FROM segments", [], |row| row.get(0))
+        .unwrap();
+    let mut blob = connection
+        .blob_open(MAIN_DB, "segments", "data", segment, false)
+        .unwrap();
+    blob.write_at(&[0x55; 64], length as usize - 4000).unwrap();
+    blob.close().unwrap();
+    connection.close().unwrap();
+    let look = sound().1.look(folder.path());
+    assert_right(&look);
+    assert!(look.found && !look.warnings.is_empty());
+}
+
+#[test]
+fn a_changed_vector_flags_its_drawer() {
+    let look = changed("UPDATE vectors_1 SET data = zeroblob(length(data)) WHERE row % 100 = 31");
+    assert_eq!(look.silent, Vec::<String>::new());
+    assert_eq!(look.readable, sound().1.truth.drawers.len(), "no text is lost");
+    assert!(
+        look.flagged > 0 && look.codes.iter().any(|code| code == "vector_damaged"),
+        "{:?}",
+        look.codes
+    );
+}
+
+#[test]
+fn a_changed_text_flags_its_drawer() {
+    let look = changed("UPDATE drawers SET document = document || '.' WHERE row % 100 = 31");
+    assert_eq!(
+        look.silent.iter().filter(|line| line.starts_with("get")).count(),
+        0,
+        "{:?}",
+        look.silent
+    );
+    assert!(
+        look.flagged > 0 && look.codes.iter().any(|code| code == "drawer_damaged"),
+        "{:?}",
+        look.codes
+    );
+}
+
+/// Changes that no reader can see from what it reads; the examination does.
+#[test]
+fn words_attributes_and_marks_that_differ_from_the_rows_are_named() {
+    let cases = [
+        ("DELETE FROM words_1 WHERE rowid = 31", "full_text_differs"),
+        (
+            "INSERT INTO words_1(rowid, text) VALUES (999999, 'stray')",
+            "full_text_differs",
+        ),
+        ("DELETE FROM attributes_1 WHERE row = 61", "attributes_differ"),
+        (
+            "UPDATE attributes_1 SET value = 'elsewhere' WHERE value = 'wing1' AND row = 2",
+            "attributes_differ",
+        ),
+        ("DELETE FROM dead", "segments_incomplete"),
+        (
+            "INSERT INTO dead(space, row) VALUES (1, 61)",
+            "segments_incomplete",
+        ),
+        ("DELETE FROM vectors_1 WHERE row = 61", "vector_count_differs"),
+        ("UPDATE collections SET drawers = drawers + 1", "count_differs"),
+        ("UPDATE palace SET value = 5 WHERE key = 'seq'", "sequence_behind"),
+        ("DROP INDEX drawers_content", "unique_index_missing"),
+        ("UPDATE segments SET rows = rows - 1", "segment_damaged"),
+    ];
+    for (sql, code) in cases {
+        let folder = raw::folder_with(&sound().0);
+        raw::execute(folder.path(), sql);
+        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        let codes: Vec<&str> = diagnosis
+            .findings
+            .iter()
+            .map(|finding| finding.code.as_str())
+            .collect();
+        assert!(!diagnosis.healthy && codes.contains(&code), "{sql}: {codes:?}");
+    }
+}
+
+#[test]
+fn a_rebuild_from_rows_mends_every_index() {
+    for sql in [
+        "DELETE FROM segments",
+        "DELETE FROM words_1 WHERE rowid < 500",
+        "DELETE FROM attributes_1 WHERE row > 500",
+        "DELETE FROM dead",
+        "UPDATE segments SET data = zeroblob(length(data))",
+    ] {
+        let folder = raw::folder_with(&sound().0);
+        raw::execute(folder.path(), sql);
+        let backend = Embedded::new();
+        let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
+        let status = collection.maintain(&MaintenanceKind::REINDEX).unwrap().status;
+        assert_eq!(status, MaintenanceStatus::Ran);
+        backend.close();
+        let look = sound().1.look(folder.path());
+        let silent: Vec<&String> = look
+            .silent
+            .iter()
+            .filter(|line| !line.starts_with("info:"))
+            .collect();
+        assert!(
+            silent.is_empty() && look.said.is_empty() && !look.found,
+            "{sql}: {look:?}"
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! Files of another version, another program or no program must be refused untouched; those of the past must open.
+
+mod scene {
+    pub(crate) mod raw;
+    pub(crate) mod truth;
+}
+
+use std::path::{Path, PathBuf};
+
+use loci_core::*;
+use loci_store::Embedded;
+use rusqlite::Connection;
+use scene::raw;
+use scene::truth::{self, Truth};
+use tempfile::TempDir;
+
+const DIMENSION: usize = 4;
+
+/// Makes a palace by some batches and closes it.
+fn build(folder: &Path, batches: &[Vec<Write>]) -> Truth {
+    let backend = Embedded::new();
+    let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
+    let mut told = Truth::default();
+    for batch in batches {
+        collection.apply(batch).unwrap();
+        told.apply(batch);
+    }
+    backend.close();
+    told
+}
+
+/// Every way to open the file in `folder` is refused with `kind`, and changes nothing there.
+fn assert_refused_untouched(folder: &Path, kind: ErrorKind) {
+    let content = |folder: &Path| -> Vec<(String, Vec<u8>)> {
+        let read = |name: String| (name.clone(), std::fs::read(folder.join(&name)).unwrap());
+        raw::names(folder).into_iter().map(read).collect()
+    };
+    let before = content(folder);
+    for create in [false, true] {
+        let error = truth::open(&Embedded::new(), folder, DIMENSION, create).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert!(
+            error.hint_text().is_some_and(|hint| hint.contains("untouched")),
+            "{error:?}"
+        );
+    }
+    let listed = Embedded::new()
+        .collections(&PalaceRef::local(folder))
+        .unwrap_err();
+    assert_eq!(listed.kind(), kind);
+    assert!(!Embedded::new().health(Some(&PalaceRef::local(folder))).ok);
+    let examined = Embedded::new().examine(folder);
+    assert!(!examined.is_ok_and(|diagnosis| diagnosis.healthy));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        names(&content(folder)),
+        names(&before),
+        "something was left beside it"
+    );
+    assert!(content(folder) == before, "its bytes were changed");
+}
+
+fn small() -> Vec<Vec<Write>> {
+    vec![
+        (0..5)
+            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+            .collect(),
+    ]
+}
+
+#[test]
+fn a_newer_version_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), &small());
+    raw::execute(folder.path(), "PRAGMA user_version = 2");
+    assert_refused_untouched(folder.path(), ErrorKind::Format);
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert!(
+        error.message().contains("format 2") && error.hint_text().unwrap().contains("newer"),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
+    let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    build(made.path(), &small());
+    let connection = raw::connect(made.path());
+    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+    for name in ["palace.db", "palace.db-wal"] {
+        std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
+    }
+    let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert!(error.message().contains("format 3"), "{error:?}");
+    assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    for (setup, mode) in [
+        ("", "delete"),
+        ("", "wal"),
+        ("PRAGMA application_id = 7;", "delete"),
+        ("PRAGMA user_version = 1;", "wal"),
+    ] {
+        let file = raw::file(folder.path());
+        let _ = std::fs::remove_file(&file);
+        let connection = Connection::open(&file).unwrap();
+        connection
+            .execute_batch(&format!(
+                "PRAGMA journal_mode = {mode}; {setup} CREATE TABLE t (x); INSERT INTO t VALUES (1)"
+            ))
+            .unwrap();
+        connection.close().unwrap();
+        assert_refused_untouched(folder.path(), ErrorKind::Format);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_untouched() {
+    let long = "a shopping list\n".repeat(3000);
+    for text in ["no palace", &long, "SQLite format 3\0 but not really"] {
+        let folder = raw::folder_with(text.as_bytes());
+        assert_refused_untouched(folder.path(), ErrorKind::Format);
+    }
+}
+
+#[test]
+fn an_empty_file_is_no_palace_until_one_is_made_there() {
+    let folder = raw::folder_with(b"");
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
+    assert_eq!(std::fs::read(raw::file(folder.path())).unwrap(), b"");
+    assert_eq!(raw::names(folder.path()), ["palace.db"]);
+    build(folder.path(), &small());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+#[test]
+fn a_folder_where_the_file_should_be_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(raw::file(folder.path())).unwrap();
+    let missing = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing:?}");
+    let refused = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Io, "{refused:?}");
+    assert!(refused.hint_text().is_some());
+    assert_eq!(raw::names(folder.path()), ["palace.db"]);
+    assert_eq!(raw::names(&raw::file(folder.path())), Vec::<String>::new());
+}
+
+/// A fixture kept in the tree, made anew with `LOCI_UPDATE=1`, and a copy of it to work on.
+fn fixture(name: &str, make: impl FnOnce(&Path)) -> TempDir {
+    let kept: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests/fixtures", name, Embedded::FILE]
+        .iter()
+        .collect();
+    if std::env::var_os("LOCI_UPDATE").is_some() {
+        let folder = tempfile::tempdir().unwrap();
+        make(folder.path());
+        assert_eq!(raw::names(folder.path()), ["palace.db"]);
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::copy(raw::file(folder.path()), &kept).unwrap();
+    }
+    let bytes =
+        std::fs::read(&kept).unwrap_or_else(|_| panic!("no {}: make it with LOCI_UPDATE=1", kept.display()));
+    raw::folder_with(&bytes)
+}
+
+/// What the fixture of version 1 holds; never to be changed once it is kept.
+fn version_1() -> Vec<Vec<Write>> {
+    let brief = |n: usize| NewDrawer {
+        document: format!("zq{n}x0 note"),
+        metadata: Metadata::new().with("n", n as i64),
+        context: None,
+        ..truth::drawer(n, 0, DIMENSION)
+    };
+    let place = Place {
+        source: Some("notes.md".into()),
+        span: Some(Span {
+            start: 3,
+            end: 40,
+            line_start: 1,
+            line_end: 2,
+        }),
+        speaker: Some("ada".into()),
+        kind: Some("note".into()),
+        said_at: Some(Timestamp::from_micros(1_600_000_000_000_000).unwrap()),
+        ..Place::default()
+    };
+    let odd = NewDrawer {
+        metadata: Metadata::new().with(
+            "tags",
+            Value::Many(vec![Scalar::Text("a".into()), Scalar::Int(1)]),
+        ),
+        place,
+        ..truth::drawer(2000, 0, DIMENSION)
+    };
+    let bare = NewDrawer {
+        filed_at: Some(Timestamp::from_micros(1).unwrap()),
+        ..NewDrawer::new(
+            DrawerId::new("\u{65e5}\u{672c} \u{1f3db} \"quoted\"\n").unwrap(),
+            "zqbare \u{6771}\u{4eac}",
+        )
+    };
+    vec![
+        (0..1040).map(|n| Write::Add(brief(n))).collect(),
+        vec![
+            Write::Add(odd),
+            Write::Add(bare),
+            Write::Upsert(truth::drawer(5, 1, DIMENSION)),
+        ],
+        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(1030)]))],
+    ]
+}
+
+#[test]
+fn a_palace_of_version_1_opens_with_all_it_holds() {
+    let folder = fixture("version-1", |folder| drop(build(folder, &version_1())));
+    let mut told = Truth::default();
+    version_1().iter().for_each(|batch| told.apply(batch));
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 1);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    assert_eq!(
+        collection.info().unwrap().coverage.packed,
+        1022,
+        "a segment and its two marked rows"
+    );
+    assert_eq!(
+        Truth::unfound(&*collection, told.drawers.values().step_by(40)),
+        Vec::<String>::new()
+    );
+    let deleted = collection.changes_since(Cursor(0), usize::MAX).unwrap().changes;
+    assert_eq!(
+        deleted
+            .iter()
+            .filter(|change| change.op == ChangeKind::Delete)
+            .count(),
+        2
+    );
+    collection.upsert(truth::drawer(3000, 0, DIMENSION)).unwrap();
+    assert!(
+        Embedded::new().examine(folder.path()).unwrap().healthy,
+        "and it can be written to"
+    );
+}
