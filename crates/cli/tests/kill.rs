@@ -2,6 +2,14 @@
 //!
 //! `LOCI_ROUNDS`, `LOCI_WRITERS` and `LOCI_SEED` set the size of the campaign; the seed is printed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test: a panic is a red line"
+)]
+
 mod killing {
     pub(crate) mod campaign;
     pub(crate) mod ledger;

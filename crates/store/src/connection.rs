@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::failure::{self, sqlite};
 use crate::schema::{self, FileKind};
-use crate::{collapse, lost, vfs};
+use crate::{collapse, lost, read_only, vfs};
 
 /// How much of the file SQLite may map: all of it, up to SQLite's own limit.
 const MAPPED_BYTES: i64 = 0x7fff_0000;
@@ -49,7 +49,11 @@ pub(crate) fn open(how: Opening<'_>) -> Result<Connection> {
 }
 
 fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connection> {
-    let mut connection = Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?;
+    let read_only = !how.create && read_only::applies(how.file);
+    let mut connection = match read_only {
+        true => read_only::open(how.file, vfs_name)?,
+        false => Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?,
+    };
     connection.busy_timeout(how.wait).map_err(sqlite)?;
     // Until the file is known to be ours, closing must not even move its log into it.
     connection
@@ -74,7 +78,7 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
         .map_err(sqlite)?;
     set_up(&connection)?;
-    if how.mend {
+    if how.mend && !read_only {
         // A loss that cannot be noted now stays on record in the file and is said all the same.
         let _ = lost::note(&mut connection);
         collapse::run_if_needed(&mut connection)?;

@@ -19,6 +19,7 @@ mod palace;
 #[cfg(test)]
 mod plans;
 mod read;
+mod read_only;
 mod row;
 mod schema;
 mod segments;

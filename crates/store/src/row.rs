@@ -163,76 +163,104 @@ fn metadata_text(drawer: &Drawer) -> String {
         .unwrap_or_else(|| "{}".to_owned())
 }
 
-/// Reads a row; what is damaged in it is said in the drawer, and the rest is returned.
-fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
-    let mut damage = Vec::new();
-    let mut text = |at: usize, name: &str| -> Result<Option<String>> {
-        Ok(match row.get_ref(at).map_err(sqlite)? {
+/// The columns of one row, and what has been found wrong with them.
+struct Cells<'r> {
+    row: &'r Row<'r>,
+    damage: Vec<String>,
+}
+
+impl Cells<'_> {
+    fn text(&mut self, at: usize, name: &str) -> Result<Option<String>> {
+        Ok(match self.row.get_ref(at).map_err(sqlite)? {
             ValueRef::Null => None,
             ValueRef::Text(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| {
-                damage.push(format!("{name} is not valid text"));
+                self.damage.push(format!("{name} is not valid text"));
                 String::from_utf8_lossy(bytes).into_owned()
             })),
             _ => {
-                damage.push(format!("{name} is not text"));
+                self.damage.push(format!("{name} is not text"));
                 None
             }
         })
-    };
-    let int = |at: usize| row.get::<_, Option<i64>>(at).map_err(sqlite);
-    let id = text(1, "the id")?.unwrap_or_default();
-    let place = Place {
-        wing: text(6, "the wing")?,
-        room: text(7, "the room")?,
-        source: text(8, "the source")?,
-        speaker: text(13, "the speaker")?,
-        kind: text(14, "the kind")?,
-        span: span(int(9)?, int(10)?, int(11)?, int(12)?),
-        said_at: int(5)?.and_then(|micros| Timestamp::from_micros(micros).ok()),
-    };
-    let metadata = if include.metadata {
-        text(15, "the metadata")?
-    } else {
-        None
-    };
-    let context = if include.context {
-        text(16, "the context")?.map(|before| (before, text(17, "the context")))
-    } else {
-        None
-    };
-    let context = match context {
-        Some((before, after)) => Some(Context {
-            before,
-            after: after?.unwrap_or_default(),
-        }),
-        None => None,
-    };
-    let document = if include.document {
-        text(18, "the document")?
-    } else {
-        None
-    };
-    let hash: Vec<u8> = row.get(2).map_err(sqlite)?;
-    if document
-        .as_deref()
-        .is_some_and(|document| content_hash(document).as_slice() != hash)
-    {
-        damage.push("the document is not what was stored: its hash differs".to_owned());
     }
-    let metadata = metadata.map(|json| metadata_from(&json, &mut damage));
+
+    fn int(&self, at: usize) -> Result<Option<i64>> {
+        self.row.get(at).map_err(sqlite)
+    }
+
+    fn place(&mut self) -> Result<Place> {
+        Ok(Place {
+            wing: self.text(6, "the wing")?,
+            room: self.text(7, "the room")?,
+            source: self.text(8, "the source")?,
+            speaker: self.text(13, "the speaker")?,
+            kind: self.text(14, "the kind")?,
+            span: span(self.int(9)?, self.int(10)?, self.int(11)?, self.int(12)?),
+            said_at: self
+                .int(5)?
+                .and_then(|micros| Timestamp::from_micros(micros).ok()),
+        })
+    }
+
+    fn metadata(&mut self) -> Result<Option<Metadata>> {
+        let json = self.text(15, "the metadata")?;
+        Ok(json.map(|json| metadata_from(&json, &mut self.damage)))
+    }
+
+    fn context(&mut self) -> Result<Option<Context>> {
+        let Some(before) = self.text(16, "the context")? else {
+            return Ok(None);
+        };
+        let after = self.text(17, "the context")?.unwrap_or_default();
+        Ok(Some(Context { before, after }))
+    }
+
+    /// The document, compared with the hash that was stored with it.
+    fn document(&mut self) -> Result<Option<String>> {
+        let document = self.text(18, "the document")?;
+        let hash: Vec<u8> = self.row.get(2).map_err(sqlite)?;
+        if document
+            .as_deref()
+            .is_some_and(|document| content_hash(document).as_slice() != hash)
+        {
+            self.damage
+                .push("the document is not what was stored: its hash differs".to_owned());
+        }
+        Ok(document)
+    }
+}
+
+/// Reads a row; what is damaged in it is said in the drawer, and the rest is returned.
+fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
+    let mut cells = Cells {
+        row,
+        damage: Vec::new(),
+    };
+    let id = cells.text(1, "the id")?.unwrap_or_default();
+    let place = cells.place()?;
+    let metadata = if include.metadata { cells.metadata()? } else { None };
+    let context = if include.context { cells.context()? } else { None };
+    let document = if include.document { cells.document()? } else { None };
     let drawer = Drawer {
         document,
         metadata,
         place,
-        filed_at: int(4)?.and_then(|micros| Timestamp::from_micros(micros).ok()),
-        uses: int(3)?.and_then(|uses| u64::try_from(uses).ok()).unwrap_or(0),
+        filed_at: cells
+            .int(4)?
+            .and_then(|micros| Timestamp::from_micros(micros).ok()),
+        uses: cells
+            .int(3)?
+            .and_then(|uses| u64::try_from(uses).ok())
+            .unwrap_or(0),
         context,
-        damage,
         ..Drawer::bare(DrawerId::new(id).map_err(|_| corrupt("a drawer has a damaged id"))?)
     };
     Ok(Stored {
-        row: int(0)?.unwrap_or_default(),
-        drawer,
+        row: cells.int(0)?.unwrap_or_default(),
+        drawer: Drawer {
+            damage: cells.damage,
+            ..drawer
+        },
     })
 }
 

@@ -1,4 +1,11 @@
 //! A disk without room must cost the batch that did not fit and nothing else, and the palace must work again with room.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 mod scene {
     pub(crate) mod truth;

@@ -1,4 +1,11 @@
 //! A file of before content-uniqueness holds duplicates: opening must keep the right one of each and every trace of no other.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 mod scene {
     pub(crate) mod raw;

@@ -1,4 +1,11 @@
 //! Files of another version, another program or no program must be refused untouched; those of the past must open.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 mod scene {
     pub(crate) mod raw;

@@ -1,4 +1,11 @@
 //! Many writers and readers on one palace must wait for each other, never fail, never lose, never see half.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 mod scene {
     pub(crate) mod raw;

@@ -1,5 +1,13 @@
 //! Packed segments never change an answer: recall is exact on easy, hard and adversarial vectors, filtered or not.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test: a panic is a red line"
+)]
+
 use std::sync::Arc;
 
 use loci_core::*;

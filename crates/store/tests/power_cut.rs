@@ -1,4 +1,11 @@
 //! A power cut at any moment must not lose an acknowledged batch, leave one in half, or leave an index behind its rows.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
 
 mod power {
     pub(crate) mod image;
