@@ -18,6 +18,9 @@ mod killing {
 
 use killing::campaign::Campaign;
 
+/// After so many rounds a new palace is begun, so that checking everything stays quick.
+const ROUNDS_PER_PALACE: usize = 50;
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name)
         .ok()
@@ -37,11 +40,15 @@ fn nothing_acknowledged_is_lost_or_doubled_when_processes_are_killed() {
         setting("LOCI_SEED", now),
     );
     println!("kill: {rounds} rounds, {writers} writers, LOCI_SEED={seed}");
-    let mut campaign = Campaign::new(seed);
-    for round in 0..rounds {
-        campaign.round(round, writers);
+    for (palace, rounds) in (0..rounds)
+        .collect::<Vec<_>>()
+        .chunks(ROUNDS_PER_PALACE)
+        .enumerate()
+    {
+        let mut campaign = Campaign::new(seed.wrapping_add(palace as u64));
+        rounds.iter().for_each(|round| campaign.round(*round, writers));
+        println!("{}", campaign.finish());
     }
-    println!("{}", campaign.finish());
 }
 
 #[test]

@@ -55,9 +55,10 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         false => Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?,
     };
     connection.busy_timeout(how.wait).map_err(sqlite)?;
-    // Until the file is known to be ours, closing must not even move its log into it.
+    // Until the file is known to be ours, closing must not even move its log into it. Where there is no log,
+    // closing as usual removes what opening has put beside the file.
     connection
-        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log(how.file))
         .map_err(sqlite)?;
     if schema::recognise(&connection)? == FileKind::Empty {
         if vfs::lost_log(&connection)?.is_some() {
@@ -84,6 +85,12 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         collapse::run_if_needed(&mut connection)?;
     }
     Ok(connection)
+}
+
+fn has_log(file: &Path) -> bool {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|found| found.len() > 0)
 }
 
 /// Refuses a palace whose pages carry no checksums: a damaged header could have switched them off.

@@ -1,4 +1,10 @@
 //! A log that is deleted, cut, damaged or exchanged while nobody has the palace open must never be passed over in silence.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 mod scene {
     pub(crate) mod raw;

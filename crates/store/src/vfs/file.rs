@@ -97,7 +97,7 @@ macro_rules! pass {
 }
 
 pass!(base_sync => xSync(flags: c_int), ffi::SQLITE_IOERR_FSYNC);
-pass!(file_size => xFileSize(size: *mut i64), ffi::SQLITE_IOERR_FSTAT);
+pass!(base_file_size => xFileSize(size: *mut i64), ffi::SQLITE_IOERR_FSTAT);
 pass!(base_lock => xLock(level: c_int), ffi::SQLITE_IOERR_LOCK);
 pass!(base_unlock => xUnlock(level: c_int), ffi::SQLITE_IOERR_UNLOCK);
 pass!(check_reserved_lock => xCheckReservedLock(out: *mut c_int), ffi::SQLITE_IOERR_CHECKRESERVEDLOCK);
@@ -163,6 +163,21 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
     match content {
         Content::Database(pages) => pages.write(base, bytes, offset),
         Content::Log(log) => log.write(base, bytes, offset),
+    }
+}
+
+/// Tells how long the file was when it was whole: pages that were cut off are damaged pages like others, and
+/// no reason for SQLite to give up the ones that are left.
+unsafe extern "C" fn file_size(file: File, size: *mut i64) -> c_int {
+    // SAFETY: SQLite passes an open file and a place for the number.
+    unsafe {
+        let code = base_file_size(file, size);
+        if code == ffi::SQLITE_OK
+            && let (base, Content::Database(pages)) = parts(file)
+        {
+            size.write(pages.promised(base, size.read()));
+        }
+        code
     }
 }
 

@@ -21,8 +21,8 @@ pub(super) struct Log {
     path: String,
     /// The database it belongs to, as the same connection has it open.
     database: Option<File>,
-    /// The byte order of its checksums, once known.
-    big_endian: Option<bool>,
+    /// The byte order of its checksums and the size of its pages, once known.
+    format: Option<(bool, usize)>,
     /// The frame header that was just written through this handle, and where, until its page is.
     last_header: Option<(i64, [u8; FRAME_HEADER])>,
     /// From here on frames wait for their checksums. A transaction larger than the cache overwrites pages
@@ -103,7 +103,7 @@ impl Log {
 
     pub(super) fn write(&mut self, base: Base, bytes: &[u8], offset: i64) -> c_int {
         let allowed = if offset == 0 {
-            (self.big_endian, self.unsettled, self.commit) = (None, None, None);
+            (self.format, self.unsettled, self.commit) = (None, None, None);
             self.announce(base, bytes)
         } else if let Ok(head) = <[u8; FRAME_HEADER]>::try_from(bytes) {
             self.last_header = Some((offset, head));
@@ -216,50 +216,67 @@ impl Log {
 
     /// Judges what the log gave for a read that ended with `code`.
     pub(super) fn judge(&mut self, base: Base, bytes: &[u8], offset: i64, code: c_int) -> c_int {
-        let Some(header) = frame(bytes.len(), offset).filter(|_| code == ffi::SQLITE_OK) else {
+        if code != ffi::SQLITE_OK || !page::is_page_size(bytes.len()) {
+            return code;
+        }
+        let format = self.format(base);
+        let page_size = format.map_or(bytes.len(), |(_, page_size)| page_size);
+        let Some(header) = frame(page_size, offset) else {
             return code;
         };
         if self.unsettled.is_some_and(|from| header >= from) {
             return code;
         }
         let mut head = [0; FRAME_HEADER];
-        match base.read(&mut head, header) {
-            ffi::SQLITE_OK if self.follows(base, &head, bytes, header) => ffi::SQLITE_OK,
-            ffi::SQLITE_OK => {
-                damage::note(&self.path, word(&head, 0));
-                ffi::SQLITE_IOERR_DATA
-            }
-            code => code,
+        let mut page = Vec::new();
+        let mut code = base.read(&mut head, header);
+        if code == ffi::SQLITE_OK && bytes.len() != page_size {
+            // A connection that is older than the file asks once for a page of the size it took for granted.
+            page.resize(page_size, 0);
+            code = base.read(&mut page, offset);
         }
+        let content = if page.is_empty() { bytes } else { &page };
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+        if format.is_some_and(|(big_endian, _)| follows(base, big_endian, &head, content, header)) {
+            return ffi::SQLITE_OK;
+        }
+        damage::note(&self.path, word(&head, 0));
+        ffi::SQLITE_IOERR_DATA
     }
 
-    /// Whether the checksum of this frame goes on from the frame, or the log's header, before it.
-    fn follows(&mut self, base: Base, head: &[u8], content: &[u8], header: i64) -> bool {
-        let before = if header == HEADER as i64 {
-            24
-        } else {
-            header - content.len() as i64 - 8
-        };
-        let mut sums = [0; 8];
-        if base.read(&mut sums, before) != ffi::SQLITE_OK {
-            return false;
-        }
-        if self.big_endian.is_none() {
+    fn format(&mut self, base: Base) -> Option<(bool, usize)> {
+        if self.format.is_none() {
             let mut first = [0; HEADER];
             base.read(&mut first, 0);
-            self.big_endian = wal::is_big_endian(&first);
+            let page_size = word(&first, 8) as usize;
+            self.format = wal::is_big_endian(&first)
+                .filter(|_| page::is_page_size(page_size))
+                .map(|big_endian| (big_endian, page_size));
         }
-        let Some(big_endian) = self.big_endian else {
-            return false;
-        };
-        let mut running = Running {
-            big_endian,
-            sums: (word(&sums, 0), word(&sums, 4)),
-        };
-        running.add(head.get(..8).unwrap_or_default());
-        running.add(content);
-        running.sums == (word(head, 16), word(head, 20))
+        self.format
     }
+}
+
+/// Whether the checksum of this frame goes on from the frame, or the log's header, before it.
+fn follows(base: Base, big_endian: bool, head: &[u8], content: &[u8], header: i64) -> bool {
+    let before = if header == HEADER as i64 {
+        24
+    } else {
+        header - content.len() as i64 - 8
+    };
+    let mut sums = [0; 8];
+    if base.read(&mut sums, before) != ffi::SQLITE_OK {
+        return false;
+    }
+    let mut running = Running {
+        big_endian,
+        sums: (word(&sums, 0), word(&sums, 4)),
+    };
+    running.add(head.get(..8).unwrap_or_default());
+    running.add(content);
+    running.sums == (word(head, 16), word(head, 20))
 }
 
 /// Where the header of the frame stands whose page these bytes are; none where they are no page.

@@ -97,6 +97,23 @@ impl Pages {
         }
     }
 
+    /// The length that the sealed first page promises, where the file, now of `size` bytes, is shorter.
+    pub(super) fn promised(&mut self, base: Base, size: i64) -> i64 {
+        let Kind::Checked { page_size } = self.kind(base) else {
+            return size;
+        };
+        let mut counted = [0; 4];
+        if !self.wal || size < page_size as i64 || base.read(&mut counted, 28) != ffi::SQLITE_OK {
+            return size;
+        }
+        let promised = i64::from(u32::from_be_bytes(counted)).saturating_mul(page_size as i64);
+        let mut first = vec![0; page_size];
+        if promised <= size || base.read(&mut first, 0) != ffi::SQLITE_OK || !page::is_sealed(1, &first) {
+            return size;
+        }
+        promised
+    }
+
     /// Judges what the file gave for a read that ended with `code`.
     pub(super) fn judge(&mut self, base: Base, bytes: &mut [u8], offset: i64, code: c_int) -> c_int {
         if offset == 0 && code == ffi::SQLITE_OK {

@@ -74,3 +74,21 @@ fn a_transaction_larger_than_the_cache_reads_its_own_frames() {
         assert_whole(&bare(&folder.path().join("palace.db")).unwrap());
     }
 }
+
+#[test]
+fn a_connection_that_is_older_than_the_file_may_ask_for_pages_of_another_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("palace.db");
+    let early = bare(&path).unwrap();
+    let maker = bare(&path).unwrap();
+    maker.execute_batch("PRAGMA page_size = 8192").unwrap();
+    reserve(&maker).unwrap();
+    maker.execute_batch("PRAGMA journal_mode = WAL").unwrap();
+    // The first frame of the log is page 1, the only version of it.
+    maker
+        .execute_batch("BEGIN; CREATE TABLE t (x); INSERT INTO t VALUES (7); COMMIT")
+        .unwrap();
+    let found: i64 = early.query_row("SELECT x FROM t", [], |row| row.get(0)).unwrap();
+    assert_eq!(found, 7);
+    assert_eq!(damaged_pages(&path), Vec::<u32>::new());
+}

@@ -136,6 +136,33 @@ fn a_rolled_back_transaction_and_a_checkpoint_in_it_raise_no_mark() {
 }
 
 #[test]
+fn a_kill_between_the_header_of_a_new_log_and_its_first_commit_leaves_all_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("palace.db");
+    let connection = open(&path, 0).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0")
+        .unwrap();
+    fill(&connection, 0..10).unwrap();
+    for mode in ["PASSIVE", "TRUNCATE"] {
+        checkpoint(&connection, mode);
+        let (_a, _, before) = killed_now(&path);
+        // The transaction spills: a new header is written, and frames without a commit.
+        connection
+            .execute_batch("BEGIN IMMEDIATE; UPDATE drawers SET text = text || 'x'")
+            .unwrap();
+        let (_b, copy, announced) = killed_now(&path);
+        assert!(
+            announced.next != before.log && !announced.needed,
+            "{mode}: {announced:?}"
+        );
+        is_whole(&copy, 10);
+        connection.execute_batch("ROLLBACK").unwrap();
+        fill(&connection, 0..10).unwrap();
+    }
+}
+
+#[test]
 fn a_loss_stays_on_record_until_its_note_is_committed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
