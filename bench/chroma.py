@@ -1,7 +1,7 @@
 """Measures ChromaDB on the corpus that `loci-bench corpus` wrote: the same activities and names as `loci-bench storage`.
 
 Usage: python3 bench/chroma.py CORPUS_FOLDER [--rounds N]
-Prints one JSON object. Settings are those of MemPalace: cosine, one thread, batch 1,000.
+Prints one JSON object. Settings are those of MemPalace; drawers are written 1,000 at a time.
 """
 
 import argparse
@@ -44,6 +44,9 @@ def read_corpus(folder):
     vectors = [values[at : at + dimension].tolist() for at in range(0, len(values), dimension)]
     return drawers, vectors[: len(drawers)], vectors[len(drawers) :]
 
+
+# As MemPalace sets them.
+SETTINGS = {"hnsw:space": "cosine", "hnsw:num_threads": 1, "hnsw:batch_size": 100, "hnsw:sync_threshold": 1000}
 
 # How many query vectors stand behind those of the drawers.
 PROBES = 100
@@ -108,7 +111,7 @@ def main():
     drawers, vectors, probes = read_corpus(arguments.corpus)
     folder = tempfile.mkdtemp()
     client = chromadb.PersistentClient(path=folder, settings=chromadb.Settings(anonymized_telemetry=False))
-    collection = client.create_collection("drawers", metadata={"hnsw:space": "cosine", "hnsw:num_threads": 1})
+    collection = client.create_collection("drawers", metadata=SETTINGS)
     figures = {"chromadb": chromadb.__version__, "rows": len(drawers), "bulk": fill(collection, drawers, vectors)}
     for name, work in activities(collection, drawers, vectors, probes).items():
         figures[name] = repeat(arguments.rounds, work)
