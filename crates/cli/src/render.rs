@@ -76,6 +76,14 @@ impl Measure {
             Self::Score => "score",
         }
     }
+
+    /// The measure in words. A score next to nothing, as in a palace of a few drawers, says nothing and is left out.
+    fn told(self, value: f32) -> String {
+        match self {
+            Self::Score if value < 0.001 => String::new(),
+            _ => format!("{} {value:.4}", self.name()),
+        }
+    }
 }
 
 /// Hits as scripts see them.
@@ -120,9 +128,7 @@ pub(crate) fn brief(drawer: &Drawer, page: &mut Page) {
 /// Sets down a hit with the beginning of its text.
 pub(crate) fn hit(hit: &Hit, measure: Measure, page: &mut Page) {
     head(&hit.drawer, page);
-    page.plain("  ")
-        .dim(&format!("{} {:.4}", measure.name(), hit.score))
-        .end();
+    page.plain("  ").dim(&measure.told(hit.score)).end();
     beginning(&hit.drawer, page);
 }
 
@@ -251,4 +257,9 @@ mod tests {
         assert_eq!((shown.chars().count(), more), (160, 40));
         assert_eq!(shorten("short"), ("short".to_owned(), 0));
     }
+}
+
+/// So many drawers, in words.
+pub(crate) fn drawers(number: u64) -> String {
+    format!("{number} {}", if number == 1 { "drawer" } else { "drawers" })
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::errors::{self, Done, Exit};
 use crate::output::Output;
+use crate::render::drawers;
 use crate::session::Session;
 
 /// Copy the palace into one file, and verify the copy
@@ -109,7 +110,8 @@ pub(super) fn tell(report: &SnapshotReport, hash: &str, more: serde_json::Value,
         out.json(&answer)?;
     } else {
         out.page(|page| {
-            page.bold(&file).plain(&format!("  {} drawers, ", report.drawers));
+            page.bold(&file)
+                .plain(&format!("  {}, ", drawers(report.drawers)));
             page.plain(if report.verified {
                 "verified"
             } else {

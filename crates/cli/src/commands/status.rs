@@ -4,6 +4,7 @@ use loci_engine::{StatusReport, status};
 
 use crate::errors::{Done, Exit};
 use crate::page::Page;
+use crate::render::drawers;
 use crate::session::Session;
 
 /// Show what the palace holds
@@ -28,7 +29,7 @@ fn tell(report: &StatusReport, page: &mut Page) {
     page.bold(&report.palace)
         .dim(&format!("  {}", report.backend))
         .end();
-    page.plain(&format!("{} drawers in {}", report.drawers, report.collection))
+    page.plain(&format!("{} in {}", drawers(report.drawers), report.collection))
         .end();
     for wing in &report.wings {
         let name = wing.wing.as_deref().unwrap_or("-");
@@ -57,7 +58,7 @@ fn tell(report: &StatusReport, page: &mut Page) {
         .filter(|other| other.name != report.collection)
     {
         page.dim("also      ")
-            .plain(&format!("{} drawers in {}", other.drawers, other.name))
+            .plain(&format!("{} in {}", drawers(other.drawers), other.name))
             .end();
     }
 }

@@ -7,6 +7,7 @@ use loci_engine::{VerifyReport, VerifyRequest, compare, verify};
 
 use crate::errors::{Done, Exit};
 use crate::page::Page;
+use crate::render::drawers;
 use crate::session::{Palace, Session};
 
 /// Check that everything stored is sound and found
@@ -87,7 +88,7 @@ fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
 fn tell(report: &VerifyReport, page: &mut Page) {
     findings(&report.findings, page);
     page.bold(if report.ok { "sound" } else { "not sound" });
-    page.plain(&format!(": {} drawers", report.drawers))
+    page.plain(&format!(": {}", drawers(report.drawers)))
         .dim(&format!("  {}", report.hash))
         .end();
 }
