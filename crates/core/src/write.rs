@@ -283,6 +283,9 @@ pub fn check_batch(batch: &[Write], dimension: Option<usize>) -> Result<()> {
 
 /// Refuses a vector with a value that is not finite, or that is all zero or empty.
 pub fn check_vector(vector: &[f32]) -> Result<()> {
+    if vector.is_empty() {
+        return Err(Error::invalid("the vector is empty"));
+    }
     if let Some(at) = vector.iter().position(|value| !value.is_finite()) {
         return Err(Error::invalid(format!(
             "the vector's value {at} is not a finite number"

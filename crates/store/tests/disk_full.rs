@@ -108,12 +108,19 @@ fn a_child_process_does_its_task() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (how, folder) = task.split_once(' ').unwrap();
     let folder = PathBuf::from(folder);
+    let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
+    let limit = |current| setrlimit(Resource::Fsize, Rlimit { current, maximum }).unwrap();
     match how {
         "limit" => {
-            let Rlimit { maximum, .. } = getrlimit(Resource::Fsize);
-            let limit = |current| setrlimit(Resource::Fsize, Rlimit { current, maximum }).unwrap();
             limit(Some(4 << 20));
             fill_and_go_on(&folder, || limit(maximum));
+        }
+        bytes if bytes.starts_with("close:") => {
+            let mut told = prefilled(&folder);
+            limit(bytes.strip_prefix("close:").and_then(|bytes| bytes.parse().ok()));
+            let collection = truth::open(&Embedded::new(), &folder, DIMENSION, false).unwrap();
+            fill(&*collection, &mut told);
+            println!("\n{} drawers fitted, then the process ends", told.drawers.len());
         }
         _ => {
             let filler = folder.join("filler");
@@ -151,6 +158,58 @@ fn a_file_that_may_not_grow_costs_only_the_batch_that_did_not_fit() {
         "limit",
         folder.path(),
     ));
+}
+
+/// A palace whose file is longer than any log here grows: with no room for the log there is none for the file either.
+fn prefilled(folder: &Path) -> Truth {
+    let collection = truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap();
+    let mut told = Truth::default();
+    for number in 0..40 {
+        collection.apply(&batch(number)).unwrap();
+        told.apply(&batch(number));
+    }
+    told
+}
+
+/// How long the log is after each of the next batches.
+fn log_lengths(batches: usize) -> Vec<u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let first = prefilled(folder.path()).drawers.len() / BATCH;
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let log = folder.path().join("palace.db-wal");
+    let length = |number| {
+        collection.apply(&batch(number)).unwrap();
+        std::fs::metadata(&log).unwrap().len()
+    };
+    (first..first + batches).map(length).collect()
+}
+
+#[test]
+fn a_commit_that_did_not_fit_is_not_taken_for_a_lost_one_later() {
+    let lengths = log_lengths(6);
+    for (length, short) in lengths[2..].iter().zip([1, 100, 8192, 8200].into_iter().cycle()) {
+        // The log stops within the very last frame of a commit: in its page, or in its header.
+        let folder = tempfile::tempdir().unwrap();
+        let task = format!("close:{}", length - short);
+        let output = child(&mut Command::new("sh"), "trap '' XFSZ", &task, folder.path());
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success(),
+            "{said}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let fitted = said
+            .lines()
+            .find_map(|line| line.strip_suffix(" drawers fitted, then the process ends"));
+        let fitted: usize = fitted.unwrap().parse().unwrap();
+        let mut told = Truth::default();
+        (0..fitted / BATCH).for_each(|number| told.apply(&batch(number)));
+        let reopened = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        assert_whole(&*reopened, &told, &task);
+        assert_eq!(reopened.info().unwrap().warnings, [], "{task}");
+        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        assert!(diagnosis.healthy, "{task}: {:?}", diagnosis.findings);
+    }
 }
 
 /// The way to a mount of one's own: as root, or as root of a user namespace.

@@ -119,10 +119,15 @@ impl Log {
             }
             ffi::SQLITE_OK
         };
-        match allowed {
+        let code = match allowed {
             ffi::SQLITE_OK => base.write(bytes, offset),
             code => code,
+        };
+        if code != ffi::SQLITE_OK {
+            // A commit whose last page did not reach the log is none, whatever is synced later.
+            self.commit = None;
         }
+        code
     }
 
     /// Makes the file expect the log whose header is about to be written. What is in the log now is synced
