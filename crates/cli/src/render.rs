@@ -206,6 +206,11 @@ fn shorten(text: &str) -> (String, usize) {
     (shown, text.chars().count().saturating_sub(SHOWN))
 }
 
+/// So many drawers, in words.
+pub(crate) fn drawers(number: u64) -> String {
+    format!("{number} {}", if number == 1 { "drawer" } else { "drawers" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,9 +262,4 @@ mod tests {
         assert_eq!((shown.chars().count(), more), (160, 40));
         assert_eq!(shorten("short"), ("short".to_owned(), 0));
     }
-}
-
-/// So many drawers, in words.
-pub(crate) fn drawers(number: u64) -> String {
-    format!("{number} {}", if number == 1 { "drawer" } else { "drawers" })
 }
