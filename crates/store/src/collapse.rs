@@ -3,11 +3,11 @@
 use loci_core::{DrawerId, Include, Result};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::attributes::{self, Keys};
+use crate::attributes::Keys;
 use crate::failure::sqlite;
 use crate::shelf::Shelf;
-use crate::write::store_seq;
-use crate::{clock, row, schema, vectors, words};
+use crate::write::{self, store_seq};
+use crate::{clock, row, schema};
 
 /// Every drawer that has an equal one which was used more, or is older, or has the smaller id.
 const LOSERS: &str = "
@@ -66,7 +66,7 @@ fn collapse(transaction: &Transaction<'_>, mut shelf: Shelf) -> Result<usize> {
     Ok(losers.len())
 }
 
-/// Removes one drawer: what is indexed of it first, then its row.
+/// Removes one drawer; returns its id.
 fn remove(
     transaction: &Transaction<'_>,
     shelf: &mut Shelf,
@@ -76,12 +76,7 @@ fn remove(
     let Some(stored) = row::by_row(transaction, loser, Include::EVERYTHING)? else {
         return Ok(None);
     };
-    words::delete(transaction, shelf.projection, loser)?;
-    attributes::delete(transaction, shelf.projection, keys, loser, &stored.drawer)?;
-    vectors::delete(transaction, shelf, loser)?;
-    transaction
-        .execute("DELETE FROM drawers WHERE row = ?1", [loser])
-        .map_err(sqlite)?;
+    write::remove(transaction, shelf, keys, &stored)?;
     shelf.drawers -= 1;
     Ok(Some(stored.drawer.id))
 }

@@ -295,21 +295,7 @@ impl<'t, 'c> Work<'t, 'c> {
 
     /// Removes a row, what is indexed of it first.
     fn remove(&mut self, stored: &Stored) -> Result<()> {
-        let row = stored.row;
-        words::delete(self.transaction, self.shelf.projection, row)?;
-        attributes::delete(
-            self.transaction,
-            self.shelf.projection,
-            &mut self.keys,
-            row,
-            &stored.drawer,
-        )?;
-        vectors::delete(self.transaction, &mut self.shelf, row)?;
-        self.transaction
-            .prepare_cached("DELETE FROM drawers WHERE row = ?1")
-            .and_then(|mut statement| statement.execute([row]))
-            .map(drop)
-            .map_err(sqlite)
+        remove(self.transaction, &mut self.shelf, &mut self.keys, stored)
     }
 
     fn forget_tombstone(&self, id: &DrawerId) -> Result<()> {
@@ -332,6 +318,24 @@ impl<'t, 'c> Work<'t, 'c> {
         store_seq(self.transaction, seq)?;
         Ok(self.receipt)
     }
+}
+
+/// Removes a drawer: what is indexed of it first, then its row.
+pub(crate) fn remove(
+    transaction: &Transaction<'_>,
+    shelf: &mut Shelf,
+    keys: &mut Keys,
+    stored: &Stored,
+) -> Result<()> {
+    let row = stored.row;
+    words::delete(transaction, shelf.projection, row)?;
+    attributes::delete(transaction, shelf.projection, keys, row, &stored.drawer)?;
+    vectors::delete(transaction, shelf, row)?;
+    transaction
+        .prepare_cached("DELETE FROM drawers WHERE row = ?1")
+        .and_then(|mut statement| statement.execute([row]))
+        .map(drop)
+        .map_err(sqlite)
 }
 
 /// The vector as bits: two that compare equal may still differ, as zero and minus zero do.
