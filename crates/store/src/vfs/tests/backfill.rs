@@ -87,9 +87,8 @@ fn a_log_that_was_lost_in_the_middle_of_a_copy_is_refused() {
         cut(&path, left);
         let before = std::fs::read(&path).unwrap();
         let error = read(&bare(&path).unwrap(), 3).unwrap_err();
-        let torn =
-            matches!(&error, rusqlite::Error::SqliteFailure(failure, _) if failure.extended_code == TORN_LOG);
-        assert!(torn, "{left} frames left: {error}");
+        let code = error.sqlite_error().map(|failure| failure.extended_code);
+        assert_eq!(code, Some(TORN_LOG), "{left} frames left: {error}");
         assert!(before == std::fs::read(&path).unwrap(), "nothing was changed");
     }
     for left in [first, first + 1, all - 1] {
