@@ -56,6 +56,7 @@ const EXITS: [(ErrorKind, Exit); ErrorKind::ALL.len()] = [
     (ErrorKind::UnsupportedFilter, Exit::Trouble),
     (ErrorKind::DimensionMismatch, Exit::Trouble),
     (ErrorKind::IdentityMismatch, Exit::Trouble),
+    (ErrorKind::Conflict, Exit::Trouble),
     (ErrorKind::Locked, Exit::Trouble),
     (ErrorKind::Format, Exit::Trouble),
     (ErrorKind::Corrupt, Exit::Trouble),

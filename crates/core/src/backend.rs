@@ -11,12 +11,13 @@ use serde::Serialize;
 
 use crate::{
     Changes, CollectionInfo, CollectionName, Cursor, Drawer, DrawerId, EmbedderIdentity, Error, ErrorKind,
-    Facet, Facets, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, Metric, NewDrawer, PalaceRef, Query, Receipt, Result, Selection, Write,
+    Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind,
+    MaintenanceReport, MaintenanceState, Metric, NewDrawer, PalaceRef, Pending, Query, Receipt, Result,
+    Selection, Space, Switch, Unembedded, Write,
 };
 
 /// The version of this contract.
-pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 0 };
+pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 1 };
 
 /// An engine that holds the collections of palaces.
 ///
@@ -95,6 +96,43 @@ pub trait Collection: fmt::Debug + Send + Sync {
 
     /// At most `limit` changes after `cursor`, oldest first, complete and without repeats.
     fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes>;
+
+    /// The embedding spaces: the active one first, then the one being built, then older ones, newest first.
+    ///
+    /// This and the three calls below are `Unsupported` where [`Capability::Spaces`] is not advertised.
+    fn spaces(&self) -> Result<Vec<Space>> {
+        Err(no_spaces())
+    }
+
+    /// Takes one step of a change of model and says how the spaces are afterwards.
+    ///
+    /// `get`, `query` and `info` speak of the active space only, before, during and after. Removing a drawer or
+    /// changing its text removes its vectors from every space.
+    fn switch(&self, _step: &Switch) -> Result<Vec<Space>> {
+        Err(no_spaces())
+    }
+
+    /// Drawers that lack a vector in the active space or the one being built, oldest version first; a model that
+    /// neither is of is `IdentityMismatch`.
+    fn pending(&self, _request: &Pending) -> Result<Vec<Unembedded>> {
+        Err(no_spaces())
+    }
+
+    /// Stores vectors for drawers that lack one in the space of `identity`, which is active or being built.
+    ///
+    /// A vector whose drawer is gone, has another text by now, or has a vector there already, is counted as stale
+    /// and nothing is stored for it. What [`crate::write::check_vector`] refuses is refused before anything is
+    /// written; a paused space takes no vectors (`Conflict`). No drawer counts as changed by it.
+    fn fill(&self, _identity: &EmbedderIdentity, _vectors: &[Filling]) -> Result<Filled> {
+        Err(no_spaces())
+    }
+}
+
+fn no_spaces() -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("this backend does not offer {}", Capability::Spaces),
+    )
 }
 
 /// What a backend is called and what it can do.
@@ -205,13 +243,15 @@ pub enum Capability {
     ServerEmbedder,
     /// Takes no writes.
     ReadOnly,
+    /// Holds a second embedding space while it is being built, and turns over to it in one step.
+    Spaces,
     /// What a plug-in brings, by name.
     Other(String),
 }
 
 impl Capability {
     /// Every capability this contract knows.
-    pub const KNOWN: [Self; 16] = [
+    pub const KNOWN: [Self; 17] = [
         Self::EmbeddingsPassthrough,
         Self::EmbeddingsOut,
         Self::AtomicBatch,
@@ -228,6 +268,7 @@ impl Capability {
         Self::ExternalService,
         Self::ServerEmbedder,
         Self::ReadOnly,
+        Self::Spaces,
     ];
 
     /// Its name.
@@ -249,6 +290,7 @@ impl Capability {
             Self::ExternalService => "external_service",
             Self::ServerEmbedder => "server_embedder",
             Self::ReadOnly => "read_only",
+            Self::Spaces => "spaces",
             Self::Other(name) => name,
         }
     }

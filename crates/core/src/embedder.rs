@@ -16,6 +16,11 @@ pub trait Embedder: fmt::Debug + Send + Sync {
 
     /// The vector of a question.
     fn query(&self, text: &str) -> Result<Vec<f32>>;
+
+    /// How much nearness by this model counts against keywords where both are asked; it goes with the identity.
+    fn weight(&self) -> f32 {
+        1.0
+    }
 }
 
 /// Who made a vector. Equal identities are interchangeable; anything else is another space.

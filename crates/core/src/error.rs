@@ -26,6 +26,8 @@ pub enum ErrorKind {
     DimensionMismatch,
     /// Vectors of two models would be mixed.
     IdentityMismatch,
+    /// What is stored is not in the state the request needs; nothing was changed.
+    Conflict,
     /// Another process held the palace for longer than the caller would wait.
     Locked,
     /// The file is not a palace, or of a version this build does not know.
@@ -44,7 +46,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, so that each surface can show that its table is total.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Invalid,
         Self::NotFound,
         Self::Closed,
@@ -52,6 +54,7 @@ impl ErrorKind {
         Self::UnsupportedFilter,
         Self::DimensionMismatch,
         Self::IdentityMismatch,
+        Self::Conflict,
         Self::Locked,
         Self::Format,
         Self::Corrupt,
@@ -71,6 +74,7 @@ impl ErrorKind {
             Self::UnsupportedFilter => "unsupported_filter",
             Self::DimensionMismatch => "dimension_mismatch",
             Self::IdentityMismatch => "identity_mismatch",
+            Self::Conflict => "conflict",
             Self::Locked => "locked",
             Self::Format => "format",
             Self::Corrupt => "corrupt",

@@ -15,6 +15,7 @@ pub mod metadata;
 pub mod palace;
 pub mod read;
 pub mod snapshot;
+pub mod space;
 pub mod time;
 pub mod write;
 
@@ -37,5 +38,6 @@ pub use metadata::{Metadata, Scalar, Value};
 pub use palace::PalaceRef;
 pub use read::{Facet, FacetKey, Facets, Get, Hit, Include, Lexical, Query};
 pub use snapshot::{Snapshot, SnapshotReport};
+pub use space::{Filled, Filling, Pending, Space, SpaceState, Switch, Unembedded};
 pub use time::Timestamp;
 pub use write::{NewDrawer, Patch, Receipt, Selection, Twin, Write};

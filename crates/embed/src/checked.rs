@@ -1,0 +1,108 @@
+//! The guard before every embedder: a vector that cannot be right is refused before anybody stores it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
+
+/// An embedder whose answers are looked at.
+///
+/// Refused, naming the model and the text's place in the batch: another number of vectors than texts, a wrong
+/// length, a value that is not finite, a vector of zeros, and one vector for texts that differ in their words.
+#[derive(Debug)]
+pub struct Checked<E> {
+    inner: E,
+}
+
+impl<E: Embedder> Checked<E> {
+    /// Stands before `inner`.
+    pub fn new(inner: E) -> Self {
+        Self { inner }
+    }
+
+    fn check(&self, vector: &[f32], which: &dyn Fn() -> String) -> Result<()> {
+        let identity = self.inner.identity();
+        let wrong = if vector.len() != identity.dimension {
+            Some(format!("has {} values, not {}", vector.len(), identity.dimension))
+        } else if let Some(at) = vector.iter().position(|value| !value.is_finite()) {
+            Some(format!("is not a finite number at {at}"))
+        } else if vector.iter().all(|value| *value == 0.0) {
+            Some("is all zero".to_owned())
+        } else {
+            None
+        };
+        match wrong {
+            Some(wrong) => Err(refused(identity, &format!("the vector of {} {wrong}", which()))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: Embedder> Embedder for Checked<E> {
+    fn identity(&self) -> &EmbedderIdentity {
+        self.inner.identity()
+    }
+
+    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let vectors = self.inner.passages(texts)?;
+        if vectors.len() != texts.len() {
+            let what = format!("{} vectors came back for {} texts", vectors.len(), texts.len());
+            return Err(refused(self.identity(), &what));
+        }
+        for (at, vector) in vectors.iter().enumerate() {
+            self.check(vector, &|| format!("text {at} of {}", texts.len()))?;
+        }
+        check_distinct(self.identity(), texts, &vectors)?;
+        Ok(vectors)
+    }
+
+    fn query(&self, text: &str) -> Result<Vec<f32>> {
+        let vector = self.inner.query(text)?;
+        self.check(&vector, &|| "the question".to_owned())?;
+        Ok(vector)
+    }
+
+    fn weight(&self) -> f32 {
+        self.inner.weight()
+    }
+}
+
+/// Refuses a batch in which most of the texts that any model tells apart got one and the same vector.
+///
+/// Only texts of three or more Latin words count: what lies outside a model's alphabet may well fall together.
+fn check_distinct(identity: &EmbedderIdentity, texts: &[&str], vectors: &[Vec<f32>]) -> Result<()> {
+    let mut texts_of: HashMap<Vec<u32>, BTreeSet<Vec<String>>> = HashMap::new();
+    let mut telling = BTreeSet::new();
+    for (text, vector) in texts.iter().zip(vectors) {
+        let words = latin_words(text);
+        if words.len() >= 3 {
+            let bits = vector.iter().map(|value| value.to_bits()).collect();
+            texts_of.entry(bits).or_default().insert(words.clone());
+            telling.insert(words);
+        }
+    }
+    let most = texts_of.values().map(BTreeSet::len).max().unwrap_or(0);
+    if most < 2 || most * 2 <= telling.len() {
+        return Ok(());
+    }
+    let what = format!(
+        "{most} different texts of {} got one and the same vector",
+        texts.len()
+    );
+    Err(refused(identity, &what))
+}
+
+fn latin_words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphabetic());
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+        .collect()
+}
+
+fn refused(identity: &EmbedderIdentity, what: &str) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!("the embedder {identity} failed: {what}"),
+    )
+    .hint("nothing was stored; see `loci model verify`, or go on without vectors with `--embedder none`")
+}
