@@ -4,6 +4,7 @@ mod capabilities;
 mod changes;
 mod concurrency;
 mod facets;
+mod filling;
 mod filters;
 mod identity;
 mod indexed_text;
@@ -16,6 +17,9 @@ mod query;
 mod reads;
 mod refusals;
 mod replaced_files;
+mod rollback;
+mod spaces;
+mod switch;
 mod twins;
 mod verbatim;
 mod versions;
@@ -39,6 +43,10 @@ pub fn cases() -> Vec<&'static Case> {
         open::CASES,
         isolation::CASES,
         identity::CASES,
+        switch::CASES,
+        filling::CASES,
+        rollback::CASES,
+        spaces::CASES,
         maintenance::CASES,
         lifecycle::CASES,
         concurrency::CASES,

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{
     Backend, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
-    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filter, Get, Health, Hit, IdentityChange, Lexical,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef, Query, Receipt, Result,
-    Write,
+    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Health, Hit,
+    IdentityChange, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef,
+    Pending, Query, Receipt, Result, Space, Switch, Unembedded, Write,
 };
 
 /// Whether the failing call still happens.
@@ -172,6 +172,23 @@ impl Collection for FaultyCollection {
     fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
         self.counter
             .through("changes_since", || self.inner.changes_since(cursor, limit))
+    }
+
+    fn spaces(&self) -> Result<Vec<Space>> {
+        self.counter.through("spaces", || self.inner.spaces())
+    }
+
+    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
+        self.counter.through("switch", || self.inner.switch(step))
+    }
+
+    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.counter.through("pending", || self.inner.pending(request))
+    }
+
+    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+        self.counter
+            .through("fill", || self.inner.fill(identity, vectors))
     }
 }
 

@@ -28,6 +28,7 @@ mod reference;
 mod runner;
 mod samples;
 mod scene;
+mod turning;
 
 pub use case::{Case, Failure, Need, Outcome};
 pub use cases::cases;

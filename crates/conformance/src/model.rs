@@ -6,7 +6,7 @@ mod values;
 
 use std::time::SystemTime;
 
-use loci_core::{Backend, Capability, OpenOptions, PalaceRef};
+use loci_core::{Backend, Capability, IdentityChange, OpenOptions, PalaceRef};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::samples::plain;
@@ -74,17 +74,28 @@ fn play(harness: &dyn Harness, history: &[Step]) -> Outcome {
         ..scene.how()
     };
     let reference = Reference::like(scene.descriptor());
-    let mut pair = Pair::new(
-        scene.backend().open(&scene.palace(), &drawers(), &how)?,
-        reference.open(&PalaceRef::named("model"), &drawers(), &how)?,
-        &scene,
-        keeps_context(&scene)?,
-    );
+    let beside = PalaceRef::named("model");
+    let subject = scene.backend().open(&scene.palace(), &drawers(), &how)?;
+    let model = reference.open(&beside, &drawers(), &how)?;
+    if switches(&scene) {
+        for one in [&subject, &model] {
+            one.set_identity(&scene.model(), IdentityChange::Confirm)?;
+        }
+    }
+    let mut pair = Pair::new(subject, model, &scene, keeps_context(&scene)?);
     for (at, step) in history.iter().enumerate() {
         let played = match step {
-            Step::Reopen => scene
-                .open_elsewhere()
-                .and_then(|handle| pair.continue_with(handle)),
+            Step::Reopen => {
+                let how = declaring(&pair, &scene)?;
+                let handle = scene.another()?.open(&scene.palace(), &drawers(), &how)?;
+                pair.continue_with(handle, reference.open(&beside, &drawers(), &how)?)
+            }
+            Step::Switch(_) | Step::SwitchTo(_) => pair.play(step).and_then(|()| {
+                // Whoever goes on after a change of model declares the one that answers.
+                let how = declaring(&pair, &scene)?;
+                let handle = scene.backend().open(&scene.palace(), &drawers(), &how)?;
+                pair.continue_with(handle, reference.open(&beside, &drawers(), &how)?)
+            }),
             other => pair.play(other),
         };
         played.map_err(|failure| match failure {
@@ -93,6 +104,23 @@ fn play(harness: &dyn Harness, history: &[Step]) -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// Whether histories change the model on the way.
+fn switches(scene: &Scene<'_>) -> bool {
+    scene.can(Capability::EmbeddingsPassthrough) && scene.can(Capability::Spaces)
+}
+
+/// Opens what is there with the model that answers now.
+fn declaring(pair: &Pair, scene: &Scene<'_>) -> Outcome<OpenOptions> {
+    let embedder = match switches(scene) {
+        true => pair.model()?,
+        false => scene.how().embedder,
+    };
+    Ok(OpenOptions {
+        embedder,
+        ..OpenOptions::default()
+    })
 }
 
 /// Whether the backend has room for context: one without it indexes the document.
@@ -111,7 +139,7 @@ fn keeps_context(scene: &Scene<'_>) -> Outcome<bool> {
 mod tests {
     use super::*;
     use crate::ReferenceHarness;
-    use loci_core::{Collection, Receipt};
+    use loci_core::{Collection, IdentityState, Receipt};
     use proptest::strategy::{Strategy, ValueTree};
 
     /// What the histories brought about, summed up.
@@ -123,6 +151,7 @@ mod tests {
         hits: usize,
         words: usize,
         pages: usize,
+        switched: usize,
     }
 
     impl Reached {
@@ -138,6 +167,10 @@ mod tests {
                 Step::Query(query) => self.hits += collection.query(query).unwrap().concat().len(),
                 Step::Lexical(lexical) => self.words += collection.lexical(lexical).unwrap().len(),
                 Step::Get(get) => self.pages += collection.get(get).map_or(0, |found| found.len()),
+                Step::Switch(step) => self.switched += usize::from(collection.switch(step).is_ok()),
+                Step::SwitchTo(model) => {
+                    self.switched += usize::from(crate::turning::switch_to(collection, model).is_ok());
+                }
                 _ => {}
             }
         }
@@ -160,9 +193,18 @@ mod tests {
         for _ in 0..64 {
             let scene = Scene::new(&harness).unwrap();
             let history = histories(scene.descriptor()).new_tree(&mut runner).unwrap();
-            let collection = scene.open().unwrap();
+            let mut collection = scene.open().unwrap();
             for step in history.current() {
                 reached.count(collection.as_ref(), &step);
+                let embedder = match collection.info().unwrap().identity {
+                    IdentityState::Known(model) => Some(model),
+                    _ => Some(scene.model()),
+                };
+                let how = OpenOptions {
+                    embedder,
+                    ..OpenOptions::default()
+                };
+                collection = scene.backend().open(&scene.palace(), &drawers(), &how).unwrap();
             }
         }
         assert!(
@@ -180,6 +222,7 @@ mod tests {
             assert!(list.len() >= 15, "too few of one kind: {reached:?}");
         }
         assert!(lists.twins.len() >= 15, "too few twins: {reached:?}");
+        assert!(reached.switched >= 40, "too few changes of model: {reached:?}");
         let found = [reached.hits, reached.words, reached.pages];
         assert!(
             found.iter().all(|found| *found >= 40),

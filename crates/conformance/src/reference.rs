@@ -3,6 +3,7 @@
 mod apply;
 mod handle;
 mod search;
+mod spaces;
 mod storage;
 mod table;
 mod worlds;
@@ -38,7 +39,7 @@ pub struct Reference {
 
 impl Reference {
     /// What the full reference advertises: everything it can do in memory.
-    pub const FULL: [Capability; 10] = [
+    pub const FULL: [Capability; 11] = [
         Capability::EmbeddingsPassthrough,
         Capability::EmbeddingsOut,
         Capability::AtomicBatch,
@@ -49,6 +50,7 @@ impl Reference {
         Capability::NamespaceIsolation,
         Capability::ChangeFeed,
         Capability::Local,
+        Capability::Spaces,
     ];
 
     /// A reference with every capability it has, over empty storage.
@@ -113,6 +115,7 @@ impl Reference {
     pub fn read_only(&self) -> Self {
         self.again().redescribed(|descriptor| {
             descriptor.capabilities.insert(Capability::ReadOnly);
+            descriptor.capabilities.remove(&Capability::Spaces);
             descriptor.maintenance = Vec::new();
         })
     }

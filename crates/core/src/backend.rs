@@ -120,7 +120,7 @@ pub trait Collection: fmt::Debug + Send + Sync {
 
     /// Stores vectors for drawers that lack one in the space of `identity`, which is active or being built.
     ///
-    /// A vector whose drawer is gone, has another text by now, or has a vector there already, is counted as stale
+    /// A vector whose drawer is gone, has another version by now, or has a vector there already, is counted as stale
     /// and nothing is stored for it. What [`crate::write::check_vector`] refuses is refused before anything is
     /// written; a paused space takes no vectors (`Conflict`). No drawer counts as changed by it.
     fn fill(&self, _identity: &EmbedderIdentity, _vectors: &[Filling]) -> Result<Filled> {

@@ -21,6 +21,12 @@ pub trait Embedder: fmt::Debug + Send + Sync {
     fn weight(&self) -> f32 {
         1.0
     }
+
+    /// Whether the identity pins everything that decides a vector. What somebody else runs may change under its
+    /// name, so its answers are compared with vectors it made before.
+    fn is_pinned(&self) -> bool {
+        true
+    }
 }
 
 /// Who made a vector. Equal identities are interchangeable; anything else is another space.

@@ -64,13 +64,13 @@ pub enum Switch {
     /// happens where it is active or building already. While another model's space is building or paused it is
     /// `Conflict`.
     Begin(EmbedderIdentity),
-    /// Asks whoever fills the space to stop; `Conflict` where none is being built.
+    /// Asks whoever fills the space to stop, which may have happened already; `Conflict` where none is being built.
     Pause,
-    /// Makes the space being built the active one and retires the old. While a drawer lacks a vector in it, or
-    /// none is being built, it is `Conflict` and nothing changes.
+    /// Makes the space being built the active one and retires the old. While a drawer lacks a vector in it, it is
+    /// paused, or none is being built, this is `Conflict` and nothing changes.
     Finish,
-    /// Gives up the space being built; or else makes the space that answered last before this one active again.
-    /// `Conflict` where there is neither.
+    /// Gives up the space being built; or else makes the space that answered last before this one active again and
+    /// retires this one, so that the same step turns forth again. `Conflict` where there is neither.
     Rollback,
     /// Drops retired and abandoned spaces and their vectors for good.
     DropRetired,
@@ -79,7 +79,7 @@ pub enum Switch {
 /// Asks for drawers that lack a vector in a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// The model of the space: the active one or one being built.
+    /// The model of the space: the active one or one being built; the latter where both are of it.
     pub identity: EmbedderIdentity,
     /// Only drawers whose version is above this one; start with 0 and go on with the last one's.
     pub after: u64,
@@ -92,7 +92,8 @@ pub struct Pending {
 pub struct Unembedded {
     /// Its id.
     pub id: DrawerId,
-    /// Changes whenever its text does.
+    /// Changes whenever its text does. Where a backend gives it another one for reasons of its own, the drawer is
+    /// pending under that one.
     pub version: u64,
     /// What is to be embedded: its text within its context.
     pub text: String,
@@ -114,6 +115,6 @@ pub struct Filling {
 pub struct Filled {
     /// How many were stored.
     pub stored: u64,
-    /// How many were not, because the drawer is gone, has another text by now, or has a vector already.
+    /// How many were not, because the drawer is gone, has another version by now, or has a vector already.
     pub stale: u64,
 }

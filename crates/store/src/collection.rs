@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use loci_core::{
     Changes, Collection, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, EmbedderIdentity, Error,
-    ErrorKind, Facet, Facets, Filter, Finding, Get, Hit, IdentityChange, IdentityState, Lexical,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, Query, Receipt, Result, Severity, Write,
+    ErrorKind, Facet, Facets, Filled, Filling, Filter, Finding, Get, Hit, IdentityChange, IdentityState,
+    Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, Pending, Query, Receipt, Result, Severity,
+    Space, Switch, Unembedded, Write,
 };
 use rusqlite::{Connection, Transaction};
 
 use crate::failure::sqlite;
 use crate::palace::{Palace, WriteFailure};
 use crate::shelf::Shelf;
-use crate::{clock, feed, lexical, maintain, nearest, read, schema, tally, write};
+use crate::switch::{self, Surveyed};
+use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, tally, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Collection for Handle {
             Ok(prepared) => prepared,
             // Of several defects the first in the batch is named, and a wrong dimension is one of them.
             Err(error) => {
-                self.read(|_, shelf| loci_core::write::check_batch(batch, shelf.dimension))?;
+                self.read(|_, shelf| loci_core::write::check_batch(batch, shelf.space.dimension))?;
                 return Err(error);
             }
         };
@@ -109,13 +111,14 @@ impl Collection for Handle {
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.write(|transaction, mut shelf| {
-            if let Some(own) = shelf
+            let space = &mut shelf.space;
+            if let Some(own) = space
                 .dimension
-                .filter(|own| *own != identity.dimension && shelf.vectors > 0)
+                .filter(|own| *own != identity.dimension && space.vectors > 0)
             {
                 return Err(loci_core::write::dimension_mismatch(own, identity.dimension));
             }
-            let before = shelf.identity();
+            let before = space.identity();
             if why == IdentityChange::Confirm {
                 before.check_open(Some(identity))?;
             }
@@ -124,7 +127,7 @@ impl Collection for Handle {
                 self.name.as_str()
             );
             schema::note(transaction, clock::now(), &note)?;
-            shelf.record_embedder(transaction, identity)
+            space.record_embedder(transaction, identity)
         })
     }
 
@@ -142,6 +145,34 @@ impl Collection for Handle {
     fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
         self.read(|transaction, shelf| feed::since(transaction, shelf, cursor, limit))
     }
+
+    fn spaces(&self) -> Result<Vec<Space>> {
+        self.read(|_, shelf| Ok(switch::spaces(shelf)))
+    }
+
+    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
+        // Looking at every drawer takes long, so it is done before the lock; what came since is looked at within.
+        let surveyed = match step {
+            Switch::Finish => self.read(|transaction, shelf| switch::survey(transaction, shelf))?,
+            _ => Surveyed::default(),
+        };
+        self.write(|transaction, shelf| {
+            switch::step(transaction, &shelf, step, surveyed)?;
+            Ok(switch::spaces(&Shelf::find(transaction, &self.name)?))
+        })
+    }
+
+    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.read(|transaction, shelf| fill::pending(transaction, shelf, request))
+    }
+
+    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+        fill::check(identity, vectors)?;
+        self.write(|transaction, shelf| {
+            let palace = self.palace.palace_id(transaction)?;
+            fill::fill(transaction, palace, shelf, identity, vectors)
+        })
+    }
 }
 
 /// What a collection says of itself.
@@ -151,21 +182,22 @@ pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) 
     if shelf.identity() == IdentityState::Unknown {
         warnings.push(unknown_model(&shelf.name));
     }
+    warnings.extend(switch::under_way(shelf));
     let packed: i64 = connection
         .prepare_cached(
             "SELECT coalesce((SELECT sum(rows) FROM segments INDEXED BY segments_space WHERE space = ?1), 0)
                 - (SELECT count(*) FROM dead WHERE space = ?1)",
         )
-        .and_then(|mut statement| statement.query_row([shelf.space], |row| row.get(0)))
+        .and_then(|mut statement| statement.query_row([shelf.space.number], |row| row.get(0)))
         .map_err(sqlite)?;
     Ok(CollectionInfo {
         name: shelf.name.clone(),
         metric: shelf.metric,
-        dimension: shelf.dimension,
+        dimension: shelf.space.dimension,
         identity: shelf.identity(),
         drawers: number(shelf.drawers),
         coverage: Coverage {
-            nearest: number(shelf.vectors),
+            nearest: number(shelf.space.vectors),
             packed: number(packed),
             lexical: number(shelf.drawers),
         },

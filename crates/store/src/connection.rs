@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 
 use crate::failure::{self, sqlite};
 use crate::schema::{self, FileKind};
-use crate::{collapse, lost, read_only, vfs};
+use crate::{collapse, lost, read_only, upgrade, vfs};
 
 /// How much of the file SQLite may map: all of it, up to SQLite's own limit.
 const MAPPED_BYTES: i64 = 0x7fff_0000;
@@ -23,7 +23,7 @@ pub(crate) struct Opening<'a> {
     pub(crate) base: Option<&'a str>,
     /// Make the file and its tables if they are missing.
     pub(crate) create: bool,
-    /// Bring a file of before content-uniqueness up to date; an examination leaves it as it is.
+    /// Bring a file of an earlier format up to date; an examination leaves it as it is.
     pub(crate) mend: bool,
     /// How long to wait for other processes.
     pub(crate) wait: Duration,
@@ -79,9 +79,13 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
         .map_err(sqlite)?;
     set_up(&connection)?;
-    if how.mend && !read_only {
+    let writable = !read_only && !connection.is_readonly(MAIN_DB).map_err(sqlite)?;
+    if !how.mend || !writable {
+        upgrade::read_as_current(&connection)?;
+    } else {
         // A loss that cannot be noted now stays on record in the file and is said all the same.
         let _ = lost::note(&mut connection);
+        upgrade::run_if_needed(&mut connection)?;
         collapse::run_if_needed(&mut connection)?;
     }
     Ok(connection)

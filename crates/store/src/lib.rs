@@ -10,6 +10,7 @@ mod crash;
 mod disk;
 mod failure;
 mod feed;
+mod fill;
 mod holder;
 mod lexical;
 mod lost;
@@ -25,10 +26,13 @@ mod schema;
 mod segments;
 mod shelf;
 mod snapshot;
+mod space;
+mod switch;
 mod tally;
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod testing;
+mod upgrade;
 mod vectors;
 mod verify;
 mod vfs;

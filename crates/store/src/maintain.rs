@@ -1,6 +1,7 @@
 //! Maintenance: statistics, space and rebuilt indexes; each kind runs once at a time on a palace.
 
 mod compact;
+mod mend;
 mod reindex;
 mod turn;
 

@@ -37,7 +37,7 @@ pub(crate) fn query(
     shelf: &Shelf,
     request: &Query,
 ) -> Result<Vec<Vec<Hit>>> {
-    request.check(shelf.dimension)?;
+    request.check(shelf.space.dimension)?;
     let budget = (shelf.drawers as usize / BROAD).max(LEAST_BUDGET);
     let scope = attributes::scope(connection, shelf.projection, &request.filter, budget)?;
     let search = Search {
@@ -118,7 +118,7 @@ impl Search<'_> {
 
     /// Every row with a vector that passes the test, found by asking each.
     fn passing_rows(&self, scope: &Scope, test: &Test<'_>) -> Result<Vec<i64>> {
-        let sql = format!("SELECT row FROM vectors_{}", self.shelf.space);
+        let sql = format!("SELECT row FROM vectors_{}", self.shelf.space.number);
         let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
         let mut found = statement.query([]).map_err(sqlite)?;
         let mut rows = Vec::new();
@@ -147,7 +147,7 @@ impl Search<'_> {
             .is_none_or(|excluded| !excluded.is_empty())
             .then_some(allow);
         self.scan_segments(probes, allow, &mut found)?;
-        self.scan_rows(self.shelf.sealed + 1, i64::MAX, probes, allow, &mut found)?;
+        self.scan_rows(self.shelf.space.sealed + 1, i64::MAX, probes, allow, &mut found)?;
         probes
             .iter()
             .zip(found)
@@ -157,9 +157,9 @@ impl Search<'_> {
 
     /// Compares a few rows by their exact vectors.
     fn scan_listed(&self, listed: &[i64], probes: &[Probe], found: &mut [Candidates]) -> Result<()> {
-        let dimension = self.shelf.dimension.unwrap_or(0);
+        let dimension = self.shelf.space.dimension.unwrap_or(0);
         for row in listed {
-            match vectors::get(self.connection, self.shelf.space, *row, dimension) {
+            match vectors::get(self.connection, self.shelf.space.number, *row, dimension) {
                 Ok(Some(vector)) => {
                     for (probe, found) in probes.iter().zip(found.iter_mut()) {
                         let distance = probe.exact(&vector);
@@ -177,15 +177,15 @@ impl Search<'_> {
     }
 
     fn scan_segments(&self, probes: &[Probe], allow: Option<&Rows>, found: &mut [Candidates]) -> Result<()> {
-        let segments = list_segments(self.connection, self.shelf.space)?;
-        let dead = dead_rows(self.connection, self.shelf.space)?;
+        let segments = list_segments(self.connection, self.shelf.space.number)?;
+        let dead = dead_rows(self.connection, self.shelf.space.number)?;
         let seal = Seal {
             palace: self.palace.palace_id(self.connection)?,
-            space: self.shelf.space,
+            space: self.shelf.space.number,
         };
         let mut reader = SegmentReader::new(self.connection, seal);
         let packed: i64 = segments.iter().map(|entry| entry.rows).sum::<i64>() - dead.len() as i64;
-        if packed != self.shelf.vectors - self.shelf.tail {
+        if packed != self.shelf.space.vectors - self.shelf.space.tail {
             self.scan_gaps(&segments, probes, allow, found)?;
         }
         let known = self
@@ -261,7 +261,7 @@ impl Search<'_> {
             self.scan_rows(from, entry.first - 1, probes, allow, found)?;
             from = from.max(entry.last + 1);
         }
-        self.scan_rows(from, self.shelf.sealed, probes, allow, found)
+        self.scan_rows(from, self.shelf.space.sealed, probes, allow, found)
     }
 
     /// Compares the exact vectors between two rows, one by one.
@@ -290,24 +290,28 @@ impl Search<'_> {
             }
             Ok(())
         };
-        match vectors::each(self.connection, self.shelf, first, last, &mut offer) {
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                vectors::each_singly(self.connection, self.shelf, reached.get(), last, &mut offer)
-            }
+        match vectors::each(self.connection, &self.shelf.space, first, last, &mut offer) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => vectors::each_singly(
+                self.connection,
+                &self.shelf.space,
+                reached.get(),
+                last,
+                &mut offer,
+            ),
             done => done,
         }
     }
 
     /// Compares candidates exactly, most promising first, until no other can come nearer.
     fn rescore(&self, probe: &Probe, candidates: Vec<Candidate>, k: usize) -> Result<Vec<Scored>> {
-        let dimension = self.shelf.dimension.unwrap_or(0);
+        let dimension = self.shelf.space.dimension.unwrap_or(0);
         let mut best: Vec<Scored> = Vec::new();
         for Candidate { row, lower } in candidates {
             let full = best.len() >= k;
             if full && best.last().is_some_and(|worst| lower > worst.distance) {
                 break;
             }
-            let scored = match vectors::get(self.connection, self.shelf.space, row, dimension) {
+            let scored = match vectors::get(self.connection, self.shelf.space.number, row, dimension) {
                 Ok(Some(vector)) => Scored {
                     row,
                     distance: probe.exact(&vector),

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, ffi};
 
 use crate::backend::PATIENCE;
 use crate::shelf::Shelf;
-use crate::{Embedded, lexical, read, tally};
+use crate::{Embedded, lexical, read, tally, vectors};
 
 /// Every statement that was prepared on a connection and is still kept, as it was written.
 #[allow(
@@ -160,4 +160,21 @@ fn paging_walks_the_index_of_ids_in_order() {
         plans.contains(&walk) && plans.contains(&each) && plans.len() == 2,
         "{plans:?}"
     );
+}
+
+#[test]
+fn what_lacks_a_vector_is_found_by_walking_rows_from_where_the_last_page_ended() {
+    let plans = plans("drawers", |transaction, shelf| {
+        let found = vectors::lacking(transaction, &shelf.space, 100, i64::MAX, 5).unwrap();
+        assert_eq!(found, [101, 102, 103, 104, 105]);
+    });
+    let [lines] = plans.as_slice() else {
+        panic!("one statement asks: {plans:?}");
+    };
+    let expected = [
+        "SEARCH d USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+        "CORRELATED SCALAR SUBQUERY 1",
+        "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)",
+    ];
+    assert_eq!(lines.as_slice(), expected);
 }

@@ -199,8 +199,8 @@ pub(crate) fn hydrate(
         return Ok(None);
     };
     let mut drawer = stored.drawer;
-    if let (true, Some(dimension)) = (include.embedding, shelf.dimension) {
-        match vectors::get(connection, shelf.space, row, dimension) {
+    if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
+        match vectors::get(connection, shelf.space.number, row, dimension) {
             Ok(vector) => drawer.embedding = vector,
             Err(error) => drawer.damage.push(error.to_string()),
         }

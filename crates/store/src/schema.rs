@@ -11,7 +11,7 @@ use crate::vfs;
 pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 
 /// The version of the tables below.
-pub(crate) const VERSION: i32 = 1;
+pub(crate) const VERSION: i32 = 2;
 
 /// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
 pub(crate) const PAGE_SIZE: i32 = 8192;
@@ -19,6 +19,9 @@ pub(crate) const PAGE_SIZE: i32 = 8192;
 /// The unique index that makes the same piece of the same source one drawer.
 pub(crate) const CONTENT_INDEX: &str = "CREATE UNIQUE INDEX drawers_content
     ON drawers(collection, source, hash, start) WHERE source IS NOT NULL AND start IS NOT NULL";
+
+/// The index that finds the spaces of a collection.
+pub(crate) const SPACES_INDEX: &str = "CREATE INDEX spaces_collection ON spaces(collection)";
 
 /// The tables every palace has; `docs/format.md` describes them.
 const TABLES: &str = "
@@ -45,7 +48,9 @@ CREATE TABLE spaces (
     revision TEXT,
     vectors INTEGER NOT NULL DEFAULT 0,
     tail INTEGER NOT NULL DEFAULT 0,
-    sealed INTEGER NOT NULL DEFAULT 0
+    sealed INTEGER NOT NULL DEFAULT 0,
+    state TEXT,
+    turn INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE drawers (
@@ -139,6 +144,7 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
     if found_version(&transaction)? == 0 {
         transaction.execute_batch(TABLES).map_err(sqlite)?;
         transaction.execute_batch(CONTENT_INDEX).map_err(sqlite)?;
+        transaction.execute_batch(SPACES_INDEX).map_err(sqlite)?;
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
             transaction
                 .execute(
@@ -167,12 +173,18 @@ pub(crate) enum FileKind {
     Empty,
     /// A palace of the version this build writes.
     Current,
+    /// A palace of an earlier version.
+    Older(i32),
 }
 
 /// Says what the open file is; refuses what is not a palace or is newer than this build, untouched.
 pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
     // One moment for all three questions: another process may just be making the palace.
-    let moment = connection.unchecked_transaction().map_err(sqlite)?;
+    recognise_in(&connection.unchecked_transaction().map_err(sqlite)?)
+}
+
+/// As [`recognise`], within a transaction.
+pub(crate) fn recognise_in(moment: &Transaction<'_>) -> Result<FileKind> {
     let pragma = |name: &str| {
         moment
             .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
@@ -185,6 +197,7 @@ pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
     match (application, version) {
         (0, 0) if tables == 0 => Ok(FileKind::Empty),
         (APPLICATION_ID, VERSION) => Ok(FileKind::Current),
+        (APPLICATION_ID, older) if (1..VERSION).contains(&older) => Ok(FileKind::Older(older)),
         (APPLICATION_ID, newer) if newer > VERSION => Err(too_new(newer)),
         _ => Err(Error::new(
             ErrorKind::Format,

@@ -1,11 +1,13 @@
-//! A collection's own row: its metric, embedding space, projection and counters, as one transaction sees them.
+//! A collection's own row: its metric, embedding spaces, projection and counters, as one transaction sees them.
 
 use loci_core::{
     CollectionName, EmbedderIdentity, Error, ErrorKind, IdentityState, Metric, OpenOptions, Result,
+    SpaceState,
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Row, Statement, Transaction, params};
 
 use crate::failure::{corrupt, sqlite};
+use crate::space::{Space, state_from};
 use crate::{attributes, clock, vectors, words};
 
 /// What a transaction knows of the collection it works on.
@@ -14,24 +16,18 @@ pub(crate) struct Shelf {
     pub(crate) collection: i64,
     pub(crate) name: CollectionName,
     pub(crate) metric: Metric,
-    /// The embedding space that answers queries.
-    pub(crate) space: i64,
     /// The number of the tables that hold its words and attributes.
     pub(crate) projection: i64,
     pub(crate) drawers: i64,
-    pub(crate) dimension: Option<usize>,
-    pub(crate) embedder: Option<EmbedderIdentity>,
-    /// How many drawers have a vector.
-    pub(crate) vectors: i64,
-    /// How many of those are not in a sealed segment.
-    pub(crate) tail: i64,
-    /// The highest row that sealed segments reach.
-    pub(crate) sealed: i64,
+    /// The embedding space that answers queries.
+    pub(crate) space: Space,
+    /// Every other space: the one being built first, then those set aside, the latest first.
+    pub(crate) others: Vec<Space>,
 }
 
-const COLUMNS: &str =
-    "collection, name, metric, space, projection, drawers, dimension, model, revision, vectors, tail, sealed
-    FROM collections JOIN spaces USING (collection, space)";
+const COLUMNS: &str = "c.collection, c.name, c.metric, c.projection, c.drawers, c.space,
+    s.space, s.dimension, s.model, s.revision, s.vectors, s.tail, s.sealed, s.turn, s.state
+    FROM collections AS c JOIN spaces AS s ON s.collection = c.collection";
 
 impl Shelf {
     /// The collection called `name`, or `NotFound`.
@@ -47,22 +43,17 @@ impl Shelf {
 
     fn look(connection: &Connection, name: &CollectionName) -> Result<Option<Self>> {
         let mut statement = connection
-            .prepare_cached(&format!("SELECT {COLUMNS} WHERE name = ?1"))
+            .prepare_cached(&format!("SELECT {COLUMNS} WHERE c.name = ?1"))
             .map_err(sqlite)?;
-        let found = statement
-            .query_row([name.as_str()], |row| Ok(read(row)))
-            .optional()
-            .map_err(sqlite)?;
-        found.transpose()
+        Ok(gather(&mut statement, &[&name.as_str()])?.pop())
     }
 
     /// Every collection of the palace, by name.
     pub(crate) fn all(connection: &Connection) -> Result<Vec<Self>> {
         let mut statement = connection
-            .prepare(&format!("SELECT {COLUMNS} ORDER BY name"))
+            .prepare(&format!("SELECT {COLUMNS} ORDER BY c.name"))
             .map_err(sqlite)?;
-        let shelves = statement.query_map([], |row| Ok(read(row))).map_err(sqlite)?;
-        shelves.map(|shelf| shelf.map_err(sqlite)?).collect()
+        gather(&mut statement, &[])
     }
 
     /// The collection called `name`, made with its tables if it is missing.
@@ -103,13 +94,29 @@ impl Shelf {
         Self::find(transaction, name)
     }
 
-    /// What is known of the model behind the vectors.
+    /// What is known of the model behind the vectors that answer.
     pub(crate) fn identity(&self) -> IdentityState {
-        match &self.embedder {
-            Some(embedder) => IdentityState::Known(embedder.clone()),
-            None if self.vectors == 0 => IdentityState::Unset,
-            None => IdentityState::Unknown,
-        }
+        self.space.identity()
+    }
+
+    /// Every space, the active one first.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = &Space> {
+        std::iter::once(&self.space).chain(&self.others)
+    }
+
+    /// Every space, the active one first, to be changed.
+    pub(crate) fn spaces_mut(&mut self) -> impl Iterator<Item = &mut Space> {
+        std::iter::once(&mut self.space).chain(&mut self.others)
+    }
+
+    /// The space of this number, if the collection still has it.
+    pub(crate) fn numbered(&mut self, number: i64) -> Option<&mut Space> {
+        self.spaces_mut().find(|space| space.number == number)
+    }
+
+    /// The space being built, paused or not.
+    pub(crate) fn being_built(&self) -> Option<&Space> {
+        self.others.iter().find(|space| space.is_being_built())
     }
 
     /// Refuses options that contradict what is stored.
@@ -126,44 +133,10 @@ impl Shelf {
         let asked = how
             .dimension
             .or(how.embedder.as_ref().map(|embedder| embedder.dimension));
-        match (asked, self.dimension) {
+        match (asked, self.space.dimension) {
             (Some(asked), Some(own)) if asked != own => Err(loci_core::write::dimension_mismatch(own, asked)),
             _ => Ok(()),
         }
-    }
-
-    /// Records which model the vectors are of.
-    pub(crate) fn record_embedder(
-        &mut self,
-        transaction: &Transaction<'_>,
-        embedder: &EmbedderIdentity,
-    ) -> Result<()> {
-        transaction
-            .execute(
-                "UPDATE spaces SET model = ?2, revision = ?3, dimension = ?4 WHERE space = ?1",
-                params![
-                    self.space,
-                    embedder.model,
-                    embedder.revision,
-                    embedder.dimension as i64
-                ],
-            )
-            .map_err(sqlite)?;
-        self.dimension = Some(embedder.dimension);
-        self.embedder = Some(embedder.clone());
-        Ok(())
-    }
-
-    /// Records how many values the vectors have.
-    pub(crate) fn record_dimension(&mut self, transaction: &Transaction<'_>, dimension: usize) -> Result<()> {
-        transaction
-            .execute(
-                "UPDATE spaces SET dimension = ?2 WHERE space = ?1",
-                params![self.space, dimension as i64],
-            )
-            .map_err(sqlite)?;
-        self.dimension = Some(dimension);
-        Ok(())
     }
 
     /// Writes the counters back.
@@ -172,27 +145,91 @@ impl Shelf {
             .prepare_cached("UPDATE collections SET drawers = ?2 WHERE collection = ?1")
             .and_then(|mut statement| statement.execute(params![self.collection, self.drawers]))
             .map_err(sqlite)?;
-        transaction
-            .prepare_cached("UPDATE spaces SET vectors = ?2, tail = ?3, sealed = ?4 WHERE space = ?1")
-            .and_then(|mut statement| {
-                statement.execute(params![self.space, self.vectors, self.tail, self.sealed])
-            })
-            .map_err(sqlite)?;
-        Ok(())
+        self.spaces()
+            .try_for_each(|space| space.store_counters(transaction))
     }
 }
 
-fn read(row: &rusqlite::Row<'_>) -> Result<Shelf> {
+/// A collection's own columns, before its spaces are known.
+struct Head {
+    collection: i64,
+    name: CollectionName,
+    metric: Metric,
+    projection: i64,
+    drawers: i64,
+    /// The number of its active space.
+    active: i64,
+}
+
+/// Reads collections, each with all its spaces; the rows of one collection come one after the other.
+fn gather(statement: &mut Statement<'_>, asked: &[&dyn rusqlite::ToSql]) -> Result<Vec<Shelf>> {
+    let mut found = statement.query(asked).map_err(sqlite)?;
+    let mut shelves = Vec::new();
+    let mut open: Option<(Head, Vec<Space>)> = None;
+    while let Some(row) = found.next().map_err(sqlite)? {
+        let collection: i64 = row.get(0).map_err(sqlite)?;
+        if open
+            .as_ref()
+            .is_none_or(|(head, _)| head.collection != collection)
+        {
+            if let Some((head, spaces)) = open.take() {
+                shelves.push(assemble(head, spaces)?);
+            }
+            open = Some((read_head(row)?, Vec::new()));
+        }
+        if let Some((head, spaces)) = &mut open {
+            spaces.push(read_space(row, head)?);
+        }
+    }
+    if let Some((head, spaces)) = open {
+        shelves.push(assemble(head, spaces)?);
+    }
+    Ok(shelves)
+}
+
+fn assemble(head: Head, mut spaces: Vec<Space>) -> Result<Shelf> {
+    let active = spaces.iter().position(|space| space.number == head.active);
+    let Some(active) = active else {
+        return Err(corrupt(format!(
+            "the embedding space of the collection {:?} is gone",
+            head.name.as_str()
+        )));
+    };
+    let space = spaces.swap_remove(active);
+    spaces.sort_by_key(|space| (!space.is_being_built(), -space.turn, -space.number));
+    Ok(Shelf {
+        collection: head.collection,
+        name: head.name,
+        metric: head.metric,
+        projection: head.projection,
+        drawers: head.drawers,
+        space,
+        others: spaces,
+    })
+}
+
+fn read_head(row: &Row<'_>) -> Result<Head> {
     let text = |at: usize| row.get::<_, String>(at).map_err(sqlite);
     let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite);
-    let dimension = row
-        .get::<_, Option<i64>>(6)
-        .map_err(sqlite)?
-        .and_then(|n| usize::try_from(n).ok());
-    let model: Option<String> = row.get(7).map_err(sqlite)?;
-    let revision: Option<String> = row.get(8).map_err(sqlite)?;
     let name = text(1)?;
-    let embedder = match (model, revision, dimension) {
+    Ok(Head {
+        collection: int(0)?,
+        metric: Metric::parse(&text(2)?).map_err(|cause| {
+            corrupt(format!("the collection {name:?} has a damaged metric")).caused_by(cause)
+        })?,
+        name: CollectionName::new(name)?,
+        projection: int(3)?,
+        drawers: int(4)?,
+        active: int(5)?,
+    })
+}
+
+fn read_space(row: &Row<'_>, head: &Head) -> Result<Space> {
+    let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite);
+    let text = |at: usize| row.get::<_, Option<String>>(at).map_err(sqlite);
+    let dimension: Option<i64> = row.get(7).map_err(sqlite)?;
+    let dimension = dimension.and_then(|n| usize::try_from(n).ok());
+    let embedder = match (text(8)?, text(9)?, dimension) {
         (Some(model), Some(revision), Some(dimension)) => Some(EmbedderIdentity {
             model,
             revision,
@@ -200,20 +237,23 @@ fn read(row: &rusqlite::Row<'_>) -> Result<Shelf> {
         }),
         _ => None,
     };
-    Ok(Shelf {
-        collection: int(0)?,
-        metric: Metric::parse(&text(2)?).map_err(|cause| {
-            corrupt(format!("the collection {name:?} has a damaged metric")).caused_by(cause)
-        })?,
-        name: CollectionName::new(name)?,
-        space: int(3)?,
-        projection: int(4)?,
-        drawers: int(5)?,
+    let number = int(6)?;
+    let state = match number == head.active {
+        true => SpaceState::Active,
+        // What nobody wrote never answers and is filled by nobody; `verify` names it.
+        false => state_from(text(14)?.as_deref()).unwrap_or(SpaceState::Abandoned),
+    };
+    Ok(Space {
+        number,
+        collection: head.collection,
+        metric: head.metric,
+        state,
+        turn: int(13)?,
         dimension,
         embedder,
-        vectors: int(9)?,
-        tail: int(10)?,
-        sealed: int(11)?,
+        vectors: int(10)?,
+        tail: int(11)?,
+        sealed: int(12)?,
     })
 }
 

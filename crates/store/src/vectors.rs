@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use twox_hash::XxHash3_64;
 
 use crate::failure::{corrupt, sqlite};
-use crate::shelf::Shelf;
+use crate::space::Space;
 
 /// The bytes of the checksum behind the values.
 const CHECKSUM: usize = 8;
@@ -17,6 +17,13 @@ pub(crate) fn create(transaction: &Transaction<'_>, space: i64) -> Result<()> {
         .execute_batch(&format!(
             "CREATE TABLE vectors_{space} (row INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT"
         ))
+        .map_err(sqlite)
+}
+
+/// Removes the table of a space.
+pub(crate) fn drop_table(transaction: &Transaction<'_>, space: i64) -> Result<()> {
+    transaction
+        .execute_batch(&format!("DROP TABLE IF EXISTS vectors_{space}"))
         .map_err(sqlite)
 }
 
@@ -78,14 +85,14 @@ pub(crate) fn get(
 /// Calls `each` with every vector from `first` to `last`, in row order; a damaged one as its error.
 pub(crate) fn each(
     connection: &Connection,
-    shelf: &Shelf,
+    space: &Space,
     first: i64,
     last: i64,
     mut each: impl FnMut(i64, Result<&[f32]>) -> Result<()>,
 ) -> Result<()> {
     let sql = format!(
         "SELECT row, data FROM vectors_{} WHERE row BETWEEN ?1 AND ?2 ORDER BY row",
-        shelf.space
+        space.number
     );
     let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
     let mut found = statement.query([first, last]).map_err(sqlite)?;
@@ -93,7 +100,7 @@ pub(crate) fn each(
     while let Some(entry) = found.next().map_err(sqlite)? {
         let row: i64 = entry.get(0).map_err(sqlite)?;
         let bytes = entry.get_ref(1).map_err(sqlite)?.as_blob().unwrap_or_default();
-        match decode(row, bytes, shelf.dimension.unwrap_or(0), &mut vector) {
+        match decode(row, bytes, space.dimension.unwrap_or(0), &mut vector) {
             Ok(()) => each(row, Ok(&vector))?,
             Err(error) => each(row, Err(error))?,
         }
@@ -105,7 +112,7 @@ pub(crate) fn each(
 /// cannot be read costs only the vectors on it.
 pub(crate) fn each_singly(
     connection: &Connection,
-    shelf: &Shelf,
+    space: &Space,
     first: i64,
     last: i64,
     mut each: impl FnMut(i64, Result<&[f32]>) -> Result<()>,
@@ -115,10 +122,10 @@ pub(crate) fn each_singly(
             "SELECT row FROM drawers WHERE row BETWEEN ?1 AND ?2 AND +collection = ?3 ORDER BY row",
         )
         .map_err(sqlite)?;
-    let mut found = statement.query([first, last, shelf.collection]).map_err(sqlite)?;
+    let mut found = statement.query([first, last, space.collection]).map_err(sqlite)?;
     while let Some(entry) = found.next().map_err(sqlite)? {
         let row: i64 = entry.get(0).map_err(sqlite)?;
-        match get(connection, shelf.space, row, shelf.dimension.unwrap_or(0)) {
+        match get(connection, space.number, row, space.dimension.unwrap_or(0)) {
             Ok(Some(vector)) => each(row, Ok(&vector))?,
             Ok(None) => {}
             Err(error) => each(row, Err(error))?,
@@ -130,70 +137,160 @@ pub(crate) fn each_singly(
 /// Files the vector of a row that is newer than every sealed one.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
-    shelf: &mut Shelf,
+    space: &mut Space,
     row: i64,
     vector: &[f32],
 ) -> Result<()> {
+    insert_bytes(transaction, space, row, &encode(row, vector))
+}
+
+fn insert_bytes(transaction: &Transaction<'_>, space: &mut Space, row: i64, bytes: &[u8]) -> Result<()> {
     transaction
         .prepare_cached(&format!(
             "INSERT INTO vectors_{}(row, data) VALUES (?1, ?2)",
-            shelf.space
+            space.number
         ))
-        .and_then(|mut statement| statement.execute(params![row, encode(row, vector)]))
+        .and_then(|mut statement| statement.execute(params![row, bytes]))
         .map_err(sqlite)?;
-    shelf.vectors += 1;
-    shelf.tail += 1;
+    space.vectors += 1;
+    space.tail += 1;
     Ok(())
 }
 
 /// Removes the vector of a row, if it has one; a sealed one is marked dead in its segment.
-pub(crate) fn delete(transaction: &Transaction<'_>, shelf: &mut Shelf, row: i64) -> Result<()> {
+pub(crate) fn delete(transaction: &Transaction<'_>, space: &mut Space, row: i64) -> Result<()> {
     let removed = transaction
-        .prepare_cached(&format!("DELETE FROM vectors_{} WHERE row = ?1", shelf.space))
+        .prepare_cached(&format!("DELETE FROM vectors_{} WHERE row = ?1", space.number))
         .and_then(|mut statement| statement.execute([row]))
         .map_err(sqlite)?;
     if removed == 0 {
         return Ok(());
     }
-    shelf.vectors -= 1;
-    if row > shelf.sealed {
-        shelf.tail -= 1;
+    space.vectors -= 1;
+    if row > space.sealed {
+        space.tail -= 1;
         return Ok(());
     }
     transaction
         .prepare_cached("INSERT OR IGNORE INTO dead(space, row) VALUES (?1, ?2)")
-        .and_then(|mut statement| statement.execute([shelf.space, row]))
+        .and_then(|mut statement| statement.execute([space.number, row]))
         .map(drop)
         .map_err(sqlite)
+}
+
+/// Moves the vector of a row, if it has one, to a newer row of the same text.
+///
+/// A damaged one is moved as it is: it stays damaged there, and is not taken for one that was never made.
+pub(crate) fn carry(transaction: &Transaction<'_>, space: &mut Space, from: i64, to: i64) -> Result<()> {
+    let found: Option<Vec<u8>> = transaction
+        .prepare_cached(&format!(
+            "SELECT data FROM vectors_{} WHERE row = ?1",
+            space.number
+        ))
+        .and_then(|mut statement| statement.query_row([from], |row| row.get(0)).optional())
+        .map_err(sqlite)?;
+    let Some(mut bytes) = found else { return Ok(()) };
+    let mut vector = Vec::new();
+    if decode(from, &bytes, space.dimension.unwrap_or(0), &mut vector).is_ok() {
+        bytes = encode(to, &vector);
+    }
+    delete(transaction, space, from)?;
+    insert_bytes(transaction, space, to, &bytes)
+}
+
+/// Whether the row has a vector, sound or not.
+pub(crate) fn has(connection: &Connection, space: &Space, row: i64) -> Result<bool> {
+    connection
+        .prepare_cached(&format!("SELECT 1 FROM vectors_{} WHERE row = ?1", space.number))
+        .and_then(|mut statement| statement.exists([row]))
+        .map_err(sqlite)
+}
+
+/// At most `limit` drawers between two rows that lack a vector in the space, oldest first.
+pub(crate) fn lacking(
+    connection: &Connection,
+    space: &Space,
+    after: i64,
+    last: i64,
+    limit: usize,
+) -> Result<Vec<i64>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(&lacking_sql(space.number))
+        .and_then(|mut statement| {
+            statement
+                .query_map([after, last, space.collection, limit], |row| row.get(0))?
+                .collect()
+        })
+        .map_err(sqlite)
+}
+
+/// The statement that lists drawers without a vector; tests look at its plan.
+pub(crate) fn lacking_sql(space: i64) -> String {
+    format!(
+        "SELECT d.row FROM drawers AS d WHERE d.row > ?1 AND d.row <= ?2 AND +d.collection = ?3
+         AND NOT EXISTS (SELECT 1 FROM vectors_{space} AS v WHERE v.row = d.row) ORDER BY d.row LIMIT ?4"
+    )
+}
+
+/// The statement that asks for something of every vector that belongs to no drawer of the collection `?1`.
+pub(crate) fn orphans_sql(what: &str, space: i64) -> String {
+    format!(
+        "SELECT {what} FROM vectors_{space} AS v WHERE NOT EXISTS
+         (SELECT 1 FROM drawers AS d WHERE d.row = v.row AND +d.collection = ?1)"
+    )
 }
 
 /// Packs the tail into segments while it fills one; `number` gives each new segment its number.
 pub(crate) fn seal_full(
     transaction: &Transaction<'_>,
-    shelf: &mut Shelf,
+    space: &mut Space,
     palace: [u8; 16],
     mut number: impl FnMut() -> i64,
 ) -> Result<()> {
-    while shelf.tail >= segment::ROWS as i64 {
-        let packed = pack_from(
-            transaction,
-            shelf,
-            palace,
-            shelf.sealed + 1,
-            i64::MAX,
-            segment::ROWS,
-        )?;
-        let Some(packed) = packed else {
-            // The counter promised more rows than there are; `verify` says so, and reading is right without it.
-            shelf.tail = 0;
-            return Ok(());
-        };
-        crate::crash::point("before-seal");
-        store(transaction, shelf, number(), &packed)?;
-        crate::crash::point("after-seal");
-        shelf.sealed = packed.last;
-        shelf.tail -= packed.rows as i64;
+    while space.tail >= segment::ROWS as i64 {
+        seal_next(transaction, space, palace, i64::MAX, &mut number)?;
     }
+    Ok(())
+}
+
+/// As [`seal_full`], but never past a drawer that still lacks its vector in a space that is being filled: what is
+/// filled below a sealed row must move to a new row first.
+pub(crate) fn seal_filled(
+    transaction: &Transaction<'_>,
+    space: &mut Space,
+    palace: [u8; 16],
+    mut number: impl FnMut() -> i64,
+) -> Result<()> {
+    while space.tail >= segment::ROWS as i64 {
+        let first = space.sealed + 1;
+        let last = nth_row(transaction, space.number, first, i64::MAX, segment::ROWS)?;
+        if !lacking(transaction, space, space.sealed, last, 1)?.is_empty() {
+            return Ok(());
+        }
+        seal_next(transaction, space, palace, last, &mut number)?;
+    }
+    Ok(())
+}
+
+fn seal_next(
+    transaction: &Transaction<'_>,
+    space: &mut Space,
+    palace: [u8; 16],
+    last: i64,
+    number: &mut dyn FnMut() -> i64,
+) -> Result<()> {
+    let first = space.sealed + 1;
+    let Some(packed) = pack_from(transaction, space, palace, first, last, segment::ROWS)? else {
+        // The counter promised more rows than there are; `verify` says so, and reading is right without it.
+        space.tail = 0;
+        return Ok(());
+    };
+    crate::crash::point("before-seal");
+    store(transaction, space, number(), &packed)?;
+    crate::crash::point("after-seal");
+    space.sealed = packed.last;
+    space.tail -= packed.rows as i64;
     Ok(())
 }
 
@@ -211,19 +308,19 @@ pub(crate) struct Packed {
 /// A damaged vector is left out: it stays reachable as a row, and `verify` names it.
 pub(crate) fn pack_from(
     connection: &Connection,
-    shelf: &Shelf,
+    space: &Space,
     palace: [u8; 16],
     first: i64,
     last: i64,
     most: usize,
 ) -> Result<Option<Packed>> {
-    let Some(dimension) = shelf.dimension else {
+    let Some(dimension) = space.dimension else {
         return Ok(None);
     };
-    let last = nth_row(connection, shelf.space, first, last, most)?;
+    let last = nth_row(connection, space.number, first, last, most)?;
     let mut rows = Vec::with_capacity(most);
     let mut values: Vec<f32> = Vec::with_capacity(most * dimension);
-    each(connection, shelf, first, last, |row, vector| {
+    each(connection, space, first, last, |row, vector| {
         if let Ok(vector) = vector {
             rows.push(row);
             values.extend_from_slice(vector);
@@ -236,9 +333,9 @@ pub(crate) fn pack_from(
     };
     let seal = Seal {
         palace,
-        space: shelf.space,
+        space: space.number,
     };
-    let bytes = segment::pack(&seal, shelf.metric, dimension, &paired)?;
+    let bytes = segment::pack(&seal, space.metric, dimension, &paired)?;
     Ok(Some(Packed {
         first: *first,
         last: *last,
@@ -265,7 +362,7 @@ fn nth_row(connection: &Connection, space: i64, first: i64, last: i64, n: usize)
 /// Stores a packed segment under `number`.
 pub(crate) fn store(
     transaction: &Transaction<'_>,
-    shelf: &Shelf,
+    space: &Space,
     number: i64,
     packed: &Packed,
 ) -> Result<()> {
@@ -277,7 +374,7 @@ pub(crate) fn store(
             let rows = packed.rows as i64;
             statement.execute(params![
                 number,
-                shelf.space,
+                space.number,
                 packed.first,
                 packed.last,
                 rows,

@@ -12,12 +12,13 @@ use loci_core::{
     SegmentDiagnosis, Severity,
 };
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use crate::connection::{self, Opening};
 use crate::failure::sqlite;
 use crate::palace;
 use crate::shelf::Shelf;
+use crate::space::Space;
 use crate::{Embedded, lost, schema, vfs};
 
 /// How many findings of one kind are listed by name; the rest are counted.
@@ -192,26 +193,44 @@ impl Report {
             self.part(&format!("the attributes of {name:?}"), |report| {
                 projection::attributes(report, connection, shelf)
             });
-            self.part(&format!("the vectors of {name:?}"), |report| {
-                spaces::vectors(report, connection, shelf)
+            self.part(&format!("the embedding spaces of {name:?}"), |report| {
+                spaces::states(report, connection, shelf)
             });
-            self.part(&format!("the segments of {name:?}"), |report| {
-                spaces::segments(report, connection, shelf)
-            });
-            let figures = [
-                ("vectors", json!(shelf.vectors)),
-                ("tail", json!(shelf.tail)),
-                ("metric", json!(shelf.metric)),
-            ];
-            self.collections.push(CollectionDiagnosis {
-                name: name.to_owned(),
-                rows: u64::try_from(shelf.drawers).unwrap_or(0),
-                figures: figures
-                    .into_iter()
-                    .map(|(key, value)| (key.to_owned(), value))
-                    .collect(),
-            });
+            for space in shelf.spaces() {
+                self.part(&format!("the vectors of {name:?}"), |report| {
+                    spaces::vectors(report, connection, shelf, space)
+                });
+                self.part(&format!("the segments of {name:?}"), |report| {
+                    spaces::segments(report, connection, shelf, space)
+                });
+            }
+            self.collections.push(described(shelf));
         }
+    }
+}
+
+/// What a collection's own row says of it; its other spaces are listed where it has any.
+fn described(shelf: &Shelf) -> CollectionDiagnosis {
+    let mut figures = Map::new();
+    figures.insert("vectors".to_owned(), json!(shelf.space.vectors));
+    figures.insert("tail".to_owned(), json!(shelf.space.tail));
+    figures.insert("metric".to_owned(), json!(shelf.metric));
+    let other = |space: &Space| {
+        json!({
+            "model": space.embedder.as_ref().map(|embedder| &embedder.model),
+            "state": space.state,
+            "vectors": space.vectors,
+            "tail": space.tail,
+        })
+    };
+    if !shelf.others.is_empty() {
+        let others: Vec<_> = shelf.others.iter().map(other).collect();
+        figures.insert("other_spaces".to_owned(), json!(others));
+    }
+    CollectionDiagnosis {
+        name: shelf.name.as_str().to_owned(),
+        rows: u64::try_from(shelf.drawers).unwrap_or(0),
+        figures,
     }
 }
 

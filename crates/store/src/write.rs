@@ -7,7 +7,7 @@ use loci_core::{
     Write,
 };
 use loci_index::tokenise::Indexer;
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::attributes::{self, Keys};
 use crate::failure::sqlite;
@@ -88,15 +88,11 @@ struct Work<'t, 'c> {
 
 impl<'t, 'c> Work<'t, 'c> {
     fn begin(transaction: &'t Transaction<'c>, shelf: Shelf) -> Result<Self> {
-        let seq = transaction
-            .prepare_cached("SELECT value FROM palace WHERE key = 'seq'")
-            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-            .map_err(sqlite)?;
         Ok(Self {
             transaction,
             shelf,
             keys: Keys::default(),
-            seq,
+            seq: last_seq(transaction)?,
             receipt: Receipt::default(),
         })
     }
@@ -111,7 +107,9 @@ impl<'t, 'c> Work<'t, 'c> {
         let Some(dimension) = prepared.dimension else {
             return Ok(());
         };
-        loci_core::write::check_batch(prepared.batch, self.shelf.dimension)?;
+        // Vectors of another model often have another dimension too; that they are of another model says more.
+        self.shelf.identity().check_open(declared)?;
+        loci_core::write::check_batch(prepared.batch, self.shelf.space.dimension)?;
         self.shelf.identity().check_write(declared)?;
         match declared {
             Some(embedder) if embedder.dimension != dimension => {
@@ -120,13 +118,13 @@ impl<'t, 'c> Work<'t, 'c> {
                     dimension,
                 ));
             }
-            Some(embedder) if self.shelf.embedder.is_none() => {
-                self.shelf.record_embedder(self.transaction, embedder)?;
+            Some(embedder) if self.shelf.space.embedder.is_none() => {
+                self.shelf.space.record_embedder(self.transaction, embedder)?;
             }
             _ => {}
         }
-        if self.shelf.dimension.is_none() {
-            self.shelf.record_dimension(self.transaction, dimension)?;
+        if self.shelf.space.dimension.is_none() {
+            self.shelf.space.record_dimension(self.transaction, dimension)?;
         }
         Ok(())
     }
@@ -196,8 +194,12 @@ impl<'t, 'c> Work<'t, 'c> {
         if same_text && bits(&drawer) == bits(&stored.drawer) {
             self.refile(&stored, &drawer)?;
         } else {
+            let row = self.next_seq();
+            if same_text {
+                self.carry(old, row)?;
+            }
             self.remove(&stored)?;
-            self.file(&drawer, &words::of(&mut Indexer::default(), &drawer))?;
+            self.file_at(row, &drawer, &words::of(&mut Indexer::default(), &drawer))?;
         }
         self.receipt.updated.push(drawer.id);
         Ok(())
@@ -244,8 +246,8 @@ impl<'t, 'c> Work<'t, 'c> {
     }
 
     fn vector(&self, row: i64) -> Result<Option<Vec<f32>>> {
-        match self.shelf.dimension {
-            Some(dimension) => vectors::get(self.transaction, self.shelf.space, row, dimension),
+        match self.shelf.space.dimension {
+            Some(dimension) => vectors::get(self.transaction, self.shelf.space.number, row, dimension),
             None => Ok(None),
         }
     }
@@ -253,6 +255,10 @@ impl<'t, 'c> Work<'t, 'c> {
     /// Writes a drawer into a new row with all that is indexed of it.
     fn file(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
         let row = self.next_seq();
+        self.file_at(row, drawer, tokens)
+    }
+
+    fn file_at(&mut self, row: i64, drawer: &Drawer, tokens: &str) -> Result<()> {
         row::insert(self.transaction, self.shelf.collection, row, drawer)?;
         attributes::insert(
             self.transaction,
@@ -263,7 +269,7 @@ impl<'t, 'c> Work<'t, 'c> {
         )?;
         words::insert(self.transaction, self.shelf.projection, row, tokens)?;
         match &drawer.embedding {
-            Some(vector) => vectors::insert(self.transaction, &mut self.shelf, row, vector)?,
+            Some(vector) => vectors::insert(self.transaction, &mut self.shelf.space, row, vector)?,
             None => self.receipt.without_vector.push(drawer.id.clone()),
         }
         Ok(())
@@ -293,6 +299,14 @@ impl<'t, 'c> Work<'t, 'c> {
         Ok(())
     }
 
+    /// Takes the vectors that other models made of a text along to its new row.
+    fn carry(&mut self, from: i64, to: i64) -> Result<()> {
+        let others = &mut self.shelf.others;
+        others
+            .iter_mut()
+            .try_for_each(|space| vectors::carry(self.transaction, space, from, to))
+    }
+
     /// Removes a row, what is indexed of it first.
     fn remove(&mut self, stored: &Stored) -> Result<()> {
         remove(self.transaction, &mut self.shelf, &mut self.keys, stored)
@@ -310,10 +324,14 @@ impl<'t, 'c> Work<'t, 'c> {
     fn finish(mut self, palace: [u8; 16]) -> Result<Receipt> {
         self.receipt.seq = u64::try_from(self.seq).unwrap_or(0);
         let mut seq = self.seq;
-        vectors::seal_full(self.transaction, &mut self.shelf, palace, || {
+        let mut number = || {
             seq += 1;
             seq
-        })?;
+        };
+        vectors::seal_full(self.transaction, &mut self.shelf.space, palace, &mut number)?;
+        for space in &mut self.shelf.others {
+            vectors::seal_filled(self.transaction, space, palace, &mut number)?;
+        }
         self.shelf.store_counters(self.transaction)?;
         store_seq(self.transaction, seq)?;
         Ok(self.receipt)
@@ -330,12 +348,38 @@ pub(crate) fn remove(
     let row = stored.row;
     words::delete(transaction, shelf.projection, row)?;
     attributes::delete(transaction, shelf.projection, keys, row, &stored.drawer)?;
-    vectors::delete(transaction, shelf, row)?;
+    for space in shelf.spaces_mut() {
+        vectors::delete(transaction, space, row)?;
+    }
     transaction
         .prepare_cached("DELETE FROM drawers WHERE row = ?1")
         .and_then(|mut statement| statement.execute([row]))
         .map(drop)
         .map_err(sqlite)
+}
+
+/// Gives a drawer whose text stays a new row, with all that is indexed of it and its vectors in every space. Its
+/// `seq` stays too: nobody who follows the changes hears of it.
+pub(crate) fn renumber(
+    transaction: &Transaction<'_>,
+    shelf: &mut Shelf,
+    keys: &mut Keys,
+    stored: &Stored,
+    to: i64,
+) -> Result<()> {
+    let (from, projection) = (stored.row, shelf.projection);
+    let tokens = words::of(&mut Indexer::default(), &stored.drawer);
+    words::delete(transaction, projection, from)?;
+    attributes::delete(transaction, projection, keys, from, &stored.drawer)?;
+    for space in shelf.spaces_mut() {
+        vectors::carry(transaction, space, from, to)?;
+    }
+    transaction
+        .prepare_cached("UPDATE drawers SET row = ?2 WHERE row = ?1")
+        .and_then(|mut statement| statement.execute([from, to]))
+        .map_err(sqlite)?;
+    attributes::insert(transaction, projection, keys, to, &stored.drawer)?;
+    words::insert(transaction, projection, to, &tokens)
 }
 
 /// The vector as bits: two that compare equal may still differ, as zero and minus zero do.
@@ -348,6 +392,14 @@ fn bits(drawer: &Drawer) -> Option<Vec<u32>> {
             .map(|value| value.to_bits())
             .collect(),
     )
+}
+
+/// The last sequence number the palace has given.
+pub(crate) fn last_seq(connection: &Connection) -> Result<i64> {
+    connection
+        .prepare_cached("SELECT value FROM palace WHERE key = 'seq'")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(sqlite)
 }
 
 /// Writes the palace's sequence number.

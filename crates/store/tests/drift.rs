@@ -10,6 +10,7 @@
 mod scene {
     pub(crate) mod look;
     pub(crate) mod raw;
+    pub(crate) mod spaces;
     pub(crate) mod truth;
 }
 
@@ -21,6 +22,7 @@ use loci_store::Embedded;
 use rusqlite::MAIN_DB;
 use scene::look::{Known, Look};
 use scene::raw;
+use scene::spaces::{self, model};
 use scene::truth::{self, Truth};
 
 const DIMENSION: usize = 16;
@@ -229,4 +231,165 @@ fn a_rebuild_from_rows_mends_every_index() {
             "{sql}: {look:?}"
         );
     }
+}
+
+/// The models of a palace whose first is active and whose others are retired and being built.
+fn three_models() -> [EmbedderIdentity; 3] {
+    [
+        model("test", DIMENSION),
+        model("retired", 6),
+        model("building", 12),
+    ]
+}
+
+/// The bytes of a palace with a retired space (2) and one being built (3), each with a segment, a tail and marks.
+fn three_spaces() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| {
+        let folder = raw::folder_with(&sound().0);
+        let backend = Embedded::new();
+        let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
+        let [_, retired, building] = three_models();
+        spaces::switch_to(&*collection, &retired);
+        collection.switch(&Switch::Rollback).unwrap();
+        collection.switch(&Switch::Begin(building.clone())).unwrap();
+        spaces::fill(&*collection, &building, 1200, 300);
+        let gone = (5..1100).step_by(101).map(truth::id).collect();
+        collection.apply(&[Write::Delete(Selection::Ids(gone))]).unwrap();
+        assert_eq!(collection.info().unwrap().coverage.nearest, 1276);
+        backend.close();
+        std::fs::read(raw::file(folder.path())).unwrap()
+    })
+}
+
+fn examined(folder: &Path) -> Vec<Finding> {
+    Embedded::new().examine(folder).unwrap().findings
+}
+
+/// Damage to a space that does not answer: named by verify, mended by a rebuild, and made whole by filling.
+#[test]
+fn a_space_that_does_not_answer_is_examined_and_mended_too() {
+    let cases = [
+        ("DELETE FROM vectors_{} WHERE row = 61", "vector_count_differs"),
+        (
+            "INSERT INTO vectors_{}(row, data) VALUES (999999, x'00')",
+            "vector_orphans",
+        ),
+        (
+            "INSERT INTO vectors_{} SELECT 999998, data FROM vectors_{} LIMIT 1",
+            "vector_orphans",
+        ),
+        (
+            "UPDATE vectors_{} SET data = zeroblob(length(data)) WHERE row % 100 = 31",
+            "vector_damaged",
+        ),
+        (
+            "UPDATE spaces SET vectors = vectors + 7 WHERE space = {}",
+            "vector_count_differs",
+        ),
+        ("DELETE FROM segments WHERE space = {}", "segments_incomplete"),
+        (
+            "UPDATE segments SET data = zeroblob(length(data)) WHERE space = {}",
+            "segment_damaged",
+        ),
+        ("DELETE FROM dead WHERE space = {}", "segments_incomplete"),
+        (
+            "INSERT INTO dead(space, row) VALUES ({}, 61)",
+            "segments_incomplete",
+        ),
+    ];
+    let [active, retired, building] = three_models();
+    assert_eq!(examined(raw::folder_with(three_spaces()).path()), Vec::new());
+    // The cases take turns between the two spaces.
+    for ((sql, code), (space, of)) in cases
+        .into_iter()
+        .zip([(2, &retired), (3, &building)].into_iter().cycle())
+    {
+        let sql = sql.replace("{}", &space.to_string());
+        let folder = raw::folder_with(three_spaces());
+        raw::execute(folder.path(), &sql);
+        let found = examined(folder.path());
+        let named = found.iter().find(|finding| finding.code == code);
+        let named = named.unwrap_or_else(|| panic!("{sql}: {found:?}"));
+        assert!(
+            named.message.contains(&of.model) && named.hint.is_some(),
+            "{sql}: {named:?}"
+        );
+        mend_and_finish(folder.path(), &active, of, &sql);
+    }
+}
+
+/// Rebuilds, fills what is missing then, and turns to the space: every drawer is found there and nothing else is.
+fn mend_and_finish(folder: &Path, active: &EmbedderIdentity, of: &EmbedderIdentity, sql: &str) {
+    let collection = truth::open_as(&Embedded::new(), folder, Some(active.clone()), false).unwrap();
+    collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+    assert_eq!(examined(folder), Vec::new(), "{sql}");
+    assert_eq!(
+        collection.info().unwrap().coverage.nearest,
+        1276,
+        "what answers is as it was"
+    );
+    if of.model == "retired" {
+        collection.switch(&Switch::Rollback).unwrap();
+    }
+    spaces::switch_to(&*collection, of);
+    assert_eq!(spaces::unfound(&*collection, of), Vec::new(), "{sql}");
+}
+
+#[test]
+fn spaces_whose_states_contradict_each_other_are_named_and_answers_go_on() {
+    for sql in [
+        "UPDATE spaces SET state = NULL WHERE space = 2",
+        "UPDATE spaces SET state = 'dreaming' WHERE space = 3",
+        "UPDATE spaces SET state = 'paused' WHERE space = 2",
+    ] {
+        let folder = raw::folder_with(three_spaces());
+        raw::execute(folder.path(), sql);
+        let found = examined(folder.path());
+        assert!(
+            found.iter().any(|finding| finding.code == "space_states"),
+            "{sql}: {found:?}"
+        );
+        let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        let nearest = Query::nearest(truth::vector(1, 0, DIMENSION), 1);
+        assert_eq!(collection.query(&nearest).unwrap()[0][0].drawer.id, truth::id(1));
+    }
+}
+
+#[test]
+fn a_switch_is_not_finished_on_counters_alone() {
+    let folder = raw::folder_with(three_spaces());
+    let [_, _, building] = three_models();
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    spaces::fill(&*collection, &building, usize::MAX, 500);
+    drop(collection);
+    raw::execute(folder.path(), "DELETE FROM vectors_3 WHERE row = 61");
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_eq!(
+        collection.spaces().unwrap()[1].missing(),
+        0,
+        "the counters say all are there"
+    );
+    let error = collection.switch(&Switch::Finish).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}");
+    assert!(
+        error.hint_text().is_some_and(|hint| hint.contains("reindex")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn compacting_gives_back_what_every_space_holds_of_removed_drawers() {
+    let folder = raw::folder_with(three_spaces());
+    let dead = "SELECT count(DISTINCT space) FROM dead";
+    assert_eq!(raw::number(folder.path(), dead), 3);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let due = collection.maintenance().unwrap().due;
+    assert!(
+        due.iter().any(|(kind, _)| *kind == MaintenanceKind::COMPACT),
+        "{due:?}"
+    );
+    collection.maintain(&MaintenanceKind::COMPACT).unwrap();
+    assert_eq!(raw::number(folder.path(), dead), 0);
+    assert_eq!(examined(folder.path()), Vec::new());
 }

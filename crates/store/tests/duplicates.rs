@@ -9,6 +9,7 @@
 
 mod scene {
     pub(crate) mod raw;
+    pub(crate) mod spaces;
     pub(crate) mod truth;
 }
 
@@ -19,6 +20,7 @@ use std::sync::{Arc, Barrier};
 use loci_core::*;
 use loci_store::Embedded;
 use scene::raw;
+use scene::spaces::{self, model};
 use scene::truth;
 use tempfile::TempDir;
 
@@ -66,8 +68,8 @@ fn vector(at: usize) -> Vec<f32> {
     truth::vector(at, 9, DIMENSION)
 }
 
-/// Every copy is filed under a source of its own, with all that is indexed of it; then the index that would have
-/// kept them apart is dropped and the sources are made one.
+/// Every copy is filed under a source of its own, with all that is indexed of it and a vector in two spaces; then the
+/// index that would have kept them apart is dropped and the sources are made one.
 fn make(folder: &Path) {
     let backend = Embedded::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
@@ -94,6 +96,9 @@ fn make(folder: &Path) {
     collection
         .apply(&COPIES.iter().enumerate().map(write).collect::<Vec<_>>())
         .unwrap();
+    let newer = model("newer", 5);
+    collection.switch(&Switch::Begin(newer.clone())).unwrap();
+    assert_eq!(spaces::fill(&*collection, &newer, usize::MAX, 4), 11);
     backend.close();
     raw::execute(
         folder,
@@ -104,23 +109,14 @@ fn make(folder: &Path) {
     );
 }
 
-/// The fixture kept in the tree, made anew with `LOCI_UPDATE=1`, as a copy to work on.
+/// A copy of the fixture kept in the tree, which is of the first format and which no build makes again.
 fn fixture() -> TempDir {
     let path = [
         env!("CARGO_MANIFEST_DIR"),
         "tests/fixtures/duplicates-1",
         Embedded::FILE,
     ];
-    let kept: PathBuf = path.iter().collect();
-    if std::env::var_os("LOCI_UPDATE").is_some() {
-        let folder = tempfile::tempdir().unwrap();
-        make(folder.path());
-        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
-        std::fs::copy(raw::file(folder.path()), &kept).unwrap();
-    }
-    let bytes =
-        std::fs::read(&kept).unwrap_or_else(|_| panic!("no {}: make it with LOCI_UPDATE=1", kept.display()));
-    raw::folder_with(&bytes)
+    raw::folder_with(&std::fs::read(path.iter().collect::<PathBuf>()).unwrap())
 }
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
@@ -266,4 +262,22 @@ fn a_duplicate_is_a_twin_once_the_palace_was_opened() {
     let receipt = open(folder.path()).add(again).unwrap();
     assert_eq!(receipt.twins.len(), 1);
     assert_eq!(receipt.twins[0].existing.as_str(), "old");
+}
+
+#[test]
+fn duplicates_leave_no_vector_in_any_space() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    assert_collapsed(folder.path());
+    let collection = open(folder.path());
+    let vectors: Vec<u64> = spaces::outline(&*collection)
+        .into_iter()
+        .map(|line| line.2)
+        .collect();
+    assert_eq!(vectors, [5, 5]);
+    collection.switch(&Switch::Finish).unwrap();
+    let newer = model("newer", 5);
+    assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
+    let examined = Embedded::new().examine(folder.path()).unwrap();
+    assert!(examined.healthy, "{:?}", examined.findings);
 }

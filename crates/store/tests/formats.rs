@@ -9,15 +9,18 @@
 
 mod scene {
     pub(crate) mod raw;
+    pub(crate) mod spaces;
     pub(crate) mod truth;
 }
 
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 
 use loci_core::*;
 use loci_store::Embedded;
 use rusqlite::Connection;
 use scene::raw;
+use scene::spaces::{self, model};
 use scene::truth::{self, Truth};
 use tempfile::TempDir;
 
@@ -79,11 +82,11 @@ fn small() -> Vec<Vec<Write>> {
 fn a_newer_version_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), &small());
-    raw::execute(folder.path(), "PRAGMA user_version = 2");
+    raw::execute(folder.path(), "PRAGMA user_version = 3");
     assert_refused_untouched(folder.path(), ErrorKind::Format);
     let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(
-        error.message().contains("format 2") && error.hint_text().unwrap().contains("newer"),
+        error.message().contains("format 3") && error.hint_text().unwrap().contains("newer"),
         "{error:?}"
     );
 }
@@ -93,13 +96,13 @@ fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
     let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     build(made.path(), &small());
     let connection = raw::connect(made.path());
-    connection.execute_batch("PRAGMA user_version = 3").unwrap();
+    connection.execute_batch("PRAGMA user_version = 4").unwrap();
     for name in ["palace.db", "palace.db-wal"] {
         std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
     }
     let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
     let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
-    assert!(error.message().contains("format 3"), "{error:?}");
+    assert!(error.message().contains("format 4"), "{error:?}");
     assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
 }
 
@@ -158,21 +161,29 @@ fn a_folder_where_the_file_should_be_is_refused_untouched() {
     assert_eq!(raw::names(&raw::file(folder.path())), Vec::<String>::new());
 }
 
-/// A fixture kept in the tree, made anew with `LOCI_UPDATE=1`, and a copy of it to work on.
-fn fixture(name: &str, make: impl FnOnce(&Path)) -> TempDir {
-    let kept: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests/fixtures", name, Embedded::FILE]
+/// Where a fixture is kept in the tree.
+fn kept(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/fixtures", name, Embedded::FILE]
         .iter()
-        .collect();
-    if std::env::var_os("LOCI_UPDATE").is_some() {
+        .collect()
+}
+
+/// A copy of a fixture to work on. No build makes one of an earlier version again.
+fn fixture(name: &str) -> TempDir {
+    raw::folder_with(&std::fs::read(kept(name)).unwrap())
+}
+
+/// A copy of the fixture of the present version, which `LOCI_UPDATE=1` makes where there is none yet.
+fn present_fixture(name: &str, make: impl FnOnce(&Path)) -> TempDir {
+    let kept = kept(name);
+    if std::env::var_os("LOCI_UPDATE").is_some() && !kept.exists() {
         let folder = tempfile::tempdir().unwrap();
         make(folder.path());
         assert_eq!(raw::names(folder.path()), ["palace.db"]);
         std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
         std::fs::copy(raw::file(folder.path()), &kept).unwrap();
     }
-    let bytes =
-        std::fs::read(&kept).unwrap_or_else(|_| panic!("no {}: make it with LOCI_UPDATE=1", kept.display()));
-    raw::folder_with(&bytes)
+    fixture(name)
 }
 
 /// What the fixture of version 1 holds; never to be changed once it is kept.
@@ -224,11 +235,16 @@ fn version_1() -> Vec<Vec<Write>> {
 
 #[test]
 fn a_palace_of_version_1_opens_with_all_it_holds() {
-    let folder = fixture("version-1", |folder| drop(build(folder, &version_1())));
+    let folder = fixture("version-1");
     let mut told = Truth::default();
     version_1().iter().for_each(|batch| told.apply(batch));
+    let before = std::fs::read(raw::file(folder.path())).unwrap();
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 1);
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(
+        std::fs::read(raw::file(folder.path())).unwrap() == before,
+        "an examination changes nothing"
+    );
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     assert_eq!(
@@ -253,4 +269,137 @@ fn a_palace_of_version_1_opens_with_all_it_holds() {
         Embedded::new().examine(folder.path()).unwrap().healthy,
         "and it can be written to"
     );
+}
+
+#[test]
+fn a_palace_of_version_1_becomes_version_2_once_and_its_model_can_be_switched() {
+    let folder = fixture("version-1");
+    let start = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                start.wait();
+                let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+                assert_eq!(collection.count(&Filter::All).unwrap(), 1040);
+            });
+        }
+    });
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
+    let notes = "SELECT count(*) FROM notes WHERE text = 'brought from format 1 to 2'";
+    assert_eq!(
+        raw::number(folder.path(), notes),
+        1,
+        "one opener brought it there"
+    );
+    let schema = |folder: &Path| -> Vec<String> {
+        let connection = raw::connect(folder);
+        let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name = 'spaces' AND sql IS NOT NULL ORDER BY name";
+        let mut statement = connection.prepare(sql).unwrap();
+        let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
+        found
+            .map(|sql| {
+                words(sql.unwrap())
+                    .replace(" )", ")")
+                    .replace(" ,", ",")
+                    .replace("( ", "(")
+            })
+            .collect()
+    };
+    let made = tempfile::tempdir().unwrap();
+    build(made.path(), &small());
+    assert_eq!(
+        schema(folder.path()),
+        schema(made.path()),
+        "as if it had been made so"
+    );
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let newer = model("newer", 6);
+    spaces::switch_to(&*collection, &newer);
+    assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// The models of the fixture of version 2, in the order they came.
+fn models() -> [EmbedderIdentity; 4] {
+    [
+        model("test", DIMENSION),
+        model("second", 3),
+        model("third", 5),
+        model("fourth", 2),
+    ]
+}
+
+/// What was written in the fixture of version 2 after its first switch; never to be changed once it is kept.
+fn written_since() -> Vec<Write> {
+    let second = &models()[1];
+    let embedded = |drawer: NewDrawer| NewDrawer {
+        embedding: Some(spaces::made(second, &drawer.document)),
+        context: None,
+        ..drawer
+    };
+    let new_vector = Patch {
+        embedding: Some(vec![0.25, -1.0, 0.5]),
+        ..Patch::new(truth::id(9))
+    };
+    vec![
+        Write::Add(embedded(truth::drawer(4000, 0, DIMENSION))),
+        Write::Upsert(embedded(truth::drawer(11, 1, DIMENSION))),
+        Write::Update(new_vector),
+        Write::Delete(Selection::Ids(vec![truth::id(12)])),
+    ]
+}
+
+/// Makes the fixture of version 2: one space that answers, one that did, one given up and one half built.
+fn make_version_2(folder: &Path) {
+    build(folder, &version_1());
+    let [_, second, third, fourth] = models();
+    let backend = Embedded::new();
+    let collection = truth::open(&backend, folder, DIMENSION, false).unwrap();
+    spaces::switch_to(&*collection, &second);
+    let collection = truth::open_as(&backend, folder, Some(second), false).unwrap();
+    collection.apply(&written_since()).unwrap();
+    collection.switch(&Switch::Begin(third.clone())).unwrap();
+    spaces::fill(&*collection, &third, 1030, 1030);
+    collection.switch(&Switch::Rollback).unwrap();
+    collection.delete(truth::id(20)).unwrap();
+    collection.switch(&Switch::Begin(fourth.clone())).unwrap();
+    spaces::fill(&*collection, &fourth, 10, 10);
+    drop(collection);
+    backend.close();
+}
+
+#[test]
+fn a_palace_of_version_2_opens_with_all_its_spaces() {
+    use SpaceState::{Abandoned, Active, Building, Retired};
+    let folder = present_fixture("version-2", make_version_2);
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
+    let examined = Embedded::new().examine(folder.path()).unwrap();
+    assert!(examined.healthy, "{:?}", examined.findings);
+    let [first, second, third, fourth] = models();
+    let mut told = Truth::default();
+    version_1().iter().for_each(|batch| told.apply(batch));
+    for drawer in told.drawers.values_mut() {
+        drawer.embedding = Some(spaces::made_of(&second, drawer));
+    }
+    told.apply(&written_since());
+    told.apply(&[Write::Delete(Selection::Ids(vec![truth::id(20)]))]);
+    let collection = truth::open_as(&Embedded::new(), folder.path(), None, false).unwrap();
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    let line = |of: &EmbedderIdentity, state, vectors| (of.model.clone(), state, vectors);
+    let expected = [
+        line(&second, Active, 1039),
+        line(&fourth, Building, 10),
+        line(&third, Abandoned, 1029),
+        line(&first, Retired, 1036),
+    ];
+    assert_eq!(spaces::outline(&*collection), expected);
+    assert!(
+        raw::number(folder.path(), "SELECT count(DISTINCT space) FROM segments") >= 3,
+        "three spaces have segments"
+    );
+    collection.switch(&Switch::Rollback).unwrap();
+    spaces::switch_to(&*collection, &third);
+    assert_eq!(spaces::unfound(&*collection, &third), Vec::new());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
 }

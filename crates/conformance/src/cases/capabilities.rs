@@ -2,7 +2,7 @@
 
 use loci_core::{
     CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange, IdentityState, Include, Lexical,
-    Patch, Query, Selection, Write,
+    Patch, Pending, Query, Selection, Switch, Write,
 };
 
 use crate::case::refused;
@@ -19,6 +19,7 @@ cases! { "capabilities":
     "without embeddings_passthrough a query by vector is unsupported" [-EmbeddingsPassthrough] => no_queries;
     "without embeddings_out asking for vectors is unsupported" [-EmbeddingsOut] => no_vectors_out;
     "without change_feed asking for changes is unsupported" [-ChangeFeed] => no_feed;
+    "without spaces whatever asks of them is unsupported" [-Spaces] => no_spaces;
     "with read_only every write is refused and nothing is changed" [+ReadOnly] => no_writes;
     "with read_only nothing is created" [+ReadOnly] => nothing_created;
     "a backend that embeds by itself reports its effective identity" [+ServerEmbedder -ReadOnly] => own_identity;
@@ -148,6 +149,23 @@ fn no_feed(scene: &Scene<'_>) -> Outcome {
         ErrorKind::Unsupported,
         &["change_feed"],
     )
+}
+
+fn no_spaces(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    let (kind, named) = (ErrorKind::Unsupported, &["spaces"]);
+    let before = drawers.info()?;
+    refused(drawers.spaces(), kind, named)?;
+    refused(drawers.switch(&Switch::Begin(model("model-b"))), kind, named)?;
+    let request = Pending {
+        identity: model("model-b"),
+        after: 0,
+        limit: 1,
+    };
+    refused(drawers.pending(&request), kind, named)?;
+    refused(drawers.fill(&model("model-b"), &[]), kind, named)?;
+    same!(drawers.info()?, before, "what the collection says of itself");
+    Ok(())
 }
 
 fn no_writes(scene: &Scene<'_>) -> Outcome {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange, Lexical,
-    MaintenanceKind, Query,
+    Backend, Capability, Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange,
+    Lexical, MaintenanceKind, Pending, Query, Switch,
 };
 
 use crate::case::refused;
@@ -161,7 +161,19 @@ fn every_call_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome 
     let advertised = scene.descriptor().maintenance.first().cloned();
     let kind = advertised.unwrap_or_else(|| MaintenanceKind::named("any"));
     refused(collection.maintain(&kind), closed, &[])?;
-    refused(collection.changes_since(Cursor(0), 1), closed, &[])
+    refused(collection.changes_since(Cursor(0), 1), closed, &[])?;
+    if scene.can(Capability::Spaces) {
+        refused(collection.spaces(), closed, &[])?;
+        refused(collection.switch(&Switch::Pause), closed, &[])?;
+        refused(collection.fill(&model("model-a"), &[]), closed, &[])?;
+        let request = Pending {
+            identity: model("model-a"),
+            after: 0,
+            limit: 1,
+        };
+        refused(collection.pending(&request), closed, &[])?;
+    }
+    Ok(())
 }
 
 fn closed_twice(scene: &Scene<'_>) -> Outcome {

@@ -5,12 +5,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, Drawer, DrawerId, Filter, Get, Hit, Include, Lexical, MaintenanceKind, Query,
-    Receipt, Result, Write,
+    Capability, Collection, Drawer, DrawerId, EmbedderIdentity, Filling, Filter, Get, Hit, IdentityState,
+    Include, Lexical, MaintenanceKind, Pending, Query, Receipt, Result, Unembedded, Write,
 };
 
 use super::steps::Step;
 use crate::follower::Follower;
+use crate::turning::{filling, switch_to};
 use crate::{Failure, Outcome, Scene};
 
 /// The backend under test and the reference, with the same history behind them.
@@ -22,6 +23,8 @@ pub(super) struct Pair {
     everything: Include,
     maintenance: Vec<MaintenanceKind>,
     follower: Option<Follower>,
+    /// Whether both hold more than one space.
+    spaces: bool,
     seq: u64,
 }
 
@@ -40,14 +43,27 @@ impl Pair {
             everything: scene.everything(),
             maintenance: scene.descriptor().maintenance.clone(),
             follower: scene.can(Capability::ChangeFeed).then(Follower::default),
+            spaces: super::switches(scene),
             seq: 0,
         }
     }
 
-    /// Goes on with another handle on the backend under test.
-    pub(super) fn continue_with(&mut self, subject: Arc<dyn Collection>) -> Outcome {
-        self.subject = subject;
+    /// Goes on with other handles.
+    pub(super) fn continue_with(
+        &mut self,
+        subject: Arc<dyn Collection>,
+        reference: Arc<dyn Collection>,
+    ) -> Outcome {
+        (self.subject, self.reference) = (subject, reference);
         self.contents()
+    }
+
+    /// The model that answers now, if one was named.
+    pub(super) fn model(&self) -> Outcome<Option<EmbedderIdentity>> {
+        Ok(match self.reference.info()?.identity {
+            IdentityState::Known(model) => Some(model),
+            IdentityState::Unset | IdentityState::Unknown => None,
+        })
     }
 
     pub(super) fn play(&mut self, step: &Step) -> Outcome {
@@ -68,6 +84,16 @@ impl Pair {
                 self.contents()
             }
             Step::Reopen => self.contents(),
+            Step::Switch(step) => {
+                agree(self.subject.switch(step), self.reference.switch(step))?;
+                self.contents()
+            }
+            Step::Fill(model, every) => self.fill(model, *every),
+            Step::SwitchTo(model) => {
+                let [found, expected] = [&self.subject, &self.reference].map(|one| switch_to(&**one, model));
+                agree(found, expected)?;
+                self.contents()
+            }
         }
     }
 
@@ -102,6 +128,9 @@ impl Pair {
                 "drawers with a vector"
             );
         }
+        if self.spaces {
+            same!(self.subject.spaces()?, self.reference.spaces()?, "the spaces");
+        }
         if let Some(follower) = &mut self.follower {
             follower.follow(self.subject.as_ref())?;
             let mut afresh = Follower::default();
@@ -113,6 +142,40 @@ impl Pair {
             same!(afresh.ids, ids, "ids of one who read the feed from its beginning");
         }
         Ok(())
+    }
+
+    /// Makes vectors for some of the drawers that lack one; each backend has versions of its own.
+    fn fill(&mut self, of: &EmbedderIdentity, every: usize) -> Outcome {
+        let request = Pending {
+            identity: of.clone(),
+            after: 0,
+            limit: usize::MAX,
+        };
+        let by_id = |mut drawers: Vec<Unembedded>| {
+            drawers.sort_by(|a, b| a.id.cmp(&b.id));
+            drawers
+        };
+        let found = self.subject.pending(&request).map(by_id);
+        let expected = self.reference.pending(&request).map(by_id);
+        let (found, expected) = match (found, expected) {
+            (Ok(found), Ok(expected)) => (found, expected),
+            (found, expected) => return agree(found, expected).map(drop),
+        };
+        let told = |drawers: &[Unembedded]| -> Vec<(DrawerId, String)> {
+            let drawers = drawers.iter();
+            drawers.map(|one| (one.id.clone(), one.text.clone())).collect()
+        };
+        same!(told(&found).len(), told(&expected).len(), "pending drawers");
+        if self.keeps_context {
+            same!(told(&found), told(&expected), "pending drawers");
+        }
+        let some =
+            |drawers: &[Unembedded]| -> Vec<Filling> { drawers.iter().step_by(every).map(filling).collect() };
+        agree(
+            self.subject.fill(of, &some(&found)),
+            self.reference.fill(of, &some(&expected)),
+        )?;
+        self.contents()
     }
 
     fn get(&self, request: &Get) -> Outcome {

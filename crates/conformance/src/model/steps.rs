@@ -1,10 +1,10 @@
-//! The steps of a history: batches of writes, questions, maintenance and reopening.
+//! The steps of a history: batches of writes, questions, maintenance, reopening and changes of model.
 
 use std::collections::BTreeSet;
 
 use loci_core::{
-    Capability, Descriptor, FacetKey, Facets, Filter, Get, Include, Lexical, NewDrawer, Query, Selection,
-    Write,
+    Capability, Descriptor, EmbedderIdentity, FacetKey, Facets, Filter, Get, Include, Lexical, NewDrawer,
+    Query, Selection, Switch, Write,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::{of, weighted};
@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::Scene;
+use crate::scene::model;
 
 use super::values::{a_document_filter, a_drawer, a_filter, a_patch, a_vector, an_id, words};
 
@@ -27,6 +28,12 @@ pub(super) enum Step {
     Maintain(usize),
     /// Goes on with a new instance over the same storage.
     Reopen,
+    /// Takes a step of a change of model.
+    Switch(Switch),
+    /// Makes vectors of this model for every so many of the drawers that lack one.
+    Fill(EmbedderIdentity, usize),
+    /// Switches to this model from beginning to end.
+    SwitchTo(EmbedderIdentity),
 }
 
 /// Histories of questions and writes that a backend described like this takes.
@@ -34,6 +41,7 @@ pub(super) fn histories(descriptor: &Descriptor) -> impl Strategy<Value = Vec<St
     let vectors = descriptor.can(&Capability::EmbeddingsPassthrough);
     let include = an_include(descriptor.can(&Capability::EmbeddingsOut));
     let lexical_weight = u32::from(descriptor.can(&Capability::Lexical));
+    let spaces_weight = u32::from(vectors && descriptor.can(&Capability::Spaces));
     let step = prop_oneof![
         10 => a_batch(vectors).prop_map(Step::Apply),
         1 => a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter))])),
@@ -44,11 +52,35 @@ pub(super) fn histories(descriptor: &Descriptor) -> impl Strategy<Value = Vec<St
         2 => a_facets().prop_map(Step::Facets),
         1 => (0..4_usize).prop_map(Step::Maintain),
         1 => Just(Step::Reopen),
+        7 * spaces_weight => a_turn(),
     ];
-    (a_house(vectors), vec(step, 3..12)).prop_map(|(house, mut steps)| {
+    (a_house(vectors), vec(step, 3..14)).prop_map(|(house, mut steps)| {
         steps.insert(0, Step::Apply(house));
         steps
     })
+}
+
+fn a_model() -> impl Strategy<Value = EmbedderIdentity> + Clone {
+    select(&["model-a", "model-b", "model-c"][..]).prop_map(model)
+}
+
+/// Something of a change of model.
+fn a_turn() -> impl Strategy<Value = Step> + Clone {
+    prop_oneof![
+        3 => a_switch().prop_map(Step::Switch),
+        2 => (a_model(), 1..4_usize).prop_map(|(model, every)| Step::Fill(model, every)),
+        2 => a_model().prop_map(Step::SwitchTo),
+    ]
+}
+
+fn a_switch() -> impl Strategy<Value = Switch> + Clone {
+    prop_oneof![
+        4 => a_model().prop_map(Switch::Begin),
+        1 => Just(Switch::Pause),
+        2 => Just(Switch::Finish),
+        3 => Just(Switch::Rollback),
+        1 => Just(Switch::DropRetired),
+    ]
 }
 
 /// What a history begins with: sound drawers to change and to ask about.

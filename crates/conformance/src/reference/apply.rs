@@ -79,7 +79,7 @@ impl<'a> Applying<'a> {
         if self.is_twin(&filed) {
             return Ok(());
         }
-        let was_there = self.put(filed);
+        let was_there = self.put(filed, None);
         let list = match was_there {
             true => &mut self.receipt.replaced,
             false => &mut self.receipt.added,
@@ -93,10 +93,11 @@ impl<'a> Applying<'a> {
             self.receipt.missing.push(patch.id.clone());
             return;
         };
-        let mut drawer = row.drawer.clone();
+        let (mut drawer, version) = (row.drawer.clone(), row.version);
         patch.apply_to(&mut drawer);
+        let same_text = drawer.document == row.drawer.document && drawer.context == row.drawer.context;
         if !self.is_twin(&drawer) {
-            self.put(drawer);
+            self.put(drawer, same_text.then_some(version));
             self.receipt.updated.push(patch.id.clone());
         }
     }
@@ -106,6 +107,7 @@ impl<'a> Applying<'a> {
             self.receipt.missing.push(id.clone());
             return;
         }
+        self.table.forget(id);
         self.table.garbage += 1;
         let seq = self.stamp();
         self.table.removed.insert(id.clone(), seq);
@@ -126,8 +128,8 @@ impl<'a> Applying<'a> {
         true
     }
 
-    /// Stores a drawer; whether one stood under its id.
-    fn put(&mut self, drawer: Drawer) -> bool {
+    /// Stores a drawer, with the version of its text if that stays; whether one stood under its id.
+    fn put(&mut self, drawer: Drawer, version: Option<u64>) -> bool {
         match &drawer.embedding {
             Some(vector) => {
                 self.table.dimension = Some(vector.len());
@@ -139,7 +141,12 @@ impl<'a> Applying<'a> {
         }
         let (id, seq) = (drawer.id.clone(), self.stamp());
         self.table.removed.remove(&id);
-        let was_there = self.table.rows.insert(id, Row { drawer, seq }).is_some();
+        if version.is_none() {
+            self.table.forget(&id);
+        }
+        let version = version.unwrap_or(seq);
+        let row = Row { drawer, seq, version };
+        let was_there = self.table.rows.insert(id, row).is_some();
         self.table.garbage += u64::from(was_there);
         was_there
     }

@@ -9,13 +9,13 @@ use std::time::SystemTime;
 use loci_core::write::check_batch;
 use loci_core::{
     Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
-    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filter, Get, Hit, IdentityChange, Include, Lexical,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, OpenOptions, PalaceRef, Query,
-    Receipt, Result, Selection, Timestamp, Write,
+    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange,
+    Include, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, OpenOptions,
+    PalaceRef, Pending, Query, Receipt, Result, Selection, Space, Switch, Timestamp, Unembedded, Write,
 };
 
 use super::apply::{Applying, has_vectors};
-use super::storage::{Space, SpaceKey, Storage};
+use super::storage::{self, SpaceKey, Storage};
 use super::table::{Table, no_such_maintenance};
 use super::{Watcher, closed, takes_no_writes};
 
@@ -69,7 +69,7 @@ impl Handle {
         }
     }
 
-    fn space<T>(&self, act: impl FnOnce(&mut Space) -> T) -> Result<T> {
+    fn space<T>(&self, act: impl FnOnce(&mut storage::Space) -> T) -> Result<T> {
         self.check_open()?;
         let gone = || closed("the storage of this collection is gone");
         self.storage.space(&self.key, act).ok_or_else(gone)
@@ -91,6 +91,12 @@ impl Handle {
     fn check_writes(&self, batch: &[Write]) -> Result<()> {
         let declared = self.declared.as_ref().map(|embedder| embedder.dimension);
         let (dimension, identity) = self.table(|table| (table.dimension.or(declared), table.identity()))?;
+        let same_model = identity.check_open(self.declared.as_ref());
+        if same_model.is_err() && has_vectors(batch) {
+            // Vectors of another model often have another dimension too; that they are of another model says more.
+            check_batch(batch, None)?;
+            return same_model;
+        }
         check_batch(batch, dimension)?;
         if has_vectors(batch) {
             self.descriptor.require(&Capability::EmbeddingsPassthrough)?;
@@ -102,6 +108,13 @@ impl Handle {
             }
         }
         Ok(())
+    }
+
+    /// One table with what is asked of its spaces; refused where that is not advertised.
+    fn spaces_of<T>(&self, act: impl FnOnce(&mut Table) -> Result<T>) -> Result<T> {
+        self.check_open()?;
+        self.descriptor.require(&Capability::Spaces)?;
+        self.table(act)?
     }
 
     fn run(&self, kind: &MaintenanceKind) -> Result<i64> {
@@ -230,6 +243,22 @@ impl Collection for Handle {
         self.check_open()?;
         self.descriptor.require(&Capability::ChangeFeed)?;
         self.table(|table| table.changes_since(&self.name, cursor, limit))
+    }
+
+    fn spaces(&self) -> Result<Vec<Space>> {
+        self.spaces_of(|table| Ok(table.spaces()))
+    }
+
+    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
+        self.spaces_of(|table| table.switch(step).map(|()| table.spaces()))
+    }
+
+    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.spaces_of(|table| table.pending(request))
+    }
+
+    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+        self.spaces_of(|table| table.fill(identity, vectors))
     }
 }
 

@@ -8,6 +8,8 @@ use loci_core::{
     OpenOptions, Result, Severity,
 };
 
+use super::spaces::Aside;
+
 /// One collection. It is cloned for each batch, so that a batch is whole or nothing.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
@@ -22,6 +24,8 @@ pub(super) struct Table {
     pub(super) garbage: u64,
     /// Models that were recorded against what stood there.
     pub(super) forced: Vec<EmbedderIdentity>,
+    /// The spaces that do not answer: the one being built first, then those set aside, the latest first.
+    pub(super) others: Vec<Aside>,
 }
 
 /// A drawer with all its fields, and when it was last changed.
@@ -29,6 +33,8 @@ pub(super) struct Table {
 pub(super) struct Row {
     pub(super) drawer: Drawer,
     pub(super) seq: u64,
+    /// When its text was last written.
+    pub(super) version: u64,
 }
 
 impl Table {
@@ -42,6 +48,7 @@ impl Table {
             seq: 0,
             garbage: 0,
             forced: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -53,7 +60,7 @@ impl Table {
         }
     }
 
-    fn vectors(&self) -> u64 {
+    pub(super) fn vectors(&self) -> u64 {
         self.rows
             .values()
             .filter(|row| row.drawer.embedding.is_some())
@@ -105,6 +112,7 @@ impl Table {
                 Finding::new("unknown-model", Severity::Warning, words).hint("loci embedder set MODEL"),
             );
         }
+        warnings.extend(self.under_way());
         CollectionInfo {
             name: name.clone(),
             metric: self.metric,

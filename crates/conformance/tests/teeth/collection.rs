@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use loci_core::write::check_vector;
 use loci_core::{
     ChangeKind, Changes, Collection, CollectionExt, CollectionInfo, Cursor, DocumentFilter, Drawer, DrawerId,
-    EmbedderIdentity, Facet, Facets, Filter, Get, Hit, IdentityChange, Include, Lexical, MaintenanceKind,
-    MaintenanceReport, MaintenanceState, Metadata, NewDrawer, Patch, Query, Receipt, Result, Scalar, Value,
-    Write,
+    EmbedderIdentity, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Include, Lexical,
+    MaintenanceKind, MaintenanceReport, MaintenanceState, Metadata, NewDrawer, Patch, Pending, Query,
+    Receipt, Result, Scalar, Space, Switch, Unembedded, Value, Write,
 };
 
+use crate::turning::Turning;
 use crate::wrong::Flaw;
 
 #[derive(Debug)]
@@ -18,11 +19,13 @@ pub(crate) struct WrongCollection {
     inner: Arc<dyn Collection>,
     flaw: Flaw,
     remembered: Mutex<HashMap<DrawerId, Option<Drawer>>>,
+    turning: Turning,
 }
 
 impl WrongCollection {
     pub(crate) fn new(inner: Arc<dyn Collection>, flaw: Flaw) -> Self {
         Self {
+            turning: Turning::new(Arc::clone(&inner), flaw),
             inner,
             flaw,
             remembered: Mutex::default(),
@@ -105,6 +108,7 @@ fn floats(metadata: &Metadata) -> Metadata {
 impl Collection for WrongCollection {
     fn apply(&self, batch: &[Write]) -> Result<Receipt> {
         let batch: Vec<Write> = batch.iter().map(|write| self.mistaken(write)).collect();
+        self.turning.before(&batch)?;
         if self.flaw == Flaw::AppliesOneByOne && !batch.is_empty() {
             let mut last = Receipt::default();
             for write in batch {
@@ -158,7 +162,7 @@ impl Collection for WrongCollection {
             filter: self.filter(&request.filter),
             ..request.clone()
         };
-        let mut lists = self.inner.query(&mistaken)?;
+        let mut lists = self.turning.query(&mistaken)?;
         if self.flaw == Flaw::LosesAHit && !request.filter.is_all() {
             lists.iter_mut().for_each(|hits| drop(hits.pop()));
         }
@@ -211,5 +215,21 @@ impl Collection for WrongCollection {
             _ => {}
         }
         Ok(page)
+    }
+
+    fn spaces(&self) -> Result<Vec<Space>> {
+        self.inner.spaces()
+    }
+
+    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
+        self.turning.switch(step)
+    }
+
+    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.inner.pending(request)
+    }
+
+    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+        self.turning.fill(identity, vectors)
     }
 }

@@ -1,6 +1,7 @@
 //! The suite has teeth: each backend that is wrong in one way breaks the case that promises the contrary.
 
 mod collection;
+mod turning;
 mod wrong;
 
 use loci_conformance::{Case, Verdict, cases, examine};
@@ -182,6 +183,38 @@ fn wrong_openings_are_caught() {
 }
 
 #[test]
+fn wrong_changes_of_model_are_caught() {
+    for (flaw, name) in [
+        (
+            Flaw::AnswersFromTheOldSpace,
+            "switch::finish_turns_every_answer_over_at_once_for_every_handle",
+        ),
+        (
+            Flaw::FinishesIncomplete,
+            "switch::while_a_drawer_lacks_a_vector_finish_is_a_conflict_that_says_how_many_and_nothing_changes",
+        ),
+        (
+            Flaw::LeavesAGhost,
+            "spaces::a_drawer_removed_during_a_switch_is_found_in_no_space",
+        ),
+        (
+            Flaw::FillsStaleTexts,
+            "filling::a_vector_of_a_text_that_has_changed_since_is_stale_and_never_answers",
+        ),
+        (
+            Flaw::FillsWhilePaused,
+            "rollback::pause_stops_those_who_fill_and_begin_goes_on_from_there",
+        ),
+        (
+            Flaw::ForgetsOtherSpaces,
+            "spaces::a_new_vector_keeps_the_vectors_in_the_other_spaces",
+        ),
+    ] {
+        check(flaw, name);
+    }
+}
+
+#[test]
 fn a_batch_that_is_seen_in_part_is_caught() {
     check_by_chance(
         Flaw::AppliesOneByOne,
@@ -199,6 +232,7 @@ fn the_model_catches_what_it_models() {
         Flaw::LosesAHit,
         Flaw::TurnsIntegersToFloats,
         Flaw::FeedForgetsDeletes,
+        Flaw::FinishesIncomplete,
     ] {
         check_by_chance(flaw, "model::random_histories_answer_like_the_reference");
     }

@@ -41,6 +41,12 @@ pub(crate) enum Flaw {
     IgnoresEmbedder,
     AnswersAfterClose,
     ForgetsTheFiles,
+    AnswersFromTheOldSpace,
+    FinishesIncomplete,
+    LeavesAGhost,
+    FillsStaleTexts,
+    FillsWhilePaused,
+    ForgetsOtherSpaces,
 }
 
 /// Makes worlds of the reference, seen through a flaw.

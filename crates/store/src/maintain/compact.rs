@@ -11,8 +11,9 @@ use crate::failure::sqlite;
 use crate::palace::Palace;
 use crate::segments::{SegmentEntry, list_segments};
 use crate::shelf::Shelf;
+use crate::space::Space;
 use crate::vectors;
-use crate::write::store_seq;
+use crate::write::{last_seq, store_seq};
 
 /// How many free pages one short transaction returns.
 const PAGES_AT_ONCE: i64 = 2000;
@@ -22,16 +23,16 @@ const MERGE_PAGES: i64 = 500;
 
 /// Compacts a collection; `None` if there was nothing to gain.
 pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Option<Figures>> {
-    let (dead, free, before) = palace.read(wait, |transaction| {
+    let (dead, free, before, spaces) = palace.read(wait, |transaction| {
         let shelf = Shelf::find(transaction, name)?;
         let (dead, free) = reclaimable(transaction, &shelf)?;
-        Ok((dead, free, file_bytes(transaction)?))
+        let spaces: Vec<i64> = shelf.spaces().map(|space| space.number).collect();
+        Ok((dead, free, file_bytes(transaction)?, spaces))
     })?;
-    let rewritten = if dead > 0 {
-        rewrite_segments(palace, name, wait)?
-    } else {
-        0
-    };
+    let mut rewritten = 0;
+    for space in spaces.into_iter().filter(|_| dead > 0) {
+        rewritten += rewrite_segments(palace, name, space, wait)?;
+    }
     let merged = merge_words(palace, name, wait)?;
     if rewritten == 0 && merged == 0 && free == 0 {
         return Ok(None);
@@ -48,15 +49,18 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
     ])))
 }
 
-/// How many dead rows stand in segments, and how many pages of the file are free.
+/// How many dead rows stand in segments of any space, and how many pages of the file are free.
 pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<(i64, i64)> {
-    let dead = connection
-        .query_row(
-            "SELECT count(*) FROM dead WHERE space = ?1",
-            [shelf.space],
-            |row| row.get(0),
-        )
-        .map_err(sqlite)?;
+    let mut dead = 0;
+    for space in shelf.spaces() {
+        dead += connection
+            .query_row(
+                "SELECT count(*) FROM dead WHERE space = ?1",
+                [space.number],
+                |row| row.get::<_, i64>(0),
+            )
+            .map_err(sqlite)?;
+    }
     Ok((dead, pragma(connection, "freelist_count")?))
 }
 
@@ -70,19 +74,23 @@ fn file_bytes(connection: &Connection) -> Result<i64> {
     Ok(pragma(connection, "page_count")? * pragma(connection, "page_size")?)
 }
 
-/// Rewrites every segment that holds dead rows, one short transaction for each group; returns how many.
-fn rewrite_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+/// Rewrites every segment of a space that holds dead rows, one short transaction for each group; returns how many.
+fn rewrite_segments(palace: &Palace, name: &CollectionName, space: i64, wait: Duration) -> Result<i64> {
     let mut rewritten = 0;
     let mut from = i64::MIN;
     loop {
         let done = palace.write(wait, |transaction| {
-            let shelf = Shelf::find(transaction, name)?;
-            let group = next_group(transaction, &shelf, from)?;
+            let mut shelf = Shelf::find(transaction, name)?;
+            // A space may be dropped between two groups.
+            let Some(space) = shelf.numbered(space) else {
+                return Ok(None);
+            };
+            let group = next_group(transaction, space, from)?;
             let (Some(first), Some(last)) = (group.first(), group.last()) else {
                 return Ok(None);
             };
             crate::crash::point("compact-segments");
-            replace_group(transaction, palace, &shelf, &group, first.first, last.last)?;
+            replace_group(transaction, palace, space, &group, first.first, last.last)?;
             Ok(Some((group.len(), last.last)))
         })?;
         let Some((segments, last)) = done else {
@@ -94,17 +102,17 @@ fn rewrite_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> R
 }
 
 /// The next segment after row `from` with dead rows, and the ones after it that fit into one segment together.
-fn next_group(transaction: &Transaction<'_>, shelf: &Shelf, from: i64) -> Result<Vec<SegmentEntry>> {
+fn next_group(transaction: &Transaction<'_>, space: &Space, from: i64) -> Result<Vec<SegmentEntry>> {
     let mut group: Vec<SegmentEntry> = Vec::new();
     let mut live = 0;
-    for entry in list_segments(transaction, shelf.space)?
+    for entry in list_segments(transaction, space.number)?
         .into_iter()
         .filter(|entry| entry.first > from)
     {
         let dead: i64 = transaction
             .query_row(
                 "SELECT count(*) FROM dead WHERE space = ?1 AND row BETWEEN ?2 AND ?3",
-                params![shelf.space, entry.first, entry.last],
+                params![space.number, entry.first, entry.last],
                 |row| row.get(0),
             )
             .map_err(sqlite)?;
@@ -124,14 +132,14 @@ fn next_group(transaction: &Transaction<'_>, shelf: &Shelf, from: i64) -> Result
 fn replace_group(
     transaction: &Transaction<'_>,
     palace: &Palace,
-    shelf: &Shelf,
+    space: &Space,
     group: &[SegmentEntry],
     first: i64,
     last: i64,
 ) -> Result<()> {
     let packed = vectors::pack_from(
         transaction,
-        shelf,
+        space,
         palace.palace_id(transaction)?,
         first,
         last,
@@ -144,12 +152,12 @@ fn replace_group(
     }
     if let Some(packed) = packed {
         let number = next_seq(transaction)?;
-        vectors::store(transaction, shelf, number, &packed)?;
+        vectors::store(transaction, space, number, &packed)?;
     }
     transaction
         .execute(
             "DELETE FROM dead WHERE space = ?1 AND row BETWEEN ?2 AND ?3",
-            params![shelf.space, first, last],
+            params![space.number, first, last],
         )
         .map(drop)
         .map_err(sqlite)
@@ -157,11 +165,9 @@ fn replace_group(
 
 /// The next sequence number, used up.
 pub(super) fn next_seq(transaction: &Transaction<'_>) -> Result<i64> {
-    let seq: i64 = transaction
-        .query_row("SELECT value FROM palace WHERE key = 'seq'", [], |row| row.get(0))
-        .map_err(sqlite)?;
-    store_seq(transaction, seq + 1)?;
-    Ok(seq + 1)
+    let seq = last_seq(transaction)? + 1;
+    store_seq(transaction, seq)?;
+    Ok(seq)
 }
 
 /// Merges the full text's own segments until that changes nothing more; returns how many steps did something.

@@ -7,18 +7,19 @@ use loci_index::segment;
 use loci_index::tokenise::Indexer;
 use rusqlite::{Transaction, params};
 
-use super::Figures;
 use super::compact::next_seq;
+use super::{Figures, mend};
 use crate::attributes::{self, Keys};
 use crate::failure::sqlite;
 use crate::palace::Palace;
 use crate::shelf::{Shelf, next_number};
+use crate::space::Space;
 use crate::{row, vectors, words};
 
 /// How many rows one short transaction indexes.
 const ROWS_AT_ONCE: usize = 500;
 
-/// Rebuilds full text, attributes and segments of a collection.
+/// Rebuilds full text, attributes and, in every space, the segments of a collection.
 pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Figures> {
     drop_abandoned(palace, wait)?;
     let (projection, started) = begin(palace, name, wait)?;
@@ -35,11 +36,20 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
     let indexed = palace.write(wait, |transaction| {
         swap(transaction, name, projection, reached, started)
     })?;
-    let segments = rebuild_segments(palace, name, wait)?;
-    Ok(Figures::from([
-        ("drawers".to_owned(), indexed),
-        ("segments".to_owned(), segments),
-    ]))
+    let spaces: Vec<i64> = palace.read(wait, |transaction| {
+        let shelf = Shelf::find(transaction, name)?;
+        Ok(shelf.spaces().map(|space| space.number).collect())
+    })?;
+    let (mut segments, mut dropped) = (0, 0);
+    for space in spaces {
+        dropped += mend::run(palace, name, space, wait)?;
+        segments += rebuild_segments(palace, name, space, wait)?;
+    }
+    let mut figures = Figures::from([("drawers".to_owned(), indexed), ("segments".to_owned(), segments)]);
+    if dropped > 0 {
+        figures.insert("vectors_dropped".to_owned(), dropped);
+    }
+    Ok(figures)
 }
 
 /// Removes what a rebuild that was killed has left behind.
@@ -234,15 +244,18 @@ fn compare(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Res
     .hint("nothing was changed; run `loci verify`"))
 }
 
-/// Packs the sealed rows anew, one segment and one short transaction at a time; returns how many were written.
-fn rebuild_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+/// Packs the sealed rows of a space anew, one segment and one short transaction at a time; returns how many.
+fn rebuild_segments(palace: &Palace, name: &CollectionName, number: i64, wait: Duration) -> Result<i64> {
     let mut written = 0;
     let mut reached = 0;
     loop {
         let step = palace.write(wait, |transaction| {
             let mut shelf = Shelf::find(transaction, name)?;
-            let step = rebuild_next(transaction, palace, &mut shelf, reached)?;
-            shelf.store_counters(transaction)?;
+            // A space may be dropped between two segments.
+            let Some(space) = shelf.numbered(number) else {
+                return Ok(None);
+            };
+            let step = rebuild_next(transaction, palace, space, reached)?;
             crate::crash::point("reindex-segment");
             Ok(step)
         })?;
@@ -256,55 +269,54 @@ fn rebuild_segments(palace: &Palace, name: &CollectionName, wait: Duration) -> R
 fn rebuild_next(
     transaction: &Transaction<'_>,
     palace: &Palace,
-    shelf: &mut Shelf,
+    space: &Space,
     reached: i64,
 ) -> Result<Option<i64>> {
     let id = palace.palace_id(transaction)?;
-    let sealed = shelf.sealed;
-    let last_old = last_of_run(transaction, shelf, reached)?;
-    let Some(last_old) = last_old.filter(|_| reached < sealed) else {
+    let last_old = last_of_run(transaction, space, reached)?;
+    let Some(last_old) = last_old.filter(|_| reached < space.sealed) else {
         return Ok(None);
     };
     transaction
         .execute(
             "DELETE FROM segments WHERE space = ?1 AND first > ?2 AND first <= ?3",
-            params![shelf.space, reached, last_old],
+            params![space.number, reached, last_old],
         )
         .map_err(sqlite)?;
     let mut from = reached + 1;
-    while let Some(packed) = vectors::pack_from(transaction, shelf, id, from, last_old, segment::ROWS)? {
-        vectors::store(transaction, shelf, next_seq(transaction)?, &packed)?;
+    while let Some(packed) = vectors::pack_from(transaction, space, id, from, last_old, segment::ROWS)? {
+        vectors::store(transaction, space, next_seq(transaction)?, &packed)?;
         from = packed.last + 1;
     }
     transaction
         .execute(
             "DELETE FROM dead WHERE space = ?1 AND row > ?2 AND row <= ?3",
-            params![shelf.space, reached, last_old],
+            params![space.number, reached, last_old],
         )
         .map_err(sqlite)?;
     Ok(Some(last_old))
 }
 
 /// The last row that the segments beginning in the next run of sealed rows reach; dropped ones leave plain rows.
-fn last_of_run(transaction: &Transaction<'_>, shelf: &Shelf, reached: i64) -> Result<Option<i64>> {
+fn last_of_run(transaction: &Transaction<'_>, space: &Space, reached: i64) -> Result<Option<i64>> {
     let sql = format!(
         "SELECT max(row) FROM (SELECT row FROM vectors_{} WHERE row > ?1 AND row <= ?2 ORDER BY row LIMIT ?3)",
-        shelf.space
+        space.number
     );
     let nth: Option<i64> = transaction
         .query_row(
             &sql,
-            params![reached, shelf.sealed, segment::ROWS as i64],
+            params![reached, space.sealed, segment::ROWS as i64],
             |row| row.get(0),
         )
         .map_err(sqlite)?;
     let Some(nth) = nth else {
-        return Ok(Some(shelf.sealed));
+        return Ok(Some(space.sealed));
     };
     let covering: Option<i64> = transaction
         .query_row(
             "SELECT max(last) FROM segments WHERE space = ?1 AND first <= ?2 AND last > ?2",
-            params![shelf.space, nth],
+            params![space.number, nth],
             |row| row.get(0),
         )
         .map_err(sqlite)?;

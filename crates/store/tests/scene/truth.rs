@@ -93,13 +93,24 @@ pub(crate) fn open(
     dimension: usize,
     create: bool,
 ) -> Result<Arc<dyn Collection>> {
+    let own = EmbedderIdentity {
+        model: "test".into(),
+        revision: "1".into(),
+        dimension,
+    };
+    open_as(backend, folder, Some(own), create)
+}
+
+/// Opens the same collection for one who declares this model, or none.
+pub(crate) fn open_as(
+    backend: &dyn Backend,
+    folder: &Path,
+    embedder: Option<EmbedderIdentity>,
+    create: bool,
+) -> Result<Arc<dyn Collection>> {
     let how = OpenOptions {
         create,
-        embedder: Some(EmbedderIdentity {
-            model: "test".into(),
-            revision: "1".into(),
-            dimension,
-        }),
+        embedder,
         ..OpenOptions::default()
     };
     backend.open(
