@@ -1,7 +1,9 @@
 //! Measures Loci: `cargo run --release -p loci-bench -- storage --rows 50000`.
 
 mod corpus;
+mod embed;
 mod measure;
+mod quality;
 mod scan;
 mod storage;
 
@@ -62,6 +64,26 @@ enum What {
         #[arg(long)]
         only: Option<String>,
     },
+    /// What embedding costs.
+    Embed {
+        /// Measure the full model in this folder too.
+        #[arg(long)]
+        minilm: Option<PathBuf>,
+        /// How many drawers the full model embeds.
+        #[arg(long, default_value_t = 200)]
+        drawers: usize,
+    },
+    /// How well each leg finds the evidence on sets with known answers.
+    Quality {
+        /// The folder that holds `locomo/` and `longmemeval/`.
+        folder: PathBuf,
+        /// Measure this table in place of the one built in.
+        #[arg(long)]
+        table: Option<PathBuf>,
+        /// Measure the full model in this folder too.
+        #[arg(long)]
+        minilm: Option<PathBuf>,
+    },
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -84,6 +106,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             only,
         } => {
             let figures = storage::measure_reads(&folder, rows, rounds, only.as_deref())?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        What::Embed { minilm, drawers } => {
+            let figures = embed::run(minilm.as_deref(), drawers)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        What::Quality {
+            folder,
+            table,
+            minilm,
+        } => {
+            let figures = quality::measure(&folder, table.as_deref(), minilm.as_deref())?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
     }

@@ -64,6 +64,10 @@ impl<E: Embedder> Embedder for Checked<E> {
     fn weight(&self) -> f32 {
         self.inner.weight()
     }
+
+    fn is_pinned(&self) -> bool {
+        self.inner.is_pinned()
+    }
 }
 
 /// Refuses a batch in which most of the texts that any model tells apart got one and the same vector.
@@ -105,4 +109,93 @@ fn refused(identity: &EmbedderIdentity, what: &str) -> Error {
         format!("the embedder {identity} failed: {what}"),
     )
     .hint("nothing was stored; see `loci model verify`, or go on without vectors with `--embedder none`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers whatever it was told to.
+    #[derive(Debug)]
+    struct Told(EmbedderIdentity, Vec<Vec<f32>>);
+
+    impl Embedder for Told {
+        fn identity(&self) -> &EmbedderIdentity {
+            &self.0
+        }
+        fn passages(&self, _: &[&str]) -> Result<Vec<Vec<f32>>> {
+            Ok(self.1.clone())
+        }
+        fn query(&self, _: &str) -> Result<Vec<f32>> {
+            Ok(self.1.first().cloned().unwrap_or_default())
+        }
+    }
+
+    fn told(vectors: &[[f32; 2]]) -> Checked<Told> {
+        let identity = EmbedderIdentity {
+            model: "told".into(),
+            revision: "1".into(),
+            dimension: 2,
+        };
+        Checked::new(Told(
+            identity,
+            vectors.iter().map(|vector| vector.to_vec()).collect(),
+        ))
+    }
+
+    const TEXTS: [&str; 3] = ["one two three", "four five six", "seven eight nine"];
+
+    fn refusal(vectors: &[[f32; 2]], texts: &[&str]) -> String {
+        told(vectors).passages(texts).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn sound_vectors_pass() {
+        let vectors = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
+        assert_eq!(told(&vectors).passages(&TEXTS).unwrap().len(), 3);
+        assert!(told(&vectors).query("one").is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_a_vector_is_refused_by_place() {
+        let nan = refusal(&[[1.0, 0.0], [f32::NAN, 1.0], [1.0, 1.0]], &TEXTS);
+        assert!(nan.contains("text 1 of 3") && nan.contains("told"), "{nan}");
+        assert!(refusal(&[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], &TEXTS).contains("all zero"));
+        assert!(refusal(&[[1.0, 0.0]], &TEXTS).contains("1 vectors came back for 3"));
+        assert!(
+            told(&[[0.0, 0.0]])
+                .query("x")
+                .unwrap_err()
+                .to_string()
+                .contains("the question")
+        );
+        let mut short = told(&[[1.0, 0.0]]);
+        short.inner.1[0].pop();
+        assert!(
+            short
+                .passages(&["x"])
+                .unwrap_err()
+                .to_string()
+                .contains("1 values, not 2")
+        );
+    }
+
+    #[test]
+    fn one_vector_for_texts_that_differ_is_refused() {
+        let same = [[0.5, 0.5]; 3];
+        assert!(refusal(&same, &TEXTS).contains("3 different texts of 3"));
+        assert!(refusal(&same[..2], &TEXTS[..2]).contains("2 different texts of 2"));
+    }
+
+    #[test]
+    fn one_vector_for_texts_that_say_the_same_or_lie_outside_a_model_passes() {
+        let same = [[0.5, 0.5]; 2];
+        assert!(
+            told(&same)
+                .passages(&["One two three.", "one two, THREE"])
+                .is_ok()
+        );
+        assert!(told(&same).passages(&["ꯃꯤꯇꯩ", "ꯂꯣꯟ"]).is_ok());
+        assert!(told(&same).passages(&["", "…"]).is_ok());
+    }
 }

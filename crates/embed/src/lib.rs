@@ -5,6 +5,11 @@
 //! [`Checked`] stands before all of them: what is zero, not finite, of the wrong length or suspiciously the same
 //! is refused at the source.
 
+pub mod builtin;
 pub mod checked;
+pub mod http;
+pub mod minilm;
+pub mod models;
+pub mod wordpiece;
 
 pub use checked::Checked;

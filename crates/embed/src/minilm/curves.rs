@@ -1,0 +1,151 @@
+//! The curves between the products: exponentials, the normal distribution and row norms, written so that the
+//! compiler makes them as wide as the processor.
+//!
+//! They are compiled once for each level by `kernel`; sums go over sixteen lanes, so that their order is the same.
+
+#![allow(clippy::indexing_slicing, reason = "arrays of sixteen by constant places")]
+
+use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
+
+/// How many sums run side by side.
+const LANES: usize = 16;
+
+/// `a * b + c`, in one rounding where the processor has that.
+#[inline(always)]
+pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// Evaluates a polynomial; `first` is the coefficient of the highest power.
+#[inline(always)]
+fn polynomial<const FUSED: bool, const N: usize>(x: f32, first: f32, rest: [f32; N]) -> f32 {
+    rest.into_iter()
+        .fold(first, |sum, next| fused::<FUSED>(sum, x, next))
+}
+
+/// The exponential of a number that is not above zero, to a few ten-millionths of itself; below -87 that of -87.
+#[inline(always)]
+fn exp<const FUSED: bool>(x: f32) -> f32 {
+    /// Adding it leaves the nearest whole number in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    let x = if x > -87.0 { x } else { -87.0 };
+    let shifted = fused::<FUSED>(x, LOG2_E, ROUND);
+    let whole = shifted - ROUND;
+    // ln 2 in two parts, the first so short that its products are exact.
+    let rest = fused::<FUSED>(whole, -0.693_359_4, x);
+    let rest = fused::<FUSED>(whole, 2.121_944_4e-4, rest);
+    let mantissa = polynomial::<FUSED, 6>(
+        rest,
+        1.0 / 720.0,
+        [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0],
+    );
+    let power = (shifted.to_bits() << 23).wrapping_add(127 << 23);
+    mantissa * f32::from_bits(power)
+}
+
+/// The error function to four ten-millionths: a fraction of polynomials fitted to it between -4 and 4.
+#[allow(
+    clippy::approx_constant,
+    clippy::excessive_precision,
+    reason = "fitted coefficients, kept as they were fitted"
+)]
+#[inline(always)]
+fn erf<const FUSED: bool>(x: f32) -> f32 {
+    let x = if x < 4.0 { x } else { 4.0 };
+    let x = if x > -4.0 { x } else { -4.0 };
+    let square = x * x;
+    let above = polynomial::<FUSED, 5>(
+        square,
+        1.974_722_2e-6,
+        [
+            2.880_136_7e-4,
+            4.003_102_8e-3,
+            5.346_583e-2,
+            1.962_384_9e-1,
+            1.128_379,
+        ],
+    );
+    let below = polynomial::<FUSED, 5>(
+        square,
+        3.747_825_8e-5,
+        [1.216_197_4e-3, 1.544_337_6e-2, 1.164_718_4e-1, 5.072_43e-1, 1.0],
+    );
+    x * above / below
+}
+
+#[inline(always)]
+pub(super) fn gelu<const FUSED: bool>(values: &mut [f32]) {
+    for value in values {
+        let half = 0.5 * *value;
+        *value = fused::<FUSED>(half, erf::<FUSED>(*value * FRAC_1_SQRT_2), half);
+    }
+}
+
+/// `across` is a multiple of the lanes; what lies beyond `many` is left at shares that count for nothing.
+#[inline(always)]
+pub(super) fn softmax<const FUSED: bool>(scores: &mut [f32], across: usize, many: usize, scale: f32) {
+    for row in scores.chunks_exact_mut(across) {
+        row.iter_mut()
+            .skip(many)
+            .for_each(|value| *value = f32::NEG_INFINITY);
+        let row = row.as_chunks_mut::<LANES>().0;
+        let mut most = [f32::NEG_INFINITY; LANES];
+        for chunk in row.iter() {
+            for (most, value) in most.iter_mut().zip(chunk) {
+                *most = if *value > *most { *value } else { *most };
+            }
+        }
+        let most = across_lanes(most, |a, b| if a > b { a } else { b });
+        let mut sums = [0.0; LANES];
+        for chunk in row.iter_mut() {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *value = exp::<FUSED>((*value - most) * scale);
+                *sum += *value;
+            }
+        }
+        let share = 1.0 / across_lanes(sums, |a, b| a + b);
+        for chunk in row.iter_mut() {
+            chunk.iter_mut().for_each(|value| *value *= share);
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn normalise<const FUSED: bool>(rows: &mut [f32], bias: &[f32], weight: &[f32], shift: &[f32]) {
+    let many = bias.len() as f32;
+    for row in rows.chunks_exact_mut(bias.len()) {
+        for (value, bias) in row.iter_mut().zip(bias) {
+            *value += bias;
+        }
+        let mean = sum(row, |value| value) / many;
+        let variance = sum(row, |value| (value - mean) * (value - mean)) / many;
+        let scale = 1.0 / (variance + 1e-12).sqrt();
+        for ((value, weight), shift) in row.iter_mut().zip(weight).zip(shift) {
+            *value = fused::<FUSED>((*value - mean) * scale, *weight, *shift);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+    let mut sums = [0.0f32; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunk in whole {
+        for (sum, value) in sums.iter_mut().zip(chunk) {
+            *sum += of(*value);
+        }
+    }
+    let rest: f32 = rest.iter().map(|value| of(*value)).sum();
+    across_lanes(sums, |a, b| a + b) + rest
+}
+
+/// Joins sixteen lanes into one value, half and half.
+#[inline(always)]
+fn across_lanes(mut lanes: [f32; LANES], join: impl Fn(f32, f32) -> f32) -> f32 {
+    for half in [8, 4, 2, 1] {
+        for at in 0..half {
+            lanes[at] = join(lanes[at], lanes[at + half]);
+        }
+    }
+    lanes[0]
+}
