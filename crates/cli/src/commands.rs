@@ -7,6 +7,7 @@ mod changes;
 mod count;
 mod delete;
 mod doctor;
+mod embedder;
 mod export;
 mod facets;
 mod get;
@@ -16,6 +17,7 @@ mod init;
 mod list;
 mod maintain;
 mod matching;
+mod model;
 mod query;
 mod restore;
 mod status;
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Status(status::Args),
     Backends(backends::Args),
     Doctor(doctor::Args),
+    Model(model::Args),
+    Embedder(embedder::Args),
     #[command(hide = true)]
     HelpMarkdown(help_markdown::Args),
 }
@@ -74,6 +78,8 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Status(args) => status::run(args, session),
         Command::Backends(args) => backends::run(args, session),
         Command::Doctor(args) => doctor::run(args, session),
+        Command::Model(args) => model::run(args, session),
+        Command::Embedder(args) => embedder::run(args, session),
         Command::HelpMarkdown(args) => help_markdown::run(args, session),
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Environment {
     pub(crate) backend: Option<String>,
     /// This platform's folder for data, where a home is known.
     pub(crate) data: Option<PathBuf>,
+    /// Where models lie: `LOCI_MODELS`, or within this platform's folder for data.
+    pub(crate) models: Option<PathBuf>,
     /// Whether color is unwanted: `NO_COLOR` is set or the terminal is dumb.
     pub(crate) plain: bool,
 }
@@ -22,12 +24,15 @@ impl Environment {
     /// Reads it. Empty variables count as not set.
     pub(crate) fn read() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let data = etcetera::base_strategy::choose_native_strategy()
+            .ok()
+            .map(|strategy| strategy.data_dir());
+        let usual = data.as_ref().map(|data| data.join("loci").join("models"));
         Self {
+            models: set("LOCI_MODELS").map(PathBuf::from).or(usual),
             palace: set("LOCI_PALACE"),
             backend: set("LOCI_BACKEND").map(|name| name.to_string_lossy().into_owned()),
-            data: etcetera::base_strategy::choose_native_strategy()
-                .ok()
-                .map(|strategy| strategy.data_dir()),
+            data,
             plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
         }
     }

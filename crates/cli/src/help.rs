@@ -14,15 +14,22 @@ pub fn markdown() -> String {
          options, which stand here once.\n",
     );
     section(&root, &mut text);
-    for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
+    below(&root, &mut text);
+    text
+}
+
+/// The commands below one, each followed by its own.
+fn below(command: &Command, text: &mut String) {
+    let shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
+    for command in command.get_subcommands().filter(shown) {
         let global = |arg: &Arg| arg.get_help_heading() == Some(GLOBAL_HEADING);
         let own = command.clone().mut_args(|arg| match global(&arg) {
             true => arg.hide(true),
             false => arg,
         });
-        section(&own, &mut text);
+        section(&own, text);
+        below(command, text);
     }
-    text
 }
 
 fn section(command: &Command, text: &mut String) {

@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod cursor;
+mod embedders;
 mod environment;
 mod errors;
 mod escape;

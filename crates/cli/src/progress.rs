@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 pub(crate) struct Progress {
     doing: &'static str,
     watched: bool,
+    began: Instant,
+    /// How much was done when it was first asked.
+    from: Option<u64>,
     next: Instant,
 }
 
@@ -19,21 +22,59 @@ impl Progress {
         Self {
             doing,
             watched,
+            began: Instant::now(),
+            from: None,
             next: Instant::now() + PAUSE,
         }
     }
 
     /// Takes note that `done` of `total` is done, where the total is known.
     pub(crate) fn tick(&mut self, done: u64, total: Option<u64>) {
+        let from = *self.from.get_or_insert(done);
         if !self.watched || Instant::now() < self.next {
             return;
         }
         self.next = Instant::now() + PAUSE;
         let line = match total {
-            Some(total) => format!("{}: {done} of {total}\n", self.doing),
+            Some(total) => {
+                let left = left(
+                    self.began.elapsed(),
+                    done.saturating_sub(from),
+                    total.saturating_sub(done),
+                );
+                format!("{}: {done} of {total}{left}\n", self.doing)
+            }
             None => format!("{}: {done}\n", self.doing),
         };
         // Progress that cannot be shown stops nothing.
         let _ = io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// About how long what is left will take, if what was done so far tells.
+fn left(took: Duration, done: u64, left: u64) -> String {
+    if done == 0 || left == 0 {
+        return String::new();
+    }
+    let seconds = (took.as_secs_f64() * left as f64 / done as f64).ceil() as u64;
+    match seconds {
+        0..=90 => format!(", about {seconds} s left"),
+        91..=5400 => format!(", about {} min left", seconds.div_ceil(60)),
+        _ => format!(", about {} h left", seconds.div_ceil(3600)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_in_units_people_read() {
+        let second = Duration::from_secs(1);
+        assert_eq!(left(second, 0, 10), "");
+        assert_eq!(left(second, 10, 0), "");
+        assert_eq!(left(second, 10, 100), ", about 10 s left");
+        assert_eq!(left(second * 60, 10, 100), ", about 10 min left");
+        assert_eq!(left(second * 3600, 10, 100), ", about 10 h left");
     }
 }

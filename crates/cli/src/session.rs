@@ -9,6 +9,7 @@ use loci_core::{
 };
 
 use crate::args::Globals;
+use crate::embedders::Installed;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::palace::{configured_backend, locate};
@@ -20,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) globals: Globals,
     /// Which backends there are.
     pub(crate) registry: Registry,
+    /// Which embedders there are.
+    pub(crate) embedders: Installed,
     /// Where words go.
     pub(crate) out: Output,
     environment: Environment,
@@ -40,6 +43,7 @@ impl Session {
         Self {
             globals,
             registry: Registry::standard(),
+            embedders: Installed::new(&environment),
             out,
             environment,
         }

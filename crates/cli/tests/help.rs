@@ -43,7 +43,8 @@ fn every_command_has_a_short_help_and_a_long_one_with_an_example() {
         .collect();
     assert!(commands.contains(&"add") && commands.len() > 15, "{commands:?}");
     for command in commands {
-        let (short, long) = (run(&[command, "-h"]), run(&[command, "--help"]));
+        let words = |flag| command.split(' ').chain([flag]).collect::<Vec<_>>();
+        let (short, long) = (run(&words("-h")), run(&words("--help")));
         assert!(long.contains("Example"), "{command}: {long}");
         assert!(short.len() < long.len(), "{command}");
     }

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Backend, Collection, CollectionName, Error, ErrorKind, NewDrawer, PalaceRef, Receipt, Result, Write,
+    Backend, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, PalaceRef, Receipt,
+    Result, Write,
 };
 use serde::Serialize;
 
+use crate::filing::{Embedders, Filing, Place};
 use crate::line;
 use shelf::{Pending, Shelf};
 
@@ -73,6 +75,9 @@ pub struct ImportReport {
     pub failed: Vec<FailedLine>,
     /// Of those added or replaced, how many have no vector.
     pub without_vector: u64,
+    /// Why, where a model is recorded that should have made one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
 }
 
 /// A line that was not stored.
@@ -89,6 +94,7 @@ pub struct FailedLine {
 pub struct Importer<'a> {
     backend: &'a dyn Backend,
     palace: &'a PalaceRef,
+    embedders: &'a dyn Embedders,
     request: ImportRequest,
     shelves: BTreeMap<CollectionName, Shelf>,
     report: ImportReport,
@@ -100,10 +106,16 @@ const BATCH_BYTES: usize = 64 << 20;
 
 impl<'a> Importer<'a> {
     /// Starts an import into `palace`; nothing is made before the first batch.
-    pub fn new(backend: &'a dyn Backend, palace: &'a PalaceRef, request: ImportRequest) -> Self {
+    pub fn new(
+        backend: &'a dyn Backend,
+        palace: &'a PalaceRef,
+        embedders: &'a dyn Embedders,
+        request: ImportRequest,
+    ) -> Self {
         Self {
             backend,
             palace,
+            embedders,
             request,
             shelves: BTreeMap::new(),
             report: ImportReport::default(),
@@ -196,7 +208,7 @@ impl<'a> Importer<'a> {
         match self.backend.collections(self.palace) {
             Ok(there) => {
                 let info = there.into_iter().find(|info| info.name == *collection);
-                shelf.dimension = info.and_then(|info| info.dimension);
+                shelf.dimension = info.and_then(settled_dimension);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -226,8 +238,17 @@ impl<'a> Importer<'a> {
         if pending.is_empty() {
             return Ok(None);
         }
-        let handle = shelf.open(self.backend, self.palace, collection, &pending)?;
-        let Some(receipt) = self.commit(handle.as_ref(), &pending)? else {
+        let place = Place {
+            backend: self.backend,
+            palace: self.palace,
+            collection,
+            embedders: self.embedders,
+        };
+        let filing = shelf.open(&place, &pending)?;
+        if let Some(why) = &filing.lacking {
+            self.report.lacking.get_or_insert_with(|| why.clone());
+        }
+        let Some(receipt) = self.commit(&filing, &pending)? else {
             return Ok(None);
         };
         self.note(&pending, &receipt);
@@ -240,13 +261,15 @@ impl<'a> Importer<'a> {
     }
 
     /// Commits at once; where one drawer spoils the batch, one by one, so that only that one fails.
-    fn commit(&mut self, handle: &dyn Collection, pending: &[Pending]) -> Result<Option<Receipt>> {
+    fn commit(&mut self, filing: &Filing, pending: &[Pending]) -> Result<Option<Receipt>> {
         let on_conflict = self.request.on_conflict;
         let write = |one: &Pending| match on_conflict {
             OnConflict::Replace => Write::Upsert(one.drawer.clone()),
             OnConflict::Keep | OnConflict::Fail => Write::Add(one.drawer.clone()),
         };
-        let batch: Vec<Write> = pending.iter().map(write).collect();
+        let mut batch: Vec<Write> = pending.iter().map(write).collect();
+        filing.embed(&mut batch)?;
+        let handle = filing.collection();
         let error = match handle.apply(&batch) {
             Ok(receipt) => return Ok(Some(receipt)),
             Err(error) => error,
@@ -292,6 +315,12 @@ impl<'a> Importer<'a> {
             });
         }
     }
+}
+
+/// The dimension that vectors of a collection must have; a model without vectors yet settles nothing.
+fn settled_dimension(info: CollectionInfo) -> Option<usize> {
+    let open = matches!(info.identity, IdentityState::Known(_)) && info.coverage.nearest == 0;
+    info.dimension.filter(|_| !open)
 }
 
 /// Whether an error says that one drawer is wrong, so that the others can go on.

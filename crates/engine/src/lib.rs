@@ -1,20 +1,22 @@
-//! The operations of a palace: import, export, verify, status. Knows no backend, model or protocol by name.
+//! The operations of a palace: import, export, verify, status, a change of model. Knows no backend, model or protocol by name.
 //!
 //! Nothing here prints, reads the environment or looks at a clock: requests come in, reports go out.
 
-pub mod access;
 pub mod export;
+pub mod filing;
 pub mod ids;
 pub mod import;
 pub mod line;
 pub mod status;
+pub mod switch;
 pub mod verify;
 pub mod walk;
 
-pub use access::open_for_writing;
 pub use export::{ExportReport, export};
+pub use filing::{Embedders, Filing, embed_question, try_out};
 pub use ids::derive_id;
 pub use import::{Committed, FailedLine, ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
 pub use status::{StatusReport, status};
+pub use switch::{SwitchReport, agreement, switch};
 pub use verify::{VerifyReport, VerifyRequest, compare, verify};
 pub use walk::{LeftOut, Walk};

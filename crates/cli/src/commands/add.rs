@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::{DrawerId, Metadata, NewDrawer, Place, Receipt, Result, Timestamp, Write};
-use loci_engine::{derive_id, line, open_for_writing};
+use loci_engine::filing::{self, Filing};
+use loci_engine::{derive_id, line};
 use serde_json::json;
 
 use crate::errors::{Done, Exit};
@@ -98,14 +99,14 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let drawer = drawer(args)?;
     let palace = session.palace()?;
     let is_new = !palace.exists();
-    let dimension = drawer.embedding.as_ref().map(Vec::len);
-    let collection = open_for_writing(
-        palace.backend(),
-        &palace.reference,
-        &session.collection()?,
-        dimension,
-    )?;
-    let receipt = collection.apply(&[match args.upsert {
+    let place = filing::Place {
+        backend: palace.backend(),
+        palace: &palace.reference,
+        collection: &session.collection()?,
+        embedders: &session.embedders,
+    };
+    let filing = Filing::open(&place, Some(&drawer).filter(|drawer| drawer.embedding.is_some()))?;
+    let receipt = filing.apply(vec![match args.upsert {
         true => Write::Upsert(drawer),
         false => Write::Add(drawer),
     }])?;
@@ -129,9 +130,15 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     if !receipt.without_vector.is_empty() {
         session
             .out
-            .note("stored without a vector: it is found by keyword, id and filter");
+            .note(&without_vector("stored", filing.lacking.as_deref()));
     }
     Ok(Exit::Done)
+}
+
+/// Says that drawers have no vector, and why where a model should have made one.
+pub(super) fn without_vector(what: &str, lacking: Option<&str>) -> String {
+    let why = lacking.map_or_else(String::new, |why| format!(" ({why})"));
+    format!("{what} without a vector: found by keyword, id and filter{why}")
 }
 
 fn drawer(args: &Args) -> Result<NewDrawer> {

@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use loci_core::Error;
 use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
 
+use super::add::without_vector;
 use crate::errors::{Done, Exit};
 use crate::input::Lines;
-use crate::output::Output;
 use crate::session::{Palace, Session};
 
 /// File the drawers of an export
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         otherwise: session.collection()?,
     };
     let is_new = !palace.exists();
-    let report = file(&mut lines, &palace, request, &mut session.out)?;
+    let report = file(&mut lines, &palace, request, session)?;
     if is_new && palace.exists() {
         session
             .out
@@ -81,14 +81,15 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         }
     }
     if report.without_vector > 0 {
-        out.note(&format!("{} stored without a vector", report.without_vector));
+        let what = format!("{} stored", report.without_vector);
+        out.note(&without_vector(&what, report.lacking.as_deref()));
     }
     Ok(Exit::found(report.failed.is_empty()))
 }
 
-fn file(lines: &mut Lines, palace: &Palace, request: ImportRequest, out: &mut Output) -> Done<ImportReport> {
-    let mut progress = out.progress("lines read");
-    let mut importer = Importer::new(palace.backend(), &palace.reference, request);
+fn file(lines: &mut Lines, palace: &Palace, request: ImportRequest, session: &Session) -> Done<ImportReport> {
+    let mut progress = session.out.progress("lines read");
+    let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
     while let Some((number, line)) = lines.next()? {
         let pushed = importer.push(number, line);
         pushed.map_err(|error| with_durable(error, &importer))?;

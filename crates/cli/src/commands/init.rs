@@ -1,8 +1,9 @@
 //! `loci init`: makes a palace.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Error, Metric, OpenOptions};
-use loci_engine::status::embedder;
+use loci_core::{Metric, OpenOptions};
+use loci_engine::Embedders as _;
+use loci_engine::status;
 use serde_json::json;
 
 use crate::errors::{Done, Exit};
@@ -12,17 +13,17 @@ use crate::session::Session;
 ///
 /// Nothing happens to a palace that is there already.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_long_help = "Examples:\n  loci init\n  loci init --palace ./notes --dimension 384 --metric cosine"
-)]
+#[command(after_long_help = "Examples:\n  loci init\n  loci init --embedder minilm\n  \
+    loci init --palace ./notes --dimension 384 --metric cosine")]
 pub(crate) struct Args {
     /// The backend that holds it [default: embedded]
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
 
-    /// What turns text into vectors; `none` takes vectors as they are given
-    #[arg(long, value_name = "NAME", default_value = "none")]
-    embedder: String,
+    /// What turns text into vectors; `none` leaves it to keywords, or to vectors as they are given
+    /// [default: builtin, or none with --dimension]
+    #[arg(long, value_name = "NAME")]
+    embedder: Option<String>,
 
     /// How many values its vectors have [default: those of the first vector]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
@@ -35,24 +36,31 @@ pub(crate) struct Args {
 
 /// Makes what is missing and says what is there.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    if args.embedder != "none" {
-        let message = format!("there is no embedder called {:?}", args.embedder);
-        return Err(Error::invalid(message).hint("known embedders: none").into());
-    }
     let palace = session.palace_at(session.globals.palace.as_deref(), args.backend.as_deref())?;
     let name = session.collection()?;
     let there = match palace.exists() {
         true => palace.collections()?.iter().any(|info| info.name == name),
         false => false,
     };
+    let embedder = match (&args.embedder, args.dimension) {
+        (Some(name), _) => session.embedders.named(name)?,
+        (None, Some(_)) => None,
+        // What is there stays as it is; only a new collection gets the usual embedder.
+        (None, None) if there => None,
+        (None, None) => session.embedders.usual()?,
+    };
+    if let Some(embedder) = &embedder {
+        loci_engine::try_out(embedder.as_ref())?;
+    }
     let how = OpenOptions {
         metric: args.metric,
         dimension: args.dimension,
+        embedder: embedder.map(|embedder| embedder.identity().clone()),
         ..OpenOptions::create()
     };
     let collection = palace.backend().open(&palace.reference, &name, &how)?;
     let info = collection.info()?;
-    let model = embedder(&info.identity, info.dimension).model;
+    let model = status::embedder(&info.identity, info.dimension).model;
     let model = model.as_deref().unwrap_or("none");
     if session.out.is_json() {
         session.out.json(&json!({
@@ -69,7 +77,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             let done = if there { "was there already:" } else { "made" };
             page.plain(done).plain(" ").bold(&palace.reference.id);
             page.dim(&format!(
-                "  {} · {name} · {}",
+                "  {} · {name} · {model} · {}",
                 palace.backend_name(),
                 info.metric.name()
             ))

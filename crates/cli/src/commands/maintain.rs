@@ -1,6 +1,6 @@
 //! `loci maintain`: runs one kind of upkeep.
 
-use loci_core::{Error, ErrorKind, MaintenanceKind, MaintenanceStatus};
+use loci_core::{Error, ErrorKind, MaintenanceKind, MaintenanceStatus, Switch};
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -10,11 +10,15 @@ use crate::session::Session;
 /// `analyze` refreshes the statistics that plan queries, `compact` gives space back, `reindex` rebuilds every
 /// index from the drawers beside the old one and swaps. `loci backends` says which kinds a backend has.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Example:\n  loci maintain compact")]
+#[command(after_long_help = "Examples:\n  loci maintain compact\n  loci maintain compact --drop-retired")]
 pub(crate) struct Args {
     /// The kind
     #[arg(value_name = "KIND")]
     kind: String,
+
+    /// With `compact`: drop the vectors of models that no longer answer, for good
+    #[arg(long)]
+    drop_retired: bool,
 }
 
 /// Runs it.
@@ -31,7 +35,18 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         let error = Error::new(ErrorKind::Unsupported, message);
         return Err(error.hint(format!("it has: {}", names.join(", "))).into());
     };
+    if args.drop_retired && *kind != MaintenanceKind::COMPACT {
+        let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
+        return Err(error.hint("nothing was changed").into());
+    }
     let collection = palace.open(&session.collection()?)?;
+    if args.drop_retired {
+        let before = collection.spaces()?.len();
+        let dropped = before.saturating_sub(collection.switch(&Switch::DropRetired)?.len());
+        session
+            .out
+            .note(&format!("{dropped} retired embedding space(s) dropped"));
+    }
     let report = collection.maintain(kind)?;
     let out = &mut session.out;
     if out.is_json() {

@@ -9,18 +9,26 @@ use crate::input::{self, Contains, Where};
 use crate::render::{self, HitsJson, Measure};
 use crate::session::{Session, noticed};
 
-/// Find the drawers nearest to a vector
+/// Find the drawers nearest to a vector, or to a text
 ///
-/// Exits with 1 if there is none.
+/// A text is turned into a vector by the model that made the collection's own. Exits with 1 if there is none.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci query --vector '[0.1,-0.2,0.7]' -n 5\n  \
-    loci query --vector @question.json --where '{\"wing\":\"work\"}'"
+    loci query --vector @question.json --where '{\"wing\":\"work\"}'\n  loci query 'when do we ship?'"
 )]
 pub(crate) struct Args {
+    /// The text
+    #[arg(
+        value_name = "TEXT",
+        conflicts_with = "vector",
+        required_unless_present = "vector"
+    )]
+    text: Option<String>,
+
     /// The vector, like '[0.1,-0.2]', or @FILE
     #[arg(long, value_name = "JSON|@FILE")]
-    vector: String,
+    vector: Option<String>,
 
     /// How many hits at most
     #[arg(short, value_name = "N", default_value = "10",
@@ -36,12 +44,21 @@ pub(crate) struct Args {
 
 /// Finds them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = Query {
-        filter: args.where_.filter()?,
-        document: args.contains.filter()?,
-        ..Query::nearest(input::vector(&args.vector)?, args.n)
-    };
+    let (filter, document) = (args.where_.filter()?, args.contains.filter()?);
+    let given = args.vector.as_deref().map(input::vector).transpose()?;
     let (_, collection) = session.read()?;
+    let vector = match (given, &args.text) {
+        (Some(vector), _) => vector,
+        (None, text) => {
+            let text = text.as_deref().unwrap_or_default();
+            loci_engine::embed_question(collection.as_ref(), &session.embedders, text)?
+        }
+    };
+    let request = Query {
+        filter,
+        document,
+        ..Query::nearest(vector, args.n)
+    };
     let hits = collection.query(&request)?.into_iter().next().unwrap_or_default();
     show(&hits, Measure::Distance, &noticed(collection.as_ref()), session)
 }

@@ -7,12 +7,14 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod embedding;
 mod filing;
 mod finding;
 mod hostile;
 mod keeping;
 mod moving;
 mod places;
+mod server;
 mod together;
 
 use std::ffi::OsStr;

@@ -1,11 +1,10 @@
 //! What waits to be committed to one collection.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use loci_core::{Backend, Collection, CollectionName, DrawerId, NewDrawer, PalaceRef, Result};
+use loci_core::{DrawerId, NewDrawer, Result};
 
-use crate::open_for_writing;
+use crate::filing::{Filing, Place};
 
 /// A drawer that waits, and the line it came from.
 #[derive(Debug)]
@@ -23,8 +22,8 @@ pub(super) struct Shelf {
     /// How many values its vectors have, once that is settled.
     pub(super) dimension: Option<usize>,
     ids: BTreeSet<DrawerId>,
-    handle: Option<Arc<dyn Collection>>,
-    /// Whether the handle was opened to take vectors.
+    filing: Option<Filing>,
+    /// Whether it was opened to take vectors that lines bring.
     takes_vectors: bool,
 }
 
@@ -46,22 +45,19 @@ impl Shelf {
     }
 
     /// The collection, opened so that it takes `pending`.
-    pub(super) fn open(
-        &mut self,
-        backend: &dyn Backend,
-        palace: &PalaceRef,
-        name: &CollectionName,
-        pending: &[Pending],
-    ) -> Result<Arc<dyn Collection>> {
-        let vector = pending.iter().find_map(|one| one.drawer.embedding.as_ref());
-        if let Some(handle) = &self.handle
-            && (self.takes_vectors || vector.is_none())
+    pub(super) fn open(&mut self, place: &Place<'_>, pending: &[Pending]) -> Result<Filing> {
+        let brings = pending
+            .iter()
+            .map(|one| &one.drawer)
+            .find(|drawer| drawer.embedding.is_some());
+        if let Some(filing) = &self.filing
+            && (self.takes_vectors || brings.is_none())
         {
-            return Ok(Arc::clone(handle));
+            return Ok(filing.clone());
         }
-        let handle = open_for_writing(backend, palace, name, vector.map(Vec::len))?;
-        self.takes_vectors = vector.is_some();
-        self.handle = Some(Arc::clone(&handle));
-        Ok(handle)
+        let filing = Filing::open(place, brings)?;
+        self.takes_vectors = brings.is_some();
+        self.filing = Some(filing.clone());
+        Ok(filing)
     }
 }

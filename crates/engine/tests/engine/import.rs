@@ -137,7 +137,7 @@ fn bad_lines_are_listed_and_the_others_go_on() {
 fn a_line_that_is_not_utf8_is_listed() {
     let backend = reference();
     let palace = palace();
-    let mut importer = Importer::new(&backend, &palace, request(OnConflict::Keep));
+    let mut importer = Importer::new(&backend, &palace, &NOBODY, request(OnConflict::Keep));
     assert_eq!(importer.push(1, b"{\"document\":\"\xff\"}").unwrap(), None);
     assert!(
         importer.report().failed[0].error.contains("UTF-8 from byte 14"),
@@ -171,7 +171,7 @@ fn batches_become_durable_at_their_size_and_a_bad_line_stops_where_told_to() {
         batch: 2,
         ..request(OnConflict::Keep)
     };
-    let mut importer = Importer::new(&backend, &palace, request);
+    let mut importer = Importer::new(&backend, &palace, &NOBODY, request);
     let mut push = |at: u64, line: &str| importer.push(at, line.as_bytes());
     assert_eq!(push(1, r#"{"id":"a","document":""}"#).unwrap(), None);
     let committed = push(2, r#"{"id":"b","document":""}"#).unwrap().unwrap();
@@ -203,7 +203,7 @@ fn given_vectors_settle_an_unset_model() {
         })
         .collect();
     assert_eq!(import(&backend, OnConflict::Keep, &lines).added, 20);
-    let given = IdentityState::Known(loci_engine::access::given(2));
+    let given = IdentityState::Known(loci_engine::filing::given(2));
     assert_eq!(identity(&backend, "drawers"), given);
 }
 

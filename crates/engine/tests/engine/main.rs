@@ -7,14 +7,22 @@
 )]
 
 mod damaged;
+mod embedders;
 mod export;
+mod filing;
 mod import;
 mod status;
+mod switch;
 mod verify;
 
+use embedders::Machine;
 use loci_conformance::Reference;
 use loci_core::{Backend, Capability, CollectionName, DrawerId, NewDrawer, OpenOptions, PalaceRef, Write};
+
 use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
+
+/// A machine without embedders.
+static NOBODY: Machine = Machine(Vec::new());
 
 fn reference() -> Reference {
     Reference::with(
@@ -66,7 +74,7 @@ fn import(backend: &dyn Backend, on_conflict: OnConflict, text: &str) -> ImportR
 
 fn import_as(backend: &dyn Backend, request: ImportRequest, text: &str) -> ImportReport {
     let palace = palace();
-    let mut importer = Importer::new(backend, &palace, request);
+    let mut importer = Importer::new(backend, &palace, &NOBODY, request);
     for (at, line) in text.lines().enumerate() {
         importer.push(at as u64 + 1, line.as_bytes()).unwrap();
     }

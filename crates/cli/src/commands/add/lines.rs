@@ -25,7 +25,7 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         into: session.globals.collection.clone(),
         otherwise: session.collection()?,
     };
-    let mut importer = Importer::new(palace.backend(), &palace.reference, request);
+    let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
     let mut at = 0;
     loop {
         let committed = match lines.next()? {
@@ -53,10 +53,8 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
     }
     let report = importer.report();
     if report.without_vector > 0 {
-        let message = format!(
-            "{} stored without a vector: found by keyword, id and filter",
-            report.without_vector
-        );
+        let what = format!("{} stored", report.without_vector);
+        let message = super::without_vector(&what, report.lacking.as_deref());
         session.out.note(&message);
     }
     Ok(Exit::Done)

@@ -1,0 +1,146 @@
+//! Filing: who embeds for a collection, and whose vectors are taken.
+
+use loci_core::{ErrorKind, Get, IdentityState, Include, NewDrawer, Write};
+use loci_engine::filing::{Filing, Place, given};
+
+use crate::embedders::{Bag, Machine};
+use crate::{id, name, palace, reference};
+
+const TEXT: &str = "the ship leaves on friday at dawn";
+
+fn drawer(key: &str, text: &str, vector: Option<Vec<f32>>) -> NewDrawer {
+    NewDrawer {
+        embedding: vector,
+        ..NewDrawer::new(id(key), text)
+    }
+}
+
+fn machine() -> Machine {
+    Machine(vec![Bag::new("usual", 8), Bag::new("other", 8)])
+}
+
+/// Files one drawer and returns what embeds there afterwards, with the vector that was stored.
+fn file(
+    backend: &loci_conformance::Reference,
+    machine: &Machine,
+    new: NewDrawer,
+) -> loci_core::Result<(IdentityState, Option<Vec<f32>>)> {
+    let (palace, collection) = (palace(), name("drawers"));
+    let place = Place {
+        backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: machine,
+    };
+    let key = new.id.clone();
+    let filing = Filing::open(&place, Some(&new).filter(|new| new.embedding.is_some()))?;
+    filing.apply(vec![Write::Add(new)])?;
+    let request = Get {
+        include: Include::EVERYTHING,
+        ..Get::ids([key])
+    };
+    let stored = filing.collection().get(&request)?.remove(0);
+    Ok((filing.collection().info()?.identity, stored.embedding))
+}
+
+#[test]
+fn a_new_collection_gets_the_usual_embedder() {
+    let (backend, machine) = (reference(), machine());
+    let (identity, vector) = file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
+    assert_eq!(identity, IdentityState::Known(machine.0[0].0.clone()));
+    assert_eq!(vector, Some(machine.0[0].of(TEXT)));
+}
+
+#[test]
+fn a_collection_left_to_keywords_stays_so() {
+    let backend = reference();
+    file(&backend, &Machine::default(), drawer("a", TEXT, None)).unwrap();
+    let (identity, vector) = file(&backend, &machine(), drawer("b", TEXT, None)).unwrap();
+    assert_eq!((identity, vector), (IdentityState::Unset, None));
+}
+
+#[test]
+fn a_model_that_is_not_here_leaves_new_drawers_without_a_vector_and_says_so() {
+    let (backend, machine) = (reference(), machine());
+    file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
+    let (palace, collection) = (palace(), name("drawers"));
+    let place = Place {
+        backend: &backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &Machine::default(),
+    };
+    let filing = Filing::open(&place, None).unwrap();
+    assert!(
+        filing
+            .lacking
+            .as_ref()
+            .unwrap()
+            .contains("usual is not installed")
+    );
+    let receipt = filing.apply(vec![Write::Add(drawer("b", TEXT, None))]).unwrap();
+    assert_eq!(receipt.without_vector, [id("b")]);
+}
+
+#[test]
+fn vectors_that_users_bring_first_make_a_collection_of_given_vectors() {
+    let (backend, machine) = (reference(), machine());
+    let (identity, vector) = file(&backend, &machine, drawer("a", TEXT, Some(vec![1.0, 2.0]))).unwrap();
+    assert_eq!(identity, IdentityState::Known(given(2)));
+    assert_eq!(vector, Some(vec![1.0, 2.0]));
+    let (_, vector) = file(&backend, &machine, drawer("b", TEXT, None)).unwrap();
+    assert_eq!(vector, None, "nobody can embed for given vectors");
+}
+
+#[test]
+fn brought_vectors_join_the_collections_own_only_where_they_agree_with_its_model() {
+    let (backend, machine) = (reference(), machine());
+    let (usual, other) = (&machine.0[0], &machine.0[1]);
+    file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
+    let (_, vector) = file(
+        &backend,
+        &machine,
+        drawer("b", "so it is said", Some(usual.of("so it is said"))),
+    )
+    .unwrap();
+    assert_eq!(vector, Some(usual.of("so it is said")));
+    let foreign = file(&backend, &machine, drawer("c", TEXT, Some(other.of(TEXT)))).unwrap_err();
+    assert_eq!(foreign.kind(), ErrorKind::IdentityMismatch, "{foreign}");
+    let short = file(&backend, &machine, drawer("d", TEXT, Some(vec![1.0]))).unwrap_err();
+    assert_eq!(short.kind(), ErrorKind::DimensionMismatch, "{short}");
+}
+
+#[test]
+fn a_model_without_a_vector_yet_gives_way_to_vectors_that_are_brought() {
+    let (backend, machine) = (reference(), machine());
+    let how = loci_core::OpenOptions {
+        embedder: Some(machine.0[0].0.clone()),
+        ..loci_core::OpenOptions::create()
+    };
+    loci_core::Backend::open(&backend, &palace(), &name("drawers"), &how).unwrap();
+    let (identity, _) = file(&backend, &machine, drawer("a", TEXT, Some(vec![1.0, 2.0]))).unwrap();
+    assert_eq!(identity, IdentityState::Known(given(2)));
+}
+
+#[test]
+fn what_is_there_already_is_not_embedded_again() {
+    let (backend, machine) = (reference(), machine());
+    file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
+    let (palace, collection) = (palace(), name("drawers"));
+    let place = Place {
+        backend: &backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &machine,
+    };
+    let filing = Filing::open(&place, None).unwrap();
+    let mut batch = vec![
+        Write::Add(drawer("a", TEXT, None)),
+        Write::Add(drawer("b", TEXT, None)),
+    ];
+    filing.embed(&mut batch).unwrap();
+    let embedded = batch
+        .iter()
+        .map(|write| matches!(write, Write::Add(new) if new.embedding.is_some()));
+    assert_eq!(embedded.collect::<Vec<_>>(), [false, true]);
+}
