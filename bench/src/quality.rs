@@ -30,14 +30,20 @@ pub(crate) fn measure(folder: &Path, table: Option<&Path>, minilm: Option<&Path>
         None => Builtin::new()?,
     };
     let minilm = minilm.map(Minilm::new);
-    let mut embedders: Vec<(&str, &dyn Embedder)> = vec![("builtin", &builtin)];
-    if let Some(minilm) = &minilm {
-        embedders.push(("minilm", minilm));
-    }
+    let mut embedders = vec![
+        Candidate::new("builtin", &builtin, true),
+        Candidate::new("builtin, pieces only", &builtin, false),
+    ];
+    // The full model takes minutes for the pieces alone.
+    embedders.extend(
+        minilm
+            .as_ref()
+            .map(|minilm| Candidate::new("minilm, pieces only", minilm, false)),
+    );
     measure_all(folder, &embedders)
 }
 
-fn measure_all(folder: &Path, embedders: &[(&str, &dyn Embedder)]) -> Result<Value> {
+fn measure_all(folder: &Path, embedders: &[Candidate<'_>]) -> Result<Value> {
     let mut report = serde_json::Map::new();
     for set in sets::load(folder)? {
         report.insert(set.name.to_owned(), measure_set(&set, embedders)?);
@@ -45,7 +51,7 @@ fn measure_all(folder: &Path, embedders: &[(&str, &dyn Embedder)]) -> Result<Val
     Ok(Value::Object(report))
 }
 
-fn measure_set(set: &Set, embedders: &[(&str, &dyn Embedder)]) -> Result<Value> {
+fn measure_set(set: &Set, embedders: &[Candidate<'_>]) -> Result<Value> {
     let mut figures = BTreeMap::new();
     let keywords = Keywords::new(set);
     let scored: Vec<Scored<'_>> = set
@@ -63,49 +69,76 @@ fn measure_set(set: &Set, embedders: &[(&str, &dyn Embedder)]) -> Result<Value> 
     for (name, pick) in alone {
         figures.insert(name.to_owned(), tally(set, &scored, |_, scored| pick(scored)));
     }
-    for (name, embedder) in embedders {
-        dense(set, &scored, name, *embedder, &mut figures)?;
+    for candidate in embedders {
+        dense(set, &scored, candidate, &mut figures)?;
     }
     Ok(json!({ "pieces": set.pieces.len(), "questions": set.questions.len(), "figures": figures }))
+}
+
+/// An embedder to measure, and whether it also embeds pieces between their neighbours.
+struct Candidate<'a> {
+    name: &'a str,
+    embedder: &'a dyn Embedder,
+    neighbours: bool,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(name: &'a str, embedder: &'a dyn Embedder, neighbours: bool) -> Self {
+        Self {
+            name,
+            embedder,
+            neighbours,
+        }
+    }
 }
 
 /// One embedder's leg alone and beside keywords.
 fn dense(
     set: &Set,
     scored: &[Scored<'_>],
-    name: &str,
-    embedder: &dyn Embedder,
+    candidate: &Candidate<'_>,
     figures: &mut BTreeMap<String, Value>,
 ) -> Result<()> {
+    let (name, embedder) = (candidate.name, candidate.embedder);
     let texts: Vec<&str> = set.pieces.iter().map(|piece| piece.text.as_str()).collect();
-    let arounds: Vec<&str> = set.pieces.iter().map(|piece| piece.around.as_str()).collect();
-    let (texts, arounds) = (embedder.passages(&texts)?, embedder.passages(&arounds)?);
+    let texts = embedder.passages(&texts)?;
     let asked = set
         .questions
         .iter()
         .map(|question| embedder.query(&question.text));
     let asked: Vec<Vec<f32>> = asked.collect::<Result<_>>()?;
     let near = |vectors: &[Vec<f32>], at: usize, scored: &Scored<'_>| {
-        asked
-            .get(at)
-            .map_or_else(Vec::new, |asked| nearness(vectors, asked, &scored.among))
+        let asked = asked.get(at).map(Vec::as_slice).unwrap_or_default();
+        nearness(vectors, asked, &scored.among)
     };
-    let both = |at: usize, scored: &Scored<'_>| {
-        let (text, around) = (near(&texts, at, scored), near(&arounds, at, scored));
-        sum(&[(0.5, &standard(&text)), (0.5, &standard(&around))])
+    let arounds = match candidate.neighbours {
+        true => {
+            let arounds: Vec<&str> = set.pieces.iter().map(|piece| piece.around.as_str()).collect();
+            embedder.passages(&arounds)?
+        }
+        false => Vec::new(),
+    };
+    let leg = |at: usize, scored: &Scored<'_>| {
+        let text = near(&texts, at, scored);
+        match arounds.is_empty() {
+            true => text,
+            false => sum(&[
+                (0.5, &standard(&text)),
+                (0.5, &standard(&near(&arounds, at, scored))),
+            ]),
+        }
     };
     figures.insert(
         format!("{name}: piece"),
         tally(set, scored, |at, s| near(&texts, at, s)),
     );
-    figures.insert(
-        format!("{name}: piece and neighbours"),
-        tally(set, scored, |at, s| near(&arounds, at, s)),
-    );
-    figures.insert(format!("{name}: both"), tally(set, scored, both));
+    if candidate.neighbours {
+        let around = tally(set, scored, |at, s| near(&arounds, at, s));
+        figures.insert(format!("{name}: piece and neighbours"), around);
+    }
     for weight in WEIGHTS {
         let fused = |at: usize, s: &Scored<'_>| {
-            sum(&[(1.0, &standard(&s.keywords())), (weight, &standard(&both(at, s)))])
+            sum(&[(1.0, &standard(&s.keywords())), (weight, &standard(&leg(at, s)))])
         };
         figures.insert(format!("{name}: fused at {weight}"), tally(set, scored, fused));
     }

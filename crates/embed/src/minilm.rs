@@ -6,6 +6,7 @@
 //! tokens each has.
 
 mod batch;
+mod cores;
 mod curves;
 mod forward;
 mod kernel;
@@ -78,7 +79,7 @@ impl Minilm {
             return Err(Error::invalid(format!("the model has no token {id}"))
                 .hint("nothing was embedded; cut texts with the model's own tokeniser"));
         }
-        Ok(batch::embed(self.weights()?, texts, batch::threads()))
+        Ok(batch::embed(self.weights()?, texts, cores::all()))
     }
 
     /// Embeds a sentence whose vector is known, and refuses weights that give another. Opening does so by itself.

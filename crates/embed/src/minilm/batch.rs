@@ -1,11 +1,11 @@
 //! Many texts at once: long ones cut into windows, windows gathered into runs, runs spread over the cores.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use super::WINDOW;
 use super::forward::{self, Space, length};
 use super::weights::Weights;
+use super::{WINDOW, cores};
 
 /// How many tokens one run takes, special ones included; a window always fits.
 const RUN: usize = 512;
@@ -13,10 +13,8 @@ const RUN: usize = 512;
 /// Smaller runs than this are not made only to give each core one.
 const RUN_MIN: usize = 96;
 
-/// How many cores there are to use.
-pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
+/// A core does not share a run for fewer rows than this: it would have to read all the weights for them.
+const SHARE_MIN: usize = 32;
 
 /// One vector for each text, in order; a text is its tokens without special ones.
 pub(super) fn embed(weights: &Weights, texts: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
@@ -57,28 +55,15 @@ fn join(ids: &[u16], vectors: &mut impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
 /// One vector for each window, in order.
 fn spread(weights: &Weights, windows: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
     let runs = runs(windows, threads);
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut space: Option<Space> = None;
-        let mut done = Vec::new();
-        while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let space = space.get_or_insert_with(|| room(weights, &runs, windows));
-            let taken: Vec<&[u16]> = run.iter().filter_map(|at| windows.get(*at).copied()).collect();
-            done.extend(run.iter().copied().zip(forward::run(weights, &taken, space)));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(runs.len())).map(|_| scope.spawn(work)).collect();
-        let mut done = work();
-        for other in others {
-            match other.join() {
-                Ok(more) => done.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
+    let done = Mutex::new(Vec::with_capacity(windows.len()));
+    let begin = || room(weights, &runs, windows, threads);
+    cores::each(threads.min(runs.len()), runs.iter(), begin, |space, run| {
+        let taken: Vec<&[u16]> = run.iter().filter_map(|at| windows.get(*at).copied()).collect();
+        let vectors = forward::run(weights, &taken, space);
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.extend(run.iter().copied().zip(vectors));
     });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, vector)| vector).collect()
 }
@@ -104,22 +89,21 @@ fn runs(windows: &[&[u16]], threads: usize) -> Vec<Vec<usize>> {
     runs
 }
 
-/// Room for the largest of the runs.
-fn room(weights: &Weights, runs: &[Vec<usize>], windows: &[&[u16]]) -> Space {
-    let lengths = |run: &[usize]| -> Vec<usize> {
-        run.iter()
-            .filter_map(|at| windows.get(*at))
-            .map(|ids| length(ids))
-            .collect()
+/// Room for the largest of the runs; where there are fewer runs than cores, several share one.
+fn room(weights: &Weights, runs: &[Vec<usize>], windows: &[&[u16]], threads: usize) -> Space {
+    let lengths = |run: &Vec<usize>| -> usize {
+        let windows = run.iter().filter_map(|at| windows.get(*at));
+        windows.map(|ids| length(ids)).sum()
     };
-    let tokens = runs.iter().map(|run| lengths(run).iter().sum()).max();
-    let longest = windows.iter().map(|ids| length(ids)).max();
-    Space::new(weights, tokens.unwrap_or(0), longest.unwrap_or(0))
+    let tokens = runs.iter().map(lengths).max().unwrap_or(0);
+    let longest = windows.iter().map(|ids| length(ids)).max().unwrap_or(0);
+    let cores = (threads / runs.len().max(1)).min(tokens / SHARE_MIN).max(1);
+    Space::new(weights, tokens, longest, cores)
 }
 
 /// How many bytes a core holds for its runs over these texts.
 #[cfg(test)]
 pub(super) fn largest(weights: &Weights, texts: &[&[u16]], threads: usize) -> usize {
     let windows: Vec<&[u16]> = texts.iter().flat_map(|ids| windows(ids)).collect();
-    room(weights, &runs(&windows, threads), &windows).bytes()
+    room(weights, &runs(&windows, threads), &windows, threads).bytes()
 }

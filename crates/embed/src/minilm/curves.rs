@@ -81,13 +81,19 @@ pub(super) fn gelu<const FUSED: bool>(values: &mut [f32]) {
     }
 }
 
-/// `across` is a multiple of the lanes; what lies beyond `many` is left at shares that count for nothing.
+/// `across` is a multiple of the lanes; what lies beyond `many` is left so small that it counts for nothing.
 #[inline(always)]
-pub(super) fn softmax<const FUSED: bool>(scores: &mut [f32], across: usize, many: usize, scale: f32) {
-    for row in scores.chunks_exact_mut(across) {
-        row.iter_mut()
-            .skip(many)
-            .for_each(|value| *value = f32::NEG_INFINITY);
+pub(super) fn raise<const FUSED: bool>(
+    scores: &mut [f32],
+    across: usize,
+    many: usize,
+    scale: f32,
+    shares: &mut [f32],
+) {
+    for (row, share) in scores.chunks_exact_mut(across).zip(shares) {
+        for value in row.iter_mut().skip(many) {
+            *value = f32::NEG_INFINITY;
+        }
         let row = row.as_chunks_mut::<LANES>().0;
         let mut most = [f32::NEG_INFINITY; LANES];
         for chunk in row.iter() {
@@ -103,10 +109,7 @@ pub(super) fn softmax<const FUSED: bool>(scores: &mut [f32], across: usize, many
                 *sum += *value;
             }
         }
-        let share = 1.0 / across_lanes(sums, |a, b| a + b);
-        for chunk in row.iter_mut() {
-            chunk.iter_mut().for_each(|value| *value *= share);
-        }
+        *share = 1.0 / across_lanes(sums, |a, b| a + b);
     }
 }
 

@@ -106,6 +106,10 @@ pub(super) fn multiply(level: Level, product: Product<'_>, target: &mut [f32], s
 /// Whether code without detection may round once: elsewhere than here a fused product is a call.
 const FUSED: bool = cfg!(target_arch = "aarch64");
 
+/// How many steps ahead a panel is asked for; for a short text it comes from beyond all caches.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 32;
+
 /// Compiles one of the [`curves`] for each level.
 macro_rules! curve {
     ($what:literal, $name:ident, $($argument:ident: $type:ty),*) => {
@@ -136,8 +140,8 @@ macro_rules! curve {
 
 curve!("Weighs each value by the normal distribution below it.", gelu, values: &mut [f32]);
 curve!(
-    "Turns rows of `across` scores, of which `many` count, into shares of one.",
-    softmax, scores: &mut [f32], across: usize, many: usize, scale: f32
+    "Raises e to rows of `across` scores, of which `many` count; a share is one by the sum of its row.",
+    raise, scores: &mut [f32], across: usize, many: usize, scale: f32, shares: &mut [f32]
 );
 curve!(
     "Adds `bias` to each row, brings it to mean 0 and variance 1, then weighs and shifts it.",
@@ -279,7 +283,9 @@ mod portable {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::*;
-    use std::arch::x86_64::{__m256, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps};
+    use std::arch::x86_64::{
+        __m256, _MM_HINT_T0, _mm_prefetch, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps,
+    };
 
     type Register = __m256;
 
@@ -295,7 +301,10 @@ mod avx2 {
         unsafe { _mm256_storeu_ps(to.as_mut_ptr(), value) }
     }
 
-    fn ahead(_: &[[f32; 8]; 2]) {}
+    #[target_feature(enable = "avx2,fma")]
+    fn ahead(halves: &[[f32; 8]; 2]) {
+        _mm_prefetch::<_MM_HINT_T0>(halves.as_ptr().wrapping_add(2 * AHEAD).cast());
+    }
 
     products!(
         [#[target_feature(enable = "avx2,fma")]], 8, 6: [1 2 3 4 5 6],
@@ -324,14 +333,10 @@ mod avx512 {
         unsafe { _mm512_storeu_ps(to.as_mut_ptr(), value) }
     }
 
-    /// Asks for what is multiplied eight steps from now: a panel is as large as the nearest cache.
     #[target_feature(enable = "avx512f,avx2,fma")]
-    fn ahead(halves: &[[f32; 16]; 2]) {
-        let [low, high] = halves
-            .each_ref()
-            .map(|half| half.as_ptr().wrapping_add(8 * PANEL));
-        _mm_prefetch::<_MM_HINT_T0>(low.cast());
-        _mm_prefetch::<_MM_HINT_T0>(high.cast());
+    fn ahead([low, high]: &[[f32; 16]; 2]) {
+        _mm_prefetch::<_MM_HINT_T0>(low.as_ptr().wrapping_add(AHEAD * PANEL).cast());
+        _mm_prefetch::<_MM_HINT_T0>(high.as_ptr().wrapping_add(AHEAD * PANEL).cast());
     }
 
     products!(

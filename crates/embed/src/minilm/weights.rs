@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use loci_core::{Error, ErrorKind, Result};
 use memmap2::Mmap;
 
 use super::kernel::Level;
-use super::mapping;
 use super::tensors::{Tensors, floats};
+use super::{cores, mapping};
 
 /// The sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,21 +143,13 @@ pub(super) const INSTALL: &str =
 fn layers(tensors: &Tensors<'_>, shape: Shape, level: Level) -> std::result::Result<Vec<Layer>, Wrong> {
     let mut layers = Vec::new();
     layers.resize_with(shape.layers, || Err(Wrong::new()));
-    let threads = super::batch::threads().min(shape.layers);
-    let left = Mutex::new(layers.iter_mut().enumerate());
-    let work = || {
-        loop {
-            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((at, slot)) = next else { return };
-            *slot = layer(tensors, at, shape, level);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(work);
-        }
-        work();
-    });
+    let slots = layers.iter_mut().enumerate();
+    cores::each(
+        cores::all(),
+        slots,
+        || (),
+        |(), (at, slot)| *slot = layer(tensors, at, shape, level),
+    );
     layers.into_iter().collect()
 }
 
