@@ -248,7 +248,17 @@ impl<'a> Importer<'a> {
         if let Some(why) = &filing.lacking {
             self.report.lacking.get_or_insert_with(|| why.clone());
         }
-        let Some(receipt) = self.commit(&filing, &pending)? else {
+        let mut committed = self.commit(&filing, &pending);
+        let brings = pending.iter().any(|one| one.drawer.embedding.is_some());
+        if !brings && matches!(&committed, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
+            // Somebody moved the collection to another model meanwhile: go on with that one.
+            let filing = Filing::open(&place, None)?;
+            committed = self.commit(&filing, &pending);
+            if let Some(shelf) = self.shelves.get_mut(collection) {
+                shelf.go_on_with(filing);
+            }
+        }
+        let Some(receipt) = committed? else {
             return Ok(None);
         };
         self.note(&pending, &receipt);

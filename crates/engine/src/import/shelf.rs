@@ -44,6 +44,12 @@ impl Shelf {
         std::mem::take(&mut self.pending)
     }
 
+    /// Takes the place of how the collection was opened before.
+    pub(super) fn go_on_with(&mut self, filing: Filing) {
+        self.takes_vectors = false;
+        self.filing = Some(filing);
+    }
+
     /// The collection, opened so that it takes `pending`.
     pub(super) fn open(&mut self, place: &Place<'_>, pending: &[Pending]) -> Result<Filing> {
         let brings = pending

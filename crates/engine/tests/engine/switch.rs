@@ -130,3 +130,29 @@ fn agreement_tells_the_model_that_made_the_vectors_from_others() {
         .unwrap();
     assert_eq!(agreement(empty.as_ref(), &machine.0[0]).unwrap(), None);
 }
+
+#[test]
+fn an_import_goes_on_when_somebody_switches_the_model_in_its_middle() {
+    let backend = reference();
+    let (machine, collection) = filled(&backend, 3);
+    let palace = palace();
+    let mut importer = loci_engine::Importer::new(
+        &backend,
+        &palace,
+        &machine,
+        crate::request(loci_engine::OnConflict::Keep),
+    );
+    for n in 0..20 {
+        if n == 10 {
+            switch(collection.as_ref(), &machine.0[1], &mut |_| true).unwrap();
+        }
+        let line = format!("{{\"id\":\"i{n}\",\"document\":\"words of line {n}\"}}");
+        importer.push(n + 1, line.as_bytes()).unwrap();
+    }
+    while importer.finish().unwrap().is_some() {}
+    assert_eq!(
+        (importer.report().added, importer.report().without_vector),
+        (20, 0)
+    );
+    assert_eq!(reached(collection.as_ref(), &machine.0[1]), 23);
+}
