@@ -16,8 +16,11 @@ mod open;
 mod query;
 mod reads;
 mod refusals;
+mod refused_revisions;
 mod replaced_files;
+mod revisions;
 mod rollback;
+mod sources;
 mod spaces;
 mod switch;
 mod twins;
@@ -47,6 +50,9 @@ pub fn cases() -> Vec<&'static Case> {
         filling::CASES,
         rollback::CASES,
         spaces::CASES,
+        sources::CASES,
+        revisions::CASES,
+        refused_revisions::CASES,
         maintenance::CASES,
         lifecycle::CASES,
         concurrency::CASES,

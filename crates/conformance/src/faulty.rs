@@ -8,7 +8,8 @@ use loci_core::{
     Backend, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
     EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Health, Hit,
     IdentityChange, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef,
-    Pending, Query, Receipt, Result, Space, Switch, Unembedded, Write,
+    Pending, Query, Receipt, Result, Revised, Revision, SourceRecord, Sources, Space, Switch, Unembedded,
+    Write,
 };
 
 /// Whether the failing call still happens.
@@ -189,6 +190,14 @@ impl Collection for FaultyCollection {
     fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
         self.counter
             .through("fill", || self.inner.fill(identity, vectors))
+    }
+
+    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        self.counter.through("sources", || self.inner.sources(request))
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        self.counter.through("revise", || self.inner.revise(revisions))
     }
 }
 

@@ -25,6 +25,7 @@ mod follower;
 mod harness;
 mod model;
 mod reference;
+mod revising;
 mod runner;
 mod samples;
 mod scene;

@@ -3,6 +3,7 @@
 mod apply;
 mod handle;
 mod search;
+mod sources;
 mod spaces;
 mod storage;
 mod table;
@@ -39,7 +40,7 @@ pub struct Reference {
 
 impl Reference {
     /// What the full reference advertises: everything it can do in memory.
-    pub const FULL: [Capability; 11] = [
+    pub const FULL: [Capability; 12] = [
         Capability::EmbeddingsPassthrough,
         Capability::EmbeddingsOut,
         Capability::AtomicBatch,
@@ -51,6 +52,7 @@ impl Reference {
         Capability::ChangeFeed,
         Capability::Local,
         Capability::Spaces,
+        Capability::Sources,
     ];
 
     /// A reference with every capability it has, over empty storage.

@@ -13,11 +13,11 @@ use crate::{
     Changes, CollectionInfo, CollectionName, Cursor, Drawer, DrawerId, EmbedderIdentity, Error, ErrorKind,
     Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind,
     MaintenanceReport, MaintenanceState, Metric, NewDrawer, PalaceRef, Pending, Query, Receipt, Result,
-    Selection, Space, Switch, Unembedded, Write,
+    Revised, Revision, Selection, SourceRecord, Sources, Space, Switch, Unembedded, Write,
 };
 
 /// The version of this contract.
-pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 1 };
+pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 2 };
 
 /// An engine that holds the collections of palaces.
 ///
@@ -126,12 +126,33 @@ pub trait Collection: fmt::Debug + Send + Sync {
     fn fill(&self, _identity: &EmbedderIdentity, _vectors: &[Filling]) -> Result<Filled> {
         Err(no_spaces())
     }
+
+    /// The records of some sources, in byte order of their names; names without a record are left out.
+    ///
+    /// This and the call below are `Unsupported` where [`Capability::Sources`] is not advertised. A record is no
+    /// drawer: it is not counted, found, exported or listed among the changes.
+    fn sources(&self, _request: &Sources) -> Result<Vec<SourceRecord>> {
+        Err(not_offered(&Capability::Sources))
+    }
+
+    /// Applies revisions in order, all in one durable step, and says what became of each.
+    ///
+    /// A revision whose source has another record by now than the one it expects is `Overtaken`: nothing of it is
+    /// written, and the others go on. Parts are applied as [`Collection::apply`] applies batches. An error leaves
+    /// every drawer and record as it was; so does a list without revisions, which is empty in return.
+    fn revise(&self, _revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        Err(not_offered(&Capability::Sources))
+    }
 }
 
 fn no_spaces() -> Error {
+    not_offered(&Capability::Spaces)
+}
+
+fn not_offered(capability: &Capability) -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        format!("this backend does not offer {}", Capability::Spaces),
+        format!("this backend does not offer {capability}"),
     )
 }
 
@@ -245,13 +266,15 @@ pub enum Capability {
     ReadOnly,
     /// Holds a second embedding space while it is being built, and turns over to it in one step.
     Spaces,
+    /// Remembers what each source looked like, and files a new state of it in one step.
+    Sources,
     /// What a plug-in brings, by name.
     Other(String),
 }
 
 impl Capability {
     /// Every capability this contract knows.
-    pub const KNOWN: [Self; 17] = [
+    pub const KNOWN: [Self; 18] = [
         Self::EmbeddingsPassthrough,
         Self::EmbeddingsOut,
         Self::AtomicBatch,
@@ -269,6 +292,7 @@ impl Capability {
         Self::ServerEmbedder,
         Self::ReadOnly,
         Self::Spaces,
+        Self::Sources,
     ];
 
     /// Its name.
@@ -291,6 +315,7 @@ impl Capability {
             Self::ServerEmbedder => "server_embedder",
             Self::ReadOnly => "read_only",
             Self::Spaces => "spaces",
+            Self::Sources => "sources",
             Self::Other(name) => name,
         }
     }

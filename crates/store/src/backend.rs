@@ -44,7 +44,7 @@ impl Embedded {
     pub fn new() -> Self {
         use Capability::{
             AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Export, Lexical,
-            Local, RangeFilters, Spaces,
+            Local, RangeFilters, Sources, Spaces,
         };
         let capabilities = [
             AtomicBatch,
@@ -56,6 +56,7 @@ impl Embedded {
             Lexical,
             Local,
             RangeFilters,
+            Sources,
             Spaces,
         ];
         Self {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use loci_core::{
     Changes, Collection, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, EmbedderIdentity, Error,
     ErrorKind, Facet, Facets, Filled, Filling, Filter, Finding, Get, Hit, IdentityChange, IdentityState,
-    Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, Pending, Query, Receipt, Result, Severity,
-    Space, Switch, Unembedded, Write,
+    Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, Pending, Query, Receipt, Result, Revised,
+    Revision, Severity, SourceRecord, Sources, Space, Switch, Unembedded, Write,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -16,7 +16,7 @@ use crate::failure::sqlite;
 use crate::palace::{Palace, WriteFailure};
 use crate::shelf::Shelf;
 use crate::switch::{self, Surveyed};
-use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, tally, write};
+use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, sources, tally, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
@@ -81,7 +81,8 @@ impl Collection for Handle {
         };
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            write::apply(transaction, palace, shelf, self.embedder.as_ref(), &prepared)
+            let declared = self.embedder.as_ref();
+            write::apply(transaction, palace, shelf, declared, batch, &prepared)
         })
     }
 
@@ -171,6 +172,22 @@ impl Collection for Handle {
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
             fill::fill(transaction, palace, shelf, identity, vectors)
+        })
+    }
+
+    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        request.check()?;
+        self.read(|transaction, shelf| sources::find(transaction, shelf.collection, request))
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        if revisions.is_empty() {
+            return self.read(|_, _| Ok(Vec::new()));
+        }
+        let drafts = sources::draft(revisions)?;
+        self.write(|transaction, shelf| {
+            let palace = self.palace.palace_id(transaction)?;
+            sources::revise(transaction, palace, shelf, self.embedder.as_ref(), drafts)
         })
     }
 }

@@ -26,6 +26,7 @@ mod schema;
 mod segments;
 mod shelf;
 mod snapshot;
+mod sources;
 mod space;
 mod switch;
 mod tally;

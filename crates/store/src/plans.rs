@@ -8,7 +8,7 @@ use rusqlite::{Connection, Transaction, ffi};
 
 use crate::backend::PATIENCE;
 use crate::shelf::Shelf;
-use crate::{Embedded, lexical, read, tally, vectors};
+use crate::{Embedded, lexical, read, sources, tally, vectors};
 
 /// Every statement that was prepared on a connection and is still kept, as it was written.
 #[allow(
@@ -56,8 +56,17 @@ fn palace(folder: &std::path::Path) -> Embedded {
     };
     let adds: Vec<Write> = (0..400).map(|n| Write::Add(drawer(n))).collect();
     collection.apply(&adds).unwrap();
+    let records = (0..400).map(|n| Revision {
+        source: format!("{}/{n:03}", ["a", "b", "c"][n % 3]),
+        expects: None,
+        stamp: Some(n.to_string()),
+        parts: Box::new(std::iter::empty()),
+    });
+    collection.revise(records.collect()).unwrap();
     collection.maintain(&MaintenanceKind::ANALYZE).unwrap();
-    backend
+    backend.close();
+    // Connections that have prepared nothing yet.
+    Embedded::new()
 }
 
 /// The plans of the statements about `table` that `ask` runs, each once.
@@ -177,4 +186,34 @@ fn what_lacks_a_vector_is_found_by_walking_rows_from_where_the_last_page_ended()
         "SEARCH v USING INTEGER PRIMARY KEY (rowid=?)",
     ];
     assert_eq!(lines.as_slice(), expected);
+}
+
+#[test]
+fn records_under_a_prefix_are_walked_from_the_first_that_is_asked_for() {
+    let walk = ["SEARCH sources USING PRIMARY KEY (collection=? AND source>?)"];
+    for (after, first) in [(None, "b/001"), (Some("b/100"), "b/103"), (Some("a"), "b/001")] {
+        let plans = plans("sources", |transaction, shelf| {
+            let request = Sources::Under {
+                prefix: "b/".to_owned(),
+                after: after.map(str::to_owned),
+                limit: 3,
+            };
+            let found = sources::find(transaction, shelf.collection, &request).unwrap();
+            assert_eq!((found.len(), found[0].source.as_str()), (3, first));
+        });
+        assert_eq!(plans, [walk], "after {after:?}");
+    }
+}
+
+#[test]
+fn records_by_name_are_looked_up_one_by_one() {
+    let plans = plans("sources", |transaction, shelf| {
+        let names = ["c/002", "nowhere", "a/000"].map(str::to_owned).to_vec();
+        let found = sources::find(transaction, shelf.collection, &Sources::Named(names)).unwrap();
+        assert_eq!(found.len(), 2);
+    });
+    assert_eq!(
+        plans,
+        [["SEARCH sources USING PRIMARY KEY (collection=? AND source=?)"]]
+    );
 }

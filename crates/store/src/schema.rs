@@ -11,7 +11,7 @@ use crate::vfs;
 pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 
 /// The version of the tables below.
-pub(crate) const VERSION: i32 = 2;
+pub(crate) const VERSION: i32 = 3;
 
 /// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
 pub(crate) const PAGE_SIZE: i32 = 8192;
@@ -23,7 +23,17 @@ pub(crate) const CONTENT_INDEX: &str = "CREATE UNIQUE INDEX drawers_content
 /// The index that finds the spaces of a collection.
 pub(crate) const SPACES_INDEX: &str = "CREATE INDEX spaces_collection ON spaces(collection)";
 
-/// The tables every palace has; `docs/format.md` describes them.
+/// The table that remembers sources.
+pub(crate) const SOURCES_TABLE: &str = "CREATE TABLE sources (
+    collection INTEGER NOT NULL REFERENCES collections(collection),
+    source TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    revised_at INTEGER NOT NULL,
+    stamp TEXT NOT NULL,
+    PRIMARY KEY (collection, source)
+) STRICT, WITHOUT ROWID";
+
+/// The other tables every palace has; `docs/format.md` describes them.
 const TABLES: &str = "
 CREATE TABLE palace (
     key TEXT PRIMARY KEY,
@@ -142,9 +152,9 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sqlite)?;
     if found_version(&transaction)? == 0 {
-        transaction.execute_batch(TABLES).map_err(sqlite)?;
-        transaction.execute_batch(CONTENT_INDEX).map_err(sqlite)?;
-        transaction.execute_batch(SPACES_INDEX).map_err(sqlite)?;
+        for made in [TABLES, SOURCES_TABLE, CONTENT_INDEX, SPACES_INDEX] {
+            transaction.execute_batch(made).map_err(sqlite)?;
+        }
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
             transaction
                 .execute(

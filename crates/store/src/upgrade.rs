@@ -17,6 +17,10 @@ ALTER TABLE spaces ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
 const AS_2: &str = "CREATE TEMP VIEW IF NOT EXISTS spaces AS
     SELECT *, NULL AS state, 0 AS turn FROM main.spaces";
 
+/// The table that format 3 has beyond format 2, without a row.
+const AS_3: &str = "CREATE TEMP VIEW IF NOT EXISTS sources AS
+    SELECT 0 AS collection, '' AS source, 0 AS revision, 0 AS revised_at, '' AS stamp WHERE 0";
+
 /// Brings an older file up to date; a second opener finds nothing to do.
 pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
     if schema::recognise(connection)? == FileKind::Current {
@@ -27,8 +31,11 @@ pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
         .map_err(sqlite)?;
     // Another process may have done it while this one waited for the lock.
     if let FileKind::Older(version) = schema::recognise_in(&transaction)? {
-        transaction.execute_batch(TO_2).map_err(sqlite)?;
-        transaction.execute_batch(schema::SPACES_INDEX).map_err(sqlite)?;
+        for (reached, step) in [(2, TO_2), (2, schema::SPACES_INDEX), (3, schema::SOURCES_TABLE)] {
+            if version < reached {
+                transaction.execute_batch(step).map_err(sqlite)?;
+            }
+        }
         transaction
             .pragma_update(None, "user_version", VERSION)
             .map_err(sqlite)?;
@@ -44,10 +51,15 @@ pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
 
 /// Lets this connection read an older file that it may not, or shall not, change.
 pub(crate) fn read_as_current(connection: &Connection) -> Result<()> {
-    match schema::recognise(connection)? {
-        FileKind::Older(_) => connection.execute_batch(AS_2).map_err(sqlite),
-        _ => Ok(()),
+    let FileKind::Older(version) = schema::recognise(connection)? else {
+        return Ok(());
+    };
+    for (reached, view) in [(2, AS_2), (3, AS_3)] {
+        if version < reached {
+            connection.execute_batch(view).map_err(sqlite)?;
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -56,17 +68,37 @@ mod tests {
 
     use super::*;
     use crate::shelf::Shelf;
-    use crate::{read_only, vfs};
-    use loci_core::{Get, SpaceState};
+    use crate::{read_only, sources, vfs};
+    use loci_core::{Get, SourceRecord, Sources, SpaceState};
+    use tempfile::TempDir;
+
+    /// A copy of a fixture, its bytes, and a connection that may not change it.
+    fn unwritable(fixture: &str) -> (TempDir, Vec<u8>, Connection) {
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let bytes = std::fs::read(kept.join(fixture).join("palace.db")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("palace.db");
+        std::fs::write(&file, &bytes).unwrap();
+        let connection = read_only::open(&file, vfs::register(None).unwrap()).unwrap();
+        (folder, bytes, connection)
+    }
+
+    fn assert_untouched(folder: &TempDir, bytes: &[u8]) {
+        assert!(std::fs::read(folder.path().join("palace.db")).unwrap() == bytes);
+    }
+
+    fn records(connection: &Connection, shelf: &Shelf) -> Result<Vec<SourceRecord>> {
+        let all = Sources::Under {
+            prefix: String::new(),
+            after: None,
+            limit: 10,
+        };
+        sources::find(connection, shelf.collection, &all)
+    }
 
     #[test]
     fn a_file_of_format_1_that_may_not_be_written_is_read_as_it_is() {
-        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/version-1/palace.db");
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("palace.db");
-        std::fs::copy(fixture, &file).unwrap();
-        let before = std::fs::read(&file).unwrap();
-        let mut connection = read_only::open(&file, vfs::register(None).unwrap()).unwrap();
+        let (folder, bytes, mut connection) = unwritable("version-1");
         assert!(
             Shelf::all(&connection).is_err(),
             "format 1 has no states of spaces"
@@ -84,7 +116,26 @@ mod tests {
         );
         let drawers = crate::read::get(&connection, &shelf, &Get::default()).unwrap();
         assert_eq!(drawers.len(), 1040);
+        assert_eq!(records(&connection, &shelf).unwrap(), []);
         drop(connection);
-        assert!(std::fs::read(&file).unwrap() == before);
+        assert_untouched(&folder, &bytes);
+    }
+
+    #[test]
+    fn a_file_of_format_2_that_may_not_be_written_remembers_no_source() {
+        let (folder, bytes, mut connection) = unwritable("version-2");
+        let shelf = Shelf::all(&connection).unwrap().pop().unwrap();
+        assert_eq!(shelf.others.len(), 3);
+        assert!(records(&connection, &shelf).is_err(), "it has no table for them");
+        assert!(run_if_needed(&mut connection).is_err());
+        read_as_current(&connection).unwrap();
+        assert_eq!(records(&connection, &shelf).unwrap(), []);
+        assert_eq!(
+            Shelf::all(&connection).unwrap().pop().unwrap().others.len(),
+            3,
+            "its spaces are its own"
+        );
+        drop(connection);
+        assert_untouched(&folder, &bytes);
     }
 }

@@ -2,6 +2,7 @@
 
 mod projection;
 mod rows;
+mod sources;
 mod spaces;
 
 use std::path::Path;
@@ -76,6 +77,7 @@ pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
     report.pages(&moment);
     report.structure(&moment);
     report.collections(&moment);
+    report.part("the records of sources", |report| sources::check(report, &moment));
     let Report {
         findings,
         collections,

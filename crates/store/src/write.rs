@@ -15,10 +15,9 @@ use crate::row::{self, Stored};
 use crate::shelf::Shelf;
 use crate::{clock, read, vectors, words};
 
-/// A batch made ready outside the lock: everything slow that needs no stored row is done.
+/// What of a batch is made ready without a stored row: everything slow that needs none.
 #[derive(Debug)]
-pub(crate) struct Prepared<'a> {
-    batch: &'a [Write],
+pub(crate) struct Prepared {
     /// Filed drawers and their tokens, by place in the batch.
     filed: HashMap<usize, (Drawer, String)>,
     /// The length of the first vector in the batch.
@@ -26,7 +25,7 @@ pub(crate) struct Prepared<'a> {
 }
 
 /// Checks a batch and does its slow part: completing places and cutting texts into tokens.
-pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared<'_>> {
+pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared> {
     loci_core::write::check_batch(batch, None)?;
     let now = clock::now();
     let mut filed = HashMap::new();
@@ -39,11 +38,7 @@ pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared<'_>> {
         }
     }
     let dimension = batch.iter().find_map(|write| embedding(write).map(<[f32]>::len));
-    Ok(Prepared {
-        batch,
-        filed,
-        dimension,
-    })
+    Ok(Prepared { filed, dimension })
 }
 
 fn embedding(write: &Write) -> Option<&[f32]> {
@@ -61,55 +56,80 @@ pub(crate) fn apply(
     palace: [u8; 16],
     shelf: Shelf,
     declared: Option<&EmbedderIdentity>,
-    prepared: &Prepared<'_>,
+    batch: &[Write],
+    prepared: &Prepared,
 ) -> Result<Receipt> {
-    let mut work = Work::begin(transaction, shelf)?;
-    work.admit_vectors(prepared, declared)?;
-    for (at, write) in prepared.batch.iter().enumerate() {
-        match (write, prepared.filed.get(&at)) {
-            (Write::Add(_), Some((drawer, tokens))) => work.add(drawer, tokens)?,
-            (Write::Upsert(_), Some((drawer, tokens))) => work.upsert(drawer, tokens)?,
-            (Write::Update(patch), _) => work.update(patch)?,
-            (Write::Delete(selection), _) => work.delete(selection)?,
-            (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
-        }
-    }
-    work.finish(palace)
+    let mut work = Work::begin(transaction, shelf, declared)?;
+    work.apply(batch, prepared)?;
+    let receipt = work.take_receipt();
+    work.finish(palace)?;
+    Ok(receipt)
 }
 
-/// One batch being applied.
-struct Work<'t, 'c> {
+/// Batches being applied one after the other in one transaction. Counters are in `shelf` until the work is finished.
+pub(crate) struct Work<'t, 'c> {
     transaction: &'t Transaction<'c>,
-    shelf: Shelf,
+    pub(crate) shelf: Shelf,
+    /// What made the vectors, as whoever opened the collection says.
+    declared: Option<&'t EmbedderIdentity>,
     keys: Keys,
     seq: i64,
     receipt: Receipt,
 }
 
 impl<'t, 'c> Work<'t, 'c> {
-    fn begin(transaction: &'t Transaction<'c>, shelf: Shelf) -> Result<Self> {
+    pub(crate) fn begin(
+        transaction: &'t Transaction<'c>,
+        shelf: Shelf,
+        declared: Option<&'t EmbedderIdentity>,
+    ) -> Result<Self> {
         Ok(Self {
             transaction,
             shelf,
+            declared,
             keys: Keys::default(),
             seq: last_seq(transaction)?,
             receipt: Receipt::default(),
         })
     }
 
-    fn next_seq(&mut self) -> i64 {
+    /// A sequence number that nobody was given before.
+    pub(crate) fn next_seq(&mut self) -> i64 {
         self.seq += 1;
         self.seq
     }
 
-    /// Checks dimension and model of the batch's vectors, and records them where they are the first.
-    fn admit_vectors(&mut self, prepared: &Prepared<'_>, declared: Option<&EmbedderIdentity>) -> Result<()> {
-        let Some(dimension) = prepared.dimension else {
+    /// Applies one batch that was prepared.
+    pub(crate) fn apply(&mut self, batch: &[Write], prepared: &Prepared) -> Result<()> {
+        self.admit_vectors(batch, prepared.dimension)?;
+        for (at, write) in batch.iter().enumerate() {
+            match (write, prepared.filed.get(&at)) {
+                (Write::Add(_), Some((drawer, tokens))) => self.add(drawer, tokens)?,
+                (Write::Upsert(_), Some((drawer, tokens))) => self.upsert(drawer, tokens)?,
+                (Write::Update(patch), _) => self.update(patch)?,
+                (Write::Delete(selection), _) => self.delete(selection)?,
+                (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was done since the last receipt was taken.
+    pub(crate) fn take_receipt(&mut self) -> Receipt {
+        Receipt {
+            seq: u64::try_from(self.seq).unwrap_or(0),
+            ..std::mem::take(&mut self.receipt)
+        }
+    }
+
+    /// Checks dimension and model of a batch's vectors, and records them where they are the first.
+    fn admit_vectors(&mut self, batch: &[Write], dimension: Option<usize>) -> Result<()> {
+        let (Some(dimension), declared) = (dimension, self.declared) else {
             return Ok(());
         };
         // Vectors of another model often have another dimension too; that they are of another model says more.
         self.shelf.identity().check_open(declared)?;
-        loci_core::write::check_batch(prepared.batch, self.shelf.space.dimension)?;
+        loci_core::write::check_batch(batch, self.shelf.space.dimension)?;
         self.shelf.identity().check_write(declared)?;
         match declared {
             Some(embedder) if embedder.dimension != dimension => {
@@ -320,9 +340,8 @@ impl<'t, 'c> Work<'t, 'c> {
             .map_err(sqlite)
     }
 
-    /// Seals what is full, writes the counters, and hands out the receipt.
-    fn finish(mut self, palace: [u8; 16]) -> Result<Receipt> {
-        self.receipt.seq = u64::try_from(self.seq).unwrap_or(0);
+    /// Seals what is full and writes the counters.
+    pub(crate) fn finish(mut self, palace: [u8; 16]) -> Result<()> {
         let mut seq = self.seq;
         let mut number = || {
             seq += 1;
@@ -333,8 +352,7 @@ impl<'t, 'c> Work<'t, 'c> {
             vectors::seal_filled(self.transaction, space, palace, &mut number)?;
         }
         self.shelf.store_counters(self.transaction)?;
-        store_seq(self.transaction, seq)?;
-        Ok(self.receipt)
+        store_seq(self.transaction, seq)
     }
 }
 

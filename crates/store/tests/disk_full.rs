@@ -82,6 +82,14 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
             .is_some_and(|hint| hint.contains("open the palace again")),
         "{refused:?}"
     );
+    let revision = Revision {
+        source: "a.md".to_owned(),
+        expects: None,
+        stamp: Some("1".to_owned()),
+        parts: Box::new(std::iter::empty()),
+    };
+    let refused = collection.revise(vec![revision]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused:?}");
     let fresh = truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap();
     assert_whole(&*fresh, &told, "through a new handle, without room");
     let again = fill(&*fresh, &mut told);

@@ -168,7 +168,7 @@ fn a_changed_text_flags_its_drawer() {
 
 /// Changes that no reader can see from what it reads; the examination does.
 #[test]
-fn words_attributes_and_marks_that_differ_from_the_rows_are_named() {
+fn words_attributes_marks_and_records_that_differ_from_the_rows_are_named() {
     let cases = [
         ("DELETE FROM words_1 WHERE rowid = 31", "full_text_differs"),
         (
@@ -190,6 +190,14 @@ fn words_attributes_and_marks_that_differ_from_the_rows_are_named() {
         ("UPDATE palace SET value = 5 WHERE key = 'seq'", "sequence_behind"),
         ("DROP INDEX drawers_content", "unique_index_missing"),
         ("UPDATE segments SET rows = rows - 1", "segment_damaged"),
+        (
+            "PRAGMA foreign_keys = OFF; INSERT INTO sources VALUES (99, 'a.md', 1, 1, '')",
+            "source_record_stray",
+        ),
+        (
+            "INSERT INTO sources VALUES (1, 'a.md', 999999, 1, '')",
+            "source_record_stray",
+        ),
     ];
     for (sql, code) in cases {
         let folder = raw::folder_with(&sound().0);

@@ -82,11 +82,11 @@ fn small() -> Vec<Vec<Write>> {
 fn a_newer_version_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), &small());
-    raw::execute(folder.path(), "PRAGMA user_version = 3");
+    raw::execute(folder.path(), "PRAGMA user_version = 4");
     assert_refused_untouched(folder.path(), ErrorKind::Format);
     let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(
-        error.message().contains("format 3") && error.hint_text().unwrap().contains("newer"),
+        error.message().contains("format 4") && error.hint_text().unwrap().contains("newer"),
         "{error:?}"
     );
 }
@@ -96,13 +96,13 @@ fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
     let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     build(made.path(), &small());
     let connection = raw::connect(made.path());
-    connection.execute_batch("PRAGMA user_version = 4").unwrap();
+    connection.execute_batch("PRAGMA user_version = 5").unwrap();
     for name in ["palace.db", "palace.db-wal"] {
         std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
     }
     let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
     let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
-    assert!(error.message().contains("format 4"), "{error:?}");
+    assert!(error.message().contains("format 5"), "{error:?}");
     assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
 }
 
@@ -272,7 +272,7 @@ fn a_palace_of_version_1_opens_with_all_it_holds() {
 }
 
 #[test]
-fn a_palace_of_version_1_becomes_version_2_once_and_its_model_can_be_switched() {
+fn a_palace_of_version_1_becomes_version_3_once_and_its_model_can_be_switched() {
     let folder = fixture("version-1");
     let start = Barrier::new(4);
     std::thread::scope(|scope| {
@@ -284,40 +284,39 @@ fn a_palace_of_version_1_becomes_version_2_once_and_its_model_can_be_switched() 
             });
         }
     });
-    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
-    let notes = "SELECT count(*) FROM notes WHERE text = 'brought from format 1 to 2'";
-    assert_eq!(
-        raw::number(folder.path(), notes),
-        1,
-        "one opener brought it there"
-    );
-    let schema = |folder: &Path| -> Vec<String> {
-        let connection = raw::connect(folder);
-        let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name = 'spaces' AND sql IS NOT NULL ORDER BY name";
-        let mut statement = connection.prepare(sql).unwrap();
-        let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
-        let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
-        found
-            .map(|sql| {
-                words(sql.unwrap())
-                    .replace(" )", ")")
-                    .replace(" ,", ",")
-                    .replace("( ", "(")
-            })
-            .collect()
-    };
-    let made = tempfile::tempdir().unwrap();
-    build(made.path(), &small());
-    assert_eq!(
-        schema(folder.path()),
-        schema(made.path()),
-        "as if it had been made so"
-    );
+    assert_brought_up_to_date(folder.path(), 1);
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
     let newer = model("newer", 6);
     spaces::switch_to(&*collection, &newer);
     assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// A file of an earlier format has become one of this, by one opener, as if it had been made so.
+fn assert_brought_up_to_date(folder: &Path, from: i64) {
+    assert_eq!(raw::number(folder, "PRAGMA user_version"), 3);
+    let notes = format!("SELECT count(*) FROM notes WHERE text = 'brought from format {from} to 3'");
+    assert_eq!(raw::number(folder, &notes), 1, "one opener brought it there");
+    let made = tempfile::tempdir().unwrap();
+    build(made.path(), &small());
+    assert_eq!(schema(folder), schema(made.path()), "as if it had been made so");
+}
+
+/// How the tables that later formats brought or changed are written in a file.
+fn schema(folder: &Path) -> Vec<String> {
+    let connection = raw::connect(folder);
+    let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('spaces', 'sources') AND sql IS NOT NULL ORDER BY name";
+    let mut statement = connection.prepare(sql).unwrap();
+    let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    found
+        .map(|sql| {
+            words(sql.unwrap())
+                .replace(" )", ")")
+                .replace(" ,", ",")
+                .replace("( ", "(")
+        })
+        .collect()
 }
 
 /// The models of the fixture of version 2, in the order they came.
@@ -350,32 +349,18 @@ fn written_since() -> Vec<Write> {
     ]
 }
 
-/// Makes the fixture of version 2: one space that answers, one that did, one given up and one half built.
-fn make_version_2(folder: &Path) {
-    build(folder, &version_1());
-    let [_, second, third, fourth] = models();
-    let backend = Embedded::new();
-    let collection = truth::open(&backend, folder, DIMENSION, false).unwrap();
-    spaces::switch_to(&*collection, &second);
-    let collection = truth::open_as(&backend, folder, Some(second), false).unwrap();
-    collection.apply(&written_since()).unwrap();
-    collection.switch(&Switch::Begin(third.clone())).unwrap();
-    spaces::fill(&*collection, &third, 1030, 1030);
-    collection.switch(&Switch::Rollback).unwrap();
-    collection.delete(truth::id(20)).unwrap();
-    collection.switch(&Switch::Begin(fourth.clone())).unwrap();
-    spaces::fill(&*collection, &fourth, 10, 10);
-    drop(collection);
-    backend.close();
-}
-
 #[test]
 fn a_palace_of_version_2_opens_with_all_its_spaces() {
     use SpaceState::{Abandoned, Active, Building, Retired};
-    let folder = present_fixture("version-2", make_version_2);
+    let folder = fixture("version-2");
+    let before = std::fs::read(raw::file(folder.path())).unwrap();
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
     let examined = Embedded::new().examine(folder.path()).unwrap();
     assert!(examined.healthy, "{:?}", examined.findings);
+    assert!(
+        std::fs::read(raw::file(folder.path())).unwrap() == before,
+        "an examination changes nothing"
+    );
     let [first, second, third, fourth] = models();
     let mut told = Truth::default();
     version_1().iter().for_each(|batch| told.apply(batch));
@@ -385,6 +370,7 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
     told.apply(&written_since());
     told.apply(&[Write::Delete(Selection::Ids(vec![truth::id(20)]))]);
     let collection = truth::open_as(&Embedded::new(), folder.path(), None, false).unwrap();
+    assert_brought_up_to_date(folder.path(), 2);
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     let line = |of: &EmbedderIdentity, state, vectors| (of.model.clone(), state, vectors);
     let expected = [
@@ -402,4 +388,87 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
     spaces::switch_to(&*collection, &third);
     assert_eq!(spaces::unfound(&*collection, &third), Vec::new());
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// The states of sources that the fixture of version 3 was given, in order; never to be changed once it is kept.
+fn version_3(collection: &dyn Collection) {
+    let mut known = std::collections::HashMap::new();
+    for (source, stamp, drawers) in [
+        ("notes/a.md", Some("1 100"), 0..3),
+        ("notes/b.md", Some("2 200"), 3..5),
+        ("notes/\u{65e5}\u{672c}.md", Some(""), 5..5),
+        ("gone.md", Some("3 300"), 5..6),
+        ("notes/a.md", Some("4 400"), 6..8),
+        ("gone.md", None, 8..8),
+    ] {
+        let batch = drawers
+            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+            .collect();
+        let revision = Revision {
+            source: source.to_owned(),
+            expects: known.get(source).copied(),
+            stamp: stamp.map(str::to_owned),
+            parts: Box::new(std::iter::once(batch)),
+        };
+        match collection.revise(vec![revision]).unwrap().remove(0) {
+            Revised::Done { revision, .. } => revision.map(|revision| known.insert(source, revision)),
+            Revised::Overtaken => panic!("nobody else is there"),
+        };
+    }
+}
+
+#[test]
+fn a_palace_of_version_3_opens_with_the_records_of_its_sources() {
+    let folder = present_fixture("version-3", |folder| {
+        let backend = Embedded::new();
+        version_3(&*truth::open(&backend, folder, DIMENSION, true).unwrap());
+        backend.close();
+    });
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 3);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let all = Sources::Under {
+        prefix: String::new(),
+        after: None,
+        limit: usize::MAX,
+    };
+    let found = collection.sources(&all).unwrap();
+    let told: Vec<_> = found
+        .iter()
+        .map(|record| (record.source.as_str(), record.stamp.as_str(), record.revision))
+        .collect();
+    let expected = [
+        ("notes/a.md", "4 400", 13),
+        ("notes/b.md", "2 200", 7),
+        ("notes/\u{65e5}\u{672c}.md", "", 8),
+    ];
+    assert_eq!(told, expected);
+    let some_day = "2026-01-01T00:00:00Z".parse().unwrap();
+    assert!(found.iter().all(|record| record.revised_at > some_day));
+    let records = expected.map(|(source, stamp, _)| (source.to_owned(), stamp.to_owned()));
+    let mut told = Truth {
+        records: records.into(),
+        ..Truth::default()
+    };
+    told.apply(
+        &(0..8)
+            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    version_3_goes_on(&*collection, found[0].revision);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// A record that was kept decides who may revise its source, as on the day it was written.
+fn version_3_goes_on(collection: &dyn Collection, revision: u64) {
+    let next = |expects| Revision {
+        source: "notes/a.md".to_owned(),
+        expects,
+        stamp: Some("5 500".to_owned()),
+        parts: Box::new(std::iter::empty()),
+    };
+    let revised = collection.revise(vec![next(None), next(Some(revision))]).unwrap();
+    assert_eq!(revised[0], Revised::Overtaken);
+    assert!(matches!(revised[1], Revised::Done { revision: Some(new), .. } if new > revision));
 }

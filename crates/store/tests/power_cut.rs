@@ -38,6 +38,8 @@ enum Step {
     Batch(Vec<Write>),
     /// The same, through another handle of its own.
     Second(Vec<Write>),
+    /// A new state of a source, in parts.
+    Revise(&'static str, Vec<Vec<Write>>),
     Maintain(MaintenanceKind),
     Reopen,
 }
@@ -45,6 +47,11 @@ enum Step {
 fn adds(from: usize, n: usize) -> Step {
     let writes = (from..from + n).map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)));
     Step::Batch(writes.collect())
+}
+
+fn revise(source: &'static str, parts: &[std::ops::Range<usize>], version: usize) -> Step {
+    let parts = parts.iter().map(|numbers| upserts(numbers.clone(), version));
+    Step::Revise(source, parts.collect())
 }
 
 fn upserts(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
@@ -91,6 +98,7 @@ fn workload() -> Vec<Step> {
         Step::Reopen,
         adds(306, 350),
         Step::Second(mixed(60)),
+        revise("a.md", &[3000..3040, 3040..3060], 0),
         adds(656, 360),
         deletes(100..110),
         adds(1016, 30),
@@ -103,6 +111,8 @@ fn workload() -> Vec<Step> {
         Step::Reopen,
         Step::Maintain(MaintenanceKind::REINDEX),
         Step::Batch(mixed(300)),
+        revise("b.md", &[], 0),
+        revise("a.md", &[3030..3050, 3100..3110, 3000..3010], 1),
         deletes_where(r#"{"wing": "wing2"}"#),
         Step::Maintain(MaintenanceKind::COMPACT),
         Step::Second(mixed(900)),
@@ -129,9 +139,10 @@ fn record(steps: Vec<Step>) -> Recording {
     let mut states = vec![Truth::default()];
     recorder::mark("done 0");
     for step in steps {
-        let (batch, through) = match step {
-            Step::Batch(batch) => (batch, collection.clone()),
-            Step::Second(batch) => (batch, open(&second)),
+        let (source, batches, through) = match step {
+            Step::Batch(batch) => (None, vec![batch], collection.clone()),
+            Step::Second(batch) => (None, vec![batch], open(&second)),
+            Step::Revise(source, parts) => (Some(source), parts, collection.clone()),
             Step::Maintain(kind) => {
                 let status = collection.maintain(&kind).unwrap().status;
                 assert_eq!(status, MaintenanceStatus::Ran, "{kind} has something to do here");
@@ -146,10 +157,17 @@ fn record(steps: Vec<Step>) -> Recording {
             }
         };
         let mut after = states.last().unwrap().clone();
-        after.apply(&batch);
+        let stamp = states.len().to_string();
+        batches.iter().for_each(|batch| after.apply(batch));
+        after
+            .records
+            .extend(source.map(|source| (source.to_owned(), stamp.clone())));
         states.push(after);
         recorder::mark(format!("try {}", states.len() - 1));
-        through.apply(&batch).unwrap();
+        match source {
+            None => drop(through.apply(&batches[0]).unwrap()),
+            Some(source) => file(&*through, source, stamp, batches),
+        }
         recorder::mark(format!("done {}", states.len() - 1));
     }
     backend.close();
@@ -158,6 +176,21 @@ fn record(steps: Vec<Step>) -> Recording {
         log: recorder::finish(),
         states,
     }
+}
+
+/// Files a new state of a source.
+fn file(collection: &dyn Collection, source: &str, stamp: String, parts: Vec<Vec<Write>>) {
+    let known = collection
+        .sources(&Sources::Named(vec![source.to_owned()]))
+        .unwrap();
+    let revision = Revision {
+        source: source.to_owned(),
+        expects: known.first().map(|record| record.revision),
+        stamp: Some(stamp),
+        parts: Box::new(parts.into_iter()),
+    };
+    let revised = collection.revise(vec![revision]).unwrap();
+    assert_ne!(revised, [Revised::Overtaken]);
 }
 
 /// The number of the last mark that begins with `word`.

@@ -2,11 +2,12 @@
 
 use loci_core::{
     CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange, IdentityState, Include, Lexical,
-    Patch, Pending, Query, Selection, Switch, Write,
+    Patch, Pending, Query, Selection, Sources, Switch, Write,
 };
 
 use crate::case::refused;
-use crate::samples::{all_ids, filter, id, name, plain, vectored};
+use crate::revising::{all, revision};
+use crate::samples::{all_ids, delete, filter, id, name, plain, vectored};
 use crate::scene::model;
 use crate::{Outcome, Scene};
 
@@ -20,6 +21,7 @@ cases! { "capabilities":
     "without embeddings_out asking for vectors is unsupported" [-EmbeddingsOut] => no_vectors_out;
     "without change_feed asking for changes is unsupported" [-ChangeFeed] => no_feed;
     "without spaces whatever asks of them is unsupported" [-Spaces] => no_spaces;
+    "without sources whatever asks of them is unsupported" [-Sources] => no_sources;
     "with read_only every write is refused and nothing is changed" [+ReadOnly] => no_writes;
     "with read_only nothing is created" [+ReadOnly] => nothing_created;
     "a backend that embeds by itself reports its effective identity" [+ServerEmbedder -ReadOnly] => own_identity;
@@ -168,6 +170,22 @@ fn no_spaces(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
+fn no_sources(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    let (kind, named) = (ErrorKind::Unsupported, &["sources"]);
+    refused(drawers.sources(&all()), kind, named)?;
+    refused(drawers.sources(&Sources::Named(vec!["a.md".into()])), kind, named)?;
+    let batch = vec![Write::Add(plain("b", "text"))];
+    refused(
+        drawers.revise(vec![revision("a.md", None, "1", [batch])]),
+        kind,
+        named,
+    )?;
+    refused(drawers.revise(Vec::new()), kind, named)?;
+    same!(all_ids(drawers.as_ref())?, ["a"], "ids");
+    Ok(())
+}
+
 fn no_writes(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
     let (kind, named) = (ErrorKind::Unsupported, &["read_only"]);
@@ -184,6 +202,11 @@ fn no_writes(scene: &Scene<'_>) -> Outcome {
         kind,
         named,
     )?;
+    if scene.can(loci_core::Capability::Sources) {
+        let revised = drawers.revise(vec![revision("a.md", None, "1", [vec![delete("a")]])]);
+        refused(revised, kind, named)?;
+        same!(drawers.sources(&all())?, [], "records");
+    }
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     same!(
         crate::samples::read(drawers.as_ref(), "a")?.document.as_deref(),

@@ -17,7 +17,7 @@ cases! { "concurrency":
 }
 
 /// Lets four writers work at once, each on a handle of its own process, and returns what each returned.
-fn at_once<T: Send>(
+pub(super) fn at_once<T: Send>(
     scene: &Scene<'_>,
     work: impl Fn(usize, &dyn Collection) -> Outcome<T> + Sync,
 ) -> Outcome<Vec<T>> {
@@ -127,7 +127,7 @@ fn made_once(scene: &Scene<'_>) -> Outcome {
 }
 
 /// Says that the writer has ended when it is dropped, even by a panic.
-struct Ended<'a>(&'a AtomicBool);
+pub(super) struct Ended<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Ended<'_> {
     fn drop(&mut self) {

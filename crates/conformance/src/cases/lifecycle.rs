@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use loci_core::{
     Backend, Capability, Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange,
-    Lexical, MaintenanceKind, Pending, Query, Switch,
+    Lexical, MaintenanceKind, Pending, Query, Revision, Switch,
 };
 
 use crate::case::refused;
+use crate::revising::{all, revision};
 use crate::samples::{all_ids, plain};
 use crate::scene::{drawers, model};
 use crate::{Outcome, Scene};
@@ -172,6 +173,15 @@ fn every_call_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome 
             limit: 1,
         };
         refused(collection.pending(&request), closed, &[])?;
+    }
+    if scene.can(Capability::Sources) {
+        refused(collection.sources(&all()), closed, &[])?;
+        let forget = Revision {
+            stamp: None,
+            ..revision("a.md", None, "", [])
+        };
+        refused(collection.revise(vec![forget]), closed, &[])?;
+        refused(collection.revise(Vec::new()), closed, &[])?;
     }
     Ok(())
 }

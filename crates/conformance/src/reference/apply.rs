@@ -1,4 +1,4 @@
-//! How the reference applies a batch: in order, on a copy that takes the table's place when all went well.
+//! How the reference applies batches: in order, on a copy that takes the table's place when all went well.
 
 use loci_core::{
     Drawer, DrawerId, EmbedderIdentity, NewDrawer, Patch, Receipt, Result, Selection, Timestamp, Twin, Write,
@@ -6,7 +6,7 @@ use loci_core::{
 
 use super::table::{Row, Table, text};
 
-/// A batch being applied to a copy of a table.
+/// Batches being applied to a copy of a table.
 pub(super) struct Applying<'a> {
     table: Table,
     receipt: Receipt,
@@ -40,8 +40,13 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// The table and the palace's sequence number after the batch, and the receipt for it.
-    pub(super) fn all(mut self, batch: &[Write]) -> Result<(Table, u64, Receipt)> {
+    /// The table with what was applied so far.
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Applies one batch.
+    pub(super) fn batch(&mut self, batch: &[Write]) -> Result<()> {
         for write in batch {
             match write {
                 Write::Add(drawer) => self.add(drawer)?,
@@ -58,8 +63,13 @@ impl<'a> Applying<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// The table and the palace's sequence number after all batches, and one receipt for them.
+    pub(super) fn end(mut self) -> (Table, u64, Receipt) {
         self.receipt.seq = self.table.seq;
-        Ok((self.table, self.seq, self.receipt))
+        (self.table, self.seq, self.receipt)
     }
 
     fn add(&mut self, drawer: &NewDrawer) -> Result<()> {

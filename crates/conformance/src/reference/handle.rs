@@ -11,7 +11,8 @@ use loci_core::{
     Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
     EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange,
     Include, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, OpenOptions,
-    PalaceRef, Pending, Query, Receipt, Result, Selection, Space, Switch, Timestamp, Unembedded, Write,
+    PalaceRef, Pending, Query, Receipt, Result, Revised, Revision, Selection, SourceRecord, Sources, Space,
+    Switch, Timestamp, Unembedded, Write,
 };
 
 use super::apply::{Applying, has_vectors};
@@ -69,7 +70,7 @@ impl Handle {
         }
     }
 
-    fn space<T>(&self, act: impl FnOnce(&mut storage::Space) -> T) -> Result<T> {
+    pub(super) fn space<T>(&self, act: impl FnOnce(&mut storage::Space) -> T) -> Result<T> {
         self.check_open()?;
         let gone = || closed("the storage of this collection is gone");
         self.storage.space(&self.key, act).ok_or_else(gone)
@@ -88,9 +89,10 @@ impl Handle {
         }
     }
 
-    fn check_writes(&self, batch: &[Write]) -> Result<()> {
+    /// Refuses a batch that `table` does not take from this handle.
+    pub(super) fn check_writes(&self, table: &Table, batch: &[Write]) -> Result<()> {
         let declared = self.declared.as_ref().map(|embedder| embedder.dimension);
-        let (dimension, identity) = self.table(|table| (table.dimension.or(declared), table.identity()))?;
+        let (dimension, identity) = (table.dimension.or(declared), table.identity());
         let same_model = identity.check_open(self.declared.as_ref());
         if same_model.is_err() && has_vectors(batch) {
             // Vectors of another model often have another dimension too; that they are of another model says more.
@@ -131,19 +133,15 @@ impl Handle {
 impl Collection for Handle {
     fn apply(&self, batch: &[Write]) -> Result<Receipt> {
         self.check_writable()?;
-        self.check_writes(batch)?;
         let now = now()?;
         self.space(|space| {
             let Some(table) = space.tables.get_mut(&self.name) else {
                 return Err(closed("this collection is gone"));
             };
-            // Another writer may have come between the checks and this lock.
-            if has_vectors(batch) {
-                table.identity().check_write(self.declared.as_ref())?;
-                check_batch(batch, table.dimension)?;
-            }
-            let applying = Applying::to(table, space.seq, now, self.declared.as_ref());
-            let (after, seq, receipt) = applying.all(batch)?;
+            self.check_writes(table, batch)?;
+            let mut applying = Applying::to(table, space.seq, now, self.declared.as_ref());
+            applying.batch(batch)?;
+            let (after, seq, receipt) = applying.end();
             *table = after;
             space.seq = seq;
             Ok(receipt)
@@ -260,9 +258,23 @@ impl Collection for Handle {
     fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
         self.spaces_of(|table| table.fill(identity, vectors))
     }
+
+    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        self.check_open()?;
+        self.descriptor.require(&Capability::Sources)?;
+        request.check()?;
+        self.table(|table| table.sources(request))
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        self.check_open()?;
+        self.descriptor.require(&Capability::Sources)?;
+        self.check_writable()?;
+        self.revise_all(revisions)
+    }
 }
 
-fn now() -> Result<Timestamp> {
+pub(super) fn now() -> Result<Timestamp> {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_err(|error| Error::new(ErrorKind::Io, "the clock stands before 1970").caused_by(error))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use loci_core::{
     Change, ChangeKind, Changes, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerId,
     EmbedderIdentity, Error, ErrorKind, Filter, Finding, Get, IdentityChange, IdentityState, Include, Metric,
-    OpenOptions, Result, Severity,
+    OpenOptions, Result, Severity, SourceRecord,
 };
 
 use super::spaces::Aside;
@@ -26,6 +26,8 @@ pub(super) struct Table {
     pub(super) forced: Vec<EmbedderIdentity>,
     /// The spaces that do not answer: the one being built first, then those set aside, the latest first.
     pub(super) others: Vec<Aside>,
+    /// What is remembered of sources, by name.
+    pub(super) records: BTreeMap<String, SourceRecord>,
 }
 
 /// A drawer with all its fields, and when it was last changed.
@@ -49,6 +51,7 @@ impl Table {
             garbage: 0,
             forced: Vec::new(),
             others: Vec::new(),
+            records: BTreeMap::new(),
         }
     }
 

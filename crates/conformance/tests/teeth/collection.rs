@@ -8,9 +8,11 @@ use loci_core::{
     ChangeKind, Changes, Collection, CollectionExt, CollectionInfo, Cursor, DocumentFilter, Drawer, DrawerId,
     EmbedderIdentity, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Include, Lexical,
     MaintenanceKind, MaintenanceReport, MaintenanceState, Metadata, NewDrawer, Patch, Pending, Query,
-    Receipt, Result, Scalar, Space, Switch, Unembedded, Value, Write,
+    Receipt, Result, Revised, Revision, Scalar, SourceRecord, Sources, Space, Switch, Unembedded, Value,
+    Write,
 };
 
+use crate::revising::Revising;
 use crate::turning::Turning;
 use crate::wrong::Flaw;
 
@@ -20,12 +22,14 @@ pub(crate) struct WrongCollection {
     flaw: Flaw,
     remembered: Mutex<HashMap<DrawerId, Option<Drawer>>>,
     turning: Turning,
+    revising: Revising,
 }
 
 impl WrongCollection {
     pub(crate) fn new(inner: Arc<dyn Collection>, flaw: Flaw) -> Self {
         Self {
             turning: Turning::new(Arc::clone(&inner), flaw),
+            revising: Revising::new(Arc::clone(&inner), flaw),
             inner,
             flaw,
             remembered: Mutex::default(),
@@ -231,5 +235,13 @@ impl Collection for WrongCollection {
 
     fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
         self.turning.fill(identity, vectors)
+    }
+
+    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        self.revising.sources(request)
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        self.revising.revise(revisions)
     }
 }

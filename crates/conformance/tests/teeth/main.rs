@@ -1,6 +1,7 @@
 //! The suite has teeth: each backend that is wrong in one way breaks the case that promises the contrary.
 
 mod collection;
+mod revising;
 mod turning;
 mod wrong;
 
@@ -212,6 +213,74 @@ fn wrong_changes_of_model_are_caught() {
     ] {
         check(flaw, name);
     }
+}
+
+#[test]
+fn wrong_revisions_are_caught() {
+    for (flaw, name) in [
+        (
+            Flaw::IgnoresExpects,
+            "revisions::a_revision_whose_source_has_another_record_by_now_is_overtaken_nothing_of_it_is_written_and_the_others_go_on",
+        ),
+        (
+            Flaw::IgnoresExpects,
+            "revisions::a_revision_that_expects_a_record_is_overtaken_where_there_is_none",
+        ),
+        (
+            Flaw::WritesDrawersOfOvertaken,
+            "revisions::a_revision_whose_source_has_another_record_by_now_is_overtaken_nothing_of_it_is_written_and_the_others_go_on",
+        ),
+        (
+            Flaw::StopsAtOvertaken,
+            "revisions::a_revision_whose_source_has_another_record_by_now_is_overtaken_nothing_of_it_is_written_and_the_others_go_on",
+        ),
+        (
+            Flaw::LosesTheLastPart,
+            "revisions::parts_are_applied_one_after_the_other_as_apply_applies_batches",
+        ),
+        (
+            Flaw::CommitsPartsApart,
+            "refused_revisions::an_error_in_a_later_part_leaves_every_drawer_and_record_as_it_was",
+        ),
+        (
+            Flaw::CommitsPartsApart,
+            "refused_revisions::a_vector_of_another_dimension_in_a_later_part_is_refused_and_nothing_is_written",
+        ),
+        (
+            Flaw::CommitsRevisionsApart,
+            "refused_revisions::an_error_in_a_later_revision_leaves_every_drawer_and_record_as_it_was",
+        ),
+        (
+            Flaw::RestartsRevisions,
+            "revisions::a_revision_has_a_number_that_no_earlier_record_of_the_collection_had_not_even_a_forgotten_one",
+        ),
+        (
+            Flaw::FilesRecordsAsDrawers,
+            "sources::a_record_is_no_drawer_it_is_not_counted_found_exported_or_listed_among_the_changes",
+        ),
+        (
+            Flaw::ListsSourcesAsAsked,
+            "sources::the_records_of_some_sources_come_in_byte_order_of_their_names",
+        ),
+        (
+            Flaw::RepeatsTheLastSource,
+            "sources::records_are_listed_that_come_after_a_name_in_byte_order_at_most_as_many_as_asked_for",
+        ),
+    ] {
+        check(flaw, name);
+    }
+}
+
+#[test]
+fn revisions_that_come_between_each_other_or_are_seen_in_part_are_caught() {
+    check_by_chance(
+        Flaw::IgnoresExpects,
+        "revisions::of_those_who_revise_a_source_at_once_one_is_done_and_the_others_are_overtaken",
+    );
+    check_by_chance(
+        Flaw::CommitsPartsApart,
+        "revisions::a_reader_sees_all_revisions_of_a_list_whole_or_not_at_all",
+    );
 }
 
 #[test]

@@ -47,6 +47,16 @@ pub(crate) enum Flaw {
     FillsStaleTexts,
     FillsWhilePaused,
     ForgetsOtherSpaces,
+    IgnoresExpects,
+    LosesTheLastPart,
+    CommitsPartsApart,
+    CommitsRevisionsApart,
+    RestartsRevisions,
+    WritesDrawersOfOvertaken,
+    StopsAtOvertaken,
+    FilesRecordsAsDrawers,
+    ListsSourcesAsAsked,
+    RepeatsTheLastSource,
 }
 
 /// Makes worlds of the reference, seen through a flaw.

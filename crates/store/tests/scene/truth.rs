@@ -128,10 +128,12 @@ pub(crate) fn everything() -> Get {
     }
 }
 
-/// What the drawers of a collection are after all writes it was told of.
+/// What the drawers of a collection are after all writes it was told of, and what it remembers of sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Truth {
     pub(crate) drawers: BTreeMap<DrawerId, Drawer>,
+    /// The stamp of each source.
+    pub(crate) records: BTreeMap<String, String>,
 }
 
 impl Truth {
@@ -139,8 +141,15 @@ impl Truth {
     pub(crate) fn read(collection: &dyn Collection) -> Result<Self> {
         let drawers = collection.get(&everything())?;
         let drawers = drawers.into_iter().map(|drawer| (drawer.id.clone(), drawer));
+        let records = collection.sources(&Sources::Under {
+            prefix: String::new(),
+            after: None,
+            limit: usize::MAX,
+        })?;
+        let records = records.into_iter().map(|record| (record.source, record.stamp));
         Ok(Self {
             drawers: drawers.collect(),
+            records: records.collect(),
         })
     }
 
@@ -195,7 +204,13 @@ impl Truth {
             }
         }
         let strange = found.drawers.keys().find(|id| !self.drawers.contains_key(*id));
-        strange.map(|id| format!("{id} should not be there"))
+        let records = (self.records != found.records).then(|| {
+            format!(
+                "the records are {:?} instead of {:?}",
+                found.records, self.records
+            )
+        });
+        strange.map(|id| format!("{id} should not be there")).or(records)
     }
 
     /// What is not found as it should: each of `drawers` first by its own vector and alone by its rare word.
