@@ -177,7 +177,10 @@ impl Collection for Handle {
 
     fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
         request.check()?;
-        self.read(|transaction, shelf| sources::find(transaction, shelf.collection, request))
+        self.palace.read_strewn(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            sources::find(transaction, shelf.collection, request)
+        })
     }
 
     fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {

@@ -126,6 +126,11 @@ fn map(connection: &Connection, bytes: i64) -> Result<()> {
         .map_err(sqlite)
 }
 
+/// Lets go of the mapped file; it is read page by page.
+pub(crate) fn unmap(connection: &Connection) -> Result<()> {
+    map(connection, 0)
+}
+
 /// Maps the file anew at its present length; SQLite does so only when the limit changes.
 pub(crate) fn map_again(connection: &Connection) -> Result<()> {
     map(connection, 0)?;

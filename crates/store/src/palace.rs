@@ -60,6 +60,9 @@ struct Mapped {
     bytes: u64,
 }
 
+/// A file of up to this many bytes stays mapped while it is written.
+const KEPT_MAPPED: u64 = 64 << 20;
+
 impl Mapped {
     /// Makes an idle connection ready for a file that now has `bytes` bytes.
     ///
@@ -187,6 +190,19 @@ impl Palace {
         read(&transaction).map_err(|error| self.name_pages(error))
     }
 
+    /// As [`Palace::read`], for answers that are strewn over the whole file: mapped, each page would bring its
+    /// neighbours into memory.
+    pub(crate) fn read_strewn<T>(
+        &self,
+        wait: Duration,
+        read: impl FnOnce(&Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut lease = self.lease(false, wait)?;
+        lease.let_go_of_pages();
+        let transaction = lease.transaction().map_err(sqlite)?;
+        read(&transaction).map_err(|error| self.name_pages(error))
+    }
+
     /// Names the pages that are known to be damaged in an error that damage has caused.
     fn name_pages(&self, error: Error) -> Error {
         let pages = if error.kind() == ErrorKind::Corrupt {
@@ -209,6 +225,7 @@ impl Palace {
     ) -> std::result::Result<T, WriteFailure> {
         let _queue = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lease = self.lease(false, wait)?;
+        lease.let_go_of_pages();
         let transaction = match lease.transaction_with_behavior(TransactionBehavior::Immediate) {
             Ok(transaction) => transaction,
             Err(cause) if failure::is_busy(&cause) => {
@@ -310,6 +327,17 @@ impl Lease<'_> {
     /// Closes the connection instead of putting it back.
     pub(crate) fn discard(&mut self) {
         self.connection = None;
+    }
+
+    /// Reads a large file without mapping it from here on, until the connection is lent again: whoever writes a palace
+    /// from end to end would else seem to hold all of it in memory.
+    fn let_go_of_pages(&mut self) {
+        if self.mapped > KEPT_MAPPED
+            && let Some(connection) = &self.connection
+            && connection::unmap(connection).is_ok()
+        {
+            self.mapped = 0;
+        }
     }
 }
 
