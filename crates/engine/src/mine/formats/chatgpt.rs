@@ -1,0 +1,78 @@
+//! ChatGPT's export: `conversations.json`, each conversation a tree of messages of which one branch is the current one.
+
+mod content;
+mod tree;
+
+use loci_core::Result;
+
+use super::loose::{Fields, Json, top};
+use super::said::{Keys, Said};
+use super::{Given, Sink, TextFormat};
+use crate::mine::conversation::{Conversation, Note};
+use tree::Tree;
+
+/// ChatGPT's `conversations.json`, or one conversation of it.
+pub static CHATGPT: TextFormat = TextFormat {
+    name: "chatgpt",
+    recognise,
+    parse,
+};
+
+fn recognise(given: &Given<'_>) -> bool {
+    let begins = top::unmarked(given.text).trim_start().starts_with(['[', '{']);
+    if !begins || !given.text.contains("\"mapping\"") {
+        return false;
+    }
+    let mut found = false;
+    top::look_at(given.text, 3, &mut |value| {
+        found |= value.fields().is_some_and(|fields| is_conversation(&fields))
+    });
+    found
+}
+
+/// A conversation's mapping holds nodes, each of which says where it hangs in the tree.
+fn is_conversation(conversation: &Fields<'_>) -> bool {
+    let mapping = conversation.fields("mapping");
+    let nodes: Vec<Fields<'_>> = mapping
+        .iter()
+        .take(5)
+        .filter_map(|(_, node)| node.fields())
+        .collect();
+    let is_node = |node: &Fields<'_>| node.has("message") && (node.has("parent") || node.has("children"));
+    !nodes.is_empty() && nodes.iter().any(is_node)
+}
+
+fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+    let mut said = Said::default();
+    let mut keys = Keys::default();
+    let broke = top::each(given.text, &mut |value| {
+        conversation(value, &mut keys, &mut said, sink)
+    })?;
+    said.notes.extend(broke);
+    Ok(said.notes)
+}
+
+fn conversation(value: Json<'_>, keys: &mut Keys, said: &mut Said, sink: &mut Sink<'_>) -> Result<()> {
+    let fields = value.fields().unwrap_or_default();
+    let id = fields.any_word(&["conversation_id", "id"]);
+    let Some(mapping) = fields.get("mapping").and_then(Json::fields) else {
+        let key = keys.unique(id);
+        said.note(format!("conversation {key} has no mapping; it was left out"));
+        return Ok(());
+    };
+    let tree = Tree::new(&mapping);
+    let turns = tree.turns(fields.text("current_node").as_deref());
+    let first = turns.first().and_then(|turn| turn.message.word("id"));
+    let key = keys.unique(id.clone().or(first));
+    turns.iter().for_each(|turn| content::message(said, turn));
+    let title = fields.word("title");
+    said.hand_over(
+        Conversation {
+            key: Some(key),
+            id,
+            title,
+            ..Conversation::default()
+        },
+        sink,
+    )
+}

@@ -1,0 +1,132 @@
+//! Cline and Roo Code: what went to the model and came from it, and what the editor showed of it.
+
+mod shown;
+
+use std::fs;
+use std::path::Path;
+
+use loci_core::{Result, Timestamp};
+
+use super::json::{self, Object, Raw};
+use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, Voice, body, name, objects, whole};
+use super::{Given, Sink, TextFormat, blocks};
+use crate::mine::conversation::{Kind, Note};
+use shown::Shown;
+
+/// Tasks of Cline and Roo Code.
+pub static CLINE: TextFormat = TextFormat {
+    name: "cline",
+    recognise,
+    parse,
+};
+
+/// What goes to the model.
+const TALK: &str = "api_conversation_history.json";
+/// What the editor shows.
+const SHOWN: &str = "ui_messages.json";
+
+fn recognise(given: &Given<'_>) -> bool {
+    let text = body(given);
+    if !text.starts_with('[') {
+        return false;
+    }
+    let named = name(Some(given.path)) == Some(TALK);
+    let talk = text.contains("\"role\"")
+        && (named || text.contains("<environment_details>") || text.contains("<task>"));
+    let shown = text.contains("\"ts\"") && (text.contains("\"say\"") || text.contains("\"ask\""));
+    if !talk && !shown {
+        return false;
+    }
+    let first = list(given).map(|list| objects(&list, 3)).unwrap_or_default();
+    !first.is_empty() && (first.iter().all(shown::is_shown) || (talk && is_talk(&first, named)))
+}
+
+/// Whether records are of the talk with the model; under another name, the first must be a task.
+fn is_talk(first: &[Object<'_>], named: bool) -> bool {
+    let record = |fields: &Object<'_>| {
+        matches!(fields.text("role").as_deref(), Some("user" | "assistant")) && fields.has("content")
+    };
+    let task = first
+        .first()
+        .and_then(|fields| fields.raw("content"))
+        .is_some_and(|raw| {
+            let mut script = Script::default();
+            blocks::content(&mut script, &Stamp::default(), HUMAN, raw);
+            let texts = &script.conversation.messages;
+            texts.iter().any(|said| {
+                let text = said.text.trim_start();
+                text.starts_with("<task>") || text.starts_with("<environment_details>")
+            })
+        });
+    first.iter().all(record) && (named || task)
+}
+
+fn list<'a>(given: &Given<'a>) -> Option<Vec<Raw<'a>>> {
+    serde_json::from_str(body(given)).ok()
+}
+
+fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+    let list = json::list(whole(given)?).unwrap_or_default();
+    let folder = given.path.parent();
+    let mut script = Script::default();
+    let mut counter = Counter::new(given.text);
+    if objects(&list, 1).iter().all(shown::is_shown) {
+        if folder.is_some_and(|folder| folder.join(TALK).is_file()) {
+            let note = format!("holds the same talk as {TALK} beside it, which is read instead");
+            return Ok(vec![Note::new(note)]);
+        }
+        for (at, raw) in list.into_iter().enumerate() {
+            script.line = Some(counter.line_of(raw));
+            shown::show(&mut script, &Object::of(raw).unwrap_or_default(), at == 0);
+        }
+    } else {
+        let beside = folder.and_then(|folder| fs::read_to_string(folder.join(SHOWN)).ok());
+        let mut shown = beside.as_deref().map(Shown::read).unwrap_or_default();
+        shown.begin(folder.and_then(started));
+        for (at, raw) in list.into_iter().enumerate() {
+            script.line = Some(counter.line_of(raw));
+            record(&mut script, &shown, at, &Object::of(raw).unwrap_or_default());
+        }
+    }
+    script.conversation.id = name(folder).filter(|name| is_task(name)).map(str::to_owned);
+    script.finish(sink)
+}
+
+/// Whether a folder is called as tasks are: a moment in milliseconds, or an id with dashes.
+fn is_task(name: &str) -> bool {
+    let like_uuid = name.len() == 36 && name.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
+    like_uuid || (name.len() == 13 && name.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// When a task was started: its folder is called after it.
+fn started(folder: &Path) -> Option<Timestamp> {
+    let name = name(Some(folder)).filter(|name| name.len() == 13)?;
+    json::since_1970(name.parse::<u64>().ok()? as f64)
+}
+
+fn record(script: &mut Script, shown: &Shown, at: usize, fields: &Object<'_>) {
+    let role = fields.text("role").unwrap_or_default();
+    let voice: Voice = match role.as_str() {
+        _ if fields.flag("isSummary") => SYSTEM,
+        "user" => HUMAN,
+        "assistant" => ASSISTANT,
+        _ => SYSTEM,
+    };
+    let model = fields.object("modelInfo").and_then(|model| model.text("modelId"));
+    let stamp = Stamp {
+        id: fields.text("id"),
+        at: fields.time("ts").or_else(|| shown.time(at, role == "user")),
+        ..Stamp::default()
+    }
+    .with("model", model);
+    let before = script.len();
+    if let Some(raw) = fields.raw("content").or_else(|| fields.raw("summary")) {
+        blocks::content(script, &stamp, voice, raw);
+    }
+    for message in script.conversation.messages.iter_mut().skip(before) {
+        if message.kind == Kind::Human && !shown.is_typed(&message.text) {
+            message.kind = Kind::System;
+            message.speaker = Some(SYSTEM.speaker.to_owned());
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The items that went to the model and came from it.
+
+use super::super::blocks;
+use super::super::json::{self, Object, Raw};
+use super::super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, decoded_size};
+use super::echoes::Said;
+
+/// Writes down an item, and says whose it is.
+pub(super) fn item(script: &mut Script, stamp: &Stamp, model: Option<String>, fields: &Object<'_>) -> Said {
+    let kind = fields.text("type").unwrap_or_else(|| "message".to_owned());
+    let by_model = stamp.clone().with("model", model);
+    match kind.as_str() {
+        "message" => return message(script, stamp, &by_model, fields),
+        "reasoning" => {
+            for raw in fields.list("summary").into_iter().chain(fields.list("content")) {
+                let text = Object::of(raw).and_then(|part| part.text("text"));
+                script.think(&by_model, text.or_else(|| json::text(raw)).unwrap_or_default());
+            }
+            return Said::Thought;
+        }
+        "local_shell_call" => call(script, &by_model, fields, Some("local_shell"), &["action"]),
+        "web_search_call" => call(script, &by_model, fields, Some("web_search"), &["action"]),
+        "tool_search_call" => call(script, &by_model, fields, Some("tool_search"), &["arguments"]),
+        "tool_search_output" => output(script, stamp, fields, "tools"),
+        "image_generation_call" => {
+            call(
+                script,
+                &by_model,
+                fields,
+                Some("image_generation"),
+                &["revised_prompt"],
+            );
+            let size = fields.text("result").map(|image| decoded_size(&image));
+            script.not_kept("a generated image", None, size);
+        }
+        kind if kind.ends_with("_call_output") => output(script, stamp, fields, "output"),
+        kind if kind.ends_with("_call") => {
+            call(
+                script,
+                &by_model,
+                fields,
+                None,
+                &["arguments", "input", "summary"],
+            );
+        }
+        "ghost_snapshot" | "compaction" | "compaction_summary" | "context_compaction" => {}
+        _ => {
+            if let Some(raw) = fields.raw("content").or_else(|| fields.raw("message")) {
+                blocks::content(script, stamp, SYSTEM, raw);
+            }
+        }
+    }
+    Said::Other
+}
+
+fn message(script: &mut Script, stamp: &Stamp, by_model: &Stamp, fields: &Object<'_>) -> Said {
+    let (stamp, voice, said): (&Stamp, Voice, Said) = match fields.text("role").as_deref() {
+        Some("assistant") => (by_model, ASSISTANT, Said::Assistant),
+        Some("user") => (stamp, HUMAN, Said::ForUser),
+        _ => (stamp, SYSTEM, Said::Other),
+    };
+    if let Some(content) = fields.raw("content") {
+        blocks::content(script, stamp, voice, content);
+    }
+    said
+}
+
+/// A call: the arguments under the first of the keys that is there, a text as it is, all else as it is written.
+fn call(script: &mut Script, stamp: &Stamp, fields: &Object<'_>, tool: Option<&str>, keys: &[&str]) {
+    let tool = fields.text("name").or_else(|| tool.map(str::to_owned));
+    let id = fields.first_text(&["call_id", "id"]);
+    let arguments = keys.iter().find_map(|key| fields.raw(key)).map(verbatim);
+    script.call(stamp, tool, id, arguments.unwrap_or_default());
+}
+
+fn verbatim(raw: Raw<'_>) -> String {
+    json::text(raw).unwrap_or_else(|| raw.get().to_owned())
+}
+
+/// What a tool answered: a text, parts, or an object that holds one of these.
+fn output(script: &mut Script, stamp: &Stamp, fields: &Object<'_>, key: &str) {
+    let (tool, id) = (fields.text("name"), fields.text("call_id"));
+    let Some(raw) = fields.raw(key) else { return };
+    let inner = Object::of(raw).and_then(|object| object.raw("content"));
+    let raw = inner.unwrap_or(raw);
+    let parts = match key {
+        "output" => json::list(raw),
+        _ => None,
+    };
+    for raw in parts.unwrap_or_else(|| vec![raw]) {
+        let part = Object::of(raw).unwrap_or_default();
+        match part.text("type").as_deref() {
+            Some("input_image" | "image") => blocks::image(script, &part),
+            _ => {
+                let text = part.text("text").unwrap_or_else(|| verbatim(raw));
+                script.answer(stamp, tool.clone(), id.clone(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Contents in parts, as the Gemini API has them: text, thoughts, calls of functions and their responses, data.
+
+use super::super::json::{self, Object, Raw};
+use super::super::script::{Script, Stamp, Voice, decoded_size};
+
+/// Writes down contents: a text, a part, or a list of these.
+pub(super) fn parts(script: &mut Script, stamp: &Stamp, voice: Voice, raw: Raw<'_>) {
+    for raw in json::list(raw).unwrap_or_else(|| vec![raw]) {
+        match (json::text(raw), Object::of(raw)) {
+            (Some(text), _) => script.say(stamp, voice, text),
+            (None, Some(part)) => one(script, stamp, voice, &part),
+            (None, None) => {}
+        }
+    }
+}
+
+fn one(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Object<'_>) {
+    if let Some(text) = part.text("text") {
+        match part.flag("thought") {
+            true => script.think(stamp, text),
+            false => script.say(stamp, voice, text),
+        }
+    } else if let Some(call) = part.object("functionCall") {
+        let arguments = call.raw("args").map_or("", |args| args.get());
+        script.call(stamp, call.text("name"), call.text("id"), arguments.to_owned());
+    } else if let Some(response) = part.object("functionResponse") {
+        function_response(script, stamp, &response, (None, None));
+    } else if let Some(code) = part.object("executableCode") {
+        let tool = Some("code_execution".to_owned());
+        script.call(stamp, tool, None, code.text("code").unwrap_or_default());
+    } else if let Some(result) = part.object("codeExecutionResult") {
+        let tool = Some("code_execution".to_owned());
+        script.answer(stamp, tool, None, result.text("output").unwrap_or_default());
+    } else if let Some(data) = part.object("inlineData") {
+        inline(script, &data);
+    } else if let Some(file) = part.object("fileData") {
+        script.not_kept("a file", file.text("mimeType").as_deref(), None);
+    }
+}
+
+fn inline(script: &mut Script, data: &Object<'_>) {
+    let media_type = data.text("mimeType").unwrap_or_default();
+    let what = match media_type.starts_with("image/") {
+        true => "an image",
+        false => "inline data",
+    };
+    let size = data.text("data").map(|data| decoded_size(&data));
+    script.not_kept(
+        what,
+        Some(&media_type)
+            .filter(|kind| !kind.is_empty())
+            .map(String::as_str),
+        size,
+    );
+}
+
+/// A call as the recording has it: the arguments and the result in one.
+pub(super) fn tool_call(script: &mut Script, stamp: &Stamp, call: &Object<'_>) {
+    let at = call.time("timestamp").or(stamp.at);
+    let mut stamp = Stamp { at, ..stamp.clone() };
+    let (tool, id) = (call.text("name"), call.text("id"));
+    let arguments = call.raw("args").map_or("", |args| args.get());
+    script.call(&stamp, tool.clone(), id.clone(), arguments.to_owned());
+    if call.text("status").as_deref() == Some("error") {
+        stamp.about.insert("error", true);
+    }
+    let before = script.len();
+    if let Some(result) = call.raw("result") {
+        for raw in json::list(result).unwrap_or_else(|| vec![result]) {
+            result_part(script, &stamp, (&tool, &id), raw);
+        }
+    }
+    // What was shown counts where what went to the model says nothing.
+    if !script.grew(before)
+        && let Some(shown) = call.text("resultDisplay")
+    {
+        script.answer(&stamp, tool, id, shown);
+    }
+}
+
+fn result_part(script: &mut Script, stamp: &Stamp, call: (&Option<String>, &Option<String>), raw: Raw<'_>) {
+    let (tool, id) = (call.0.clone(), call.1.clone());
+    let part = Object::of(raw).unwrap_or_default();
+    if let Some(text) = json::text(raw).or_else(|| part.text("text")) {
+        script.answer(stamp, tool, id, text);
+    } else if let Some(response) = part.object("functionResponse") {
+        function_response(script, stamp, &response, (tool, id));
+    } else if let Some(data) = part.object("inlineData") {
+        inline(script, &data);
+    } else if part.has("fileData") {
+        script.not_kept("a file", None, None);
+    }
+}
+
+/// What a function answered: the text under the only key, or the whole as it is written.
+fn function_response(
+    script: &mut Script,
+    stamp: &Stamp,
+    response: &Object<'_>,
+    (tool, id): (Option<String>, Option<String>),
+) {
+    let tool = tool.or_else(|| response.text("name"));
+    let id = id.or_else(|| response.text("id"));
+    let Some(raw) = response.raw("response") else {
+        return;
+    };
+    let inner = Object::of(raw).unwrap_or_default();
+    let only = (inner.len() == 1).then(|| inner.first_text(&["output", "error", "content", "result"]));
+    let text = only.flatten().or_else(|| json::text(raw));
+    script.answer(stamp, tool, id, text.unwrap_or_else(|| raw.get().to_owned()));
+}

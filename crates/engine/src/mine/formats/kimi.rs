@@ -1,0 +1,104 @@
+//! Kimi Code CLI: the context of a session, a record with a role on each line.
+
+use std::fs;
+
+use loci_core::Result;
+
+use super::json::{Object, list, text};
+use super::lines::{lines, opening, record};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, name, objects};
+use super::{Given, Sink, TextFormat, blocks};
+use crate::mine::conversation::Note;
+
+/// Contexts of Kimi Code CLI.
+pub static KIMI: TextFormat = TextFormat {
+    name: "kimi",
+    recognise,
+    parse,
+};
+
+/// The file that holds what is said.
+const CONTEXT: &str = "context.jsonl";
+
+/// Roles that are no speaker's; no other tool writes them.
+const MARKS: [&str; 3] = ["_system_prompt", "_checkpoint", "_usage"];
+
+fn recognise(given: &Given<'_>) -> bool {
+    is_context(given) || is_wire(given)
+}
+
+fn is_context(given: &Given<'_>) -> bool {
+    opening(given.text).any(|fields| {
+        let role = fields.text("role").unwrap_or_default();
+        MARKS.contains(&role.as_str())
+    })
+}
+
+/// Whether a file is the log of what went over the wire beside a context. It tells the same.
+fn is_wire(given: &Given<'_>) -> bool {
+    let event = |fields: Object<'_>| {
+        let message = fields.object("message").unwrap_or_default();
+        fields.number("timestamp").is_some() && message.has("type") && !message.has("role")
+    };
+    opening(given.text).take(3).any(event)
+        && given
+            .path
+            .parent()
+            .is_some_and(|folder| folder.join(CONTEXT).is_file())
+}
+
+fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+    if !is_context(given) && is_wire(given) {
+        let note = format!("holds the same talk as {CONTEXT} beside it, which is read instead");
+        return Ok(vec![Note::new(note)]);
+    }
+    let mut script = Script::default();
+    for line in lines(given.text) {
+        script.line = Some(line.number);
+        if let Some(fields) = record(line, &mut script.notes) {
+            said(&mut script, &fields);
+        }
+    }
+    let folder = given.path.parent();
+    if name(Some(given.path)) == Some(CONTEXT) {
+        script.conversation.id = name(folder).map(str::to_owned);
+    }
+    let state = folder.and_then(|folder| fs::read_to_string(folder.join("state.json")).ok());
+    let title = state.and_then(|state| Object::read(&state).ok()?.text("custom_title"));
+    script.conversation.title = title.filter(|title| !title.is_empty());
+    script.finish(sink)
+}
+
+fn said(script: &mut Script, fields: &Object<'_>) {
+    let stamp = Stamp {
+        id: fields.text("id"),
+        at: fields.time("timestamp"),
+        ..Stamp::default()
+    };
+    let role = fields.text("role").unwrap_or_default();
+    let voice = match role.as_str() {
+        "user" => HUMAN,
+        "assistant" => ASSISTANT,
+        _ => SYSTEM,
+    };
+    if let Some(raw) = fields.raw("content") {
+        for raw in list(raw).unwrap_or_else(|| vec![raw]) {
+            let part = Object::of(raw).unwrap_or_default();
+            match (role.as_str(), part.text("think")) {
+                (_, Some(thought)) => script.think(&stamp, thought),
+                ("tool", None) => match text(raw).or_else(|| part.text("text")) {
+                    Some(text) => script.answer(&stamp, None, fields.text("tool_call_id"), text),
+                    None => blocks::image(script, &part),
+                },
+                _ => blocks::content(script, &stamp, voice, raw),
+            }
+        }
+    }
+    for call in objects(&fields.list("tool_calls"), usize::MAX) {
+        let function = call.object("function").unwrap_or_default();
+        let arguments = function.raw("arguments");
+        let arguments = arguments.map(|raw| text(raw).unwrap_or_else(|| raw.get().to_owned()));
+        let tool = function.text("name");
+        script.call(&stamp, tool, call.text("id"), arguments.unwrap_or_default());
+    }
+}

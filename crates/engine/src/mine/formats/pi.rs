@@ -1,0 +1,182 @@
+//! Pi, and OpenClaw which is built on it: a session whose entries form a tree, a record on each line.
+
+use std::collections::{HashMap, HashSet};
+
+use loci_core::{Result, Timestamp};
+
+use super::json::{Object, Raw, list, text};
+use super::lines::{lines, opening, record};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice};
+use super::{Given, Sink, TextFormat, blocks};
+use crate::mine::conversation::Note;
+
+/// Sessions of Pi and OpenClaw.
+pub static PI: TextFormat = TextFormat {
+    name: "pi",
+    recognise,
+    parse,
+};
+
+fn recognise(given: &Given<'_>) -> bool {
+    let mut records = opening(given.text).take(2);
+    records.any(|fields| {
+        let kind = fields.text("type");
+        (kind.as_deref() == Some("session")
+            && fields.has("id")
+            && (fields.has("cwd") || fields.has("version")))
+            || (kind.as_deref() == Some("message") && fields.has("parentId") && is_message(&fields))
+    })
+}
+
+/// Whether a line is the head of a session. Droid, which writes much the same, calls it otherwise.
+fn is_head(kind: &str) -> bool {
+    matches!(kind, "session" | "session_start")
+}
+
+fn is_message(fields: &Object<'_>) -> bool {
+    let role = fields.object("message").and_then(|message| message.text("role"));
+    matches!(role.as_deref(), Some("user" | "assistant" | "toolResult"))
+}
+
+fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+    let mut session = Session::default();
+    for line in lines(given.text) {
+        session.script.line = Some(line.number);
+        if let Some(fields) = record(line, &mut session.script.notes) {
+            session.entry(&fields);
+        }
+    }
+    session.finish().finish(sink)
+}
+
+/// A session being read.
+#[derive(Debug, Default)]
+struct Session {
+    script: Script,
+    /// The entry each entry follows.
+    parents: HashMap<String, Option<String>>,
+    last: Option<String>,
+}
+
+impl Session {
+    fn entry(&mut self, fields: &Object<'_>) {
+        let kind = fields.text("type").unwrap_or_default();
+        let id = fields.text("id");
+        if let Some(id) = id.clone().filter(|_| !is_head(&kind)) {
+            self.parents.insert(id.clone(), fields.text("parentId"));
+            self.last = Some(id);
+        }
+        let stamp = Stamp {
+            id,
+            at: fields.time("timestamp"),
+            ..Stamp::default()
+        }
+        .with("reply_to", fields.text("parentId"));
+        match kind.as_str() {
+            kind if is_head(kind) => {
+                let conversation = &mut self.script.conversation;
+                conversation.id = fields.text("id");
+                conversation.cwd = fields.text("cwd");
+                conversation.title = fields.text("title");
+            }
+            "session_info" => self.script.conversation.title = fields.text("name"),
+            "message" => self.message(stamp, &fields.object("message").unwrap_or_default()),
+            "model_change" | "thinking_level_change" | "label" => {}
+            _ => {
+                for key in ["summary", "content", "text"] {
+                    if let Some(raw) = fields.raw(key).filter(|raw| raw.get().starts_with(['"', '['])) {
+                        self.content(&stamp, SYSTEM, raw);
+                    }
+                }
+            }
+        }
+    }
+
+    fn message(&mut self, stamp: Stamp, message: &Object<'_>) {
+        let at: Option<Timestamp> = stamp.at.or_else(|| message.time("timestamp"));
+        let stamp = Stamp { at, ..stamp }.with("model", message.text("model"));
+        let role = message.text("role").unwrap_or_default();
+        let content = message.raw("content");
+        match role.as_str() {
+            "toolResult" => self.result(stamp, message),
+            "bashExecution" => {
+                // A person ran a command.
+                let stamp = stamp.with("tool", Some("bash".to_owned()));
+                let command = message.text("command").unwrap_or_default();
+                self.script.say(&stamp, HUMAN, command);
+                let output = message.text("output").unwrap_or_default();
+                self.script.answer(&stamp, Some("bash".to_owned()), None, output);
+            }
+            _ => {
+                let voice = match role.as_str() {
+                    "user" => HUMAN,
+                    "assistant" => ASSISTANT,
+                    _ => SYSTEM,
+                };
+                for raw in content.into_iter().chain(message.raw("summary")) {
+                    self.content(&stamp, voice, raw);
+                }
+                let error = message.text("errorMessage").unwrap_or_default();
+                self.script.say(&stamp, SYSTEM, error);
+            }
+        }
+    }
+
+    fn content(&mut self, stamp: &Stamp, voice: Voice, raw: Raw<'_>) {
+        for raw in list(raw).unwrap_or_else(|| vec![raw]) {
+            let part = Object::of(raw).unwrap_or_default();
+            match part.text("type").as_deref() {
+                Some("toolCall") => {
+                    let arguments = part.raw("arguments").map_or("", |raw| raw.get());
+                    let (tool, id) = (part.text("name"), part.text("id"));
+                    self.script.call(stamp, tool, id, arguments.to_owned());
+                }
+                _ => blocks::content(&mut self.script, stamp, voice, raw),
+            }
+        }
+    }
+
+    fn result(&mut self, mut stamp: Stamp, message: &Object<'_>) {
+        if message.flag("isError") {
+            stamp.about.insert("error", true);
+        }
+        let Some(content) = message.raw("content") else {
+            return;
+        };
+        for raw in list(content).unwrap_or_else(|| vec![content]) {
+            let part = Object::of(raw).unwrap_or_default();
+            match text(raw).or_else(|| part.text("text")) {
+                Some(text) => {
+                    let (tool, id) = (message.text("toolName"), message.text("toolCallId"));
+                    self.script.answer(&stamp, tool, id, text);
+                }
+                None => blocks::image(&mut self.script, &part),
+            }
+        }
+    }
+
+    /// Marks what lies on branches that were left. Where the way back from the last entry breaks off, nothing is told.
+    fn finish(mut self) -> Script {
+        let current = self.current().unwrap_or_default();
+        for message in &mut self.script.conversation.messages {
+            if !current.is_empty() && message.id.as_ref().is_some_and(|id| !current.contains(id)) {
+                message.about.insert("branch", "abandoned");
+            }
+        }
+        self.script
+    }
+
+    /// The entries from the last one back to the first.
+    fn current(&self) -> Option<HashSet<String>> {
+        let mut way = HashSet::new();
+        let mut at = self.last.as_ref();
+        while let Some(id) = at.filter(|id| self.script.conversation.id.as_ref() != Some(*id)) {
+            at = self.parents.get(id)?.as_ref();
+            if !way.insert(id.clone()) {
+                return None;
+            }
+        }
+        let linked = self.parents.values().any(Option::is_some);
+        linked.then_some(way)
+    }
+}
