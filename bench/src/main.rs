@@ -3,6 +3,7 @@
 mod corpus;
 mod embed;
 mod measure;
+mod mine;
 mod quality;
 mod scan;
 mod storage;
@@ -73,6 +74,8 @@ enum What {
         #[arg(long, default_value_t = 200)]
         drawers: usize,
     },
+    /// What mining costs, by the real binary.
+    Mine(mine::Options),
     /// How well each leg finds the evidence on sets with known answers.
     Quality {
         /// The folder that holds `locomo/` and `longmemeval/`.
@@ -110,6 +113,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         What::Embed { minilm, drawers } => {
             let figures = embed::run(minilm.as_deref(), drawers)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        What::Mine(options) => {
+            let figures = mine::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         What::Quality {

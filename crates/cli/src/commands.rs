@@ -3,6 +3,7 @@
 mod add;
 mod backends;
 mod backup;
+mod cat;
 mod changes;
 mod count;
 mod delete;
@@ -17,10 +18,13 @@ mod init;
 mod list;
 mod maintain;
 mod matching;
+mod mine;
 mod model;
 mod query;
+mod refile;
 mod restore;
 mod status;
+mod sync;
 mod verify;
 
 use clap::Subcommand;
@@ -32,6 +36,10 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Init(init::Args),
+    Mine(mine::Args),
+    Cat(cat::Args),
+    Move(refile::Args),
+    Sync(sync::Args),
     Add(add::Args),
     Get(get::Args),
     List(list::Args),
@@ -60,6 +68,10 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
     match command {
         Command::Init(args) => init::run(args, session),
+        Command::Mine(args) => mine::run(args, session),
+        Command::Cat(args) => cat::run(args, session),
+        Command::Move(args) => refile::run(args, session),
+        Command::Sync(args) => sync::run(args, session),
         Command::Add(args) => add::run(args, session),
         Command::Get(args) => get::run(args, session),
         Command::List(args) => list::run(args, session),

@@ -6,8 +6,9 @@ use std::path::Path;
 
 use clap::Args;
 use loci_core::write::check_vector;
-use loci_core::{DocumentFilter, Error, Filter, Result};
+use loci_core::{Collection, DocumentFilter, Error, Filter, Result};
 use loci_engine::line;
+use loci_engine::mine::spelled;
 use serde_json::json;
 
 use crate::errors;
@@ -43,6 +44,16 @@ impl Where {
             }
         }
         Ok(filter)
+    }
+
+    /// The same for one collection, the wing spelled as it spells it.
+    pub(crate) fn within(&self, collection: &dyn Collection) -> Result<Filter> {
+        let wing = self.wing.as_deref();
+        let spelled = Self {
+            wing: wing.map(|wing| spelled(collection, wing)).transpose()?,
+            ..self.clone()
+        };
+        spelled.filter()
     }
 }
 

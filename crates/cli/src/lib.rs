@@ -4,6 +4,7 @@
 //! there are.
 
 mod args;
+mod bar;
 mod commands;
 mod cursor;
 mod embedders;

@@ -61,6 +61,21 @@ impl Output {
         arrived(self.out.write_all(b"\n"))
     }
 
+    /// Prints bytes as they are; for files that are given back.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Done<()> {
+        arrived(self.out.write_all(bytes))
+    }
+
+    /// Whether somebody may be watching what is told on standard error.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.err_is_terminal && !self.quiet
+    }
+
+    /// Whether nothing beside the answer is wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Prints words for people.
     pub(crate) fn page(&mut self, write: impl FnOnce(&mut Page)) -> Done<()> {
         let mut page = Page::new(self.color);

@@ -52,7 +52,7 @@ impl Progress {
 }
 
 /// About how long what is left will take, if what was done so far tells.
-fn left(took: Duration, done: u64, left: u64) -> String {
+pub(crate) fn left(took: Duration, done: u64, left: u64) -> String {
     if done == 0 || left == 0 {
         return String::new();
     }

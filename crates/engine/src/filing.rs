@@ -173,6 +173,19 @@ impl Filing {
         embed(embedder.as_ref(), batch, &there.collect())
     }
 
+    /// Gives every drawer of a batch that brings no vector one, where all of them are known to be new.
+    pub(crate) fn embed_new(&self, batch: &mut [Write]) -> Result<()> {
+        match &self.embedder {
+            Some(embedder) => embed(embedder.as_ref(), batch, &HashSet::new()),
+            None => Ok(()),
+        }
+    }
+
+    /// What embeds here, if anything does.
+    pub(crate) fn embedder(&self) -> Option<&dyn Embedder> {
+        self.embedder.as_deref()
+    }
+
     /// Embeds what brings no vector and applies the batch.
     pub fn apply(&self, mut batch: Vec<Write>) -> Result<Receipt> {
         self.embed(&mut batch)?;

@@ -1,14 +1,19 @@
-//! The operations of a palace: import, export, verify, status, a change of model. Knows no backend, model or protocol by name.
+//! The operations of a palace: mine, cat, sync, import, export, verify, status, a change of model. Knows no backend, model or protocol by name.
 //!
-//! Nothing here prints, reads the environment or looks at a clock: requests come in, reports go out.
+//! Nothing here prints, looks at a clock, or reads the environment (but for `walk::global_excludes`, which callers may
+//! ask): requests come in, reports go out.
 
+pub mod cat;
 pub mod export;
 pub mod filing;
 pub mod ids;
 pub mod import;
 pub mod line;
+pub mod mine;
+pub mod refile;
 pub mod status;
 pub mod switch;
+pub mod sync;
 pub mod verify;
 pub mod walk;
 
@@ -16,6 +21,7 @@ pub use export::{ExportReport, export};
 pub use filing::{Embedders, Filing, embed_question, try_out};
 pub use ids::derive_id;
 pub use import::{Committed, FailedLine, ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
+pub use mine::{MineReport, MineRequest, mine};
 pub use status::{StatusReport, status};
 pub use switch::{SwitchReport, agreement, switch};
 pub use verify::{VerifyReport, VerifyRequest, compare, verify};

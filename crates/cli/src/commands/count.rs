@@ -21,8 +21,10 @@ pub(crate) struct Args {
 
 /// Counts them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (filter, document) = (args.where_.filter()?, args.contains.filter()?);
+    let document = args.contains.filter()?;
+    args.where_.filter()?;
     let (_, collection) = session.read()?;
+    let filter = args.where_.within(collection.as_ref())?;
     let count = match document.is_all() {
         true => collection.count(&filter)?,
         false => {

@@ -23,12 +23,13 @@ pub(crate) struct Args {
 
 /// Counts them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = Facets {
+    let mut request = Facets {
         by: args.by.clone(),
         filter: args.where_.filter()?,
     };
     request.check()?;
     let (_, collection) = session.read()?;
+    request.filter = args.where_.within(collection.as_ref())?;
     let facets = collection.facets(&request)?;
     let out = &mut session.out;
     if out.is_json() {

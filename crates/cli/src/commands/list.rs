@@ -48,7 +48,7 @@ struct Answer<'a> {
 
 /// Lists them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = Get {
+    let mut request = Get {
         filter: args.where_.filter()?,
         document: args.contains.filter()?,
         after: args.cursor.as_deref().map(cursor::read).transpose()?,
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         ..Get::default()
     };
     let (_, collection) = session.read()?;
+    request.filter = args.where_.within(collection.as_ref())?;
     let mut drawers = collection.get(&request)?;
     let more = drawers.len() > args.limit;
     drawers.truncate(args.limit);

@@ -35,13 +35,14 @@ pub(crate) struct Args {
 
 /// Finds them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = Lexical {
+    let mut request = Lexical {
         filter: args.where_.filter()?,
         document: args.contains.filter()?,
         ..Lexical::words(args.words.join(" "), args.n)
     };
     request.check()?;
     let (_, collection) = session.read()?;
+    request.filter = args.where_.within(collection.as_ref())?;
     let hits = collection.lexical(&request)?;
     show(&hits, Measure::Score, &noticed(collection.as_ref()), session)
 }

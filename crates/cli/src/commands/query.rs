@@ -44,9 +44,11 @@ pub(crate) struct Args {
 
 /// Finds them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (filter, document) = (args.where_.filter()?, args.contains.filter()?);
+    let document = args.contains.filter()?;
+    args.where_.filter()?;
     let given = args.vector.as_deref().map(input::vector).transpose()?;
     let (_, collection) = session.read()?;
+    let filter = args.where_.within(collection.as_ref())?;
     let vector = match (given, &args.text) {
         (Some(vector), _) => vector,
         (None, text) => {

@@ -7,15 +7,18 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod conversations;
 mod embedding;
 mod filing;
 mod finding;
 mod hostile;
 mod keeping;
+mod mining;
 mod moving;
 mod places;
 mod server;
 mod together;
+mod vanishing;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

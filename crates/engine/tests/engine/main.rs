@@ -11,6 +11,7 @@ mod embedders;
 mod export;
 mod filing;
 mod import;
+mod mining;
 mod status;
 mod switch;
 mod verify;

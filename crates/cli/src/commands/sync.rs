@@ -1,0 +1,135 @@
+//! `loci sync`: which sources are gone, and removing their drawers once somebody insists.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::path::PathBuf;
+
+use loci_core::{Error, ErrorKind, Result};
+use loci_engine::sync::{self, Removed, SyncReport};
+use serde::Serialize;
+
+use crate::errors::{Done, Exit};
+use crate::session::Session;
+
+/// Show sources that are no longer where they were mined
+///
+/// Their drawers stay until --apply is given together with the number of sources that go: typed when asked, or as
+/// --count. Nothing is removed where a whole folder or volume is missing, or where most sources vanished at once. Exits
+/// with 1 if any vanished.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_long_help = "Examples:\n  loci sync\n  loci sync ~/projects/old --apply\n  loci sync --apply --count 3"
+)]
+pub(crate) struct Args {
+    /// Only sources mined from here
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Remove the drawers of sources that are gone
+    #[arg(long)]
+    apply: bool,
+
+    /// How many sources you expect to go
+    #[arg(long, value_name = "N", requires = "apply")]
+    count: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    report: &'a SyncReport,
+    removed: Removed,
+}
+
+/// Looks, and removes if told to.
+pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+    let (_, collection) = session.read()?;
+    let paths = args.paths.iter().map(|path| {
+        path.canonicalize()
+            .or_else(|_| std::path::absolute(path))
+            .unwrap_or_else(|_| path.clone())
+    });
+    let report = sync::sync(collection.as_ref(), &paths.collect::<Vec<_>>())?;
+    if !session.out.is_json() {
+        show(&report, session)?;
+    }
+    let mut removed = Removed::default();
+    if args.apply && !report.vanished.is_empty() {
+        let count = match args.count {
+            Some(count) => count,
+            None => asked(&report, session)?,
+        };
+        removed = sync::remove(collection.as_ref(), &report, count)?;
+    }
+    let out = &mut session.out;
+    if out.is_json() {
+        out.json(&Answer {
+            report: &report,
+            removed,
+        })?;
+    } else if removed.sources > 0 {
+        out.page(|page| {
+            page.plain(&format!(
+                "removed {} drawers of {} sources",
+                removed.drawers, removed.sources
+            ))
+            .end();
+        })?;
+    }
+    let settled = report.vanished.len() as u64 == removed.sources;
+    Ok(Exit::found(settled))
+}
+
+fn show(report: &SyncReport, session: &mut Session) -> Done<()> {
+    let out = &mut session.out;
+    out.page(|page| {
+        for gone in &report.vanished {
+            page.bold("vanished").plain("    ").plain(&gone.source);
+            page.dim(&format!("  {} drawers", gone.drawers)).end();
+        }
+        for unclear in &report.unresolved {
+            page.yellow("unresolved").plain("  ").plain(&unclear.source);
+            page.dim(&format!("  {}", unclear.reason)).end();
+        }
+        page.plain(&format!(
+            "{} sources: {} vanished, {} unresolved",
+            report.checked,
+            report.vanished.len(),
+            report.unresolved.len()
+        ))
+        .end();
+    })?;
+    out.flush()?;
+    if let Some(why) = &report.refused {
+        out.warn(why);
+    } else if !report.vanished.is_empty() {
+        out.note("their drawers are kept; `loci sync --apply` removes them");
+    }
+    Ok(())
+}
+
+/// Asks at the terminal for the number of sources that go.
+fn asked(report: &SyncReport, session: &mut Session) -> Result<u64> {
+    let there = report.vanished.len();
+    if report.refused.is_some() {
+        return Ok(there as u64);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            format!("{there} sources would be removed, and nobody is there to confirm it"),
+        )
+        .hint(format!("nothing was removed; give --count {there}")));
+    }
+    session.out.note(&format!(
+        "this removes the drawers of {there} sources for good. Type that number to go on:"
+    ));
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.map_err(|cause| crate::errors::io("cannot read the answer", cause))?;
+    line.trim().parse().map_err(|_| {
+        Error::invalid(format!(
+            "{:?} is not that number; nothing was removed",
+            line.trim()
+        ))
+    })
+}

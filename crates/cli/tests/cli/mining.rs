@@ -1,0 +1,353 @@
+//! Mining files: what is taken, what is left out, where it goes, and that it comes back byte for byte.
+
+use super::*;
+
+/// The tree these tests mine, in a folder of the home.
+pub(crate) fn project(home: &Home) -> PathBuf {
+    let root = home.path("garden");
+    std::fs::create_dir_all(root.join("docs")).unwrap();
+    std::fs::create_dir_all(root.join(".git/info")).unwrap();
+    std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let soil = "# Soil\n\nThe loam is dark.\n\n## Worms\n\nThey turn it over at night.\n";
+    std::fs::write(root.join("docs/soil.md"), soil).unwrap();
+    std::fs::write(root.join("plan.txt"), "Dig in spring.\nSow in April.\n").unwrap();
+    root
+}
+
+/// What `loci cat` prints of a source.
+#[track_caller]
+pub(crate) fn cat(home: &Home, source: impl AsRef<OsStr>) -> Vec<u8> {
+    let output = home
+        .command(&[OsStr::new("cat"), source.as_ref()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+fn texts<'a>(report: &'a Json, list: &str, key: &str) -> Vec<&'a str> {
+    let all = report[list].as_array().unwrap().iter();
+    all.map(|one| one[key].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_project_is_mined_into_its_wing_and_comes_back_byte_for_byte() {
+    let home = Home::new();
+    let root = project(&home);
+    let report = home.json(0, &["mine", "garden"]);
+    assert_eq!(report["sources_seen"], 2, "{report}");
+    assert_eq!(report["sources_mined"], 2);
+    assert_eq!(report["sources_failed"], serde_json::json!([]));
+    assert_eq!(report["skipped"], serde_json::json!([]));
+    let added = report["drawers_added"].as_u64().unwrap();
+    assert!(added >= 2 && report["seconds"].is_number());
+    assert_eq!(home.json(0, &["count"])["count"], added);
+    let list = home.json(0, &["list"]);
+    for drawer in list["drawers"].as_array().unwrap() {
+        assert_eq!(drawer["wing"], "garden");
+        assert!(["general", "docs"].contains(&drawer["room"].as_str().unwrap()));
+        assert_eq!(drawer["kind"], "file");
+        assert!(drawer["span"]["line_start"].is_number());
+    }
+    for name in ["docs/soil.md", "plan.txt"] {
+        let path = root.join(name);
+        assert_eq!(cat(&home, &path), std::fs::read(&path).unwrap(), "{name}");
+    }
+    let hits = home.json(0, &["match", "worms"]);
+    assert!(
+        hits["hits"][0]["document"]
+            .as_str()
+            .unwrap()
+            .contains("turn it over"),
+        "{hits}"
+    );
+    let hits = home.json(0, &["query", "turning the earth at night"]);
+    assert!(
+        !hits["hits"].as_array().unwrap().is_empty(),
+        "mined text has vectors"
+    );
+    assert_eq!(home.json(0, &["verify"])["ok"], true);
+}
+
+#[test]
+fn the_same_tree_again_adds_nothing_and_says_so() {
+    let home = Home::new();
+    project(&home);
+    let first = home.json(0, &["mine", "garden"]);
+    let before = home.json(0, &["changes"]);
+    for path in ["garden", "garden/../garden", "garden/docs"] {
+        let report = home.json(0, &["mine", path]);
+        assert_eq!(report["sources_mined"], 0, "{path}: {report}");
+        assert_eq!(report["sources_unchanged"], report["sources_seen"]);
+        assert_eq!(report["drawers_added"], 0);
+        assert_eq!(report["drawers_removed"], 0);
+    }
+    assert_eq!(
+        home.json(0, &["mine", "garden"])["drawers_kept"],
+        first["drawers_added"]
+    );
+    assert_eq!(home.json(0, &["changes"]), before, "nothing was written");
+}
+
+#[test]
+fn a_changed_file_is_replaced_and_its_unchanged_pieces_stay_what_they_were() {
+    let home = Home::new();
+    let root = project(&home);
+    let section = |n: usize| format!("# Part {n}\n\n{}\n\n", format!("Words of part {n}. ").repeat(40));
+    let text = |parts: &[usize]| parts.iter().map(|n| section(*n)).collect::<String>();
+    let path = root.join("long.md");
+    std::fs::write(&path, text(&[1, 2, 3, 4, 5])).unwrap();
+    home.json(0, &["mine", "garden"]);
+    let all = |home: &Home| {
+        let list = home.json(0, &["list", "--limit", "1000", "--include", "embeddings"]);
+        let drawers = list["drawers"].as_array().unwrap().clone();
+        drawers
+            .into_iter()
+            .filter(|drawer| drawer["source"].as_str().unwrap().ends_with("long.md"))
+            .map(|drawer| (drawer["id"].as_str().unwrap().to_owned(), drawer))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let before = all(&home);
+    std::fs::write(&path, text(&[9, 1, 2, 4, 5])).unwrap();
+    let report = home.json(0, &["mine", "garden"]);
+    assert_eq!(report["sources_mined"], 1, "{report}");
+    assert_eq!(cat(&home, &path), text(&[9, 1, 2, 4, 5]).as_bytes());
+    let after = all(&home);
+    let kept: Vec<_> = after.keys().filter(|id| before.contains_key(*id)).collect();
+    assert!(kept.len() >= 3, "{} of {} kept", kept.len(), after.len());
+    for id in kept {
+        assert_eq!(before[id]["document"], after[id]["document"]);
+        assert_eq!(
+            before[id]["embedding"], after[id]["embedding"],
+            "no vector was made again"
+        );
+        assert_eq!(before[id]["filed_at"], after[id]["filed_at"]);
+    }
+    assert_eq!(
+        report["drawers_removed"].as_u64().unwrap() as usize,
+        before.keys().filter(|id| !after.contains_key(*id)).count()
+    );
+    assert_eq!(home.json(0, &["verify"])["ok"], true);
+}
+
+#[test]
+fn ignore_rules_hidden_vendored_and_odd_files_are_left_out_and_said() {
+    let home = Home::new();
+    let root = project(&home);
+    let write = |name: &str, content: &[u8]| {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    };
+    write(".gitignore", b"*.log\n!keep.log\n");
+    write("docs/.gitignore", b"draft.md\n");
+    write(".git/info/exclude", b"private/\n");
+    write(".ignore", b"scratch.txt\n");
+    write("a.log", b"no");
+    write("keep.log", b"yes, kept on purpose");
+    write("docs/draft.md", b"no");
+    write("private/x.txt", b"no");
+    write("scratch.txt", b"no");
+    write(".hidden/x.txt", b"no");
+    write("node_modules/m/index.js", b"no");
+    write("pixels.bin", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    write("empty.txt", b"");
+    write("big.txt", &vec![b'x'; 5000]);
+    let status = Command::new("mkfifo").arg(root.join("pipe")).status().unwrap();
+    assert!(status.success());
+    std::os::unix::fs::symlink(&root, root.join("loop")).unwrap();
+    let report = home.json(0, &["mine", "garden", "--max-size", "4k"]);
+    let mut mined: Vec<String> = home.json(0, &["facets", "--by", "source"])["facets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|facet| {
+            facet["source"]
+                .as_str()
+                .unwrap()
+                .rsplit('/')
+                .next()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    mined.sort();
+    assert_eq!(mined, ["keep.log", "plan.txt", "soil.md"], "{report}");
+    let skipped = texts(&report, "skipped", "source");
+    let reasons = texts(&report, "skipped", "reason");
+    let reason = |name: &str| {
+        let at = skipped.iter().position(|source| source.ends_with(name));
+        reasons[at.unwrap_or_else(|| panic!("{name} is not listed: {report}"))]
+    };
+    assert!(reason("/pixels.bin").contains("PNG"));
+    assert!(reason("/empty.txt").contains("empty"));
+    assert!(reason("/big.txt").contains("--max-size"));
+    assert!(reason("/pipe").contains("pipe"));
+    assert!(reason("/loop").contains("link"));
+}
+
+/// Files that were made to break readers.
+fn nasty(root: &std::path::Path) -> Vec<PathBuf> {
+    std::fs::create_dir_all(root).unwrap();
+    let utf16 = |text: &str, big: bool| {
+        let units = text.encode_utf16();
+        let bytes = units.flat_map(|unit| {
+            if big {
+                unit.to_be_bytes()
+            } else {
+                unit.to_le_bytes()
+            }
+        });
+        bytes.collect::<Vec<u8>>()
+    };
+    let family = "👨‍👩‍👧‍👦";
+    let marks = format!("e{}", "\u{301}".repeat(50));
+    let files: Vec<(&str, Vec<u8>)> = vec![
+        ("bom.txt", "\u{feff}with a mark\n".into()),
+        ("crlf.txt", "one\r\ntwo\r\n\r\nthree\r".repeat(200).into()),
+        ("utf16le.txt", utf16("\u{feff}Grüße 抽屉 👋\n", false)),
+        ("utf16be.txt", utf16("\u{feff}Grüße 抽屉 👋\n", true)),
+        ("emoji.txt", family.repeat(500).into()),
+        ("marks.txt", marks.repeat(100).into()),
+        ("line.txt", "word ".repeat(200_000).into()),
+        ("unbroken.txt", "x".repeat(300_000).into()),
+        ("cjk.txt", "記憶の宮殿。".repeat(3000).into()),
+        ("rtl.txt", "זיכרון ".repeat(1000).into()),
+        ("latin1.txt", b"Caf\xe9 und Stra\xdfe, gr\xfc\xdfe\n".repeat(50)),
+        (
+            "nul.txt",
+            b"one\0two".iter().copied().chain(vec![b'a'; 4000]).collect(),
+        ),
+        (
+            "fence.md",
+            format!(
+                "```\n{}\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+                "code\n".repeat(900)
+            )
+            .into(),
+        ),
+        (
+            "page.html",
+            "<html><head><title>T</title></head><body><p>Hello</p></body></html>\n"
+                .repeat(80)
+                .into(),
+        ),
+        ("rows.csv", "a,b\n1,\"x\ny\"\n".repeat(500).into()),
+        ("no newline at end", "last".into()),
+    ];
+    let mut stray = "Gutes Wetter in der Stadt, überall. ".repeat(60).into_bytes();
+    stray.splice(777..777, [0xff, 0xfe, 0xc3]);
+    let mut paths = Vec::new();
+    for (name, content) in files.into_iter().chain([("stray.txt", stray)]) {
+        let path = root.join(name);
+        std::fs::write(&path, content).unwrap();
+        paths.push(path);
+    }
+    paths
+}
+
+#[test]
+fn nasty_files_come_back_byte_for_byte() {
+    let home = Home::new();
+    let paths = nasty(&home.path("nasty"));
+    let report = home.json(0, &["mine", "nasty"]);
+    assert_eq!(report["sources_failed"], serde_json::json!([]));
+    assert_eq!(report["skipped"], serde_json::json!([]), "all of them are text");
+    for path in paths {
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(cat(&home, &path) == bytes, "{}", path.display());
+    }
+    assert_eq!(home.json(0, &["verify"])["ok"], true);
+    assert_eq!(home.json(0, &["mine", "nasty"])["sources_mined"], 0);
+}
+
+#[test]
+fn names_that_are_no_text_are_mined_like_any_other() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let home = Home::new();
+    let folder = home.path("odd");
+    std::fs::create_dir(&folder).unwrap();
+    let names: [&[u8]; 4] = [
+        b"\xff\xfe.txt",
+        b"new\nline.txt",
+        "\u{202e}txt.exe".as_bytes(),
+        b"#hash#.md",
+    ];
+    for name in names {
+        std::fs::write(folder.join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    let report = home.json(0, &["mine", "odd"]);
+    assert_eq!(report["sources_mined"], 4, "{report}");
+    for name in names {
+        assert_eq!(cat(&home, folder.join(OsStr::from_bytes(name))), name);
+    }
+    let shown = home.run(&["mine", "odd", "--dry-run"]).ends(0).out;
+    assert!(!shown.contains('\u{202e}'));
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_makes_nothing() {
+    let home = Home::new();
+    project(&home);
+    let before = home.names();
+    let report = home.json(0, &["mine", "garden", "--dry-run"]);
+    let plan = report["plan"].as_array().unwrap();
+    assert_eq!(plan.len(), 2, "{report}");
+    assert_eq!(plan[0]["wing"], "garden");
+    assert_eq!(plan[0]["new"], plan[0]["drawers"]);
+    assert_eq!(report["drawers_added"], 0);
+    assert_eq!(home.names(), before);
+    let words = home.run(&["mine", "garden", "--dry-run"]).ends(0).out;
+    assert!(words.contains("2 would be mined"), "{words}");
+}
+
+#[test]
+fn what_is_not_there_is_named_and_nothing_is_mined() {
+    let home = Home::new();
+    project(&home);
+    let (kind, words) = home.run(&["--json", "mine", "garden", "nowhere"]).error();
+    assert_eq!(kind, "not_found");
+    assert!(
+        words.contains("nowhere") && words.contains("nothing was mined"),
+        "{words}"
+    );
+    assert!(!home.palace().exists());
+    let (_, words) = home.run(&["--json", "cat", "garden"]).error();
+    assert!(words.contains("no palace"), "{words}");
+    home.json(0, &["mine", "garden/plan.txt"]);
+    let (kind, words) = home.run(&["--json", "cat", "garden/docs/soil.md"]).error();
+    assert_eq!(kind, "not_found");
+    assert!(words.contains("soil.md"), "{words}");
+    assert_eq!(home.run(&["mine"]).code, 2);
+    assert_eq!(home.run(&["mine", "garden", "--as", "nonsense"]).code, 2);
+}
+
+#[test]
+fn a_wing_has_one_spelling() {
+    let home = Home::new();
+    project(&home);
+    home.json(0, &["mine", "garden/plan.txt", "--wing", "My Garden"]);
+    home.json(0, &["mine", "garden/docs", "--wing", "my_garden"]);
+    let facets = home.json(0, &["facets", "--by", "wing"]);
+    assert_eq!(facets["facets"].as_array().unwrap().len(), 1, "{facets}");
+    assert_eq!(facets["facets"][0]["wing"], "My Garden");
+    let list = home.json(0, &["list", "--wing", "MY-GARDEN"]);
+    assert!(!list["drawers"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_is_mined_into_another_wing_moves_there() {
+    let home = Home::new();
+    project(&home);
+    home.json(0, &["mine", "garden"]);
+    let report = home.json(0, &["mine", "garden", "--wing", "allotment"]);
+    assert_eq!(report["drawers_added"], 0, "{report}");
+    let facets = home.json(0, &["facets", "--by", "wing"]);
+    assert_eq!(facets["facets"][0]["wing"], "allotment");
+    assert_eq!(facets["facets"].as_array().unwrap().len(), 1);
+    let again = home.json(0, &["mine", "garden"]);
+    assert_eq!(
+        again["sources_unchanged"], 2,
+        "where it was put, it stays: {again}"
+    );
+}

@@ -1,0 +1,227 @@
+//! Cat: a source given back from its drawers, a file byte for byte, a conversation message by message.
+
+use loci_core::{
+    Collection, Drawer, DrawerId, Error, ErrorKind, Get, Include, Result, Scalar, Sources, Span, Timestamp,
+    Value,
+};
+use serde::Serialize;
+
+use crate::mine::decode::{Encoding, encode, read_strays};
+use crate::mine::draft::file::KIND;
+use crate::mine::draft::of_source;
+use crate::mine::name::WITHIN;
+use crate::mine::stamp::Stamp;
+
+/// How many drawers are read together.
+const PAGE: usize = 256;
+
+/// A message as it was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Said {
+    /// Its own id.
+    pub id: Option<String>,
+    /// The thread it belongs to.
+    pub thread: Option<String>,
+    /// Who said it.
+    pub speaker: Option<String>,
+    /// What kind of thing it is.
+    pub kind: Option<String>,
+    /// When it was said.
+    pub time: Option<Timestamp>,
+    /// What was said, exactly.
+    pub text: String,
+}
+
+/// The next part of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Bytes of a file.
+    Bytes(Vec<u8>),
+    /// A message of a conversation.
+    Message(Said),
+}
+
+/// The sources that one of these names means: the first that has drawers, or the conversations in the first that is a
+/// file of several.
+pub fn resolve(collection: &dyn Collection, names: &[String]) -> Result<Vec<String>> {
+    for name in names {
+        if collection.count(&of_source(name))? > 0 {
+            return Ok(vec![name.clone()]);
+        }
+        let within = collection.sources(&Sources::Under {
+            prefix: format!("{name}{WITHIN}"),
+            after: None,
+            limit: usize::MAX >> 1,
+        });
+        match within {
+            Ok(records) if !records.is_empty() => {
+                return Ok(records.into_iter().map(|record| record.source).collect());
+            }
+            Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+            _ => {}
+        }
+    }
+    let asked = names.last().map_or("", String::as_str);
+    Err(
+        Error::new(ErrorKind::NotFound, format!("nothing is filed from {asked:?}"))
+            .hint("see what is with `loci facets --by source`"),
+    )
+}
+
+/// Gives a source back, part by part, in order.
+pub fn cat(
+    collection: &dyn Collection,
+    source: &str,
+    each: &mut dyn FnMut(Part) -> Result<()>,
+) -> Result<()> {
+    let pieces = pieces_of(collection, source)?;
+    let mut message = Open::default();
+    let mut end = 0;
+    for page in pieces.chunks(PAGE) {
+        let request = Get::ids(page.iter().map(|(_, id)| id.clone()));
+        let mut drawers = collection.get(&request)?.into_iter();
+        for (span, id) in page {
+            let drawer = drawers
+                .next()
+                .filter(|drawer| drawer.id == *id)
+                .ok_or_else(|| changed(source))?;
+            match drawer.place.kind.as_deref() == Some(KIND) {
+                true => {
+                    if span.start != end {
+                        return Err(torn(source, end, span.start));
+                    }
+                    each(Part::Bytes(bytes_of(&drawer)?))?;
+                }
+                false => message.take(&drawer, *span, end, each)?,
+            }
+            end = span.end;
+        }
+    }
+    message.close(each)?;
+    is_whole(collection, source, pieces.len() as u64)
+}
+
+/// The mined pieces of a source, in the order they stand in it.
+fn pieces_of(collection: &dyn Collection, source: &str) -> Result<Vec<(Span, DrawerId)>> {
+    let request = Get {
+        filter: of_source(source),
+        include: Include {
+            metadata: true,
+            ..Include::NOTHING
+        },
+        ..Get::default()
+    };
+    let drawers = collection
+        .get(&request)?
+        .into_iter()
+        .filter(crate::mine::is_mined);
+    let mut pieces: Vec<(Span, DrawerId)> = drawers
+        .filter_map(|drawer| Some((drawer.place.span?, drawer.id)))
+        .collect();
+    if pieces.is_empty() {
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            format!("the drawers of {source:?} were not cut from a source, so they cannot be put together"),
+        )
+        .hint("list them with `loci list --where '{\"source\": …}'`"));
+    }
+    pieces.sort_by_key(|(span, _)| (span.start, span.end));
+    Ok(pieces)
+}
+
+/// A message whose pieces are being put together.
+#[derive(Debug, Default)]
+struct Open {
+    said: Option<Said>,
+}
+
+impl Open {
+    /// Adds a piece: to the message before it if it follows without a gap, else to one of its own.
+    fn take(
+        &mut self,
+        drawer: &Drawer,
+        span: Span,
+        end: u64,
+        each: &mut dyn FnMut(Part) -> Result<()>,
+    ) -> Result<()> {
+        let text = drawer.document.as_deref().unwrap_or_default();
+        match &mut self.said {
+            Some(said) if span.start == end => {
+                said.text.push_str(text);
+                return Ok(());
+            }
+            _ => self.close(each)?,
+        }
+        let known = |key: &str| match drawer.metadata.as_ref()?.get(key)? {
+            Value::One(Scalar::Text(text)) => Some(text.clone()),
+            _ => None,
+        };
+        self.said = Some(Said {
+            id: known("message_id"),
+            thread: known("thread_id"),
+            speaker: drawer.place.speaker.clone(),
+            kind: drawer.place.kind.clone(),
+            time: drawer.place.said_at,
+            text: text.to_owned(),
+        });
+        Ok(())
+    }
+
+    fn close(&mut self, each: &mut dyn FnMut(Part) -> Result<()>) -> Result<()> {
+        match self.said.take() {
+            Some(said) => each(Part::Message(said)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn bytes_of(drawer: &Drawer) -> Result<Vec<u8>> {
+    let text = drawer.document.as_deref().unwrap_or_default();
+    let known = |key: &str| drawer.metadata.as_ref().and_then(|m| m.get(key)?.as_text());
+    let encoding = known("encoding").map_or(Some(Encoding::Utf8), Encoding::parse);
+    let strays = known("strays").map_or(Some(Vec::new()), read_strays);
+    match (encoding, strays) {
+        (Some(encoding), Some(strays)) => Ok(encode(text, encoding, &strays)),
+        _ => Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("the drawer {} does not say how its bytes were written", drawer.id),
+        )),
+    }
+}
+
+/// Says so if a source has fewer drawers than were filed from it.
+fn is_whole(collection: &dyn Collection, source: &str, pieces: u64) -> Result<()> {
+    let records = match collection.sources(&Sources::Named(vec![source.to_owned()])) {
+        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
+        records => records?,
+    };
+    let filed = records.first().and_then(|record| Stamp::from_text(&record.stamp));
+    match filed {
+        Some(stamp) if stamp.drawers > pieces => Err(Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "{} of the {} drawers of {source:?} are no longer there",
+                stamp.drawers - pieces,
+                stamp.drawers
+            ),
+        )
+        .hint("what is there was printed; mine it again to have the rest")),
+        _ => Ok(()),
+    }
+}
+
+fn torn(source: &str, end: u64, start: u64) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("bytes {end} to {start} of {source:?} are in no drawer"),
+    )
+    .hint("what stands before them was printed; mine the source again to have the rest")
+}
+
+fn changed(source: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("{source:?} was filed anew while it was read"),
+    )
+    .hint("run it again")
+}

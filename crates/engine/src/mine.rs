@@ -1,0 +1,238 @@
+//! Mine: sources into drawers, every word verbatim and once.
+//!
+//! ```text
+//! walk → stamp (unchanged? done) → read → recognise → cut → compare → embed (no lock held) → revise → report
+//! ```
+//!
+//! A source is old or new, never both: its drawers and the note of what it looked like change in one transaction. A
+//! bad source is a line in the report, not a stop.
+
+mod compare;
+pub mod conversation;
+pub mod cut;
+pub mod decode;
+pub(crate) mod draft;
+pub mod formats;
+mod group;
+mod miner;
+pub mod name;
+pub mod project;
+mod read;
+mod shelving;
+pub mod stamp;
+pub mod stat;
+pub mod walk;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use loci_core::{Result, Timestamp};
+use serde::Serialize;
+
+use crate::filing::Place;
+pub(crate) use compare::is_mined;
+use conversation::Note;
+use cut::Cutting;
+pub use shelving::spelled;
+
+/// How large a file may be unless somebody asks for more, in bytes.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// What to mine, and how.
+#[derive(Debug, Clone)]
+pub struct MineRequest {
+    /// Files and folders.
+    pub paths: Vec<PathBuf>,
+    /// What every file is taken for, by name; see [`formats::names`].
+    pub format: Option<String>,
+    /// The wing for everything.
+    pub wing: Option<String>,
+    /// The room for everything.
+    pub room: Option<String>,
+    /// Only what was said or changed at this time or later.
+    pub since: Option<Timestamp>,
+    /// Larger files are left out.
+    pub max_bytes: u64,
+    /// Take hidden files and folders, too.
+    pub hidden: bool,
+    /// Take what ignore files leave out, too.
+    pub ignored: bool,
+    /// How to cut.
+    pub cutting: Cutting,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Folders never entered.
+    pub avoid: Vec<PathBuf>,
+    /// The user's own ignore file for every repository.
+    pub excludes: Option<PathBuf>,
+}
+
+impl MineRequest {
+    /// Mines these paths with everything else as usual.
+    pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            paths: paths.into_iter().collect(),
+            format: None,
+            wing: None,
+            room: None,
+            since: None,
+            max_bytes: MAX_BYTES,
+            hidden: false,
+            ignored: false,
+            cutting: Cutting::default(),
+            dry_run: false,
+            avoid: Vec::new(),
+            excludes: None,
+        }
+    }
+}
+
+/// What mining did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct MineReport {
+    /// Files and bundles that were looked at.
+    pub sources_seen: u64,
+    /// Those that were new or had changed, and are filed now.
+    pub sources_mined: u64,
+    /// Those that are as they were when they were filed.
+    pub sources_unchanged: u64,
+    /// Those that could not be read; what was filed of them before is still there.
+    pub sources_failed: Vec<FailedSource>,
+    /// Those that were left out, and why.
+    pub skipped: Vec<SkippedSource>,
+    /// Drawers filed for the first time.
+    pub drawers_added: u64,
+    /// Drawers that were there and stay.
+    pub drawers_kept: u64,
+    /// Drawers whose text is no longer in its source.
+    pub drawers_removed: u64,
+    /// What of the sources could not be taken over: broken lines, images.
+    pub notes: Vec<SourceNote>,
+    /// Sources that were filed from these paths and are no longer there; their drawers stay.
+    pub vanished: Vec<String>,
+    /// How many sources were taken for what.
+    pub formats: BTreeMap<String, u64>,
+    /// What was not looked at, because it is hidden, ignored, or made by others.
+    pub left_out: LeftOut,
+    /// What would be filed; of a dry run only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Vec<Planned>>,
+    /// How many of the added drawers have no vector.
+    pub without_vector: u64,
+    /// Why, where a model is recorded that should have made one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacking: Option<String>,
+}
+
+/// A source that could not be mined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedSource {
+    /// The source.
+    pub source: String,
+    /// Why.
+    pub error: String,
+}
+
+/// A source that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SkippedSource {
+    /// The source.
+    pub source: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Something of a source that could not be taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceNote {
+    /// The source.
+    pub source: String,
+    /// The line, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What it is.
+    pub note: String,
+}
+
+impl SourceNote {
+    pub(crate) fn new(source: &str, note: Note) -> Self {
+        Self {
+            source: source.to_owned(),
+            line: note.line,
+            note: note.text,
+        }
+    }
+}
+
+/// What was not looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// How many hidden files and folders.
+    pub hidden: u64,
+    /// How many files and folders that ignore files name.
+    pub ignored: u64,
+    /// How many folders of downloaded or built things.
+    pub vendored: u64,
+}
+
+/// What would be filed of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// The source.
+    pub source: String,
+    /// What it is taken for.
+    pub format: String,
+    /// The wing its drawers would go to.
+    pub wing: String,
+    /// The room.
+    pub room: String,
+    /// How many drawers it would have.
+    pub drawers: u64,
+    /// How many of them are not there yet.
+    pub new: u64,
+}
+
+/// How far mining is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Sources that are dealt with.
+    pub sources: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Drawers added so far.
+    pub drawers: u64,
+}
+
+/// How much there is to mine, as far as a walk can tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Sources.
+    pub sources: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// Says how much there is to mine; reads no file.
+pub fn survey(request: &MineRequest) -> Result<Extent> {
+    let mut extent = Extent::default();
+    miner::each_found(request, &mut |found| {
+        let bytes = miner::bytes_of(&found);
+        extent.sources += u64::from(bytes.is_some());
+        extent.bytes += bytes.unwrap_or(0);
+        Ok(())
+    })?;
+    Ok(extent)
+}
+
+/// Mines.
+///
+/// `clock` tells the time; `watch` hears how far it is. Sources are committed as they come, so that whatever ends the
+/// run leaves every source old or new, and the next run goes on.
+pub fn mine(
+    place: &Place<'_>,
+    request: &MineRequest,
+    clock: &dyn Fn() -> Timestamp,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<MineReport> {
+    miner::Miner::new(place, request, clock, watch)?.run()
+}

@@ -1,0 +1,302 @@
+//! What must change so that a source's drawers are those of a draft: unchanged pieces keep their ids and vectors.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use loci_core::{
+    Collection, Drawer, DrawerId, Get, Include, Metadata, NewDrawer, Patch, Place, Result, Scalar, Selection,
+    Span, Value, Write,
+};
+
+use super::draft::talk::Gone;
+use super::draft::{Body, Draft, Shelf, of_source};
+
+/// How many stored drawers are looked at together.
+const PAGE: usize = 512;
+
+/// The metadata that mining writes and may take away again.
+const OWN_KEYS: [&str; 7] = [
+    "encoding",
+    "format",
+    "message_id",
+    "parent_thread",
+    "strays",
+    "thread_id",
+    "title",
+];
+
+/// What to change among the drawers of one source.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// Drawers to remove.
+    pub(crate) deletes: Vec<DrawerId>,
+    /// Drawers to change in place or context, in an order in which no two are ever the same piece.
+    pub(crate) updates: Vec<Patch>,
+    /// Numbers of the draft's drawers to add.
+    pub(crate) adds: Vec<usize>,
+    /// How many drawers stay.
+    pub(crate) kept: u64,
+    /// How many messages are no longer in the source and stay in the palace.
+    pub(crate) gone: usize,
+}
+
+impl Change {
+    /// What comes before the new drawers, as one batch; empty if nothing does.
+    pub(crate) fn first_part(&mut self) -> Vec<Write> {
+        let mut part = Vec::new();
+        if !self.deletes.is_empty() {
+            part.push(Write::Delete(Selection::Ids(std::mem::take(&mut self.deletes))));
+        }
+        part.extend(std::mem::take(&mut self.updates).into_iter().map(Write::Update));
+        part
+    }
+}
+
+/// How a source is compared.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    /// Drawers that are there are moved to the draft's shelf.
+    pub(crate) refile: bool,
+    /// Drawers that the draft does not have are removed.
+    pub(crate) remove: bool,
+}
+
+/// Compares a draft with what is stored of its source, and puts the draft on the shelf its drawers are on already.
+pub(crate) fn compare(collection: &dyn Collection, draft: &mut Draft, terms: Terms) -> Result<Change> {
+    let stored = Stored::of(collection, &draft.source)?;
+    if stored.is_none() {
+        return Ok(Change {
+            adds: (0..draft.len()).collect(),
+            ..Change::default()
+        });
+    }
+    let mut gone = match terms.remove {
+        true => gone_from(&stored, draft)?,
+        false => Vec::new(),
+    };
+    if let Body::Talk(talk) = &mut draft.body {
+        talk.lay_out(&mut gone);
+    }
+    if !terms.refile {
+        draft.shelf = shelf_of(&stored, &draft.shelf)?;
+    }
+    changes(&stored, draft, &gone, terms)
+}
+
+fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: Terms) -> Result<Change> {
+    let stays: HashMap<&DrawerId, Span> = gone
+        .iter()
+        .flat_map(|one| one.pieces.iter().map(|(id, span)| (id, *span)))
+        .collect();
+    let numbers = draft.numbers();
+    let mut seen = vec![false; draft.len()];
+    let mut moves = Vec::new();
+    let mut change = Change {
+        gone: gone.len(),
+        ..Change::default()
+    };
+    stored.each(&mut |old| {
+        let was = old.place.span.map_or(0, |span| span.start);
+        let patch = match (numbers.get(&old.id), stays.get(&old.id)) {
+            (Some(n), _) => {
+                if let Some(flag) = seen.get_mut(*n) {
+                    *flag = true;
+                }
+                draft.drawer(*n).and_then(|new| difference(old, &new, terms))
+            }
+            (None, Some(span)) => moved(old, *span),
+            (None, None) if !is_mined(old) => return,
+            (None, None) if terms.remove => return change.deletes.push(old.id.clone()),
+            (None, None) => None,
+        };
+        change.kept += 1;
+        moves.extend(patch.map(|patch| (was, patch)));
+    })?;
+    change.adds = (0..draft.len())
+        .filter(|n| !seen.get(*n).copied().unwrap_or(false))
+        .collect();
+    change.updates = in_order(moves);
+    Ok(change)
+}
+
+/// The stored drawers of a source, without their texts and vectors.
+struct Stored<'a> {
+    collection: &'a dyn Collection,
+    source: String,
+    /// The first of them; all, unless they fill the page.
+    first: Vec<Drawer>,
+}
+
+impl<'a> Stored<'a> {
+    fn of(collection: &'a dyn Collection, source: &str) -> Result<Self> {
+        Ok(Self {
+            collection,
+            source: source.to_owned(),
+            first: page(collection, source, None)?,
+        })
+    }
+
+    fn is_none(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    fn each(&self, each: &mut dyn FnMut(&Drawer)) -> Result<()> {
+        self.first.iter().for_each(&mut *each);
+        let full = |page: &[Drawer]| {
+            page.last()
+                .filter(|_| page.len() == PAGE)
+                .map(|last| last.id.clone())
+        };
+        let mut after = full(&self.first);
+        while after.is_some() {
+            let page = page(self.collection, &self.source, after.take())?;
+            page.iter().for_each(&mut *each);
+            after = full(&page);
+        }
+        Ok(())
+    }
+}
+
+fn page(collection: &dyn Collection, source: &str, after: Option<DrawerId>) -> Result<Vec<Drawer>> {
+    collection.get(&Get {
+        filter: of_source(source),
+        after,
+        limit: Some(PAGE),
+        include: Include {
+            metadata: true,
+            context: true,
+            ..Include::NOTHING
+        },
+        ..Get::default()
+    })
+}
+
+/// The shelf new drawers go to: the one that all drawers of the source are on already, else the draft's own.
+fn shelf_of(stored: &Stored<'_>, own: &Shelf) -> Result<Shelf> {
+    let mut shelves = HashSet::new();
+    stored.each(&mut |old| {
+        if is_mined(old) {
+            shelves.insert((old.place.wing.clone(), old.place.room.clone()));
+        }
+    })?;
+    let mut shelves = shelves.into_iter();
+    Ok(match (shelves.next(), shelves.next()) {
+        (Some((Some(wing), Some(room))), None) => Shelf { wing, room },
+        _ => own.clone(),
+    })
+}
+
+/// Finds the messages that are stored and no longer in the source; `after` ties each to one that still is.
+fn gone_from(stored: &Stored<'_>, draft: &Draft) -> Result<Vec<Gone>> {
+    let Body::Talk(talk) = &draft.body else {
+        return Ok(Vec::new());
+    };
+    let numbers = draft.numbers();
+    let mut all = Vec::new();
+    stored.each(&mut |old| {
+        if let Some(span) = old.place.span.filter(|_| is_mined(old)) {
+            let message = numbers.get(&old.id).and_then(|n| talk.message_of(*n));
+            all.push((span, old.id.clone(), message, message_id(old)));
+        }
+    })?;
+    if all.iter().all(|(_, _, message, _)| message.is_some()) {
+        return Ok(Vec::new());
+    }
+    all.sort_by_key(|(span, ..)| (span.start, span.end));
+    let present: HashSet<String> = talk.message_ids().map(|id| id.into_owned()).collect();
+    let mut gone: Vec<Gone> = Vec::new();
+    let (mut anchor, mut ended) = (None, None);
+    for (span, id, message, owner) in all {
+        let follows = ended == Some(span.start);
+        ended = Some(span.end);
+        match (message, owner) {
+            (Some(message), _) => anchor = anchor.max(Some(message)),
+            (None, Some(owner)) if present.contains(&owner) => {}
+            (None, _) => match gone.last_mut().filter(|last| follows && last.after == anchor) {
+                Some(last) => last.pieces.push((id, span)),
+                None => gone.push(Gone {
+                    after: anchor,
+                    pieces: vec![(id, span)],
+                }),
+            },
+        }
+    }
+    Ok(gone)
+}
+
+fn message_id(drawer: &Drawer) -> Option<String> {
+    match drawer.metadata.as_ref()?.get("message_id")? {
+        Value::One(Scalar::Text(id)) => Some(id.clone()),
+        _ => None,
+    }
+}
+
+/// Whether a drawer was cut from its source by mining, and not filed by hand under the source's name.
+pub(crate) fn is_mined(drawer: &Drawer) -> bool {
+    drawer.place.span.is_some()
+        && drawer
+            .metadata
+            .as_ref()
+            .is_some_and(|m| m.get("format").is_some())
+}
+
+fn moved(old: &Drawer, span: Span) -> Option<Patch> {
+    (old.place.span != Some(span)).then(|| Patch {
+        place: Place {
+            span: Some(span),
+            ..Place::default()
+        },
+        ..Patch::new(old.id.clone())
+    })
+}
+
+/// What must change of a stored drawer whose text stays.
+fn difference(old: &Drawer, new: &NewDrawer, terms: Terms) -> Option<Patch> {
+    let mut patch = Patch::new(old.id.clone());
+    patch.place.span = new.place.span.filter(|_| old.place.span != new.place.span);
+    // A file's pieces keep the time they were first seen at; a message's time is its own.
+    let is_file = new.place.kind.as_deref() == Some(super::draft::file::KIND);
+    patch.place.said_at = new
+        .place
+        .said_at
+        .filter(|at| !is_file && old.place.said_at != Some(*at));
+    for key in Place::TEXT_KEYS {
+        let asked = terms.refile || !matches!(key, "wing" | "room");
+        let (was, is) = (old.place.text(key), new.place.text(key));
+        if asked
+            && was != is
+            && let Some(field) = patch.place.text_mut(key)
+        {
+            *field = is.map(str::to_owned);
+        }
+    }
+    patch.context = new.context.clone().filter(|_| old.context != new.context);
+    patch.metadata = metadata_difference(old.metadata.as_ref(), &new.metadata);
+    let nothing = Patch::new(old.id.clone());
+    (patch != nothing).then_some(patch)
+}
+
+fn metadata_difference(old: Option<&Metadata>, new: &Metadata) -> BTreeMap<String, Option<Value>> {
+    let was = |key: &str| old.and_then(|old| old.get(key));
+    let mut difference: BTreeMap<_, _> = new
+        .iter()
+        .filter(|(key, value)| was(key) != Some(*value))
+        .map(|(key, value)| (key.to_owned(), Some(value.clone())))
+        .collect();
+    for key in OWN_KEYS {
+        if was(key).is_some() && new.get(key).is_none() {
+            difference.insert(key.to_owned(), None);
+        }
+    }
+    difference
+}
+
+/// Orders moves so that no piece comes to where an equal one still is: those that move up in the source from the
+/// front, then those that move down from the back. Equal pieces keep their order, so this always works out.
+fn in_order(mut moves: Vec<(u64, Patch)>) -> Vec<Patch> {
+    let target = |(was, patch): &(u64, Patch)| patch.place.span.map_or(*was, |span| span.start);
+    moves.sort_by_key(|one| match target(one) <= one.0 {
+        true => (0, i128::from(one.0)),
+        false => (1, -i128::from(one.0)),
+    });
+    moves.into_iter().map(|(_, patch)| patch).collect()
+}

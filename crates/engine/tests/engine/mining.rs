@@ -1,0 +1,161 @@
+//! The law of mining for any source: what is filed of it, put together, is the source.
+
+use std::fs;
+use std::path::Path;
+
+use loci_core::{Collection, Get, Include, OpenOptions, Timestamp};
+use loci_engine::cat::{Part, Said, cat};
+use loci_engine::filing::Place;
+use loci_engine::mine::{MineReport, MineRequest, mine, name};
+use proptest::prelude::*;
+
+use super::*;
+
+fn mined(backend: &dyn Backend, paths: &[&Path]) -> MineReport {
+    let (palace, collection) = (palace(), super::name("drawers"));
+    let place = Place {
+        backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &NOBODY,
+    };
+    let request = MineRequest::of(paths.iter().map(|path| path.to_path_buf()));
+    let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();
+    mine(&place, &request, &clock, &mut |_| {}).unwrap()
+}
+
+fn opened(backend: &dyn Backend) -> std::sync::Arc<dyn Collection> {
+    let how = OpenOptions::default();
+    backend.open(&palace(), &super::name("drawers"), &how).unwrap()
+}
+
+fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let printed = cat(opened(backend).as_ref(), &name::of_path(path), &mut |part| {
+        match part {
+            Part::Bytes(part) => bytes.extend(part),
+            Part::Message(said) => unreachable!("{said:?}"),
+        }
+        Ok(())
+    });
+    printed.unwrap();
+    bytes
+}
+
+fn said(backend: &dyn Backend, path: &Path) -> Vec<Said> {
+    let mut all = Vec::new();
+    let printed = cat(opened(backend).as_ref(), &name::of_path(path), &mut |part| {
+        match part {
+            Part::Message(said) => all.push(said),
+            Part::Bytes(_) => unreachable!("a conversation"),
+        }
+        Ok(())
+    });
+    printed.unwrap();
+    all
+}
+
+/// Texts of the kinds that break readers.
+fn text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("# Heading\n\n".to_owned()),
+        Just("```rust\nfn main() {}\n```\n".to_owned()),
+        Just("| a | b |\n|---|---|\n| 1 | 2 |\n".to_owned()),
+        Just("👨‍👩‍👧‍👦e\u{301}\u{301}\r\n".to_owned()),
+        Just("\u{feff}\u{202e}記憶。\0".to_owned()),
+        "[ -~]{0,200}",
+        "(?s).{0,40}",
+        Just("word ".repeat(300)),
+    ];
+    prop::collection::vec(part, 1..12).prop_map(|parts| parts.concat())
+}
+
+fn transcript(texts: &[(u32, String)]) -> String {
+    let line = |(id, text): &(u32, String)| {
+        let role = if id % 2 == 0 { "user" } else { "assistant" };
+        let line = serde_json::json!({
+            "type": role, "uuid": format!("m{id}"), "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z",
+            "message": { "role": role, "content": [{ "type": "text", "text": text }] },
+        });
+        format!("{line}\n")
+    };
+    texts.iter().map(line).collect()
+}
+
+fn numbered(texts: &[String]) -> Vec<(u32, String)> {
+    (0..).zip(texts.iter().cloned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_file_comes_back_as_it_was_and_as_it_is(first in text(), second in text(), joined in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("a file.md");
+        let backend = reference();
+        fs::write(&path, &first).unwrap();
+        let report = mined(&backend, &[&path]);
+        prop_assume!(report.skipped.is_empty());
+        prop_assert_eq!(bytes(&backend, &path), first.as_bytes());
+        let second = if joined { format!("{second}{first}") } else { second };
+        fs::write(&path, &second).unwrap();
+        let report = mined(&backend, &[&path]);
+        prop_assume!(report.skipped.is_empty());
+        prop_assert_eq!(bytes(&backend, &path), second.as_bytes());
+        let again = mined(&backend, &[&path]);
+        prop_assert_eq!((again.sources_unchanged, again.drawers_added, again.drawers_removed), (1, 0, 0));
+        let alone = reference();
+        mined(&alone, &[&path]);
+        prop_assert_eq!(filed(&backend), filed(&alone), "the same input is the same palace, however it came about");
+    }
+
+    #[test]
+    fn every_message_comes_back_and_none_is_lost(
+        texts in prop::collection::vec(text(), 1..6),
+        more in prop::collection::vec(text(), 0..3),
+        gone in prop::collection::vec(any::<bool>(), 6),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("s.jsonl");
+        let backend = reference();
+        let before = numbered(&texts);
+        fs::write(&path, transcript(&before)).unwrap();
+        mined(&backend, &[&path]);
+        let printed: Vec<String> = said(&backend, &path).into_iter().map(|one| one.text).collect();
+        prop_assert_eq!(&printed, &texts);
+        let all = numbered(&[texts.clone(), more].concat());
+        let left: Vec<_> = all.iter().filter(|(n, _)| !gone.get(*n as usize).copied().unwrap_or(false)).cloned().collect();
+        fs::write(&path, transcript(&left)).unwrap();
+        let report = mined(&backend, &[&path]);
+        if report.formats.contains_key("claude-code") {
+            let printed = said(&backend, &path).into_iter().map(|one| one.text);
+            let mut printed: Vec<String> = printed.collect();
+            printed.sort();
+            let kept = all.iter().filter(|(n, _)| (*n as usize) < texts.len() || left.iter().any(|(m, _)| m == n));
+            let mut expected: Vec<String> = kept.map(|(_, text)| text.clone()).collect();
+            expected.sort();
+            prop_assert_eq!(printed, expected, "what was said stays, and what was added is there");
+        }
+    }
+}
+
+/// Everything filed that does not depend on the moment.
+fn filed(backend: &dyn Backend) -> Vec<String> {
+    let request = Get {
+        include: Include::EVERYTHING,
+        ..Get::default()
+    };
+    let drawers = opened(backend).get(&request).unwrap().into_iter();
+    let plain = drawers.map(|one| {
+        let place = loci_core::Place {
+            said_at: None,
+            ..one.place
+        };
+        format!(
+            "{:?} {:?} {place:?} {:?} {:?}",
+            one.id, one.document, one.metadata, one.context
+        )
+    });
+    plain.collect()
+}
