@@ -13,6 +13,7 @@ pub mod cut;
 pub mod decode;
 pub(crate) mod draft;
 pub mod formats;
+mod found;
 mod group;
 mod miner;
 pub mod name;
@@ -215,8 +216,8 @@ pub struct Extent {
 /// Says how much there is to mine; reads no file.
 pub fn survey(request: &MineRequest) -> Result<Extent> {
     let mut extent = Extent::default();
-    miner::each_found(request, &mut |found| {
-        let bytes = miner::bytes_of(&found);
+    found::each_found(request, &mut |found| {
+        let bytes = found::bytes_of(&found);
         extent.sources += u64::from(bytes.is_some());
         extent.bytes += bytes.unwrap_or(0);
         Ok(())

@@ -1,13 +1,18 @@
 //! Small sources wait for each other, so that one commit makes many of them durable. Each is still old or new.
 
+use std::time::Duration;
+
 use loci_core::{Error, ErrorKind, Result, Revised, Revision, Write};
 
 use super::compare::Change;
 use super::draft::Draft;
 use crate::filing::Filing;
 
-/// How many drawers wait for one commit.
-const MOST_DRAWERS: usize = 1024;
+/// How many drawers wait for one commit, at the least and at the most.
+const DRAWERS: (usize, usize) = (16, 1024);
+
+/// About how long embedding may take before one commit: what is stopped meanwhile must be done again.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How many bytes of text wait for one commit.
 const MOST_BYTES: usize = 2 << 20;
@@ -95,11 +100,24 @@ impl Work {
 }
 
 /// What waits for the next commit.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Group {
     waiting: Vec<Waiting>,
     drawers: usize,
     bytes: usize,
+    /// How many drawers wait at the most.
+    most: usize,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            waiting: Vec::new(),
+            drawers: 0,
+            bytes: 0,
+            most: DRAWERS.1,
+        }
+    }
 }
 
 impl Group {
@@ -111,12 +129,22 @@ impl Group {
         }
         let large = waiting.work.is_large();
         self.waiting.push(waiting);
-        large || self.drawers >= MOST_DRAWERS || self.bytes >= MOST_BYTES
+        large || self.drawers >= self.most || self.bytes >= MOST_BYTES
     }
 
     /// What waits; nothing does afterwards.
     pub(crate) fn take(&mut self) -> Vec<Waiting> {
-        std::mem::take(self).waiting
+        (self.drawers, self.bytes) = (0, 0);
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Waits for fewer drawers with a slow model, and for more with a quick one.
+    pub(crate) fn pace(&mut self, took: Duration) {
+        if took > PATIENCE {
+            self.most = (self.most / 2).max(DRAWERS.0);
+        } else if took * 4 < PATIENCE {
+            self.most = (self.most * 2).min(DRAWERS.1);
+        }
     }
 
     /// Whether anything waits.

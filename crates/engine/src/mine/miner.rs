@@ -1,17 +1,20 @@
 //! One run of mining: looks at what is found, reads what is new, files it in groups, and keeps the books.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use loci_core::{
     Capability, Collection, Error, ErrorKind, OpenOptions, Result, Revised, SourceRecord, Sources, Timestamp,
 };
 
-use super::formats::{self, BundleFormat, Chosen};
+use super::formats::{self, Chosen};
+use super::found::{bytes_of, each_found, seen_of};
 use super::group::{self, Group, Waiting};
 use super::shelving::Shelving;
 use super::stamp::{Asked, Look, Seen, Stamp};
 use super::stat::Stat;
-use super::walk::{self, Cause, Found, WalkRequest};
+use super::walk::{Cause, Found};
 use super::{FailedSource, MineReport, MineRequest, Progress, SkippedSource, name};
 use crate::filing::{Filing, Place};
 
@@ -20,35 +23,6 @@ const BATCH: usize = 256;
 
 /// How often a source is looked at again because somebody else filed it meanwhile.
 const PATIENCE: u32 = 32;
-
-/// Walks the paths of a request.
-pub(crate) fn each_found(request: &MineRequest, each: &mut dyn FnMut(Found) -> Result<()>) -> Result<()> {
-    let chosen = formats::chosen(request.format.as_deref())?;
-    let bundles: Vec<BundleFormat> = match chosen {
-        None => formats::bundles().to_vec(),
-        Some(Chosen::Bundle(bundle)) => vec![bundle],
-        Some(Chosen::File | Chosen::Text(_)) => Vec::new(),
-    };
-    let walk = WalkRequest {
-        roots: &request.paths,
-        max_bytes: request.max_bytes,
-        hidden: request.hidden,
-        ignored: request.ignored,
-        bundles: &bundles,
-        avoid: &request.avoid,
-        excludes: request.excludes.as_deref(),
-    };
-    walk::walk(&walk, each)
-}
-
-/// How large a found thing is; `None` if it is nothing to mine.
-pub(crate) fn bytes_of(found: &Found) -> Option<u64> {
-    match found {
-        Found::File { stat, .. } => Some(stat.size),
-        Found::Bundle { files, .. } => Some(files.iter().map(|(_, stat)| stat.size).sum()),
-        _ => None,
-    }
-}
 
 /// Something found that is being dealt with.
 #[derive(Debug, Clone)]
@@ -93,7 +67,9 @@ pub(crate) struct Miner<'a> {
     watch: &'a mut dyn FnMut(Progress),
     filing: Option<Filing>,
     group: Group,
-    jobs: Vec<Job>,
+    /// What was found and is not dealt with yet, by ticket.
+    jobs: HashMap<usize, Job>,
+    tickets: usize,
     again: Vec<usize>,
     progress: Progress,
 }
@@ -138,7 +114,8 @@ impl<'a> Miner<'a> {
             watch,
             filing: None,
             group: Group::default(),
-            jobs: Vec::new(),
+            jobs: HashMap::new(),
+            tickets: 0,
             again: Vec::new(),
             progress: Progress::default(),
         })
@@ -217,17 +194,21 @@ impl<'a> Miner<'a> {
             self.advance(&job.found);
             return Ok(());
         }
-        let ticket = self.jobs.len();
+        let ticket = self.tickets;
+        self.tickets += 1;
         let dealt = match self.is_too_old(&job.found) {
             true => Err(Trouble::Skip(
                 "it was not changed since the time that was asked for".into(),
             )),
             false => {
-                self.jobs.push(job.clone());
+                self.jobs.insert(ticket, job.clone());
                 self.read(ticket, &job, record.map(|record| record.revision), stamp.as_ref())
             }
         };
         self.advance(&job.found);
+        if dealt.is_err() {
+            self.jobs.remove(&ticket);
+        }
         match dealt {
             Ok(()) => {}
             Err(Trouble::Skip(reason)) => self.skip(job.source, reason),
@@ -252,7 +233,7 @@ impl<'a> Miner<'a> {
     /// Takes up sources that somebody else filed meanwhile.
     fn look_again(&mut self) -> Result<()> {
         while let Some(ticket) = self.again.pop() {
-            let Some(job) = self.jobs.get(ticket).cloned() else {
+            let Some(job) = self.jobs.remove(&ticket) else {
                 continue;
             };
             if job.attempts >= PATIENCE {
@@ -301,7 +282,9 @@ impl<'a> Miner<'a> {
             return Ok(());
         }
         let filing = self.filing()?;
+        let began = Instant::now();
         self.embed(&filing, &mut waiting)?;
+        self.group.pace(began.elapsed());
         let mut done = group::commit(&filing, &waiting);
         if matches!(&done, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
             // Somebody moved the collection to another model meanwhile: go on with that one.
@@ -311,7 +294,11 @@ impl<'a> Miner<'a> {
             self.embed(&filing, &mut waiting)?;
             done = group::commit(&filing, &waiting);
         }
-        for (one, done) in waiting.into_iter().zip(done?) {
+        let done = done.map_err(|error| {
+            let filed = self.report.sources_mined;
+            error.with("sources_filed_before", filed)
+        })?;
+        for (one, done) in waiting.into_iter().zip(done) {
             self.note_done(one, done);
         }
         (self.watch)(self.progress);
@@ -335,6 +322,10 @@ impl<'a> Miner<'a> {
     }
 
     fn note_done(&mut self, one: Waiting, done: Result<Revised>) {
+        let ended = one.ends != group::Ends::No && !matches!(done, Ok(Revised::Overtaken));
+        if ended || done.is_err() {
+            self.jobs.remove(&one.ticket);
+        }
         match done {
             Ok(Revised::Done { receipt, .. }) => {
                 let report = &mut self.report;
@@ -431,37 +422,5 @@ impl<'a> Miner<'a> {
 
     fn fail(&mut self, source: String, error: String) {
         self.report.sources_failed.push(FailedSource { source, error });
-    }
-}
-
-/// What a found thing looked like to the walk.
-pub(crate) fn seen_of(found: &Found) -> Seen {
-    match found {
-        Found::File { stat, .. } => Seen::File(*stat),
-        Found::Bundle { files, .. } => {
-            let mut hasher = blake3::Hasher::new();
-            for (path, stat) in files {
-                hasher.update(name::of_path(path).as_bytes());
-                hasher.update(&[0]);
-                let numbers = [
-                    stat.size,
-                    stat.modified as u64,
-                    stat.changed as u64,
-                    stat.inode,
-                    stat.device,
-                ];
-                for number in numbers {
-                    hasher.update(&number.to_le_bytes());
-                }
-            }
-            Seen::Files {
-                hash: hasher.finalize().to_hex().to_string(),
-                device: files.first().map_or(0, |(_, stat)| stat.device),
-            }
-        }
-        Found::Skipped { .. } | Found::LeftOut { .. } => Seen::Files {
-            hash: String::new(),
-            device: 0,
-        },
     }
 }
