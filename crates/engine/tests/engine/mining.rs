@@ -67,7 +67,8 @@ fn text() -> impl Strategy<Value = String> {
         "(?s).{0,40}",
         Just("word ".repeat(300)),
     ];
-    prop::collection::vec(part, 1..12).prop_map(|parts| parts.concat())
+    let parts = prop::collection::vec(part, 1..12).prop_map(|parts| parts.concat());
+    parts.prop_filter("nothing is no message and no file", |text| !text.is_empty())
 }
 
 fn transcript(texts: &[(u32, String)]) -> String {
