@@ -152,6 +152,12 @@ fn two_and_four_that_mine_one_tree_at_once_leave_one_set_and_no_error() {
             let report = read(&run.wait_with_output().unwrap());
             assert_eq!(report["sources_failed"], serde_json::json!([]));
             assert_eq!(report["sources_seen"], FILES);
+            let dealt = ["sources_mined", "sources_unchanged"].map(|key| report[key].as_u64().unwrap());
+            assert_eq!(
+                dealt.iter().sum::<u64>(),
+                FILES as u64,
+                "each was dealt with: {report}"
+            );
             added += report["drawers_added"].as_u64().unwrap();
         }
         assert_eq!(

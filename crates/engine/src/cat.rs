@@ -205,7 +205,7 @@ fn is_whole(collection: &dyn Collection, source: &str, pieces: u64) -> Result<()
                 stamp.drawers
             ),
         )
-        .hint("what is there was printed; mine it again to have the rest")),
+        .hint("what is there was printed; what was removed is filed again only when the source changes")),
         _ => Ok(()),
     }
 }
@@ -215,7 +215,7 @@ fn torn(source: &str, end: u64, start: u64) -> Error {
         ErrorKind::NotFound,
         format!("bytes {end} to {start} of {source:?} are in no drawer"),
     )
-    .hint("what stands before them was printed; mine the source again to have the rest")
+    .hint("what stands before them was printed; what was removed is filed again only when the source changes")
 }
 
 fn changed(source: &str) -> Error {

@@ -139,7 +139,11 @@ fn equal_pieces_that_take_each_other_s_place_all_stay() {
     let added = home.json(0, &["mine", &path])["drawers_added"].clone();
     let other = part("else");
     assert_eq!(other.len(), same.len());
-    for text in [format!("{other}{}", same.repeat(6)), same.repeat(5), same.repeat(7)] {
+    for text in [
+        format!("{other}{}", same.repeat(6)),
+        same.repeat(5),
+        same.repeat(7),
+    ] {
         home.write("equal.md", &text);
         let report = home.json(0, &["mine", &path]);
         assert_eq!(cat(&home, &path), text.as_bytes(), "{report}");
@@ -317,6 +321,32 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
     assert_eq!(home.names(), before);
     let words = home.run(&["mine", "garden", "--dry-run"]).ends(0).out;
     assert!(words.contains("2 would be mined"), "{words}");
+}
+
+#[test]
+fn a_source_that_lacks_a_drawer_is_not_given_back_as_if_it_were_whole() {
+    let home = Home::new();
+    let section = |n: usize| format!("# Part {n}\n\n{}\n\n", format!("Words of part {n}. ").repeat(40));
+    let path = home.write("long.md", (0..4).map(section).collect::<String>());
+    let without = |n: usize| {
+        home.json(0, &["mine", &path]);
+        let list = home.json(0, &["list"]);
+        let at = |drawer: &&Json| drawer["span"]["start"].as_u64().unwrap();
+        let mut drawers: Vec<&Json> = list["drawers"].as_array().unwrap().iter().collect();
+        drawers.sort_by_key(at);
+        home.json(
+            0,
+            &[
+                "delete",
+                drawers[n].as_object().unwrap()["id"].as_str().unwrap(),
+                "--yes",
+            ],
+        );
+        home.run(&["cat", &path]).ends(2).err
+    };
+    assert!(without(1).contains("are in no drawer"));
+    home.write("long.md", (0..4).map(section).collect::<String>() + "And more.\n");
+    assert!(without(3).contains("no longer there"));
 }
 
 #[test]

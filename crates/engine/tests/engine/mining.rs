@@ -3,15 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use loci_core::{Collection, Get, Include, OpenOptions, Timestamp};
+use loci_core::{Collection, Get, Include, OpenOptions, Sources, Timestamp};
 use loci_engine::cat::{Part, Said, cat};
 use loci_engine::filing::Place;
+use loci_engine::mine::stamp::Stamp;
 use loci_engine::mine::{MineReport, MineRequest, mine, name};
 use proptest::prelude::*;
 
 use super::*;
 
 fn mined(backend: &dyn Backend, paths: &[&Path]) -> MineReport {
+    mined_at(backend, paths, 4_000_000_000_000_000)
+}
+
+/// Mines while the clock shows so many microseconds since 1970.
+fn mined_at(backend: &dyn Backend, paths: &[&Path], now: i64) -> MineReport {
     let (palace, collection) = (palace(), super::name("drawers"));
     let place = Place {
         backend,
@@ -20,7 +26,7 @@ fn mined(backend: &dyn Backend, paths: &[&Path]) -> MineReport {
         embedders: &NOBODY,
     };
     let request = MineRequest::of(paths.iter().map(|path| path.to_path_buf()));
-    let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();
+    let clock = || Timestamp::from_micros(now).unwrap();
     mine(&place, &request, &clock, &mut |_| {}).unwrap()
 }
 
@@ -139,6 +145,29 @@ proptest! {
             prop_assert_eq!(printed, expected, "what was said stays, and what was added is there");
         }
     }
+}
+
+#[test]
+fn a_file_that_was_just_written_is_looked_at_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap().join("new.md");
+    fs::write(&path, "Just written.").unwrap();
+    let backend = reference();
+    let stamp = || {
+        let names = vec![name::of_path(&path)];
+        let records = opened(&backend).sources(&Sources::Named(names)).unwrap();
+        Stamp::from_text(&records[0].stamp).unwrap()
+    };
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
+    mined_at(&backend, &[&path], written + 1000);
+    assert!(stamp().look.fresh, "another write could have the same times");
+    let report = mined(&backend, &[&path]);
+    assert_eq!((report.sources_unchanged, report.drawers_kept), (1, 1));
+    assert!(
+        !stamp().look.fresh,
+        "it was read again and is known to be the same"
+    );
 }
 
 /// Everything filed that does not depend on the moment.
