@@ -22,7 +22,7 @@ use crate::mine::stamp::Stamp;
 const PAGE: usize = 1024;
 
 /// Up to this many sources may vanish together, however few there are.
-const FEW: usize = 20;
+const FEW: usize = 10;
 
 /// What became of the sources that were mined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

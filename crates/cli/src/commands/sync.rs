@@ -107,29 +107,28 @@ fn show(report: &SyncReport, session: &mut Session) -> Done<()> {
     Ok(())
 }
 
-/// Asks at the terminal for the number of sources that go.
+/// Asks for the number of sources that go.
 fn asked(report: &SyncReport, session: &mut Session) -> Result<u64> {
     let there = report.vanished.len();
     if report.refused.is_some() {
         return Ok(there as u64);
     }
-    if !io::stdin().is_terminal() {
-        return Err(Error::new(
-            ErrorKind::Conflict,
-            format!("{there} sources would be removed, and nobody is there to confirm it"),
-        )
-        .hint(format!("nothing was removed; give --count {there}")));
+    if io::stdin().is_terminal() {
+        session.out.note(&format!(
+            "this removes the drawers of {there} sources for good. Type that number to go on:"
+        ));
     }
-    session.out.note(&format!(
-        "this removes the drawers of {there} sources for good. Type that number to go on:"
-    ));
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
     read.map_err(|cause| crate::errors::io("cannot read the answer", cause))?;
-    line.trim().parse().map_err(|_| {
-        Error::invalid(format!(
-            "{:?} is not that number; nothing was removed",
-            line.trim()
+    let answer = line.trim();
+    answer.parse().map_err(|_| {
+        let message = match answer.is_empty() {
+            true => format!("{there} sources would be removed, and nobody said so"),
+            false => format!("{answer:?} is not the number of sources that go, which is {there}"),
+        };
+        Error::new(ErrorKind::Conflict, message).hint(format!(
+            "nothing was removed; type the number when asked, or give --count {there}"
         ))
     })
 }

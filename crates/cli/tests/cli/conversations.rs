@@ -231,7 +231,21 @@ fn an_export_of_several_conversations_is_several_sources() {
     let rooms = home.json(0, &["facets", "--by", "room"]);
     assert_eq!(rooms["facets"][0]["room"], "About tides");
     assert_eq!(home.json(0, &["mine", &file])["sources_unchanged"], 1);
-    let one = serde_json::json!([talk("winds", "The wind is west.")]);
+    let changed = serde_json::json!([
+        talk("tides", "The tide is high."),
+        talk("winds", "The wind is east.")
+    ]);
+    home.write("conversations.json", changed.to_string());
+    let report = home.json(0, &["mine", &file]);
+    assert_eq!(
+        (&report["drawers_added"], &report["drawers_removed"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        messages(&home, &format!("{file}#winds"))[0]["text"],
+        "The wind is east."
+    );
+    let one = serde_json::json!([talk("winds", "The wind is east.")]);
     home.write("conversations.json", one.to_string());
     let report = home.json(0, &["mine", &file]);
     assert_eq!(report["drawers_removed"], 0, "{report}");

@@ -40,6 +40,10 @@ fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
     assert!(kind == "conflict" && words.contains("--count 1"), "{words}");
     let (_, words) = home.run(&["--json", "sync", "--apply", "--count", "2"]).error();
     assert!(words.contains("nothing was removed"), "{words}");
+    for answer in ["", "yes\n", "2\n"] {
+        let ran = home.run_with(&["sync", "--apply"], answer.as_bytes()).ends(2);
+        assert!(ran.err.contains("nothing was removed"), "{answer:?}: {}", ran.err);
+    }
     assert_eq!(count(&home), 6);
     let done = home.json(0, &["sync", "--apply", "--count", "1"]);
     assert_eq!(done["removed"], serde_json::json!({ "sources": 1, "drawers": 1 }));
@@ -53,7 +57,7 @@ fn a_source_that_came_back_is_mined_again() {
     let folder = mined(&home, 2);
     let text = std::fs::read(folder.join("1.md")).unwrap();
     std::fs::remove_file(folder.join("1.md")).unwrap();
-    home.json(0, &["sync", "--apply", "--count", "1"]);
+    home.run_with(&["sync", "--apply"], b"1\n").ends(0);
     std::fs::write(folder.join("1.md"), text).unwrap();
     assert_eq!(home.json(0, &["mine", "notes"])["drawers_added"], 1);
     assert_eq!(home.json(0, &["sync"])["vanished"], serde_json::json!([]));
