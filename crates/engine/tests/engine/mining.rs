@@ -3,13 +3,18 @@
 use std::fs;
 use std::path::Path;
 
-use loci_core::{Collection, Get, Include, OpenOptions, Sources, Timestamp};
+use loci_core::{
+    Collection, Embedder, EmbedderIdentity, Error, ErrorKind, Get, Include, OpenOptions, Result, Sources,
+    Timestamp,
+};
+use loci_engine::Embedders;
 use loci_engine::cat::{Part, Said, cat};
 use loci_engine::filing::Place;
 use loci_engine::mine::stamp::Stamp;
 use loci_engine::mine::{MineReport, MineRequest, mine, name};
 use proptest::prelude::*;
 
+use super::embedders::Bag;
 use super::*;
 
 fn mined(backend: &dyn Backend, paths: &[&Path]) -> MineReport {
@@ -168,6 +173,112 @@ fn a_file_that_was_just_written_is_looked_at_again() {
         !stamp().look.fresh,
         "it was read again and is known to be the same"
     );
+}
+
+/// A folder whose files take several commits.
+fn many_files(folder: &Path) -> usize {
+    for n in 0..1300 {
+        fs::write(folder.join(format!("{n}.txt")), format!("Only line {n}.")).unwrap();
+    }
+    1300
+}
+
+#[test]
+fn mining_goes_on_when_somebody_moves_the_collection_to_another_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = many_files(folder.path());
+    let (backend, machine) = (
+        reference(),
+        Machine(vec![Bag::new("old", 8), Bag::new("new", 12)]),
+    );
+    let (palace, collection) = (palace(), super::name("drawers"));
+    let place = Place {
+        backend: &backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &machine,
+    };
+    let request = MineRequest::of([folder.path().to_path_buf()]);
+    let clock = || Timestamp::from_micros(0).unwrap();
+    let mut switched = false;
+    let report = mine(&place, &request, &clock, &mut |progress| {
+        if progress.drawers > 0 && !switched {
+            switched = true;
+            loci_engine::switch(opened(&backend).as_ref(), &machine.0[1], &mut |_| true).unwrap();
+        }
+    });
+    let report = report.unwrap();
+    assert!(switched);
+    assert_eq!((report.drawers_added, report.without_vector), (files as u64, 0));
+    let info = opened(&backend).info().unwrap();
+    assert_eq!(
+        (info.drawers, info.coverage.nearest),
+        (files as u64, files as u64)
+    );
+    assert_eq!(info.dimension, Some(12));
+}
+
+/// An embedder that fails after some texts, as a server does that goes away.
+#[derive(Debug)]
+struct Tired(Bag, std::sync::atomic::AtomicUsize);
+
+impl Embedder for Tired {
+    fn identity(&self) -> &EmbedderIdentity {
+        &self.0.0
+    }
+    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let left = self.1.load(std::sync::atomic::Ordering::SeqCst);
+        if texts.len() > left {
+            return Err(Error::new(ErrorKind::Unavailable, "the server went away"));
+        }
+        self.1
+            .store(left - texts.len(), std::sync::atomic::Ordering::SeqCst);
+        self.0.passages(texts)
+    }
+    fn query(&self, text: &str) -> Result<Vec<f32>> {
+        self.0.query(text)
+    }
+}
+
+/// A machine with nothing but that.
+#[derive(Debug)]
+struct TiredMachine(std::sync::Arc<Tired>);
+
+impl Embedders for TiredMachine {
+    fn usual(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
+        Ok(Some(self.0.clone()))
+    }
+    fn find(&self, _: &EmbedderIdentity) -> Result<std::sync::Arc<dyn Embedder>> {
+        Ok(self.0.clone())
+    }
+}
+
+#[test]
+fn words_are_filed_though_the_model_fails_and_get_their_vectors_the_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = many_files(folder.path()) as u64;
+    let backend = reference();
+    let run = |texts: usize| {
+        let tired = Tired(Bag::new("tired", 8), texts.into());
+        let machine = TiredMachine(std::sync::Arc::new(tired));
+        let (palace, collection) = (palace(), super::name("drawers"));
+        let place = Place {
+            backend: &backend,
+            palace: &palace,
+            collection: &collection,
+            embedders: &machine,
+        };
+        let request = MineRequest::of([folder.path().to_path_buf()]);
+        let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();
+        mine(&place, &request, &clock, &mut |_| {}).unwrap()
+    };
+    let first = run(1100);
+    assert_eq!(first.drawers_added, files, "every word is filed");
+    assert!(first.without_vector > 0 && first.lacking.unwrap().contains("went away"));
+    let second = run(100_000);
+    assert_eq!((second.sources_unchanged, second.without_vector), (files, 0));
+    let info = opened(&backend).info().unwrap();
+    assert_eq!(info.coverage.nearest, files);
 }
 
 /// Everything filed that does not depend on the moment.
