@@ -270,3 +270,24 @@ fn only_what_was_said_since_is_filed_and_the_rest_comes_when_it_is_asked_for() {
     );
     assert_eq!(messages(&home, &file).len(), 80);
 }
+
+#[test]
+fn what_a_file_is_taken_for_can_be_said() {
+    let home = Home::new();
+    let file = home.write("s.jsonl", transcript(2));
+    let report = home.json(0, &["mine", &file, "--as", "text"]);
+    assert_eq!(report["formats"]["config"], 1, "{report}");
+    assert_eq!(super::mining::cat(&home, &file), transcript(2).as_bytes());
+    let report = home.json(0, &["mine", &file, "--as", "claude-code"]);
+    assert_eq!(report["formats"]["claude-code"], 1, "{report}");
+    assert_eq!(
+        messages(&home, &file).len(),
+        4,
+        "what it was taken for before is gone"
+    );
+    let prose = home.write("prose.txt", "Nothing but prose.\n");
+    let report = home.json(1, &["mine", &prose, "--as", "chatgpt"]);
+    assert_eq!(report["sources_failed"][0]["source"], prose.as_str(), "{report}");
+    assert!(!report["sources_failed"][0]["error"].as_str().unwrap().is_empty());
+    assert_eq!(home.json(0, &["mine", &prose])["sources_mined"], 1);
+}

@@ -211,7 +211,9 @@ fn gone_from(stored: &Stored<'_>, draft: &Draft) -> Result<Vec<Gone>> {
         match (message, owner) {
             (Some(message), _) => anchor = anchor.max(Some(message)),
             (None, Some(owner)) if present.contains(&owner) => {}
-            (None, _) => match gone.last_mut().filter(|last| follows && last.after == anchor) {
+            // No message at all: the source was taken for something else before.
+            (None, None) => {}
+            (None, Some(_)) => match gone.last_mut().filter(|last| follows && last.after == anchor) {
                 Some(last) => last.pieces.push((id, span)),
                 None => gone.push(Gone {
                     after: anchor,
