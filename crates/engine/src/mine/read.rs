@@ -31,6 +31,8 @@ struct Read<'a> {
     before: Option<&'a Stamp>,
     look: Look,
     hash: String,
+    /// Somebody said what it is, and it does not look like it.
+    insisted: bool,
 }
 
 impl Read<'_> {
@@ -67,8 +69,9 @@ impl Miner<'_> {
                     before,
                     look: self.look_of(Seen::File(stat), &[stat]),
                     hash: blake3::hash(&bytes).to_hex().to_string(),
+                    insisted: false,
                 };
-                self.read_file(&read, bytes, time_of(stat.modified))
+                self.read_file(read, bytes, time_of(stat.modified))
             }
             Found::Bundle {
                 path,
@@ -90,6 +93,7 @@ impl Miner<'_> {
                     expects,
                     before,
                     hash,
+                    insisted: false,
                     look: self.look_of(seen, &stats),
                 };
                 let parse = format.parse;
@@ -99,7 +103,7 @@ impl Miner<'_> {
         }
     }
 
-    fn read_file(&mut self, read: &Read<'_>, bytes: Vec<u8>, modified: Option<Timestamp>) -> Dealt {
+    fn read_file(&mut self, mut read: Read<'_>, bytes: Vec<u8>, modified: Option<Timestamp>) -> Dealt {
         if let Some(before) = read.before
             && before.hash == read.hash
             && before.meets(&self.asked)
@@ -108,7 +112,7 @@ impl Miner<'_> {
                 look: read.look.clone(),
                 ..before.clone()
             };
-            return Ok(self.refresh(read, &stamp)?);
+            return Ok(self.refresh(&read, &stamp)?);
         }
         let decoded = decode::decode(bytes).map_err(|not| Trouble::Skip(not_text(not, read.before)))?;
         let given = Given {
@@ -116,19 +120,22 @@ impl Miner<'_> {
             text: &decoded.text,
         };
         let format = match self.chosen {
-            Some(Chosen::Text(format)) => Some(format),
+            Some(Chosen::Text(format)) => {
+                read.insisted = !(format.recognise)(&given);
+                Some(format)
+            }
             Some(Chosen::File | Chosen::Bundle(_)) => None,
             None => formats::recognise(&given),
         };
         let Some(format) = format else {
-            return Ok(self.read_plain(read, decoded, modified)?);
+            return Ok(self.read_plain(&read, decoded, modified)?);
         };
-        match self.read_talk_file(read, format, &given) {
+        match self.read_talk_file(&read, format, &given) {
             // What only looked like a conversation is still text, and no word of it is lost.
             Err(Trouble::Source(why)) if self.chosen.is_none() => {
                 let note = Note::new(format!("not read as {}: {why}", format.name));
                 self.report.notes.push(SourceNote::new(read.source, note));
-                Ok(self.read_plain(read, decoded, modified)?)
+                Ok(self.read_plain(&read, decoded, modified)?)
             }
             done => done,
         }
@@ -186,9 +193,10 @@ impl Miner<'_> {
         };
         let notes = notes.into_iter().map(|note| SourceNote::new(read.source, note));
         self.report.notes.extend(notes);
-        match whole {
-            true => Ok(()),
-            false => Ok(self.close(read, format, drawers)?),
+        match (whole, several) {
+            (true, _) => Ok(()),
+            (false, 0) if read.insisted => Err(Trouble::Source(format!("it holds no {format} conversation"))),
+            (false, _) => Ok(self.close(read, format, drawers)?),
         }
     }
 
