@@ -15,6 +15,7 @@ pub(crate) mod draft;
 pub mod formats;
 mod found;
 mod group;
+mod keys;
 mod miner;
 pub mod name;
 pub mod project;

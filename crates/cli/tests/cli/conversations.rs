@@ -223,6 +223,9 @@ fn an_export_of_several_conversations_is_several_sources() {
         talk("winds", "The wind is west.")
     ]);
     let file = home.write("conversations.json", both.to_string());
+    let report = home.json(0, &["mine", &file, "--dry-run"]);
+    assert_eq!(report["plan"].as_array().unwrap().len(), 2, "{report}");
+    assert!(!home.palace().exists());
     let report = home.json(0, &["mine", &file]);
     assert_eq!(report["formats"]["claude-ai"], 1, "{report}");
     assert_eq!(report["drawers_added"], 4);
@@ -236,6 +239,10 @@ fn an_export_of_several_conversations_is_several_sources() {
         talk("winds", "The wind is east.")
     ]);
     home.write("conversations.json", changed.to_string());
+    let before = home.json(0, &["changes"]);
+    let planned = home.json(0, &["mine", &file, "--dry-run"]);
+    assert_eq!(planned["plan"].as_array().unwrap().len(), 1, "{planned}");
+    assert_eq!(home.json(0, &["changes"]), before);
     let report = home.json(0, &["mine", &file]);
     assert_eq!(
         (&report["drawers_added"], &report["drawers_removed"]),
@@ -251,6 +258,27 @@ fn an_export_of_several_conversations_is_several_sources() {
     assert_eq!(report["drawers_removed"], 0, "{report}");
     assert_eq!(report["vanished"], serde_json::json!([format!("{file}#tides")]));
     assert_eq!(home.json(0, &["count"])["count"], 4, "what vanished is kept");
+}
+
+#[test]
+fn two_conversations_with_one_id_are_both_kept() {
+    let home = Home::new();
+    let talk = |words: &str| {
+        serde_json::json!({ "uuid": "same", "name": "", "created_at": "2026-01-01T00:00:00Z", "chat_messages": [
+            { "uuid": "m", "sender": "human", "text": words, "created_at": "2026-01-01T00:00:00Z" } ] })
+    };
+    let file = home.write(
+        "conversations.json",
+        serde_json::json!([talk("First."), talk("Second.")]).to_string(),
+    );
+    let report = home.json(0, &["mine", &file]);
+    assert_eq!(report["sources_failed"], serde_json::json!([]), "{report}");
+    let said: Vec<Json> = messages(&home, &file)
+        .iter()
+        .map(|one| one["text"].clone())
+        .collect();
+    assert_eq!(said, ["First.", "Second."]);
+    assert_eq!(home.json(0, &["mine", &file])["sources_unchanged"], 1);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::draft::{Body, Draft, Shelf};
 use super::formats::{self, Chosen, Given, Sink, TextFormat};
 use super::found::seen_of;
 use super::group::{Ends, Waiting, Work};
+use super::keys::Keys;
 use super::miner::{Dealt, Job, Miner, Trouble};
 use super::stamp::{Look, READING, Seen, Stamp, Within};
 use super::stat;
@@ -157,23 +158,12 @@ impl Miner<'_> {
 
     /// Reads conversations: a file that is one, or one that holds several.
     fn read_talks(&mut self, read: &Read<'_>, format: &'static str, parse: Box<Parse<'_>>) -> Dealt {
-        let (mut whole, mut several, mut drawers) = (false, 0_u64, 0_u64);
+        let (mut keys, mut drawers) = (Keys::default(), 0_u64);
         let mut fatal = None;
         let parsed = parse(&mut |talk| {
-            let key = match (&talk.key, whole) {
-                (Some(key), _) => Some(key.clone()),
-                (None, false) => None,
-                (None, true) => Some(several.to_string()),
-            };
-            let filed = match key {
-                None => {
-                    whole = true;
-                    self.file_whole(read, format, talk)
-                }
-                Some(key) => {
-                    several += 1;
-                    self.file_one(read, format, talk, &key)
-                }
+            let filed = match keys.next(talk.key.as_deref()) {
+                None => self.file_whole(read, format, talk),
+                Some(key) => self.file_one(read, format, talk, &key),
             };
             match filed {
                 Ok(filed) => drawers += filed,
@@ -193,9 +183,11 @@ impl Miner<'_> {
         };
         let notes = notes.into_iter().map(|note| SourceNote::new(read.source, note));
         self.report.notes.extend(notes);
-        match (whole, several) {
+        match (keys.whole(), keys.is_empty()) {
             (true, _) => Ok(()),
-            (false, 0) if read.insisted => Err(Trouble::Source(format!("it holds no {format} conversation"))),
+            (false, true) if read.insisted => {
+                Err(Trouble::Source(format!("it holds no {format} conversation")))
+            }
             (false, _) => Ok(self.close(read, format, drawers)?),
         }
     }
@@ -226,6 +218,9 @@ impl Miner<'_> {
         let expects = record.map(|record| record.revision);
         if let Some(before) = before.filter(|before| before.hash == hash && before.meets(&self.asked)) {
             let drawers = before.drawers;
+            if self.request.dry_run {
+                return Ok(drawers);
+            }
             let stamp = Stamp {
                 look: read.look.clone(),
                 within: Some(read.as_container()),
@@ -249,6 +244,9 @@ impl Miner<'_> {
     /// Remembers a file that holds several conversations, once they are all durable. What was filed of the file as a
     /// whole, before it was taken for several conversations, goes.
     fn close(&mut self, read: &Read<'_>, format: &'static str, drawers: u64) -> Result<()> {
+        if self.request.dry_run {
+            return Ok(());
+        }
         self.flush()?;
         if self.is_overtaken(read.ticket) {
             return Ok(());
@@ -263,9 +261,6 @@ impl Miner<'_> {
             drawers,
             ..self.stamp(read, format, read.hash.clone(), 0)
         };
-        if self.request.dry_run {
-            return Ok(());
-        }
         *self.report.formats.entry(format.to_owned()).or_default() += 1;
         self.compare_and_wait(read, draft, read.expects, &stamp, Ends::Mined)
     }
