@@ -1,8 +1,7 @@
 //! Cat: a source given back from its drawers, a file byte for byte, a conversation message by message.
 
 use loci_core::{
-    Collection, Drawer, DrawerId, Error, ErrorKind, Get, Include, Result, Scalar, Sources, Span, Timestamp,
-    Value,
+    Collection, Drawer, DrawerId, Error, ErrorKind, Get, Result, Scalar, Sources, Span, Timestamp, Value,
 };
 use serde::Serialize;
 
@@ -103,18 +102,7 @@ pub fn cat(
 
 /// The mined pieces of a source, in the order they stand in it.
 fn pieces_of(collection: &dyn Collection, source: &str) -> Result<Vec<(Span, DrawerId)>> {
-    let request = Get {
-        filter: of_source(source),
-        include: Include {
-            metadata: true,
-            ..Include::NOTHING
-        },
-        ..Get::default()
-    };
-    let drawers = collection
-        .get(&request)?
-        .into_iter()
-        .filter(crate::mine::is_mined);
+    let drawers = crate::mine::mined(collection, source)?.into_iter();
     let mut pieces: Vec<(Span, DrawerId)> = drawers
         .filter_map(|drawer| Some((drawer.place.span?, drawer.id)))
         .collect();

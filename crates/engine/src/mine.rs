@@ -32,7 +32,7 @@ use loci_core::{Result, Timestamp};
 use serde::Serialize;
 
 use crate::filing::Place;
-pub(crate) use compare::is_mined;
+pub(crate) use compare::mined;
 use conversation::Note;
 use cut::Cutting;
 pub use shelving::spelled;

@@ -9,12 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::{
-    Collection, Error, ErrorKind, Get, Include, Result, Revised, Revision, Selection, SourceRecord, Sources,
-    Write,
+    Collection, Error, ErrorKind, Result, Revised, Revision, Selection, SourceRecord, Sources, Write,
 };
 use serde::Serialize;
 
-use crate::mine::draft::of_source;
 use crate::mine::name::{self, WITHIN};
 use crate::mine::stamp::Stamp;
 
@@ -143,7 +141,8 @@ pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> R
         if !matches!(files.state(collection, &gone.source, &stamp)?, State::Gone) {
             continue;
         }
-        let ids = mined_ids(collection, &gone.source)?;
+        let drawers = crate::mine::mined(collection, &gone.source)?.into_iter();
+        let ids: Vec<_> = drawers.map(|drawer| drawer.id).collect();
         let drawers = ids.len() as u64;
         let revision = Revision {
             source: gone.source.clone(),
@@ -162,22 +161,6 @@ pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> R
         }
     }
     Ok(removed)
-}
-
-fn mined_ids(collection: &dyn Collection, source: &str) -> Result<Vec<loci_core::DrawerId>> {
-    let request = Get {
-        filter: of_source(source),
-        include: Include {
-            metadata: true,
-            ..Include::NOTHING
-        },
-        ..Get::default()
-    };
-    let drawers = collection.get(&request)?.into_iter();
-    Ok(drawers
-        .filter(crate::mine::is_mined)
-        .map(|drawer| drawer.id)
-        .collect())
 }
 
 fn record_of(collection: &dyn Collection, name: &str) -> Result<Option<SourceRecord>> {

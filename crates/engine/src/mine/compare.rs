@@ -233,12 +233,26 @@ fn message_id(drawer: &Drawer) -> Option<String> {
 }
 
 /// Whether a drawer was cut from its source by mining, and not filed by hand under the source's name.
-pub(crate) fn is_mined(drawer: &Drawer) -> bool {
+fn is_mined(drawer: &Drawer) -> bool {
     drawer.place.span.is_some()
         && drawer
             .metadata
             .as_ref()
             .is_some_and(|m| m.get("format").is_some())
+}
+
+/// The drawers that mining cut from a source, without their texts.
+pub(crate) fn mined(collection: &dyn Collection, source: &str) -> Result<Vec<Drawer>> {
+    let mut drawers = collection.get(&Get {
+        filter: of_source(source),
+        include: Include {
+            metadata: true,
+            ..Include::NOTHING
+        },
+        ..Get::default()
+    })?;
+    drawers.retain(is_mined);
+    Ok(drawers)
 }
 
 fn moved(old: &Drawer, span: Span) -> Option<Patch> {

@@ -40,30 +40,30 @@ fn opened(backend: &dyn Backend) -> std::sync::Arc<dyn Collection> {
     backend.open(&palace(), &super::name("drawers"), &how).unwrap()
 }
 
-fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
+fn parts(backend: &dyn Backend, path: &Path) -> Vec<Part> {
+    let mut parts = Vec::new();
     let printed = cat(opened(backend).as_ref(), &name::of_path(path), &mut |part| {
-        match part {
-            Part::Bytes(part) => bytes.extend(part),
-            Part::Message(said) => unreachable!("{said:?}"),
-        }
+        parts.push(part);
         Ok(())
     });
     printed.unwrap();
-    bytes
+    parts
+}
+
+fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
+    let bytes = parts(backend, path).into_iter().flat_map(|part| match part {
+        Part::Bytes(bytes) => bytes,
+        Part::Message(said) => unreachable!("{said:?}"),
+    });
+    bytes.collect()
 }
 
 fn said(backend: &dyn Backend, path: &Path) -> Vec<Said> {
-    let mut all = Vec::new();
-    let printed = cat(opened(backend).as_ref(), &name::of_path(path), &mut |part| {
-        match part {
-            Part::Message(said) => all.push(said),
-            Part::Bytes(_) => unreachable!("a conversation"),
-        }
-        Ok(())
+    let said = parts(backend, path).into_iter().map(|part| match part {
+        Part::Message(said) => said,
+        Part::Bytes(_) => unreachable!("a conversation"),
     });
-    printed.unwrap();
-    all
+    said.collect()
 }
 
 /// Texts of the kinds that break readers.
