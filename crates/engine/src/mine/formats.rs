@@ -4,7 +4,6 @@
 //! conversations. To add a format: one file here, one line in the table, one folder of fixtures.
 
 pub mod aider;
-mod blocks;
 pub mod chatgpt;
 pub mod claude_ai;
 pub mod claude_code;
@@ -20,8 +19,6 @@ pub mod gemini_cli;
 pub mod gemini_web;
 mod json;
 pub mod kimi;
-mod lines;
-mod loose;
 pub mod openai_messages;
 pub mod opencode;
 pub mod pi;
@@ -29,6 +26,7 @@ pub mod plain;
 mod said;
 mod script;
 pub mod slack;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 
@@ -86,15 +84,15 @@ pub enum Chosen {
 /// What `--as` calls a file that is no conversation.
 pub const FILE: &str = "text";
 
-/// The text formats, those that are told most surely first.
+/// The text formats, those that are told most surely first: where several claim a file, the first has it.
 static TEXTS: [&TextFormat; 18] = [
     &claude_code::CLAUDE_CODE,
     &codex::CODEX,
     &gemini_cli::GEMINI_CLI,
     &pi::PI,
     &copilot_cli::COPILOT_CLI,
-    &chatgpt::CHATGPT,
     &deepseek::DEEPSEEK,
+    &chatgpt::CHATGPT,
     &claude_ai::CLAUDE_AI,
     &copilot::COPILOT,
     &continue_dev::CONTINUE,

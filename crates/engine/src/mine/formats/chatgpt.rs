@@ -5,7 +5,7 @@ mod tree;
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, top};
+use super::json::{Fields, Json, top};
 use super::said::{Keys, Said};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Note};
@@ -19,15 +19,9 @@ pub static CHATGPT: TextFormat = TextFormat {
 };
 
 fn recognise(given: &Given<'_>) -> bool {
-    let begins = top::unmarked(given.text).trim_start().starts_with(['[', '{']);
-    if !begins || !given.text.contains("\"mapping\"") {
-        return false;
-    }
-    let mut found = false;
-    top::look_at(given.text, 3, &mut |value| {
-        found |= value.fields().is_some_and(|fields| is_conversation(&fields))
-    });
-    found
+    top::opens(given.text)
+        && given.text.contains("\"mapping\"")
+        && top::any_object(given.text, 3, is_conversation)
 }
 
 /// A conversation's mapping holds nodes, each of which says where it hangs in the tree.
@@ -45,17 +39,16 @@ fn is_conversation(conversation: &Fields<'_>) -> bool {
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
     let mut keys = Keys::default();
-    let broke = top::each(given.text, &mut |value| {
-        conversation(value, &mut keys, &mut said, sink)
+    said.read_each(given.text, &mut |said, value| {
+        conversation(value, &mut keys, said, sink)
     })?;
-    said.notes.extend(broke);
     Ok(said.notes)
 }
 
 fn conversation(value: Json<'_>, keys: &mut Keys, said: &mut Said, sink: &mut Sink<'_>) -> Result<()> {
     let fields = value.fields().unwrap_or_default();
     let id = fields.any_word(&["conversation_id", "id"]);
-    let Some(mapping) = fields.get("mapping").and_then(Json::fields) else {
+    let Some(mapping) = fields.object("mapping") else {
         let key = keys.unique(id);
         said.note(format!("conversation {key} has no mapping; it was left out"));
         return Ok(());

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, top};
+use super::json::{Fields, Json, top};
 use super::said::{Keys, Record, Said, blocks};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
@@ -17,29 +17,22 @@ pub static CLAUDE_AI: TextFormat = TextFormat {
 };
 
 fn recognise(given: &Given<'_>) -> bool {
-    let begins = top::unmarked(given.text).trim_start().starts_with(['[', '{']);
-    if !begins || !given.text.contains("\"chat_messages\"") {
-        return false;
-    }
-    let mut found = false;
-    top::look_at(given.text, 3, &mut |value| {
-        let chat = value
-            .fields()
-            .filter(|fields| fields.has("uuid") || fields.has("name"));
-        found |= chat
-            .and_then(|fields| fields.get("chat_messages"))
-            .is_some_and(Json::is_array);
-    });
-    found
+    top::opens(given.text)
+        && given.text.contains("\"chat_messages\"")
+        && top::any_object(given.text, 3, is_conversation)
+}
+
+fn is_conversation(fields: &Fields<'_>) -> bool {
+    let chats = fields.get("chat_messages").is_some_and(Json::is_array);
+    chats && (fields.has("uuid") || fields.has("name"))
 }
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
     let mut keys = Keys::default();
-    let broke = top::each(given.text, &mut |value| {
-        conversation(value, &mut keys, &mut said, sink)
+    said.read_each(given.text, &mut |said, value| {
+        conversation(value, &mut keys, said, sink)
     })?;
-    said.notes.extend(broke);
     Ok(said.notes)
 }
 
@@ -130,7 +123,7 @@ fn add(said: &mut Said, message: &Fields<'_>, record: Record) {
 
 /// Text the person gave as a file: their words as much as what they typed.
 fn attachments(said: &mut Said, message: &Fields<'_>, record: &Record) {
-    for file in message.items("attachments").into_iter().filter_map(Json::fields) {
+    for file in message.objects("attachments") {
         let name = file
             .any_word(&["file_name", "name", "id"])
             .unwrap_or_else(|| "attachment".to_owned());

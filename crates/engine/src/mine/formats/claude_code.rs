@@ -9,10 +9,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use loci_core::Result;
 
-use super::json::{self, Object};
-use super::lines::{lines, opening, record};
-use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, Voice, body, decoded_size, whole};
-use super::{Given, Sink, TextFormat, blocks};
+use super::json::whole::{Counter, body};
+use super::json::{Fields, Json, lines};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, blocks, decoded_size};
+use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Kind, Note};
 use branches::Branches;
 use place::Place;
@@ -34,14 +34,12 @@ const BOOKS: [&str; 4] = [
 ];
 
 fn recognise(given: &Given<'_>) -> bool {
-    if opening(given.text).any(|fields| is_record(&fields)) {
-        return true;
-    }
-    given.text.contains("\"loglines\"") && loglines(given).is_ok_and(|list| !list.is_empty())
+    lines::opening(given.text).any(|fields| is_record(&fields))
+        || loglines(given).is_some_and(|records| !records.is_empty())
 }
 
 /// Whether a record is one that only Claude Code writes.
-fn is_record(fields: &Object<'_>) -> bool {
+fn is_record(fields: &Fields<'_>) -> bool {
     let session = ["sessionId", "session_id", "uuid", "leafUuid", "messageId"]
         .iter()
         .any(|key| fields.has(key));
@@ -63,19 +61,18 @@ fn is_record(fields: &Object<'_>) -> bool {
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut session = Session::default();
-    if body(given).starts_with('{') && given.text.contains("\"loglines\"") && loglines(given).is_ok() {
+    if let Some(records) = loglines(given) {
         let mut counter = Counter::new(given.text);
-        for raw in loglines(given)? {
-            session.script.line = Some(counter.line_of(raw));
-            match Object::of(raw) {
+        for value in records {
+            session.script.line = Some(counter.line_of(value));
+            match value.fields() {
                 Some(fields) => session.record(&fields),
                 None => session.script.note("no record, left out"),
             }
         }
     } else {
-        for line in lines(given.text) {
-            session.script.line = Some(line.number);
-            if let Some(fields) = record(line, &mut session.script.notes) {
+        for line in lines::each(given.text) {
+            if let Some(fields) = session.script.record(line) {
                 session.record(&fields);
             }
         }
@@ -83,9 +80,12 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     session.finish(given).finish(sink)
 }
 
-fn loglines<'a>(given: &Given<'a>) -> Result<Vec<json::Raw<'a>>> {
-    let fields = Object::of(whole(given)?).unwrap_or_default();
-    Ok(fields.list("loglines"))
+/// The records of a file that is one object.
+fn loglines<'a>(given: &Given<'a>) -> Option<Vec<Json<'a>>> {
+    if !given.text.contains("\"loglines\"") {
+        return None;
+    }
+    Fields::read(body(given)).ok()?.get("loglines")?.items()
 }
 
 /// A session being read.
@@ -101,7 +101,7 @@ struct Session {
 }
 
 impl Session {
-    fn record(&mut self, fields: &Object<'_>) {
+    fn record(&mut self, fields: &Fields<'_>) {
         let before = self.script.len();
         self.place.see(fields);
         self.read(fields);
@@ -115,7 +115,7 @@ impl Session {
         self.branches.see(fields, human);
     }
 
-    fn read(&mut self, fields: &Object<'_>) {
+    fn read(&mut self, fields: &Fields<'_>) {
         let kind = fields.text("type").unwrap_or_default();
         match kind.as_str() {
             "summary" => self.called(0, fields.text("summary")),
@@ -125,9 +125,7 @@ impl Session {
             "attachment" => self.attachment(fields),
             kind if BOOKS.contains(&kind) => {}
             _ if self.is_repeated(fields) => {}
-            "user" | "assistant" => self.said(fields, voice(fields, &kind)),
-            "" => self.said(fields, untyped(fields)),
-            _ => self.said(fields, SYSTEM),
+            kind => self.said(fields, kind),
         }
     }
 
@@ -139,23 +137,27 @@ impl Session {
     }
 
     /// Whether a record with the same id said the very same before.
-    fn is_repeated(&mut self, fields: &Object<'_>) -> bool {
-        let (Some(id), Some(said)) = (fields.text("uuid"), fields.raw("message")) else {
+    fn is_repeated(&mut self, fields: &Fields<'_>) -> bool {
+        let (Some(id), Some(said)) = (fields.text("uuid"), fields.get("message")) else {
             return false;
         };
         let mut hasher = DefaultHasher::new();
-        said.get().hash(&mut hasher);
+        said.raw().hash(&mut hasher);
         !self.seen.insert((id, hasher.finish()))
     }
 
-    fn said(&mut self, fields: &Object<'_>, voice: Voice) {
-        let stamp = stamp(fields);
+    fn said(&mut self, fields: &Fields<'_>, kind: &str) {
         let before = self.script.len();
-        let message = fields.raw("message").and_then(Object::of);
-        let content = match &message {
-            Some(message) => message.raw("content"),
-            None => fields.raw("message").or_else(|| fields.raw("content")),
+        // The message is most of the record: it is read once.
+        let (message, content) = match fields.object("message") {
+            Some(message) => {
+                let content = message.get("content");
+                (message, content)
+            }
+            None => (Fields::default(), fields.any(&["message", "content"])),
         };
+        let voice = voice(fields, &message, kind);
+        let stamp = stamp(fields).with("model", message.text("model"));
         if let Some(content) = content {
             blocks::content(&mut self.script, &stamp, voice, content);
             self.queue
@@ -170,7 +172,7 @@ impl Session {
     }
 
     /// What the program put beside a message: files, reminders, what was typed while the model was at work.
-    fn attachment(&mut self, fields: &Object<'_>) {
+    fn attachment(&mut self, fields: &Fields<'_>) {
         let Some(attached) = fields.object("attachment") else {
             return;
         };
@@ -185,10 +187,10 @@ impl Session {
             false => SYSTEM,
         };
         for key in ["prompt", "content", "snippet", "stdout", "stderr"] {
-            if let Some(raw) = attached.raw(key)
+            if let Some(value) = attached.get(key)
                 && !(key == "stdout" && self.script.grew(before))
             {
-                attached_content(&mut self.script, &stamp, voice, raw);
+                attached_content(&mut self.script, &stamp, voice, value);
             }
         }
         self.queue
@@ -205,11 +207,11 @@ impl Session {
 }
 
 /// A text, blocks, or an object with the text of a file inside.
-fn attached_content(script: &mut Script, stamp: &Stamp, voice: Voice, raw: json::Raw<'_>) {
-    if raw.get().starts_with(['"', '[']) {
-        return blocks::content(script, stamp, voice, raw);
+fn attached_content(script: &mut Script, stamp: &Stamp, voice: Voice, value: Json<'_>) {
+    if value.raw().starts_with(['"', '[']) {
+        return blocks::content(script, stamp, voice, value);
     }
-    let outer = Object::of(raw).unwrap_or_default();
+    let outer = value.fields().unwrap_or_default();
     let file = outer.object("file").unwrap_or(outer);
     match file.text("base64") {
         Some(data) => script.not_kept("an attached file", None, Some(decoded_size(&data))),
@@ -217,60 +219,53 @@ fn attached_content(script: &mut Script, stamp: &Stamp, voice: Voice, raw: json:
     }
 }
 
-fn stamp(fields: &Object<'_>) -> Stamp {
-    let message = fields.object("message").unwrap_or_default();
-    let sidechain = fields.flag("isSidechain").then(|| "sidechain".to_owned());
+fn stamp(fields: &Fields<'_>) -> Stamp {
+    let sidechain = fields.is_true("isSidechain").then(|| "sidechain".to_owned());
     Stamp {
         id: fields.text("uuid"),
-        at: fields.time("timestamp"),
+        at: fields.moment("timestamp"),
         ..Stamp::default()
     }
-    .with("model", message.text("model"))
     .with("branch", sidechain)
-    .with(
-        "reply_to",
-        fields.first_text(&["parentUuid", "logicalParentUuid"]),
-    )
+    .with("reply_to", fields.any_text(&["parentUuid", "logicalParentUuid"]))
 }
 
-/// Who speaks, by the marks of the record and never by its words.
-fn voice(fields: &Object<'_>, kind: &str) -> Voice {
-    let message = fields.object("message").unwrap_or_default();
-    if kind == "assistant" {
-        let by_program = message.text("model").as_deref() == Some("<synthetic>");
-        return if by_program || fields.flag("isApiErrorMessage") {
-            SYSTEM
-        } else {
-            ASSISTANT
-        };
+/// Who speaks, by the marks of the record and never by its words. Without a type, the role of its message is it.
+fn voice(fields: &Fields<'_>, message: &Fields<'_>, kind: &str) -> Voice {
+    let role = message.text("role").filter(|_| kind.is_empty());
+    match role.as_deref().unwrap_or(kind) {
+        "assistant" => {
+            let by_program = message.text("model").as_deref() == Some("<synthetic>");
+            match by_program || fields.is_true("isApiErrorMessage") {
+                true => SYSTEM,
+                false => ASSISTANT,
+            }
+        }
+        "user" => in_the_users_place(fields),
+        _ => SYSTEM,
     }
+}
+
+/// Who speaks where a person may.
+fn in_the_users_place(fields: &Fields<'_>) -> Voice {
     let by_program = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"]
         .iter()
-        .any(|mark| fields.flag(mark));
+        .any(|mark| fields.is_true(mark));
     // What a sub-agent is told comes from the model that started it, unless a person is named.
-    let origin = fields.object("origin").and_then(|origin| origin.text("kind"));
+    let origin = fields.fields("origin").text("kind");
     match origin.as_deref() {
         _ if by_program => SYSTEM,
         Some("human") => HUMAN,
         Some(_) => SYSTEM,
-        None if fields.flag("isSidechain") => SYSTEM,
+        None if fields.is_true("isSidechain") => SYSTEM,
         None => HUMAN,
     }
 }
 
 /// Whether something in the queue came from elsewhere than the keyboard.
-fn is_foreign(fields: &Object<'_>, attached: &Object<'_>) -> bool {
+fn is_foreign(fields: &Fields<'_>, attached: &Fields<'_>) -> bool {
     let origin = attached.object("origin").or_else(|| fields.object("origin"));
-    fields.flag("isMeta")
-        || attached.flag("isMeta")
+    fields.is_true("isMeta")
+        || attached.is_true("isMeta")
         || origin.is_some_and(|origin| origin.text("kind").is_some_and(|kind| kind != "human"))
-}
-
-/// Who speaks in a record without a type.
-fn untyped(fields: &Object<'_>) -> Voice {
-    let role = fields.object("message").and_then(|message| message.text("role"));
-    match role.as_deref() {
-        Some(role @ ("user" | "assistant")) => voice(fields, role),
-        _ => SYSTEM,
-    }
 }

@@ -7,9 +7,11 @@ use std::path::Path;
 
 use loci_core::{Result, Timestamp};
 
-use super::json::{self, Object, Raw};
-use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, Voice, body, name, objects, whole};
-use super::{Given, Sink, TextFormat, blocks};
+use super::json::whole::{Counter, body, objects, whole};
+use super::json::{Fields, Json, when};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, blocks};
+use super::workspace::name;
+use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Kind, Note};
 use shown::Shown;
 
@@ -42,16 +44,16 @@ fn recognise(given: &Given<'_>) -> bool {
 }
 
 /// Whether records are of the talk with the model; under another name, the first must be a task.
-fn is_talk(first: &[Object<'_>], named: bool) -> bool {
-    let record = |fields: &Object<'_>| {
+fn is_talk(first: &[Fields<'_>], named: bool) -> bool {
+    let record = |fields: &Fields<'_>| {
         matches!(fields.text("role").as_deref(), Some("user" | "assistant")) && fields.has("content")
     };
     let task = first
         .first()
-        .and_then(|fields| fields.raw("content"))
-        .is_some_and(|raw| {
+        .and_then(|fields| fields.get("content"))
+        .is_some_and(|value| {
             let mut script = Script::default();
-            blocks::content(&mut script, &Stamp::default(), HUMAN, raw);
+            blocks::content(&mut script, &Stamp::default(), HUMAN, value);
             let texts = &script.conversation.messages;
             texts.iter().any(|said| {
                 let text = said.text.trim_start();
@@ -61,12 +63,12 @@ fn is_talk(first: &[Object<'_>], named: bool) -> bool {
     first.iter().all(record) && (named || task)
 }
 
-fn list<'a>(given: &Given<'a>) -> Option<Vec<Raw<'a>>> {
-    serde_json::from_str(body(given)).ok()
+fn list<'a>(given: &Given<'a>) -> Option<Vec<Json<'a>>> {
+    Json::parse(body(given)).ok()?.items()
 }
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
-    let list = json::list(whole(given)?).unwrap_or_default();
+    let list = whole(given)?.items().unwrap_or_default();
     let folder = given.path.parent();
     let mut script = Script::default();
     let mut counter = Counter::new(given.text);
@@ -75,17 +77,17 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
             let note = format!("holds the same talk as {TALK} beside it, which is read instead");
             return Ok(vec![Note::new(note)]);
         }
-        for (at, raw) in list.into_iter().enumerate() {
-            script.line = Some(counter.line_of(raw));
-            shown::show(&mut script, &Object::of(raw).unwrap_or_default(), at == 0);
+        for (at, value) in list.into_iter().enumerate() {
+            script.line = Some(counter.line_of(value));
+            shown::show(&mut script, &value.fields().unwrap_or_default(), at == 0);
         }
     } else {
         let beside = folder.and_then(|folder| fs::read_to_string(folder.join(SHOWN)).ok());
         let mut shown = beside.as_deref().map(Shown::read).unwrap_or_default();
         shown.begin(folder.and_then(started));
-        for (at, raw) in list.into_iter().enumerate() {
-            script.line = Some(counter.line_of(raw));
-            record(&mut script, &shown, at, &Object::of(raw).unwrap_or_default());
+        for (at, value) in list.into_iter().enumerate() {
+            script.line = Some(counter.line_of(value));
+            record(&mut script, &shown, at, &value.fields().unwrap_or_default());
         }
     }
     script.conversation.id = name(folder).filter(|name| is_task(name)).map(str::to_owned);
@@ -101,27 +103,27 @@ fn is_task(name: &str) -> bool {
 /// When a task was started: its folder is called after it.
 fn started(folder: &Path) -> Option<Timestamp> {
     let name = name(Some(folder)).filter(|name| name.len() == 13)?;
-    json::since_1970(name.parse::<u64>().ok()? as f64)
+    when::number(name)
 }
 
-fn record(script: &mut Script, shown: &Shown, at: usize, fields: &Object<'_>) {
+fn record(script: &mut Script, shown: &Shown, at: usize, fields: &Fields<'_>) {
     let role = fields.text("role").unwrap_or_default();
     let voice: Voice = match role.as_str() {
-        _ if fields.flag("isSummary") => SYSTEM,
+        _ if fields.is_true("isSummary") => SYSTEM,
         "user" => HUMAN,
         "assistant" => ASSISTANT,
         _ => SYSTEM,
     };
-    let model = fields.object("modelInfo").and_then(|model| model.text("modelId"));
+    let model = fields.fields("modelInfo").text("modelId");
     let stamp = Stamp {
         id: fields.text("id"),
-        at: fields.time("ts").or_else(|| shown.time(at, role == "user")),
+        at: fields.moment("ts").or_else(|| shown.time(at, role == "user")),
         ..Stamp::default()
     }
     .with("model", model);
     let before = script.len();
-    if let Some(raw) = fields.raw("content").or_else(|| fields.raw("summary")) {
-        blocks::content(script, &stamp, voice, raw);
+    if let Some(value) = fields.get("content").or_else(|| fields.get("summary")) {
+        blocks::content(script, &stamp, voice, value);
     }
     for message in script.conversation.messages.iter_mut().skip(before) {
         if message.kind == Kind::Human && !shown.is_typed(&message.text) {

@@ -8,9 +8,9 @@ mod items;
 
 use loci_core::{Result, Timestamp};
 
-use super::json::{Object, Raw, list, text};
-use super::lines::{lines, opening, record};
-use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, Voice, body};
+use super::json::whole::{Counter, body};
+use super::json::{Fields, Json, lines};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 use echoes::{Channel, Echoes, Said};
@@ -33,25 +33,23 @@ const WRAPPED: [&str; 6] = [
 ];
 
 fn recognise(given: &Given<'_>) -> bool {
-    opening(given.text).any(|fields| is_wrapped(&fields) || is_bare(&fields)) || is_oldest(given)
+    lines::opening(given.text).any(|fields| is_wrapped(&fields) || is_bare(&fields)) || is_oldest(given)
 }
 
-fn is_wrapped(fields: &Object<'_>) -> bool {
+fn is_wrapped(fields: &Fields<'_>) -> bool {
     let kind = fields.text("type").unwrap_or_default();
     WRAPPED.contains(&kind.as_str()) && fields.object("payload").is_some()
 }
 
 /// The first lines of rollouts whose records stand straight on the line.
-fn is_bare(fields: &Object<'_>) -> bool {
+fn is_bare(fields: &Fields<'_>) -> bool {
     let head = ["id", "timestamp", "instructions"]
         .iter()
         .all(|key| fields.has(key));
     match fields.text("type").as_deref() {
         None => fields.text("record_type").as_deref() == Some("state") || (head && !fields.has("sessionId")),
         Some("message") => fields
-            .list("content")
-            .into_iter()
-            .filter_map(Object::of)
+            .objects("content")
             .any(|part| matches!(part.text("type").as_deref(), Some("input_text" | "output_text"))),
         Some(_) => false,
     }
@@ -65,24 +63,23 @@ fn is_oldest(given: &Given<'_>) -> bool {
         && oldest(given).is_some_and(|(head, _)| head.has("id") && head.has("timestamp"))
 }
 
-fn oldest<'a>(given: &Given<'a>) -> Option<(Object<'a>, Vec<Raw<'a>>)> {
-    let fields = Object::read(body(given)).ok()?;
-    Some((fields.object("session")?, list(fields.raw("items")?)?))
+fn oldest<'a>(given: &Given<'a>) -> Option<(Fields<'a>, Vec<Json<'a>>)> {
+    let fields = Fields::read(body(given)).ok()?;
+    Some((fields.object("session")?, fields.get("items")?.items()?))
 }
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut rollout = Rollout::default();
     if let Some((head, items)) = oldest(given) {
-        rollout.head(&head, head.time("timestamp"));
+        rollout.head(&head, head.moment("timestamp"));
         let mut counter = Counter::new(given.text);
-        for raw in items {
-            rollout.script.line = Some(counter.line_of(raw));
-            rollout.item(&Object::of(raw).unwrap_or_default(), None);
+        for value in items {
+            rollout.script.line = Some(counter.line_of(value));
+            rollout.item(&value.fields().unwrap_or_default(), None);
         }
     } else {
-        for line in lines(given.text) {
-            rollout.script.line = Some(line.number);
-            if let Some(fields) = record(line, &mut rollout.script.notes) {
+        for line in lines::each(given.text) {
+            if let Some(fields) = rollout.script.record(line) {
                 rollout.line(&fields);
             }
         }
@@ -101,9 +98,9 @@ struct Rollout {
 }
 
 impl Rollout {
-    fn line(&mut self, fields: &Object<'_>) {
-        let at = fields.time("timestamp");
-        let payload = fields.object("payload").unwrap_or_default();
+    fn line(&mut self, fields: &Fields<'_>) {
+        let at = fields.moment("timestamp");
+        let payload = fields.fields("payload");
         let kind = fields.text("type");
         match kind.as_deref() {
             Some("session_meta" | "session.start") => self.head(&payload, at),
@@ -114,14 +111,14 @@ impl Rollout {
             None if fields.has("instructions") || fields.has("git") => self.head(fields, at),
             None => {}
             Some(_) if fields.has("payload") => {
-                self.system(at, payload.first_text(&["message", "content", "text"]));
+                self.system(at, payload.any_text(&["message", "content", "text"]));
             }
             Some(_) => self.item(fields, at),
         }
     }
 
     /// The head of a rollout. One that was continued has the heads of those before it too, after its own.
-    fn head(&mut self, fields: &Object<'_>, at: Option<Timestamp>) {
+    fn head(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
         let conversation = &mut self.script.conversation;
         if conversation.id.is_none() {
             conversation.id = fields.text("id");
@@ -131,9 +128,7 @@ impl Rollout {
                 || subagent(fields).is_some()
                 || fields.text("thread_source").as_deref() == Some("subagent");
         }
-        let base = fields
-            .object("base_instructions")
-            .and_then(|base| base.text("text"));
+        let base = fields.fields("base_instructions").text("text");
         for text in [base, fields.text("instructions")].into_iter().flatten() {
             let known = |said: &crate::mine::conversation::Message| said.text == text;
             if !self.script.conversation.messages.iter().any(known) {
@@ -142,7 +137,7 @@ impl Rollout {
         }
     }
 
-    fn item(&mut self, fields: &Object<'_>, at: Option<Timestamp>) {
+    fn item(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
         let before = self.script.len();
         let stamp = Stamp {
             id: fields.text("id"),
@@ -153,9 +148,9 @@ impl Rollout {
         self.echoes.add(Channel::Item, said, before, self.script.len());
     }
 
-    fn event(&mut self, fields: &Object<'_>, at: Option<Timestamp>) {
+    fn event(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
         let kind = fields.text("type").unwrap_or_default();
-        let words = fields.first_text(&["message", "content", "text"]);
+        let words = fields.any_text(&["message", "content", "text"]);
         match kind.as_str() {
             "user_message" => {
                 let plain = fields.text("kind").is_none_or(|kind| kind == "plain");
@@ -169,21 +164,21 @@ impl Rollout {
             "agent_reasoning" | "agent_reasoning_raw_content" => {
                 self.thought(Channel::Event, at, words.unwrap_or_default());
             }
-            "item_completed" => self.completed(&fields.object("item").unwrap_or_default(), at),
+            "item_completed" => self.completed(&fields.fields("item"), at),
             "task_complete" | "turn_complete" => {
                 let last = fields.text("last_agent_message");
                 self.told(Channel::Last, Said::Assistant, at, ASSISTANT, last);
             }
             "thread_name_updated" => {
-                self.script.conversation.title = fields.first_text(&["thread_name", "name"]);
+                self.script.conversation.title = fields.any_text(&["thread_name", "name"]);
             }
             _ => self.system(at, fields.text("message")),
         }
     }
 
     /// A finished item of the screen, as the newest rollouts have them.
-    fn completed(&mut self, item: &Object<'_>, at: Option<Timestamp>) {
-        let parts = item.list("content").into_iter().filter_map(Object::of);
+    fn completed(&mut self, item: &Fields<'_>, at: Option<Timestamp>) {
+        let parts = item.objects("content");
         let texts: Vec<String> = parts.filter_map(|part| part.text("text")).collect();
         match item.text("type").as_deref() {
             Some("UserMessage" | "userMessage") => {
@@ -198,8 +193,8 @@ impl Rollout {
             }
             Some("Reasoning" | "reasoning") => {
                 for key in ["summary_text", "raw_content"] {
-                    for raw in item.list(key) {
-                        self.thought(Channel::Completed, at, text(raw).unwrap_or_default());
+                    for value in item.items(key) {
+                        self.thought(Channel::Completed, at, value.text().unwrap_or_default());
                     }
                 }
             }
@@ -251,15 +246,15 @@ impl Rollout {
 }
 
 /// The thread that started this one, for a sub-agent's.
-fn parent(head: &Object<'_>) -> Option<String> {
+fn parent(head: &Fields<'_>) -> Option<String> {
     subagent(head)
-        .and_then(Object::of)
+        .and_then(Json::fields)
         .and_then(|agent| agent.object("thread_spawn"))
         .and_then(|spawned| spawned.text("parent_thread_id"))
         .or_else(|| head.text("parent_thread_id"))
 }
 
 /// What a head says of the sub-agent whose it is.
-fn subagent<'a>(head: &Object<'a>) -> Option<Raw<'a>> {
-    head.object("source").and_then(|source| source.raw("subagent"))
+fn subagent<'a>(head: &Fields<'a>) -> Option<Json<'a>> {
+    head.object("source").and_then(|source| source.get("subagent"))
 }

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, path_of_address, top};
+use super::json::{Fields, Json, top};
 use super::said::{Record, Said, blocks};
+use super::workspace::path_of_address;
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
 
@@ -22,11 +23,7 @@ fn recognise(given: &Given<'_>) -> bool {
     {
         return false;
     }
-    let mut found = false;
-    top::look_at(text, 1, &mut |value| {
-        found = value.fields().is_some_and(|session| is_session(&session))
-    });
-    found
+    top::any_object(text, 1, is_session)
 }
 
 fn is_session(session: &Fields<'_>) -> bool {
@@ -40,8 +37,7 @@ fn is_session(session: &Fields<'_>) -> bool {
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
-    let broke = top::each(given.text, &mut |value| session(value, &mut said, sink))?;
-    said.notes.extend(broke);
+    said.read_each(given.text, &mut |said, value| session(value, said, sink))?;
     Ok(said.notes)
 }
 
@@ -79,7 +75,7 @@ fn add(said: &mut Said, item: &Fields<'_>, model: Option<String>, answered: &Has
     if record.kind == Kind::Human {
         context(said, item, &record);
     }
-    for call in message.items("toolCalls").into_iter().filter_map(Json::fields) {
+    for call in message.objects("toolCalls") {
         said.call(&record, blocks::call(&call));
     }
     said.push(
@@ -121,7 +117,7 @@ fn record(said: &Said, message: &Fields<'_>, model: Option<String>) -> Record {
 
 /// What the person added to the message: files, selections, pages.
 fn context(said: &mut Said, item: &Fields<'_>, record: &Record) {
-    for given in item.items("contextItems").into_iter().filter_map(Json::fields) {
+    for given in item.objects("contextItems") {
         let name = given.any_word(&["name", "description"]);
         let record = record
             .clone()
@@ -138,7 +134,7 @@ fn outcome(said: &mut Said, state: &Fields<'_>, record: &Record, answered: &Hash
         return;
     }
     let record = said.answer(record, call.fields("function").word("name"), id);
-    for output in state.items("output").into_iter().filter_map(Json::fields) {
+    for output in state.objects("output") {
         said.push(&record, output.text("content").unwrap_or_default());
     }
 }

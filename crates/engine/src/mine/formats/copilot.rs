@@ -7,8 +7,9 @@ use std::path::Path;
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, lines, path_of_address, top, workspace_folder};
+use super::json::{Fields, Json, lines, top};
 use super::said::{Record, Said};
+use super::workspace::{path_of_address, workspace_folder};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
 
@@ -24,14 +25,7 @@ fn recognise(given: &Given<'_>) -> bool {
     if !text.trim_start().starts_with('{') || !text.contains("\"requests\"") {
         return false;
     }
-    if is_log(text) {
-        return true;
-    }
-    let mut found = false;
-    top::look_at(text, 1, &mut |value| {
-        found = value.fields().is_some_and(|session| is_session(&session))
-    });
-    found
+    is_log(text) || top::any_object(text, 1, is_session)
 }
 
 fn is_session(session: &Fields<'_>) -> bool {
@@ -59,19 +53,14 @@ fn is_log(text: &str) -> bool {
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
     if is_log(given.text) {
-        let (session, notes) = log::replay(given.text);
-        said.notes = notes;
-        let session = Json::parse(&session)
-            .ok()
-            .and_then(Json::fields)
-            .unwrap_or_default();
+        let session = log::replay(given.text, &mut said);
+        let session = Fields::read(&session).ok().unwrap_or_default();
         converse(given.path, &session, &mut said, sink)?;
         return Ok(said.notes);
     }
-    let broke = top::each(given.text, &mut |value| {
-        converse(given.path, &value.fields().unwrap_or_default(), &mut said, sink)
+    said.read_each(given.text, &mut |said, value| {
+        converse(given.path, &value.fields().unwrap_or_default(), said, sink)
     })?;
-    said.notes.extend(broke);
     Ok(said.notes)
 }
 
@@ -111,20 +100,11 @@ fn ask(said: &mut Said, request: &Fields<'_>, person: &str) {
     let message = request.fields("message");
     match message.word("text").or_else(|| request.text("message")) {
         Some(text) => said.push(&record, text),
-        None => message
-            .items("parts")
-            .into_iter()
-            .filter_map(Json::fields)
-            .for_each(|part| {
-                said.push(&record, part.text("text").unwrap_or_default());
-            }),
+        None => message.objects("parts").for_each(|part| {
+            said.push(&record, part.text("text").unwrap_or_default());
+        }),
     }
-    for variable in request
-        .fields("variableData")
-        .items("variables")
-        .into_iter()
-        .filter_map(Json::fields)
-    {
+    for variable in request.fields("variableData").objects("variables") {
         let name = variable
             .any_word(&["name", "id"])
             .unwrap_or_else(|| "attachment".to_owned());

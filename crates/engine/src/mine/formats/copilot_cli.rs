@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, lines};
+use super::json::{Fields, Json, lines};
 use super::said::{Record, Said, blocks};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
@@ -49,10 +49,8 @@ struct Session {
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut session = Session::default();
     for line in lines::each(given.text) {
-        session.said.line = Some(line.number);
-        match line.content {
-            Ok(fields) => session.event(&fields),
-            Err(note) => session.said.notes.push(note),
+        if let Some(fields) = session.said.record(line) {
+            session.event(&fields);
         }
     }
     let id = session.about.id.take().or_else(|| named(given.path));
@@ -123,7 +121,7 @@ impl Session {
 
     fn asked(&mut self, event: &Fields<'_>, data: &Fields<'_>) {
         self.say(event, Kind::Human, "user", data.any_word(&["content", "message"]));
-        for file in data.items("attachments").into_iter().filter_map(Json::fields) {
+        for file in data.objects("attachments") {
             let name = file
                 .any_word(&["displayName", "path", "filePath", "type"])
                 .unwrap_or_default();
@@ -141,7 +139,7 @@ impl Session {
         self.say(event, Kind::Thinking, "assistant", thought);
         self.say(event, Kind::Assistant, "assistant", data.text("content"));
         let record = self.record(event, Kind::Assistant, "assistant");
-        for request in data.items("toolRequests").into_iter().filter_map(Json::fields) {
+        for request in data.objects("toolRequests") {
             self.called.extend(request.word("toolCallId"));
             self.said.call(&record, call(&request));
         }

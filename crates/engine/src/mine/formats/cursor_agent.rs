@@ -4,7 +4,7 @@ use std::path::Path;
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, lines};
+use super::json::{Fields, Json, lines};
 use super::said::{Record, Said, blocks};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
@@ -39,10 +39,8 @@ fn is_event(line: &Fields<'_>) -> bool {
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
     for line in lines::each(given.text) {
-        said.line = Some(line.number);
-        match line.content {
-            Ok(fields) => add(&mut said, &fields),
-            Err(note) => said.notes.push(note),
+        if let Some(fields) = said.record(line) {
+            add(&mut said, &fields);
         }
     }
     let id = given

@@ -1,12 +1,13 @@
 //! Conversations with DeepSeek: the site's own export, a tree of fragments, and the lists that exporters write.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use loci_core::Result;
 
 use super::gemini_web::{listed, messages, read_list};
-use super::json::Object;
-use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, objects};
+use super::json::whole::{body, objects};
+use super::json::{Fields, Json};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 
@@ -18,12 +19,12 @@ pub static DEEPSEEK: TextFormat = TextFormat {
 };
 
 fn recognise(given: &Given<'_>) -> bool {
-    let text = given.text.trim_start_matches('\u{feff}').trim();
+    let text = body(given);
     if !text.starts_with('[') {
         return false;
     }
     let list = || {
-        let list: Vec<super::json::Raw<'_>> = serde_json::from_str(text).unwrap_or_default();
+        let list = Json::parse(text).ok().and_then(Json::items).unwrap_or_default();
         objects(&list, 1)
     };
     let tree = text.contains("\"fragments\"") && text.contains("\"mapping\"");
@@ -48,32 +49,35 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
 }
 
 /// Writes down a tree, each node after the one it answers; nodes that are out of reach are left where nothing leads.
-fn walk(script: &mut Script, tree: &Object<'_>) {
+fn walk(script: &mut Script, tree: &Fields<'_>) {
+    let nodes: HashMap<&str, Json<'_>> = tree.iter().collect();
     let mut left = vec!["root".to_owned()];
     let mut seen = HashSet::new();
     while let Some(id) = left.pop() {
-        let Some(node) = tree.object(&id) else { continue };
+        let Some(node) = nodes.get(id.as_str()).and_then(|node| node.fields()) else {
+            continue;
+        };
         if !seen.insert(id.clone()) {
             continue;
         }
         said(script, &id, &node);
-        let children = node.list("children").into_iter().filter_map(super::json::text);
+        let children = node.items("children").into_iter().filter_map(Json::text);
         let mut children: Vec<String> = children.collect();
         children.reverse();
         left.append(&mut children);
     }
 }
 
-fn said(script: &mut Script, id: &str, node: &Object<'_>) {
-    let message = node.object("message").unwrap_or_default();
+fn said(script: &mut Script, id: &str, node: &Fields<'_>) {
+    let message = node.fields("message");
     let stamp = Stamp {
         id: Some(id.to_owned()),
-        at: message.time("inserted_at"),
+        at: message.moment("inserted_at"),
         ..Stamp::default()
     }
     .with("model", message.text("model"))
     .with("reply_to", node.text("parent"));
-    for fragment in objects(&message.list("fragments"), usize::MAX) {
+    for fragment in message.objects("fragments") {
         let text = fragment.text("content").unwrap_or_default();
         match fragment.text("type").as_deref() {
             Some("REQUEST") => script.say(&stamp, HUMAN, text),
@@ -82,8 +86,8 @@ fn said(script: &mut Script, id: &str, node: &Object<'_>) {
             _ => script.say(&stamp, SYSTEM, text),
         }
     }
-    for file in objects(&message.list("files"), usize::MAX) {
-        let named = file.first_text(&["file_name", "name"]);
+    for file in message.objects("files") {
+        let named = file.any_text(&["file_name", "name"]);
         let what = named.map_or("an attached file".to_owned(), |name| {
             format!("the attached file {name}")
         });

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use loci_core::Result;
 
-use super::json::{self, Object, Raw};
-use super::lines::{lines, opening, record};
-use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, body, name, objects, whole};
+use super::json::whole::{Counter, body, objects, whole};
+use super::json::{Fields, Json, lines};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp};
+use super::workspace::name;
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 use parts::parts;
@@ -32,7 +33,7 @@ fn recognise(given: &Given<'_>) -> bool {
 
 /// Whether the first lines, or the whole, are a recorded session.
 fn is_recorded(given: &Given<'_>) -> bool {
-    let by_line = opening(given.text).any(|fields| {
+    let by_line = lines::opening(given.text).any(|fields| {
         (fields.has("sessionId") && fields.has("projectHash"))
             || fields.text("type").as_deref() == Some("session_metadata")
     });
@@ -41,30 +42,28 @@ fn is_recorded(given: &Given<'_>) -> bool {
 }
 
 /// The session, where the file is one object. What tells it from others is the type of its messages.
-fn session<'a>(given: &Given<'a>) -> Option<Object<'a>> {
-    let fields = Object::read(body(given)).ok()?;
-    let messages = json::list(fields.raw("messages")?)?;
+fn session<'a>(given: &Given<'a>) -> Option<Fields<'a>> {
+    let fields = Fields::read(body(given)).ok()?;
+    let messages = fields.get("messages")?.items()?;
     let typed = objects(&messages, 1).iter().all(|message| message.has("type"));
     (fields.has("sessionId") && (fields.has("projectHash") || (typed && !messages.is_empty())))
         .then_some(fields)
 }
 
 /// The history of a checkpoint: contents with a role and parts, alone or under a key.
-fn checkpoint<'a>(given: &Given<'a>) -> Option<Vec<Raw<'a>>> {
+fn checkpoint<'a>(given: &Given<'a>) -> Option<Vec<Json<'a>>> {
     let text = body(given);
     if text.starts_with('{') && !(text.contains("istory\"") && text.contains("\"parts\"")) {
         return None;
     }
-    let raw: Raw<'a> = serde_json::from_str(text).ok()?;
-    let fields = Object::of(raw).unwrap_or_default();
-    let keyed = ["clientHistory", "history"]
-        .iter()
-        .find_map(|key| fields.raw(key));
-    let list = json::list(keyed.unwrap_or(raw))?;
+    let value = Json::parse(text).ok()?;
+    let fields = value.fields().unwrap_or_default();
+    let keyed = fields.any(&["clientHistory", "history"]);
+    let list = keyed.unwrap_or(value).items()?;
     let first = objects(&list, 3);
-    let content = |fields: &Object<'_>| {
+    let content = |fields: &Fields<'_>| {
         matches!(fields.text("role").as_deref(), Some("user" | "model"))
-            && fields.raw("parts").is_some_and(|raw| raw.get().starts_with('['))
+            && fields.get("parts").is_some_and(Json::is_array)
     };
     (!first.is_empty() && first.iter().all(content)).then_some(list)
 }
@@ -79,28 +78,29 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     } else if body(given).starts_with('[') {
         whole(given)?;
     } else {
-        for line in lines(given.text) {
-            if let Some(fields) = record(line, &mut recording.notes) {
-                recording.line(fields, line.number);
+        for line in lines::each(given.text) {
+            let number = line.number;
+            if let Some(fields) = recording.script.record(line) {
+                recording.line(fields, number);
             }
         }
     }
     recording.finish(given.path).finish(sink)
 }
 
-fn read_checkpoint<'a>(given: &Given<'a>, history: Vec<Raw<'a>>) -> Script {
+fn read_checkpoint<'a>(given: &Given<'a>, history: Vec<Json<'a>>) -> Script {
     let mut script = Script::default();
     let mut counter = Counter::new(given.text);
-    for raw in history {
-        script.line = Some(counter.line_of(raw));
-        let fields = Object::of(raw).unwrap_or_default();
+    for value in history {
+        script.line = Some(counter.line_of(value));
+        let fields = value.fields().unwrap_or_default();
         let voice = match fields.text("role").as_deref() {
             Some("user") => HUMAN,
             Some("model") => ASSISTANT,
             _ => SYSTEM,
         };
-        if let Some(raw) = fields.raw("parts") {
-            parts(&mut script, &Stamp::default(), voice, raw);
+        if let Some(value) = fields.get("parts") {
+            parts(&mut script, &Stamp::default(), voice, value);
         }
     }
     script
@@ -109,11 +109,11 @@ fn read_checkpoint<'a>(given: &Given<'a>, history: Vec<Raw<'a>>) -> Script {
 /// A recorded session being read: what is known of it, and its messages, each in its last version.
 #[derive(Debug, Default)]
 struct Recording<'a> {
-    about: Object<'a>,
+    about: Fields<'a>,
     entries: Vec<Entry<'a>>,
     /// Where the messages that count are, by id.
     places: HashMap<String, usize>,
-    notes: Vec<Note>,
+    script: Script,
     /// The whole text, where the messages are parts of one object.
     text: Option<&'a str>,
 }
@@ -122,12 +122,12 @@ struct Recording<'a> {
 struct Entry<'a> {
     id: Option<String>,
     line: Option<u64>,
-    fields: Object<'a>,
+    fields: Fields<'a>,
     abandoned: bool,
 }
 
 impl<'a> Recording<'a> {
-    fn line(&mut self, fields: Object<'a>, number: u64) {
+    fn line(&mut self, fields: Fields<'a>, number: u64) {
         let kind = fields.text("type");
         if let Some(id) = fields.text("$rewindTo") {
             self.rewind(&id);
@@ -143,24 +143,24 @@ impl<'a> Recording<'a> {
     }
 
     /// Takes over what is known of the session, with the messages it may hold.
-    fn known(&mut self, fields: Object<'a>) {
+    fn known(&mut self, fields: Fields<'a>) {
         let mut counter = self.text.map(Counter::new);
-        for raw in fields.list("messages") {
-            let line = counter.as_mut().map(|counter| counter.line_of(raw));
-            self.message(Object::of(raw).unwrap_or_default(), line);
+        for value in fields.items("messages") {
+            let line = counter.as_mut().map(|counter| counter.line_of(value));
+            self.message(value.fields().unwrap_or_default(), line);
         }
         self.about.update(fields);
     }
 
     /// Takes over a message: a new one, or a newer version of one that stays where it is.
-    fn message(&mut self, fields: Object<'a>, line: Option<u64>) {
+    fn message(&mut self, fields: Fields<'a>, line: Option<u64>) {
         let id = fields.text("id");
         let place = id.as_ref().and_then(|id| self.places.get(id));
         match place.and_then(|place| self.entries.get_mut(*place)) {
             Some(old) if fields.text("type").as_deref() == Some("message_update") => {
-                let kind = old.fields.clone();
+                let kind = old.fields.only("type");
                 old.fields.update(fields);
-                old.fields.take_over("type", &kind);
+                old.fields.update(kind);
             }
             Some(old) => old.fields.update(fields),
             None => {
@@ -187,8 +187,7 @@ impl<'a> Recording<'a> {
     }
 
     fn finish(self, path: &Path) -> Script {
-        let mut script = Script::default();
-        script.notes = self.notes;
+        let mut script = self.script;
         for entry in &self.entries {
             script.line = entry.line;
             message(&mut script, entry);
@@ -210,7 +209,7 @@ fn message(script: &mut Script, entry: &Entry<'_>) {
     let fields = &entry.fields;
     let stamp = Stamp {
         id: entry.id.clone(),
-        at: fields.time("timestamp"),
+        at: fields.moment("timestamp"),
         ..Stamp::default()
     }
     .with("model", fields.text("model"))
@@ -220,17 +219,17 @@ fn message(script: &mut Script, entry: &Entry<'_>) {
         Some("gemini" | "model" | "assistant") => ASSISTANT,
         _ => SYSTEM,
     };
-    for thought in objects(&fields.list("thoughts"), usize::MAX) {
-        let at = thought.time("timestamp").or(stamp.at);
+    for thought in fields.objects("thoughts") {
+        let at = thought.moment("timestamp").or(stamp.at);
         let stamp = Stamp { at, ..stamp.clone() };
         for key in ["subject", "description"] {
             script.think(&stamp, thought.text(key).unwrap_or_default());
         }
     }
-    if let Some(content) = fields.raw("content").or_else(|| fields.raw("message")) {
+    if let Some(content) = fields.get("content").or_else(|| fields.get("message")) {
         parts(script, &stamp, voice, content);
     }
-    for call in objects(&fields.list("toolCalls"), usize::MAX) {
+    for call in fields.objects("toolCalls") {
         parts::tool_call(script, &stamp, &call);
     }
 }

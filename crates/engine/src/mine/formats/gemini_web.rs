@@ -2,9 +2,10 @@
 
 use loci_core::Result;
 
-use super::json::{self, Object, Raw};
-use super::script::{ASSISTANT, Counter, HUMAN, SYSTEM, Script, Stamp, body, objects, whole};
-use super::{Given, Sink, TextFormat, blocks};
+use super::json::whole::{Counter, body, objects, whole};
+use super::json::{Fields, Json};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, blocks};
+use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 
 /// Exports of Gemini on the web.
@@ -20,15 +21,15 @@ fn recognise(given: &Given<'_>) -> bool {
 }
 
 /// Whether a file is a list of conversations, the first of which has a message that passes.
-pub(super) fn listed(given: &Given<'_>, passes: fn(&str, &Object<'_>) -> bool) -> bool {
+pub(super) fn listed(given: &Given<'_>, passes: fn(&str, &Fields<'_>) -> bool) -> bool {
     let text = body(given);
     if !text.starts_with('[') {
         return false;
     }
-    let list: Vec<Raw<'_>> = serde_json::from_str(text).unwrap_or_default();
+    let list = Json::parse(text).ok().and_then(Json::items).unwrap_or_default();
     objects(&list, 1).iter().any(|conversation| {
-        let messages = objects(&conversation.list("messages"), 24);
-        let spoken = |message: &Object<'_>| message.has("role") && message.has("content");
+        let messages = objects(&conversation.items("messages"), 24);
+        let spoken = |message: &Fields<'_>| message.has("role") && message.has("content");
         conversation.has("title")
             && messages.iter().all(spoken)
             && messages
@@ -45,18 +46,14 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
 pub(super) fn read_list(
     given: &Given<'_>,
     sink: &mut Sink<'_>,
-    read: fn(&mut Script, &Object<'_>),
+    read: fn(&mut Script, &Fields<'_>),
 ) -> Result<Vec<Note>> {
     let mut notes = Vec::new();
     let mut counter = Counter::new(given.text);
-    for (at, raw) in json::list(whole(given)?)
-        .unwrap_or_default()
-        .into_iter()
-        .enumerate()
-    {
+    for (at, value) in whole(given)?.items().unwrap_or_default().into_iter().enumerate() {
         let mut script = Script::default();
-        script.line = Some(counter.line_of(raw));
-        let Some(fields) = Object::of(raw) else {
+        script.line = Some(counter.line_of(value));
+        let Some(fields) = value.fields() else {
             script.note("no conversation, left out");
             notes.append(&mut script.notes);
             continue;
@@ -72,12 +69,12 @@ pub(super) fn read_list(
 }
 
 /// Writes down the messages of a conversation.
-pub(super) fn messages(script: &mut Script, fields: &Object<'_>) {
-    for message in objects(&fields.list("messages"), usize::MAX) {
+pub(super) fn messages(script: &mut Script, fields: &Fields<'_>) {
+    for message in fields.objects("messages") {
         let created = ["created_at", "timestamp", "create_time"];
         let stamp = Stamp {
             id: message.text("id"),
-            at: created.iter().find_map(|key| message.time(key)),
+            at: created.iter().find_map(|key| message.moment(key)),
             ..Stamp::default()
         }
         .with("model", message.text("model"));
@@ -89,8 +86,8 @@ pub(super) fn messages(script: &mut Script, fields: &Object<'_>) {
         for key in ["reasoning_content", "thinking", "thoughts"] {
             script.think(&stamp, message.text(key).unwrap_or_default());
         }
-        if let Some(raw) = message.raw("content") {
-            blocks::content(script, &stamp, voice, raw);
+        if let Some(value) = message.get("content") {
+            blocks::content(script, &stamp, voice, value);
         }
     }
 }

@@ -4,10 +4,10 @@ use std::fs;
 
 use loci_core::Result;
 
-use super::json::{Object, list, text};
-use super::lines::{lines, opening, record};
-use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, name, objects};
-use super::{Given, Sink, TextFormat, blocks};
+use super::json::{Fields, Json, lines};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, blocks};
+use super::workspace::name;
+use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 
 /// Contexts of Kimi Code CLI.
@@ -28,7 +28,7 @@ fn recognise(given: &Given<'_>) -> bool {
 }
 
 fn is_context(given: &Given<'_>) -> bool {
-    opening(given.text).any(|fields| {
+    lines::opening(given.text).any(|fields| {
         let role = fields.text("role").unwrap_or_default();
         MARKS.contains(&role.as_str())
     })
@@ -36,11 +36,11 @@ fn is_context(given: &Given<'_>) -> bool {
 
 /// Whether a file is the log of what went over the wire beside a context. It tells the same.
 fn is_wire(given: &Given<'_>) -> bool {
-    let event = |fields: Object<'_>| {
-        let message = fields.object("message").unwrap_or_default();
+    let event = |fields: Fields<'_>| {
+        let message = fields.fields("message");
         fields.number("timestamp").is_some() && message.has("type") && !message.has("role")
     };
-    opening(given.text).take(3).any(event)
+    lines::opening(given.text).take(3).any(event)
         && given
             .path
             .parent()
@@ -53,9 +53,8 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
         return Ok(vec![Note::new(note)]);
     }
     let mut script = Script::default();
-    for line in lines(given.text) {
-        script.line = Some(line.number);
-        if let Some(fields) = record(line, &mut script.notes) {
+    for line in lines::each(given.text) {
+        if let Some(fields) = script.record(line) {
             said(&mut script, &fields);
         }
     }
@@ -64,15 +63,15 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
         script.conversation.id = name(folder).map(str::to_owned);
     }
     let state = folder.and_then(|folder| fs::read_to_string(folder.join("state.json")).ok());
-    let title = state.and_then(|state| Object::read(&state).ok()?.text("custom_title"));
+    let title = state.and_then(|state| Fields::read(&state).ok()?.text("custom_title"));
     script.conversation.title = title.filter(|title| !title.is_empty());
     script.finish(sink)
 }
 
-fn said(script: &mut Script, fields: &Object<'_>) {
+fn said(script: &mut Script, fields: &Fields<'_>) {
     let stamp = Stamp {
         id: fields.text("id"),
-        at: fields.time("timestamp"),
+        at: fields.moment("timestamp"),
         ..Stamp::default()
     };
     let role = fields.text("role").unwrap_or_default();
@@ -81,23 +80,22 @@ fn said(script: &mut Script, fields: &Object<'_>) {
         "assistant" => ASSISTANT,
         _ => SYSTEM,
     };
-    if let Some(raw) = fields.raw("content") {
-        for raw in list(raw).unwrap_or_else(|| vec![raw]) {
-            let part = Object::of(raw).unwrap_or_default();
+    if let Some(value) = fields.get("content") {
+        for value in value.all() {
+            let part = value.fields().unwrap_or_default();
             match (role.as_str(), part.text("think")) {
                 (_, Some(thought)) => script.think(&stamp, thought),
-                ("tool", None) => match text(raw).or_else(|| part.text("text")) {
+                ("tool", None) => match value.text().or_else(|| part.text("text")) {
                     Some(text) => script.answer(&stamp, None, fields.text("tool_call_id"), text),
                     None => blocks::image(script, &part),
                 },
-                _ => blocks::content(script, &stamp, voice, raw),
+                _ => blocks::content(script, &stamp, voice, value),
             }
         }
     }
-    for call in objects(&fields.list("tool_calls"), usize::MAX) {
-        let function = call.object("function").unwrap_or_default();
-        let arguments = function.raw("arguments");
-        let arguments = arguments.map(|raw| text(raw).unwrap_or_else(|| raw.get().to_owned()));
+    for call in fields.objects("tool_calls") {
+        let function = call.fields("function");
+        let arguments = function.get("arguments").and_then(Json::text_or_raw);
         let tool = function.text("name");
         script.call(&stamp, tool, call.text("id"), arguments.unwrap_or_default());
     }

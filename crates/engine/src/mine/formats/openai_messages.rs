@@ -5,7 +5,7 @@
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, lines, top};
+use super::json::{Fields, Json, lines, top};
 use super::said::{Keys, Record, Said, blocks};
 use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Kind, Note};
@@ -141,22 +141,20 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut said = Said::default();
     match shape(given).unwrap_or(Shape::Chats) {
         Shape::Messages => {
-            let broke = top::each(given.text, &mut |value| {
-                add(&mut said, &value.fields().unwrap_or_default());
+            said.read_each(given.text, &mut |said, value| {
+                add(said, &value.fields().unwrap_or_default());
                 Ok(())
             })?;
-            said.notes.extend(broke);
             said.hand_over(Conversation::default(), sink)?;
         }
         Shape::Chats => {
             let mut keys = Keys::default();
             let many = top::unmarked(given.text).trim_start().starts_with('[');
-            let broke = top::each(given.text, &mut |value| {
+            said.read_each(given.text, &mut |said, value| {
                 let chat = value.fields().unwrap_or_default();
                 let key = many.then(|| keys.unique(id(&chat)));
-                converse(&mut said, &chat, key, sink)
+                converse(said, &chat, key, sink)
             })?;
-            said.notes.extend(broke);
         }
         Shape::MessageLines => each_line(given, &mut said, &mut |said, line| {
             add(said, line);
@@ -179,10 +177,8 @@ type LineTaker<'a> = dyn FnMut(&mut Said, &Fields<'_>) -> Result<()> + 'a;
 
 fn each_line(given: &Given<'_>, said: &mut Said, take: &mut LineTaker<'_>) -> Result<()> {
     for line in lines::each(given.text) {
-        said.line = Some(line.number);
-        match line.content {
-            Ok(fields) => take(said, &fields)?,
-            Err(note) => said.notes.push(note),
+        if let Some(fields) = said.record(line) {
+            take(said, &fields)?;
         }
     }
     said.line = None;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, Result, Timestamp};
 
-use super::json::Object;
-use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, name};
+use super::json::Fields;
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice};
+use super::workspace::name;
 use super::{BundleFormat, Sink};
 use crate::mine::conversation::Note;
 
@@ -95,7 +96,7 @@ fn parse(root: &Path, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
         let mut session = Session {
             script: Script::default(),
             parts: &parts,
-            is_child: about.raw("parentID").is_some(),
+            is_child: about.get("parentID").is_some(),
         };
         let conversation = &mut session.script.conversation;
         conversation.key = Some(id.clone());
@@ -123,7 +124,7 @@ impl Session<'_> {
             .into_iter()
             .map(|path| (path.clone(), files.read(&path)))
             .collect();
-        let mut messages: Vec<(Option<Timestamp>, String, Object<'_>)> = texts
+        let mut messages: Vec<(Option<Timestamp>, String, Fields<'_>)> = texts
             .iter()
             .map(|(path, text)| {
                 let fields = files.object(path, text);
@@ -142,7 +143,7 @@ impl Session<'_> {
         }
     }
 
-    fn message(&mut self, folder: &Path, stamp: Stamp, fields: &Object<'_>, files: &mut Files<'_>) {
+    fn message(&mut self, folder: &Path, stamp: Stamp, fields: &Fields<'_>, files: &mut Files<'_>) {
         let stamp = stamp
             .with("model", fields.text("modelID"))
             .with("reply_to", fields.text("parentID"));
@@ -161,22 +162,22 @@ impl Session<'_> {
             let part = files.object(&path, &text);
             parts::part(&mut self.script, &stamp, voice, &part);
         }
-        let error = fields.object("error").and_then(|error| error.object("data"));
+        let error = fields.fields("error").object("data");
         let error = error.and_then(|error| error.text("message"));
         self.script.say(&stamp, SYSTEM, error.unwrap_or_default());
     }
 
-    fn voice(&self, fields: &Object<'_>) -> Voice {
+    fn voice(&self, fields: &Fields<'_>) -> Voice {
         match fields.text("role").as_deref() {
             Some("user") if !self.is_child => HUMAN,
-            Some("assistant") if !fields.flag("summary") => ASSISTANT,
+            Some("assistant") if !fields.is_true("summary") => ASSISTANT,
             _ => SYSTEM,
         }
     }
 }
 
-fn created(fields: &Object<'_>) -> Option<Timestamp> {
-    fields.object("time").and_then(|time| time.time("created"))
+fn created(fields: &Fields<'_>) -> Option<Timestamp> {
+    fields.fields("time").moment("created")
 }
 
 fn stem(path: &Path) -> &str {
@@ -201,14 +202,14 @@ impl Files<'_> {
     }
 
     /// The object a file holds; what is none is a note.
-    fn object<'t>(&mut self, path: &Path, text: &'t str) -> Object<'t> {
+    fn object<'t>(&mut self, path: &Path, text: &'t str) -> Fields<'t> {
         let text = text.trim_start_matches('\u{feff}');
         if text.is_empty() {
-            return Object::default();
+            return Fields::default();
         }
-        Object::read(text).unwrap_or_else(|error| {
+        Fields::read(text).unwrap_or_else(|error| {
             self.note(path, &format!("is not JSON: {error}, left out"));
-            Object::default()
+            Fields::default()
         })
     }
 

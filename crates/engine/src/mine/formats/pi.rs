@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use loci_core::{Result, Timestamp};
 
-use super::json::{Object, Raw, list, text};
-use super::lines::{lines, opening, record};
-use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice};
-use super::{Given, Sink, TextFormat, blocks};
+use super::json::{Fields, Json, lines};
+use super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, blocks};
+use super::{Given, Sink, TextFormat};
 use crate::mine::conversation::Note;
 
 /// Sessions of Pi and OpenClaw.
@@ -18,7 +17,7 @@ pub static PI: TextFormat = TextFormat {
 };
 
 fn recognise(given: &Given<'_>) -> bool {
-    let mut records = opening(given.text).take(2);
+    let mut records = lines::opening(given.text).take(2);
     records.any(|fields| {
         let kind = fields.text("type");
         (kind.as_deref() == Some("session")
@@ -33,16 +32,15 @@ fn is_head(kind: &str) -> bool {
     matches!(kind, "session" | "session_start")
 }
 
-fn is_message(fields: &Object<'_>) -> bool {
-    let role = fields.object("message").and_then(|message| message.text("role"));
+fn is_message(fields: &Fields<'_>) -> bool {
+    let role = fields.fields("message").text("role");
     matches!(role.as_deref(), Some("user" | "assistant" | "toolResult"))
 }
 
 fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     let mut session = Session::default();
-    for line in lines(given.text) {
-        session.script.line = Some(line.number);
-        if let Some(fields) = record(line, &mut session.script.notes) {
+    for line in lines::each(given.text) {
+        if let Some(fields) = session.script.record(line) {
             session.entry(&fields);
         }
     }
@@ -59,7 +57,7 @@ struct Session {
 }
 
 impl Session {
-    fn entry(&mut self, fields: &Object<'_>) {
+    fn entry(&mut self, fields: &Fields<'_>) {
         let kind = fields.text("type").unwrap_or_default();
         let id = fields.text("id");
         if let Some(id) = id.clone().filter(|_| !is_head(&kind)) {
@@ -68,7 +66,7 @@ impl Session {
         }
         let stamp = Stamp {
             id,
-            at: fields.time("timestamp"),
+            at: fields.moment("timestamp"),
             ..Stamp::default()
         }
         .with("reply_to", fields.text("parentId"));
@@ -80,23 +78,26 @@ impl Session {
                 conversation.title = fields.text("title");
             }
             "session_info" => self.script.conversation.title = fields.text("name"),
-            "message" => self.message(stamp, &fields.object("message").unwrap_or_default()),
+            "message" => self.message(stamp, &fields.fields("message")),
             "model_change" | "thinking_level_change" | "label" => {}
             _ => {
                 for key in ["summary", "content", "text"] {
-                    if let Some(raw) = fields.raw(key).filter(|raw| raw.get().starts_with(['"', '['])) {
-                        self.content(&stamp, SYSTEM, raw);
+                    if let Some(value) = fields
+                        .get(key)
+                        .filter(|value| value.raw().starts_with(['"', '[']))
+                    {
+                        self.content(&stamp, SYSTEM, value);
                     }
                 }
             }
         }
     }
 
-    fn message(&mut self, stamp: Stamp, message: &Object<'_>) {
-        let at: Option<Timestamp> = stamp.at.or_else(|| message.time("timestamp"));
+    fn message(&mut self, stamp: Stamp, message: &Fields<'_>) {
+        let at: Option<Timestamp> = stamp.at.or_else(|| message.moment("timestamp"));
         let stamp = Stamp { at, ..stamp }.with("model", message.text("model"));
         let role = message.text("role").unwrap_or_default();
-        let content = message.raw("content");
+        let content = message.get("content");
         match role.as_str() {
             "toolResult" => self.result(stamp, message),
             "bashExecution" => {
@@ -113,8 +114,8 @@ impl Session {
                     "assistant" => ASSISTANT,
                     _ => SYSTEM,
                 };
-                for raw in content.into_iter().chain(message.raw("summary")) {
-                    self.content(&stamp, voice, raw);
+                for value in content.into_iter().chain(message.get("summary")) {
+                    self.content(&stamp, voice, value);
                 }
                 let error = message.text("errorMessage").unwrap_or_default();
                 self.script.say(&stamp, SYSTEM, error);
@@ -122,30 +123,30 @@ impl Session {
         }
     }
 
-    fn content(&mut self, stamp: &Stamp, voice: Voice, raw: Raw<'_>) {
-        for raw in list(raw).unwrap_or_else(|| vec![raw]) {
-            let part = Object::of(raw).unwrap_or_default();
+    fn content(&mut self, stamp: &Stamp, voice: Voice, value: Json<'_>) {
+        for value in value.all() {
+            let part = value.fields().unwrap_or_default();
             match part.text("type").as_deref() {
                 Some("toolCall") => {
-                    let arguments = part.raw("arguments").map_or("", |raw| raw.get());
+                    let arguments = part.get("arguments").map_or("", Json::raw);
                     let (tool, id) = (part.text("name"), part.text("id"));
                     self.script.call(stamp, tool, id, arguments.to_owned());
                 }
-                _ => blocks::content(&mut self.script, stamp, voice, raw),
+                _ => blocks::content(&mut self.script, stamp, voice, value),
             }
         }
     }
 
-    fn result(&mut self, mut stamp: Stamp, message: &Object<'_>) {
-        if message.flag("isError") {
+    fn result(&mut self, mut stamp: Stamp, message: &Fields<'_>) {
+        if message.is_true("isError") {
             stamp.about.insert("error", true);
         }
-        let Some(content) = message.raw("content") else {
+        let Some(content) = message.get("content") else {
             return;
         };
-        for raw in list(content).unwrap_or_else(|| vec![content]) {
-            let part = Object::of(raw).unwrap_or_default();
-            match text(raw).or_else(|| part.text("text")) {
+        for value in content.all() {
+            let part = value.fields().unwrap_or_default();
+            match value.text().or_else(|| part.text("text")) {
                 Some(text) => {
                     let (tool, id) = (message.text("toolName"), message.text("toolCallId"));
                     self.script.answer(&stamp, tool, id, text);

@@ -7,8 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use loci_core::{Metadata, Timestamp, Value};
 
 use super::Sink;
-use super::loose::{Fields, Json};
+use super::json::lines::{Broken, Line};
+use super::json::{Fields, Json, top};
 use crate::mine::conversation::{Conversation, Kind, Message, Note};
+
+/// Takes one value of a file.
+pub(crate) type ValueTaker<'a> = dyn FnMut(&mut Said, Json<'_>) -> loci_core::Result<()> + 'a;
 
 /// What all messages of one record share.
 #[derive(Debug, Clone)]
@@ -106,6 +110,25 @@ impl Said {
             .spoken_by(tool.clone().unwrap_or_else(|| "tool".to_owned()))
             .about("tool", tool)
             .about("call_id", call_id)
+    }
+
+    /// Gives every value of a JSON file to `take`; where the file breaks off, that is noted.
+    pub(crate) fn read_each(&mut self, text: &str, take: &mut ValueTaker<'_>) -> loci_core::Result<()> {
+        let broke = top::each(text, &mut |value| take(self, value))?;
+        self.notes.extend(broke);
+        Ok(())
+    }
+
+    /// The object on a line, which is the one being read from now on; where there is none, that is noted.
+    pub(crate) fn record<'a>(&mut self, line: Line<'a>) -> Option<Fields<'a>> {
+        self.line = Some(line.number);
+        let why = match line.content {
+            Ok(fields) => return Some(fields),
+            Err(Broken::NoObject) => "no JSON object".to_owned(),
+            Err(Broken::NotJson { column, .. }) => format!("broken JSON at column {column}"),
+        };
+        self.note(format!("the line is {why}; it was left out"));
+        None
     }
 
     /// Notes something that cannot be kept.

@@ -1,12 +1,14 @@
 //! A conversation being written down: messages as they are found, notes for what cannot be kept.
 
+pub(super) mod blocks;
+
 use std::collections::HashMap;
-use std::path::Path;
 
-use loci_core::{Error, ErrorKind, Metadata, Result, Timestamp};
+use loci_core::{Metadata, Result, Timestamp};
 
-use super::json::{self, Object};
-use super::{Given, Sink};
+use super::Sink;
+use super::json::Fields;
+use super::json::lines::Line;
 use crate::mine::conversation::{Conversation, Kind, Message, Note};
 
 /// What the parts of one record share.
@@ -130,6 +132,14 @@ impl Script {
         }
     }
 
+    /// The record on a line, which is the one being read from now on; where there is none, that is noted.
+    pub(super) fn record<'a>(&mut self, line: Line<'a>) -> Option<Fields<'a>> {
+        self.line = Some(line.number);
+        line.content
+            .map_err(|broken| self.note(format!("{broken}, left out")))
+            .ok()
+    }
+
     /// Notes something about the line that is being read.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(Note {
@@ -181,57 +191,6 @@ pub(super) fn data_url(url: &str) -> (Option<&str>, Option<usize>) {
         return (None, None);
     };
     (Some(media_type), Some(decoded_size(body)))
-}
-
-/// What is inside a JSON file that is one object or one array, looked at for the first time.
-pub(super) fn whole<'a>(given: &Given<'a>) -> Result<json::Raw<'a>> {
-    serde_json::from_str(body(given)).map_err(|error| {
-        Error::new(
-            ErrorKind::Format,
-            format!("{} is not JSON: {error}", given.path.display()),
-        )
-        .hint("nothing of it was taken over")
-    })
-}
-
-/// The text without a byte order mark and the space around it.
-pub(super) fn body<'a>(given: &Given<'a>) -> &'a str {
-    given.text.trim_start_matches('\u{feff}').trim()
-}
-
-/// The objects of an array, up to the first `most`.
-pub(super) fn objects<'a>(list: &[json::Raw<'a>], most: usize) -> Vec<Object<'a>> {
-    list.iter().take(most).filter_map(|raw| Object::of(raw)).collect()
-}
-
-/// Counts the lines up to the parts of a text, which must come in order.
-#[derive(Debug)]
-pub(super) struct Counter<'a> {
-    text: &'a str,
-    at: usize,
-    line: u64,
-}
-
-impl<'a> Counter<'a> {
-    /// Counts from the beginning of a text.
-    pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: 0, line: 1 }
-    }
-
-    /// The line a part begins on.
-    pub(super) fn line_of(&mut self, part: json::Raw<'a>) -> u64 {
-        let start = (part.get().as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
-        if let Some(passed) = self.text.as_bytes().get(self.at..start) {
-            self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
-            self.at = start;
-        }
-        self.line
-    }
-}
-
-/// The name of a file or folder.
-pub(super) fn name(path: Option<&Path>) -> Option<&str> {
-    path?.file_name()?.to_str()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::Result;
 
-use super::loose::{Fields, Json, top};
+use super::json::{Fields, Json, top};
 use super::said::{Keys, Said};
 use super::{BundleFormat, Given, Sink, TextFormat};
 use crate::mine::conversation::{Conversation, Note};
@@ -176,7 +176,7 @@ fn list(members: &mut Members, name: &str, said: &mut Said) -> String {
 
 /// Adds every message of an array, or of the `messages` of an object.
 fn say_all(text: &str, users: &Users, said: &mut Said) -> Result<()> {
-    let broke = top::each(text, &mut |value| {
+    said.read_each(text, &mut |said, value| {
         let fields = value.fields().unwrap_or_default();
         let inner = fields.get("messages").and_then(Json::items);
         match inner {
@@ -187,9 +187,7 @@ fn say_all(text: &str, users: &Users, said: &mut Said) -> Result<()> {
             None => message::add(said, &fields, users),
         }
         Ok(())
-    })?;
-    said.notes.extend(broke);
-    Ok(())
+    })
 }
 
 fn is_day(given: &Given<'_>) -> bool {

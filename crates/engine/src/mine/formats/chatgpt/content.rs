@@ -2,7 +2,7 @@
 
 use super::tree::Turn;
 use crate::mine::conversation::Kind;
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 use crate::mine::formats::said::{Call, Record, Said};
 
 /// Adds what one message says.
@@ -111,7 +111,7 @@ fn body(said: &mut Said, record: &Record, content: &Fields<'_>, message: &Fields
 
 /// Thoughts come with a heading each; both are kept.
 fn thoughts(said: &mut Said, record: &Record, content: &Fields<'_>) {
-    for thought in content.items("thoughts").into_iter().filter_map(Json::fields) {
+    for thought in content.objects("thoughts") {
         said.push(record, thought.text("summary").unwrap_or_default());
         match thought.word("content") {
             Some(text) => said.push(record, text),
@@ -147,7 +147,7 @@ fn custom_instructions(said: &mut Said, record: &Record, message: &Fields<'_>) {
 /// Pictures that a tool drew.
 fn drawn(said: &mut Said, record: &Record, message: &Fields<'_>) {
     let result = message.fields("metadata").fields("aggregate_result");
-    for picture in result.items("messages").into_iter().filter_map(Json::fields) {
+    for picture in result.objects("messages") {
         if let Some(address) = picture.word("image_url") {
             note(said, record, &format!("image {address}"));
         }
@@ -156,12 +156,7 @@ fn drawn(said: &mut Said, record: &Record, message: &Fields<'_>) {
 
 /// Files given with the message, without those that a part has named already.
 fn attachments(said: &mut Said, record: &Record, message: &Fields<'_>, first_note: usize) {
-    for file in message
-        .fields("metadata")
-        .items("attachments")
-        .into_iter()
-        .filter_map(Json::fields)
-    {
+    for file in message.fields("metadata").objects("attachments") {
         let id = file.word("id").unwrap_or_default();
         let noted = said.notes.get(first_note..).unwrap_or_default();
         if id.is_empty() || !noted.iter().any(|note| note.text.contains(&id)) {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use loci_core::Timestamp;
 
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 
 /// The messages of one conversation and how they hang together.
 pub(super) struct Tree<'a> {
@@ -45,7 +45,7 @@ impl<'a> Tree<'a> {
         for (place, fields) in read.iter().enumerate() {
             let named = fields.text("parent").and_then(|id| places.get(&id).copied());
             let parent = named.or_else(|| listed.get(&place).map(|(parent, _)| *parent));
-            let message = fields.get("message").and_then(Json::fields);
+            let message = fields.object("message");
             nodes.push(Node {
                 parent: parent.filter(|parent| *parent != place),
                 children: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::json::Object;
+use super::super::json::Fields;
 use crate::mine::conversation::Message;
 
 /// What follows what, in the main conversation.
@@ -16,15 +16,15 @@ pub(super) struct Branches {
 
 impl Branches {
     /// Takes note of a record, and of whether a person speaks in it.
-    pub(super) fn see(&mut self, fields: &Object<'_>, human: bool) {
-        let Some(id) = fields.text("uuid").filter(|_| !fields.flag("isSidechain")) else {
+    pub(super) fn see(&mut self, fields: &Fields<'_>, human: bool) {
+        let Some(id) = fields.text("uuid").filter(|_| !fields.is_true("isSidechain")) else {
             return;
         };
         if human {
             self.human.insert(id.clone());
         }
         self.records
-            .push((id, fields.first_text(&["parentUuid", "logicalParentUuid"])));
+            .push((id, fields.any_text(&["parentUuid", "logicalParentUuid"])));
     }
 
     /// Marks the messages on ways that were left.

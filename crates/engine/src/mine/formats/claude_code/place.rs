@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::json::Object;
-use super::super::script::name;
+use super::super::json::Fields;
+use super::super::workspace::name;
 use crate::mine::conversation::Conversation;
 
 /// What the records say about their place.
@@ -16,11 +16,8 @@ pub(super) struct Place {
 
 impl Place {
     /// Takes note of where a record says it belongs.
-    pub(super) fn see(&mut self, fields: &Object<'_>) {
-        add(
-            &mut self.sessions,
-            fields.first_text(&["sessionId", "session_id"]),
-        );
+    pub(super) fn see(&mut self, fields: &Fields<'_>) {
+        add(&mut self.sessions, fields.any_text(&["sessionId", "session_id"]));
         add(&mut self.folders, fields.text("cwd"));
         if self.agent.is_none() {
             self.agent = fields.text("agentId");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use loci_core::Timestamp;
 
-use super::super::json::Object;
+use super::super::json::Fields;
 use crate::mine::conversation::{Kind, Message};
 
 /// Texts that waited, and texts that were said.
@@ -25,12 +25,12 @@ struct Waiting {
 
 impl Queue {
     /// Takes note of a text that was put into the queue after `place` messages.
-    pub(super) fn operation(&mut self, fields: &Object<'_>, place: usize) {
+    pub(super) fn operation(&mut self, fields: &Fields<'_>, place: usize) {
         if fields.text("operation").as_deref() != Some("enqueue") {
             return;
         }
         if let Some(text) = fields.text("content").filter(|text| !text.trim().is_empty()) {
-            let at = fields.time("timestamp");
+            let at = fields.moment("timestamp");
             self.waiting.push(Waiting { text, at, place });
         }
     }

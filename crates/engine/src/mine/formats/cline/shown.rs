@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use loci_core::Timestamp;
 
-use super::super::json::{self, Object};
-use super::super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, objects};
+use super::super::json::whole::objects;
+use super::super::json::{Fields, Json};
+use super::super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp};
 
 /// Whether a record is one that was shown.
-pub(super) fn is_shown(fields: &Object<'_>) -> bool {
+pub(super) fn is_shown(fields: &Fields<'_>) -> bool {
     let kind = fields.text("type").unwrap_or_default();
     fields.number("ts").is_some() && matches!(kind.as_str(), "ask" | "say") && fields.has(&kind)
 }
@@ -29,7 +30,7 @@ impl Shown {
     /// Reads what was shown; what is broken says nothing.
     pub(super) fn read(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
-        let list: Vec<json::Raw<'_>> = serde_json::from_str(text).unwrap_or_default();
+        let list = Json::parse(text).ok().and_then(Json::items).unwrap_or_default();
         let mut shown = Self::default();
         for (at, fields) in objects(&list, usize::MAX).iter().enumerate() {
             shown.see(fields, at == 0);
@@ -37,7 +38,7 @@ impl Shown {
         shown
     }
 
-    fn see(&mut self, fields: &Object<'_>, first: bool) {
+    fn see(&mut self, fields: &Fields<'_>, first: bool) {
         let said = fields.text("say").unwrap_or_default();
         if is_typed(&said, first)
             && let Some(text) = fields.text("text").filter(|text| !text.trim().is_empty())
@@ -45,9 +46,10 @@ impl Shown {
             self.typed.get_or_insert_default().push(text.trim().to_owned());
         }
         if first {
-            self.start = fields.time("ts");
+            self.start = fields.moment("ts");
         }
-        let (Some(index), Some(time)) = (fields.number("conversationHistoryIndex"), fields.time("ts")) else {
+        let (Some(index), Some(time)) = (fields.number("conversationHistoryIndex"), fields.moment("ts"))
+        else {
             return;
         };
         if index < 0.0 {
@@ -107,19 +109,19 @@ fn is_typed(said: &str, first: bool) -> bool {
 }
 
 /// Writes down what was shown, where that is all there is.
-pub(super) fn show(script: &mut Script, fields: &Object<'_>, first: bool) {
+pub(super) fn show(script: &mut Script, fields: &Fields<'_>, first: bool) {
     let stamp = Stamp {
-        at: fields.time("ts"),
+        at: fields.moment("ts"),
         ..Stamp::default()
     };
-    for _ in fields.list("images") {
+    for _ in fields.items("images") {
         script.not_kept("an image", None, None);
     }
     if let Some(thought) = fields.text("reasoning") {
         script.think(&stamp, thought);
     }
     let text = fields.text("text").unwrap_or_default();
-    let kind = fields.first_text(&["say", "ask"]).unwrap_or_default();
+    let kind = fields.any_text(&["say", "ask"]).unwrap_or_default();
     match kind.as_str() {
         said if is_typed(said, first) => script.say(&stamp, HUMAN, text),
         "text" | "completion_result" | "followup" | "plan_mode_respond" => {

@@ -1,20 +1,19 @@
 //! The items that went to the model and came from it.
 
-use super::super::blocks;
-use super::super::json::{self, Object, Raw};
-use super::super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, decoded_size};
+use super::super::json::{Fields, Json};
+use super::super::script::{ASSISTANT, HUMAN, SYSTEM, Script, Stamp, Voice, blocks, decoded_size};
 use super::echoes::Said;
 
 /// Writes down an item, and says whose it is.
-pub(super) fn item(script: &mut Script, stamp: &Stamp, model: Option<String>, fields: &Object<'_>) -> Said {
+pub(super) fn item(script: &mut Script, stamp: &Stamp, model: Option<String>, fields: &Fields<'_>) -> Said {
     let kind = fields.text("type").unwrap_or_else(|| "message".to_owned());
     let by_model = stamp.clone().with("model", model);
     match kind.as_str() {
         "message" => return message(script, stamp, &by_model, fields),
         "reasoning" => {
-            for raw in fields.list("summary").into_iter().chain(fields.list("content")) {
-                let text = Object::of(raw).and_then(|part| part.text("text"));
-                script.think(&by_model, text.or_else(|| json::text(raw)).unwrap_or_default());
+            for value in fields.items("summary").into_iter().chain(fields.items("content")) {
+                let text = value.fields().and_then(|part| part.text("text"));
+                script.think(&by_model, text.or_else(|| value.text()).unwrap_or_default());
             }
             return Said::Thought;
         }
@@ -45,54 +44,54 @@ pub(super) fn item(script: &mut Script, stamp: &Stamp, model: Option<String>, fi
         }
         "ghost_snapshot" | "compaction" | "compaction_summary" | "context_compaction" => {}
         _ => {
-            if let Some(raw) = fields.raw("content").or_else(|| fields.raw("message")) {
-                blocks::content(script, stamp, SYSTEM, raw);
+            if let Some(value) = fields.get("content").or_else(|| fields.get("message")) {
+                blocks::content(script, stamp, SYSTEM, value);
             }
         }
     }
     Said::Other
 }
 
-fn message(script: &mut Script, stamp: &Stamp, by_model: &Stamp, fields: &Object<'_>) -> Said {
+fn message(script: &mut Script, stamp: &Stamp, by_model: &Stamp, fields: &Fields<'_>) -> Said {
     let (stamp, voice, said): (&Stamp, Voice, Said) = match fields.text("role").as_deref() {
         Some("assistant") => (by_model, ASSISTANT, Said::Assistant),
         Some("user") => (stamp, HUMAN, Said::ForUser),
         _ => (stamp, SYSTEM, Said::Other),
     };
-    if let Some(content) = fields.raw("content") {
+    if let Some(content) = fields.get("content") {
         blocks::content(script, stamp, voice, content);
     }
     said
 }
 
 /// A call: the arguments under the first of the keys that is there, a text as it is, all else as it is written.
-fn call(script: &mut Script, stamp: &Stamp, fields: &Object<'_>, tool: Option<&str>, keys: &[&str]) {
+fn call(script: &mut Script, stamp: &Stamp, fields: &Fields<'_>, tool: Option<&str>, keys: &[&str]) {
     let tool = fields.text("name").or_else(|| tool.map(str::to_owned));
-    let id = fields.first_text(&["call_id", "id"]);
-    let arguments = keys.iter().find_map(|key| fields.raw(key)).map(verbatim);
+    let id = fields.any_text(&["call_id", "id"]);
+    let arguments = keys.iter().find_map(|key| fields.get(key)).map(verbatim);
     script.call(stamp, tool, id, arguments.unwrap_or_default());
 }
 
-fn verbatim(raw: Raw<'_>) -> String {
-    json::text(raw).unwrap_or_else(|| raw.get().to_owned())
+fn verbatim(value: Json<'_>) -> String {
+    value.text().unwrap_or_else(|| value.raw().to_owned())
 }
 
 /// What a tool answered: a text, parts, or an object that holds one of these.
-fn output(script: &mut Script, stamp: &Stamp, fields: &Object<'_>, key: &str) {
+fn output(script: &mut Script, stamp: &Stamp, fields: &Fields<'_>, key: &str) {
     let (tool, id) = (fields.text("name"), fields.text("call_id"));
-    let Some(raw) = fields.raw(key) else { return };
-    let inner = Object::of(raw).and_then(|object| object.raw("content"));
-    let raw = inner.unwrap_or(raw);
+    let Some(value) = fields.get(key) else { return };
+    let inner = value.fields().and_then(|object| object.get("content"));
+    let value = inner.unwrap_or(value);
     let parts = match key {
-        "output" => json::list(raw),
+        "output" => value.items(),
         _ => None,
     };
-    for raw in parts.unwrap_or_else(|| vec![raw]) {
-        let part = Object::of(raw).unwrap_or_default();
+    for value in parts.unwrap_or_else(|| vec![value]) {
+        let part = value.fields().unwrap_or_default();
         match part.text("type").as_deref() {
             Some("input_image" | "image") => blocks::image(script, &part),
             _ => {
-                let text = part.text("text").unwrap_or_else(|| verbatim(raw));
+                let text = part.text("text").unwrap_or_else(|| verbatim(value));
                 script.answer(stamp, tool.clone(), id.clone(), text);
             }
         }

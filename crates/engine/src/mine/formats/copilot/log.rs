@@ -2,29 +2,24 @@
 
 use serde_json::Value;
 
-use crate::mine::conversation::Note;
-use crate::mine::formats::loose::{Fields, Json, lines};
+use crate::mine::formats::json::{Fields, Json, lines};
+use crate::mine::formats::said::Said;
 
 /// How deep a change may reach; it bounds how deep the session can grow.
 const DEEPEST: usize = 32;
 
-/// The session after every change that could be made, as JSON, and notes on those that could not.
-pub(super) fn replay(text: &str) -> (String, Vec<Note>) {
+/// The session after every change that could be made, as JSON; those that could not are noted.
+pub(super) fn replay(text: &str, said: &mut Said) -> String {
     let mut session = Value::Null;
-    let mut notes = Vec::new();
     for line in lines::each(text) {
-        let done = line.content.and_then(|change| {
-            let failed = || {
-                Note::at_line(
-                    line.number,
-                    "the change does not fit the session; it was left out",
-                )
-            };
-            apply(&mut session, &change).ok_or_else(failed)
-        });
-        notes.extend(done.err());
+        if let Some(change) = said.record(line)
+            && apply(&mut session, &change).is_none()
+        {
+            said.note("the change does not fit the session; it was left out");
+        }
     }
-    (session.to_string(), notes)
+    said.line = None;
+    session.to_string()
 }
 
 fn apply(session: &mut Value, change: &Fields<'_>) -> Option<()> {

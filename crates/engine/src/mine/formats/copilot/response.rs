@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::mine::conversation::Kind;
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 use crate::mine::formats::said::{Call, Record, Said, blocks};
 
 /// Adds the answer to a request.
@@ -16,10 +16,7 @@ pub(super) fn add(said: &mut Said, request: &Fields<'_>) {
     let result = request.fields("result");
     let mut tools = Tools::new(&result.fields("metadata"));
     let parts = request.get("response");
-    for part in parts
-        .map(|parts| parts.items().unwrap_or_else(|| vec![parts]))
-        .unwrap_or_default()
-    {
+    for part in parts.map(|parts| parts.all()).unwrap_or_default() {
         add_part(said, &record, part, &mut tools);
     }
     while let Some(call) = tools.calls.pop_front() {
@@ -38,10 +35,7 @@ struct Tools<'a> {
 
 impl<'a> Tools<'a> {
     fn new(metadata: &Fields<'a>) -> Self {
-        let rounds = metadata
-            .items("toolCallRounds")
-            .into_iter()
-            .filter_map(Json::fields);
+        let rounds = metadata.objects("toolCallRounds");
         let calls = rounds
             .flat_map(|round| round.items("toolCalls"))
             .filter_map(Json::fields);
@@ -121,7 +115,7 @@ fn add_part(said: &mut Said, record: &Record, part: Json<'_>, tools: &mut Tools<
 /// The words of a part, which stand under `value` or one level below.
 fn words(fields: &Fields<'_>) -> Option<String> {
     let below = |name: &str| fields.fields(name).text("value");
-    let direct = ["value", "content"].iter().find_map(|name| fields.text(name));
+    let direct = fields.any_text(&["value", "content"]);
     direct
         .or_else(|| below("content"))
         .or_else(|| below("value"))

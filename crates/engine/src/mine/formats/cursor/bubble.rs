@@ -3,7 +3,7 @@
 use loci_core::Timestamp;
 
 use crate::mine::conversation::Kind;
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 use crate::mine::formats::said::{Call, Record, Said};
 
 /// Adds what a bubble says; `name` is its id where it gives itself none.
@@ -95,7 +95,7 @@ fn code(said: &mut Said, record: &Record, bubble: &Fields<'_>, text: &str) {
     if record.kind != Kind::Assistant {
         return;
     }
-    for block in bubble.items("codeBlocks").into_iter().filter_map(Json::fields) {
+    for block in bubble.objects("codeBlocks") {
         let uri = block.fields("uri");
         let record = record.clone().about("file", uri.any_word(&["fsPath", "path"]));
         let code = block.word("content").filter(|code| !text.contains(code.trim()));

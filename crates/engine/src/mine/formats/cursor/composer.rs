@@ -9,8 +9,9 @@ use super::vscdb::Vscdb;
 use super::{BUBBLE, COMPOSER, bubble};
 use crate::mine::conversation::Conversation;
 use crate::mine::formats::Sink;
-use crate::mine::formats::loose::{Fields, Json, path_of_address, workspace_folder};
+use crate::mine::formats::json::Fields;
 use crate::mine::formats::said::{Keys, Said};
+use crate::mine::formats::workspace::{path_of_address, workspace_folder};
 
 /// Reads every chat, also one of which only the messages are left.
 pub(super) fn all(
@@ -28,10 +29,7 @@ pub(super) fn all(
     ids.extend(store.keys(BUBBLE, i64::MAX).iter().filter_map(|key| chat_of(key)));
     for id in ids {
         let text = store.value(&format!("{COMPOSER}{id}"));
-        let chat = text
-            .as_deref()
-            .and_then(|text| Json::parse(text).ok())
-            .and_then(Json::fields);
+        let chat = text.as_deref().and_then(|text| Fields::read(text).ok());
         if text.is_some() && chat.is_none() {
             said.note(format!(
                 "chat {id}: its order and title are broken; its messages were read by their times"
@@ -82,8 +80,7 @@ impl Row {
             .map(|(_, id)| id.to_owned());
         let fields = text
             .as_deref()
-            .and_then(|text| Json::parse(text).ok())
-            .and_then(Json::fields)
+            .and_then(|text| Fields::read(text).ok())
             .unwrap_or_default();
         Self {
             id: id.unwrap_or_default(),
@@ -103,29 +100,20 @@ fn messages(store: &Vscdb, id: &str, chat: &Fields<'_>, said: &mut Said) {
         .collect();
     let places = places(&rows);
     let within = chat.fields("conversationMap");
-    let headers: Vec<Fields<'_>> = chat
-        .items("fullConversationHeadersOnly")
-        .into_iter()
-        .filter_map(Json::fields)
-        .collect();
+    let headers: Vec<Fields<'_>> = chat.objects("fullConversationHeadersOnly").collect();
     for header in &headers {
         let name = header.text("bubbleId").unwrap_or_default();
         let row = places
             .get(&name)
             .and_then(|place| rows.get_mut(*place))
             .and_then(Option::take);
-        match (row, within.get(&name).and_then(Json::fields)) {
+        match (row, within.object(&name)) {
             (Some(row), _) => add(said, &row, false),
             (None, Some(inner)) => bubble::add(said, &inner, &name, false),
             (None, None) => said.note(format!("chat {id}: message {name:?} is not in the file")),
         }
     }
-    for inner in chat
-        .items("conversation")
-        .into_iter()
-        .filter_map(Json::fields)
-        .filter(|_| headers.is_empty())
-    {
+    for inner in chat.objects("conversation").filter(|_| headers.is_empty()) {
         let name = inner.text("bubbleId").unwrap_or_default();
         if let Some(row) = places.get(&name).and_then(|place| rows.get_mut(*place)) {
             *row = None;
@@ -155,7 +143,7 @@ fn add(said: &mut Said, row: &Row, edited: bool) {
     let Some(text) = &row.text else {
         return said.note(format!("message {} has no text; it was left out", row.id));
     };
-    match Json::parse(text).ok().and_then(Json::fields) {
+    match Fields::read(text).ok() {
         Some(fields) => bubble::add(said, &fields, &row.id, edited),
         None => said.note(format!("message {} is broken JSON; it was left out", row.id)),
     }

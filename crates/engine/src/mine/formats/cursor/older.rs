@@ -8,7 +8,7 @@ use super::vscdb::Vscdb;
 use super::{bubble, composer};
 use crate::mine::conversation::{Conversation, Kind};
 use crate::mine::formats::Sink;
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 use crate::mine::formats::said::{Keys, Record, Said};
 
 /// Reads the tabs of the chat panel, and chats kept in their own list.
@@ -25,11 +25,11 @@ pub(super) fn all(
     ];
     for (key, list, messages) in lists {
         let Some(text) = store.value(key) else { continue };
-        let Some(whole) = Json::parse(&text).ok().and_then(Json::fields) else {
+        let Some(whole) = Fields::read(&text).ok() else {
             said.note(format!("{key} is broken JSON; it was left out"));
             continue;
         };
-        for chat in whole.items(list).into_iter().filter_map(Json::fields) {
+        for chat in whole.objects(list) {
             let inner = chat
                 .items(messages)
                 .into_iter()

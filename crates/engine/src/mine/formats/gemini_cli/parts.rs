@@ -1,12 +1,12 @@
 //! Contents in parts, as the Gemini API has them: text, thoughts, calls of functions and their responses, data.
 
-use super::super::json::{self, Object, Raw};
+use super::super::json::{Fields, Json};
 use super::super::script::{Script, Stamp, Voice, decoded_size};
 
 /// Writes down contents: a text, a part, or a list of these.
-pub(super) fn parts(script: &mut Script, stamp: &Stamp, voice: Voice, raw: Raw<'_>) {
-    for raw in json::list(raw).unwrap_or_else(|| vec![raw]) {
-        match (json::text(raw), Object::of(raw)) {
+pub(super) fn parts(script: &mut Script, stamp: &Stamp, voice: Voice, value: Json<'_>) {
+    for value in value.all() {
+        match (value.text(), value.fields()) {
             (Some(text), _) => script.say(stamp, voice, text),
             (None, Some(part)) => one(script, stamp, voice, &part),
             (None, None) => {}
@@ -14,14 +14,14 @@ pub(super) fn parts(script: &mut Script, stamp: &Stamp, voice: Voice, raw: Raw<'
     }
 }
 
-fn one(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Object<'_>) {
+fn one(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Fields<'_>) {
     if let Some(text) = part.text("text") {
-        match part.flag("thought") {
+        match part.is_true("thought") {
             true => script.think(stamp, text),
             false => script.say(stamp, voice, text),
         }
     } else if let Some(call) = part.object("functionCall") {
-        let arguments = call.raw("args").map_or("", |args| args.get());
+        let arguments = call.get("args").map_or("", Json::raw);
         script.call(stamp, call.text("name"), call.text("id"), arguments.to_owned());
     } else if let Some(response) = part.object("functionResponse") {
         function_response(script, stamp, &response, (None, None));
@@ -38,7 +38,7 @@ fn one(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Object<'_>) {
     }
 }
 
-fn inline(script: &mut Script, data: &Object<'_>) {
+fn inline(script: &mut Script, data: &Fields<'_>) {
     let media_type = data.text("mimeType").unwrap_or_default();
     let what = match media_type.starts_with("image/") {
         true => "an image",
@@ -55,19 +55,19 @@ fn inline(script: &mut Script, data: &Object<'_>) {
 }
 
 /// A call as the recording has it: the arguments and the result in one.
-pub(super) fn tool_call(script: &mut Script, stamp: &Stamp, call: &Object<'_>) {
-    let at = call.time("timestamp").or(stamp.at);
+pub(super) fn tool_call(script: &mut Script, stamp: &Stamp, call: &Fields<'_>) {
+    let at = call.moment("timestamp").or(stamp.at);
     let mut stamp = Stamp { at, ..stamp.clone() };
     let (tool, id) = (call.text("name"), call.text("id"));
-    let arguments = call.raw("args").map_or("", |args| args.get());
+    let arguments = call.get("args").map_or("", Json::raw);
     script.call(&stamp, tool.clone(), id.clone(), arguments.to_owned());
     if call.text("status").as_deref() == Some("error") {
         stamp.about.insert("error", true);
     }
     let before = script.len();
-    if let Some(result) = call.raw("result") {
-        for raw in json::list(result).unwrap_or_else(|| vec![result]) {
-            result_part(script, &stamp, (&tool, &id), raw);
+    if let Some(result) = call.get("result") {
+        for value in result.all() {
+            result_part(script, &stamp, (&tool, &id), value);
         }
     }
     // What was shown counts where what went to the model says nothing.
@@ -78,10 +78,15 @@ pub(super) fn tool_call(script: &mut Script, stamp: &Stamp, call: &Object<'_>) {
     }
 }
 
-fn result_part(script: &mut Script, stamp: &Stamp, call: (&Option<String>, &Option<String>), raw: Raw<'_>) {
+fn result_part(
+    script: &mut Script,
+    stamp: &Stamp,
+    call: (&Option<String>, &Option<String>),
+    value: Json<'_>,
+) {
     let (tool, id) = (call.0.clone(), call.1.clone());
-    let part = Object::of(raw).unwrap_or_default();
-    if let Some(text) = json::text(raw).or_else(|| part.text("text")) {
+    let part = value.fields().unwrap_or_default();
+    if let Some(text) = value.text().or_else(|| part.text("text")) {
         script.answer(stamp, tool, id, text);
     } else if let Some(response) = part.object("functionResponse") {
         function_response(script, stamp, &response, (tool, id));
@@ -96,16 +101,16 @@ fn result_part(script: &mut Script, stamp: &Stamp, call: (&Option<String>, &Opti
 fn function_response(
     script: &mut Script,
     stamp: &Stamp,
-    response: &Object<'_>,
+    response: &Fields<'_>,
     (tool, id): (Option<String>, Option<String>),
 ) {
     let tool = tool.or_else(|| response.text("name"));
     let id = id.or_else(|| response.text("id"));
-    let Some(raw) = response.raw("response") else {
+    let Some(value) = response.get("response") else {
         return;
     };
-    let inner = Object::of(raw).unwrap_or_default();
-    let only = (inner.len() == 1).then(|| inner.first_text(&["output", "error", "content", "result"]));
-    let text = only.flatten().or_else(|| json::text(raw));
-    script.answer(stamp, tool, id, text.unwrap_or_else(|| raw.get().to_owned()));
+    let inner = value.fields().unwrap_or_default();
+    let only = (inner.len() == 1).then(|| inner.any_text(&["output", "error", "content", "result"]));
+    let text = only.flatten().or_else(|| value.text());
+    script.answer(stamp, tool, id, text.unwrap_or_else(|| value.raw().to_owned()));
 }

@@ -1,11 +1,11 @@
 //! The parts of a message.
 
-use super::super::json::{self, Object};
+use super::super::json::{Fields, Json};
 use super::super::script::{HUMAN, SYSTEM, Script, Stamp, Voice, data_url};
 
 /// Writes down one part.
-pub(super) fn part(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Object<'_>) {
-    let began = part.object("time").and_then(|time| time.time("start"));
+pub(super) fn part(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Fields<'_>) {
+    let began = part.fields("time").moment("start");
     let stamp = Stamp {
         at: began.or(stamp.at),
         ..stamp.clone()
@@ -13,14 +13,14 @@ pub(super) fn part(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Obje
     let text = || part.text("text").unwrap_or_default();
     match part.text("type").as_deref() {
         // The program adds texts of its own to what a person said.
-        Some("text") if part.flag("synthetic") && voice == HUMAN => script.say(&stamp, SYSTEM, text()),
+        Some("text") if part.is_true("synthetic") && voice == HUMAN => script.say(&stamp, SYSTEM, text()),
         Some("text") => script.say(&stamp, voice, text()),
         Some("reasoning") => script.think(&stamp, text()),
         Some("tool") => tool(script, &stamp, part),
         Some("file") => file(script, part),
         Some("subtask") => script.say(&stamp, SYSTEM, part.text("prompt").unwrap_or_default()),
         Some("retry") => {
-            let error = part.object("error").and_then(|error| error.object("data"));
+            let error = part.fields("error").object("data");
             let error = error.and_then(|error| error.text("message"));
             script.say(&stamp, SYSTEM, error.unwrap_or_default());
         }
@@ -28,40 +28,39 @@ pub(super) fn part(script: &mut Script, stamp: &Stamp, voice: Voice, part: &Obje
         Some(_) => script.say(
             &stamp,
             SYSTEM,
-            part.first_text(&["text", "content"]).unwrap_or_default(),
+            part.any_text(&["text", "content"]).unwrap_or_default(),
         ),
     }
 }
 
 /// A call and what came of it.
-fn tool(script: &mut Script, stamp: &Stamp, part: &Object<'_>) {
-    let state = part.object("state").unwrap_or_default();
-    let time = state.object("time").unwrap_or_default();
+fn tool(script: &mut Script, stamp: &Stamp, part: &Fields<'_>) {
+    let state = part.fields("state");
+    let time = state.fields("time");
     let (tool, id) = (part.text("tool"), part.text("callID"));
-    let input = state.raw("input").map_or("", |input| input.get());
+    let input = state.get("input").map_or("", Json::raw);
     let called = Stamp {
-        at: time.time("start").or(stamp.at),
+        at: time.moment("start").or(stamp.at),
         ..stamp.clone()
     };
     script.call(&called, tool.clone(), id.clone(), input.to_owned());
     let mut answered = Stamp {
-        at: time.time("end").or(called.at),
+        at: time.moment("end").or(called.at),
         ..called
     };
-    if let Some(output) = state.raw("output") {
-        let output = json::text(output).unwrap_or_else(|| output.get().to_owned());
+    if let Some(output) = state.get("output").and_then(Json::text_or_raw) {
         script.answer(&answered, tool.clone(), id.clone(), output);
     }
     if let Some(error) = state.text("error") {
         answered.about.insert("error", true);
         script.answer(&answered, tool, id, error);
     }
-    for raw in state.list("attachments") {
-        file(script, &Object::of(raw).unwrap_or_default());
+    for value in state.items("attachments") {
+        file(script, &value.fields().unwrap_or_default());
     }
 }
 
-fn file(script: &mut Script, part: &Object<'_>) {
+fn file(script: &mut Script, part: &Fields<'_>) {
     let address = part.text("url").unwrap_or_default();
     let (_, size) = data_url(&address);
     let named = match part.text("filename") {

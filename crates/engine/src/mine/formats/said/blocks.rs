@@ -2,7 +2,7 @@
 
 use super::{Call, Record, Said};
 use crate::mine::conversation::Kind;
-use crate::mine::formats::loose::{Fields, Json};
+use crate::mine::formats::json::{Fields, Json};
 
 /// Adds what a message's content says: a text, a block, or an array of blocks and texts.
 pub(crate) fn content(said: &mut Said, record: &Record, content: Json<'_>) {

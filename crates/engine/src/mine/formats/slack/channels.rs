@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::mine::conversation::Conversation;
-use crate::mine::formats::loose::{Fields, Json, top};
+use crate::mine::formats::json::{Fields, Json, top};
 
 /// People by their ids.
 #[derive(Debug, Default)]

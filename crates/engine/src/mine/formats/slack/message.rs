@@ -2,7 +2,7 @@
 
 use super::channels::{Users, name};
 use crate::mine::conversation::Kind;
-use crate::mine::formats::loose::{Fields, Json, when};
+use crate::mine::formats::json::{Fields, Json, when};
 use crate::mine::formats::said::{Record, Said};
 
 /// What a message of a person may be marked as; every other mark is the software's.
@@ -42,7 +42,7 @@ pub(super) fn add(said: &mut Said, message: &Fields<'_>, users: &Users) {
     for block in message.items("blocks") {
         beyond.block(said, &record, block, DEEPEST);
     }
-    for attachment in message.items("attachments").into_iter().filter_map(Json::fields) {
+    for attachment in message.objects("attachments") {
         beyond.attachment(said, &record, &attachment);
     }
     for file in message
@@ -58,11 +58,7 @@ pub(super) fn add(said: &mut Said, message: &Fields<'_>, users: &Users) {
             "message {ts}: file {name:?} is not in the export; it was left out"
         ));
     }
-    for reply in message
-        .items("slackdump_thread_replies")
-        .into_iter()
-        .filter_map(Json::fields)
-    {
+    for reply in message.objects("slackdump_thread_replies") {
         if !reply.has("slackdump_thread_replies") {
             add(said, &reply, users);
         }
@@ -189,7 +185,7 @@ impl Beyond {
         for name in ["pretext", "author_name", "title", "text"] {
             self.say(said, &record, attachment.text(name));
         }
-        for field in attachment.items("fields").into_iter().filter_map(Json::fields) {
+        for field in attachment.objects("fields") {
             self.say(said, &record, field.text("title"));
             self.say(said, &record, field.text("value"));
         }

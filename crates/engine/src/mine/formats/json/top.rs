@@ -7,8 +7,8 @@ use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::Json;
 use super::mend::mend;
+use super::{Fields, Json};
 use crate::mine::conversation::Note;
 
 /// Takes one value of the file; an error from it ends the reading.
@@ -17,6 +17,11 @@ pub(crate) type Taker<'a> = dyn FnMut(Json<'_>) -> Result<()> + 'a;
 /// Without the mark some editors put before everything.
 pub(crate) fn unmarked(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Whether the first character that counts opens an object or an array.
+pub(crate) fn opens(text: &str) -> bool {
+    unmarked(text).trim_start().starts_with(['[', '{'])
 }
 
 /// Gives every element of the array that `text` is, or the one value it is, and never holds more than that one.
@@ -75,15 +80,9 @@ fn broken(text: &str, rest: &str, error: &serde_json::Error, take: &mut Taker<'_
         format!(
             "the JSON breaks off at column {}: {}; what stands before it was read",
             error.column(),
-            reason(error)
+            super::reason(error)
         ),
     ))
-}
-
-/// The words of the error without the place, which the note has already.
-fn reason(error: &serde_json::Error) -> String {
-    let words = error.to_string();
-    words.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 /// Where in the text the error is, on a boundary of characters.
@@ -130,6 +129,15 @@ impl<'de> Visitor<'de> for Elements<'_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether one of the first values of the file, at most `count`, is an object that passes.
+pub(crate) fn any_object(text: &str, count: usize, passes: fn(&Fields<'_>) -> bool) -> bool {
+    let mut found = false;
+    look_at(text, count, &mut |value| {
+        found |= value.fields().is_some_and(|fields| passes(&fields));
+    });
+    found
 }
 
 /// The first values of the file, at most `count`: enough to see what it is.

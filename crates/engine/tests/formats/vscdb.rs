@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use loci_engine::mine::formats::cursor::CURSOR_VSCDB;
 use rusqlite::Connection;
 
-use crate::{check, folder, render};
+use crate::{check, folder, read_bundle, render};
 
 const CHATS: [(&str, &str); 14] = [
     (
@@ -88,12 +88,8 @@ fn fill(connection: &Connection, table: &str, rows: &[(&str, &str)]) {
 }
 
 fn read(path: &Path) -> String {
-    let mut conversations = Vec::new();
-    let notes = (CURSOR_VSCDB.parse)(path, &mut |conversation| {
-        conversations.push(conversation);
-        Ok(())
-    });
-    render::all(&conversations, &notes.unwrap())
+    let (conversations, notes) = read_bundle(&CURSOR_VSCDB, path);
+    render::named(&conversations, &notes)
 }
 
 /// Every file of a folder and its bytes.
@@ -117,10 +113,9 @@ fn read_without_a_trace(path: &Path) -> String {
     found
 }
 
-#[test]
-fn chats_of_every_version_are_read_in_their_order() {
-    let place = tempfile::tempdir().unwrap();
-    let path = place.path().join("state.vscdb");
+/// Makes a file with chats of every version.
+pub(crate) fn fixture(folder: &Path) -> PathBuf {
+    let path = folder.join("state.vscdb");
     let connection = Connection::open(&path).unwrap();
     fill(&connection, "cursorDiskKV", &CHATS);
     connection
@@ -134,6 +129,13 @@ fn chats_of_every_version_are_read_in_their_order() {
         .unwrap();
     fill(&connection, "ItemTable", &[TABS, PROMPTS]);
     connection.close().unwrap();
+    path
+}
+
+#[test]
+fn chats_of_every_version_are_read_in_their_order() {
+    let place = tempfile::tempdir().unwrap();
+    let path = fixture(place.path());
     assert_eq!((CURSOR_VSCDB.files)(&path).unwrap(), std::slice::from_ref(&path));
     check(
         &folder().join("cursor-vscdb.expected.txt"),

@@ -1,13 +1,16 @@
-//! Moments as files write them: seconds or milliseconds since 1970, or RFC 3339 with its zone.
+//! Moments as files write them: seconds, milliseconds or microseconds since 1970, or RFC 3339 with its zone.
+
+use std::ops::Range;
 
 use loci_core::Timestamp;
 
 use super::Json;
 
-/// Numbers from here on are milliseconds: as seconds they would lie beyond the year 5000.
-const MILLISECONDS_FROM: i64 = 100_000_000_000;
+/// The microseconds that are moments: from 1973 to 5138. No number is one in two units.
+const MOMENTS: Range<i128> = 100_000_000_000_000..100_000_000_000_000_000;
 
-/// The moment a value names. A time without a zone names none, and neither does a number before 1973 or after 5138.
+/// The moment a value names. A time without a zone names none, and neither does a number outside [`MOMENTS`]: a clock
+/// that started with the program gives small numbers.
 pub(crate) fn moment(value: Json<'_>) -> Option<Timestamp> {
     match value.text() {
         Some(text) => written(&text).or_else(|| number(&text)),
@@ -16,7 +19,7 @@ pub(crate) fn moment(value: Json<'_>) -> Option<Timestamp> {
 }
 
 /// A moment in RFC 3339.
-pub(crate) fn written(text: &str) -> Option<Timestamp> {
+fn written(text: &str) -> Option<Timestamp> {
     let (_, clock) = text.split_once(['T', 't', ' '])?;
     let zoned = clock.ends_with(['Z', 'z']) || clock.contains(['+', '-']);
     if zoned { text.parse().ok() } else { None }
@@ -26,43 +29,19 @@ pub(crate) fn written(text: &str) -> Option<Timestamp> {
 pub(crate) fn number(text: &str) -> Option<Timestamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return text
-            .parse::<f64>()
-            .ok()
-            .filter(|_| text.contains(['e', 'E']))
-            .and_then(rounded);
-    }
-    let micros = format!("{fraction:0<6}").get(..6)?.parse::<i64>().ok()?;
-    let whole = whole.parse::<i64>().ok()?;
-    if whole >= MILLISECONDS_FROM {
-        plausible(whole.checked_mul(1_000)?.checked_add(micros / 1_000)?)
+    let millionths = if !whole.is_empty() && digits(whole) && digits(fraction) {
+        let fraction = format!("{fraction:0<6}");
+        format!("{whole}{}", fraction.get(..6)?).parse::<i128>().ok()?
     } else {
-        plausible(whole.checked_mul(1_000_000)?.checked_add(micros)?)
-    }
-}
-
-/// A number in scientific notation.
-fn rounded(number: f64) -> Option<Timestamp> {
-    let seconds = if number >= MILLISECONDS_FROM as f64 {
-        number / 1e3
-    } else {
-        number
+        let scientific = text.parse::<f64>().ok().filter(|_| text.contains(['e', 'E']))?;
+        (scientific * 1e6).round() as i128
     };
-    let micros = (seconds * 1e6).round();
-    if micros.is_finite() && micros.abs() < 1e17 {
-        plausible(micros as i64)
-    } else {
-        None
-    }
-}
-
-/// A clock that started with the program gives small numbers; they are no moments.
-fn plausible(micros: i64) -> Option<Timestamp> {
-    let range = 100_000_000_000_000..100_000_000_000_000_000;
-    Some(micros)
-        .filter(|micros| range.contains(micros))
-        .and_then(|micros| Timestamp::from_micros(micros).ok())
+    // In seconds, milliseconds or microseconds.
+    [1, 1_000, 1_000_000]
+        .map(|unit| millionths / unit)
+        .into_iter()
+        .find(|micros| MOMENTS.contains(micros))
+        .and_then(|micros| Timestamp::from_micros(micros as i64).ok())
 }
 
 #[cfg(test)]
@@ -82,6 +61,7 @@ mod tests {
         check("\"1516524675.000024\"", Some("2018-01-21T08:51:15.000024Z"));
         check("1705363201000", Some("2024-01-16T00:00:01Z"));
         check("1705363201000.25", Some("2024-01-16T00:00:01.00025Z"));
+        check("1705363201000250", Some("2024-01-16T00:00:01.00025Z"));
         check("\"2026-03-01T10:00:10.5+02:00\"", Some("2026-03-01T08:00:10.5Z"));
         check("\"2026-03-01T10:00:10\"", None);
         check("\"2026-03-01\"", None);

@@ -8,18 +8,14 @@ use loci_engine::mine::formats::slack::SLACK;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::{check, folder, render};
+use crate::{check, folder, read_bundle, render};
 
 fn read(path: &Path) -> String {
-    let mut conversations = Vec::new();
-    let notes = (SLACK.parse)(path, &mut |conversation| {
-        conversations.push(conversation);
-        Ok(())
-    });
-    render::all(&conversations, &notes.unwrap())
+    let (conversations, notes) = read_bundle(&SLACK, path);
+    render::named(&conversations, &notes)
 }
 
-fn export() -> PathBuf {
+pub(crate) fn export() -> PathBuf {
     folder().join("slack/export")
 }
 
