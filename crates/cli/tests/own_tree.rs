@@ -58,7 +58,7 @@ fn what_is_mined_of_a_real_tree_comes_back_byte_for_byte() {
         let mut back = Vec::new();
         let printed = cat(collection.as_ref(), source, &mut |part| {
             match part {
-                Part::Bytes(part) => back.extend(part),
+                Part::Piece { bytes, .. } => back.extend(bytes),
                 Part::Message(said) => panic!("{said:?}"),
             }
             Ok(())

@@ -34,8 +34,15 @@ pub struct Said {
 /// The next part of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Bytes of a file.
-    Bytes(Vec<u8>),
+    /// A piece of a file.
+    Piece {
+        /// Its bytes as they were.
+        bytes: Vec<u8>,
+        /// What they say.
+        text: String,
+        /// How.
+        encoding: Encoding,
+    },
     /// A message of a conversation.
     Message(Said),
 }
@@ -89,7 +96,7 @@ pub fn cat(
                     if span.start != end {
                         return Err(torn(source, end, span.start));
                     }
-                    each(Part::Bytes(bytes_of(&drawer)?))?;
+                    each(piece_of(drawer)?)?;
                 }
                 false => message.take(&drawer, *span, end, each)?,
             }
@@ -163,18 +170,22 @@ impl Open {
     }
 }
 
-fn bytes_of(drawer: &Drawer) -> Result<Vec<u8>> {
-    let text = drawer.document.as_deref().unwrap_or_default();
+fn piece_of(drawer: Drawer) -> Result<Part> {
     let known = |key: &str| drawer.metadata.as_ref().and_then(|m| m.get(key)?.as_text());
     let encoding = known("encoding").map_or(Some(Encoding::Utf8), Encoding::parse);
     let strays = known("strays").map_or(Some(Vec::new()), read_strays);
-    match (encoding, strays) {
-        (Some(encoding), Some(strays)) => Ok(encode(text, encoding, &strays)),
-        _ => Err(Error::new(
+    let (Some(encoding), Some(strays)) = (encoding, strays) else {
+        return Err(Error::new(
             ErrorKind::Corrupt,
             format!("the drawer {} does not say how its bytes were written", drawer.id),
-        )),
-    }
+        ));
+    };
+    let text = drawer.document.unwrap_or_default();
+    Ok(Part::Piece {
+        bytes: encode(&text, encoding, &strays),
+        text,
+        encoding,
+    })
 }
 
 /// Says so if a source has fewer drawers than were filed from it.

@@ -14,6 +14,7 @@ pub mod decode;
 pub(crate) mod draft;
 pub mod formats;
 mod found;
+mod gone;
 mod group;
 mod keys;
 mod miner;
@@ -23,6 +24,7 @@ mod read;
 mod shelving;
 pub mod stamp;
 pub mod stat;
+mod stored;
 pub mod walk;
 
 use std::collections::BTreeMap;
@@ -32,10 +34,10 @@ use loci_core::{Result, Timestamp};
 use serde::Serialize;
 
 use crate::filing::Place;
-pub(crate) use compare::mined;
 use conversation::Note;
 use cut::Cutting;
 pub use shelving::spelled;
+pub(crate) use stored::mined;
 
 /// How large a file may be unless somebody asks for more, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;

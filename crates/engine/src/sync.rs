@@ -14,7 +14,7 @@ use loci_core::{
 use serde::Serialize;
 
 use crate::mine::name::{self, WITHIN};
-use crate::mine::stamp::Stamp;
+use crate::mine::stamp::{Seen, Stamp};
 
 /// How many records are read together.
 const PAGE: usize = 1024;
@@ -221,9 +221,9 @@ struct Files {
 impl Files {
     fn state(&mut self, collection: &dyn Collection, source: &str, stamp: &Stamp) -> Result<State> {
         let Some(within) = &stamp.within else {
-            return Ok(look_at(&name::to_path(source), stamp.look.seen.device()));
+            return Ok(look_at(&name::to_path(source), &stamp.look.seen));
         };
-        match look_at(&name::to_path(&within.file), stamp.look.seen.device()) {
+        match look_at(&name::to_path(&within.file), &stamp.look.seen) {
             State::Present => {}
             elsewhere => return Ok(elsewhere),
         }
@@ -240,7 +240,9 @@ impl Files {
     }
 }
 
-fn look_at(path: &Path, device: u64) -> State {
+fn look_at(path: &Path, seen: &Seen) -> State {
+    let device = seen.device();
+    let was_file = matches!(seen, Seen::File(_));
     let missing = |error: &io::Error| {
         matches!(
             error.kind(),
@@ -248,6 +250,10 @@ fn look_at(path: &Path, device: u64) -> State {
         )
     };
     match path.symlink_metadata() {
+        Ok(now) if was_file && now.is_dir() => return State::Gone,
+        Ok(now) if was_file && !now.is_file() => {
+            return State::Unclear("something else than a file is in its place".into());
+        }
         Ok(_) => return State::Present,
         Err(error) if !missing(&error) => return State::Unclear(error.to_string()),
         Err(_) => {}

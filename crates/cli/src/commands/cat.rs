@@ -12,8 +12,9 @@ use crate::session::Session;
 
 /// Print a source as it was mined
 ///
-/// A file comes back byte for byte. A conversation comes message by message; with --json as a list with id, speaker,
-/// kind, time and text of each. Bytes are printed as they are, so mind where they go.
+/// A file comes back byte for byte; with --json as its text and how it was encoded. A conversation comes message by
+/// message; with --json as a list with id, speaker, kind, time and text of each. Bytes are printed as they are, so mind
+/// where they go.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci cat notes.md > notes.again.md\n  loci cat session.jsonl --json"
@@ -30,17 +31,18 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let sources = cat::resolve(collection.as_ref(), &names(&args.source))?;
     let json = session.out.is_json();
     let mut messages = Vec::new();
-    let mut bytes = Vec::new();
+    let mut file: Option<(String, &'static str)> = None;
     let mut stopped = None;
     for source in &sources {
         let out = &mut session.out;
         let done = cat::cat(collection.as_ref(), source, &mut |part| {
             let printed = match part {
-                Part::Bytes(part) if json => {
-                    bytes.extend(part);
+                Part::Piece { text, encoding, .. } if json => {
+                    let (all, _) = file.get_or_insert_with(|| (String::new(), encoding.name()));
+                    all.push_str(&text);
                     Ok(())
                 }
-                Part::Bytes(part) => out.bytes(&part),
+                Part::Piece { bytes, .. } => out.bytes(&bytes),
                 Part::Message(said) if json => {
                     messages.push(said);
                     Ok(())
@@ -58,10 +60,11 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         }
     }
     if json {
-        let text = String::from_utf8_lossy(&bytes);
-        session.out.json(&match bytes.is_empty() {
-            true => json!(messages),
-            false => json!({ "source": sources.first(), "text": text }),
+        session.out.json(&match file {
+            None => json!(messages),
+            Some((text, encoding)) => {
+                json!({ "source": sources.first(), "encoding": encoding, "text": text })
+            }
         })?;
     }
     Ok(Exit::Done)

@@ -18,7 +18,7 @@ use crate::session::Session;
 ///
 /// What each file is, is decided by what is in it. Folders are walked by Git's ignore rules. Mining the same again
 /// costs a look at each file; what changed is replaced, and what vanished is kept and flagged (see `loci sync`).
-/// Exits with 1 if a source could not be read.
+/// What is left out is listed with the reason. Exits with 1 if a source failed.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci mine .\n  loci mine ~/.claude/projects ~/.codex/sessions\n  \

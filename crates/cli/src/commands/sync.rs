@@ -13,8 +13,8 @@ use crate::session::Session;
 /// Show sources that are no longer where they were mined
 ///
 /// Their drawers stay until --apply is given together with the number of sources that go: typed when asked, or as
-/// --count. Nothing is removed where a whole folder or volume is missing, or where most sources vanished at once. Exits
-/// with 1 if any vanished.
+/// --count. Nothing is removed where a whole folder or volume is missing, or where more than ten sources and more than
+/// half of them vanished at once. Exits with 1 if any vanished.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci sync\n  loci sync ~/projects/old --apply\n  loci sync --apply --count 3"
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     });
     let report = sync::sync(collection.as_ref(), &paths.collect::<Vec<_>>())?;
     if !session.out.is_json() {
-        show(&report, session)?;
+        show(&report, args.apply, session)?;
     }
     let mut removed = Removed::default();
-    if args.apply && !report.vanished.is_empty() {
+    if args.apply && (!report.vanished.is_empty() || args.count.is_some_and(|count| count > 0)) {
         let count = match args.count {
             Some(count) => count,
             None => asked(&report, session)?,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     Ok(Exit::found(settled))
 }
 
-fn show(report: &SyncReport, session: &mut Session) -> Done<()> {
+fn show(report: &SyncReport, apply: bool, session: &mut Session) -> Done<()> {
     let out = &mut session.out;
     out.page(|page| {
         for gone in &report.vanished {
@@ -99,6 +99,9 @@ fn show(report: &SyncReport, session: &mut Session) -> Done<()> {
         .end();
     })?;
     out.flush()?;
+    if apply {
+        return Ok(());
+    }
     if let Some(why) = &report.refused {
         out.warn(why);
     } else if !report.vanished.is_empty() {

@@ -13,6 +13,7 @@ mod filing;
 mod finding;
 mod hostile;
 mod keeping;
+mod losing_nothing;
 mod mining;
 mod moving;
 mod places;

@@ -77,8 +77,17 @@ fn a_missing_folder_is_not_a_reason_to_remove_what_was_in_it() {
             .unwrap()
             .contains("folder")
     );
-    home.json(0, &["sync", "--apply", "--count", "4"]);
+    let (_, words) = home.run(&["--json", "sync", "--apply", "--count", "4"]).error();
+    assert!(words.contains("nothing was removed"), "{words}");
     assert_eq!(count(&home), 4);
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(folder.join("1.md")).unwrap();
+    let seen = home.json(1, &["sync", folder.join("1.md").to_str().unwrap()]);
+    assert_eq!(
+        seen["vanished"].as_array().unwrap().len(),
+        1,
+        "a folder is no file: {seen}"
+    );
 }
 
 #[test]

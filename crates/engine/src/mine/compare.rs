@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loci_core::{
-    Collection, Drawer, DrawerId, Get, Include, Metadata, NewDrawer, Patch, Place, Result, Scalar, Selection,
-    Span, Value, Write,
+    Collection, Drawer, DrawerId, Metadata, NewDrawer, Patch, Place, Result, Selection, Span, Value, Write,
 };
 
 use super::draft::talk::Gone;
-use super::draft::{Body, Draft, Shelf, of_source};
-
-/// How many stored drawers are looked at together.
-const PAGE: usize = 512;
+use super::draft::{Body, Draft, Shelf};
+use super::gone::gone_from;
+use super::stored::{Stored, is_mined};
 
 /// The metadata that mining writes and may take away again.
 const OWN_KEYS: [&str; 7] = [
@@ -54,8 +52,10 @@ impl Change {
 /// How a source is compared.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
-    /// Drawers that are there are moved to the draft's shelf.
-    pub(crate) refile: bool,
+    /// Drawers that are there are moved to the draft's wing.
+    pub(crate) refile_wing: bool,
+    /// Drawers that are there are moved to the draft's room.
+    pub(crate) refile_room: bool,
     /// Drawers that the draft does not have are removed.
     pub(crate) remove: bool,
 }
@@ -70,15 +70,13 @@ pub(crate) fn compare(collection: &dyn Collection, draft: &mut Draft, terms: Ter
         });
     }
     let mut gone = match terms.remove {
-        true => gone_from(&stored, draft)?,
+        true => gone_from(collection, &stored, draft)?,
         false => Vec::new(),
     };
     if let Body::Talk(talk) = &mut draft.body {
         talk.lay_out(&mut gone);
     }
-    if !terms.refile {
-        draft.shelf = shelf_of(&stored, &draft.shelf)?;
-    }
+    draft.shelf = shelf_of(&stored, &draft.shelf, terms)?;
     changes(&stored, draft, &gone, terms)
 }
 
@@ -118,141 +116,27 @@ fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: Terms) -> R
     Ok(change)
 }
 
-/// The stored drawers of a source, without their texts and vectors.
-struct Stored<'a> {
-    collection: &'a dyn Collection,
-    source: String,
-    /// The first of them; all, unless they fill the page.
-    first: Vec<Drawer>,
-}
-
-impl<'a> Stored<'a> {
-    fn of(collection: &'a dyn Collection, source: &str) -> Result<Self> {
-        Ok(Self {
-            collection,
-            source: source.to_owned(),
-            first: page(collection, source, None)?,
-        })
-    }
-
-    fn is_none(&self) -> bool {
-        self.first.is_empty()
-    }
-
-    fn each(&self, each: &mut dyn FnMut(&Drawer)) -> Result<()> {
-        self.first.iter().for_each(&mut *each);
-        let full = |page: &[Drawer]| {
-            page.last()
-                .filter(|_| page.len() == PAGE)
-                .map(|last| last.id.clone())
-        };
-        let mut after = full(&self.first);
-        while after.is_some() {
-            let page = page(self.collection, &self.source, after.take())?;
-            page.iter().for_each(&mut *each);
-            after = full(&page);
-        }
-        Ok(())
-    }
-}
-
-fn page(collection: &dyn Collection, source: &str, after: Option<DrawerId>) -> Result<Vec<Drawer>> {
-    collection.get(&Get {
-        filter: of_source(source),
-        after,
-        limit: Some(PAGE),
-        include: Include {
-            metadata: true,
-            context: true,
-            ..Include::NOTHING
-        },
-        ..Get::default()
-    })
-}
-
-/// The shelf new drawers go to: the one that all drawers of the source are on already, else the draft's own.
-fn shelf_of(stored: &Stored<'_>, own: &Shelf) -> Result<Shelf> {
-    let mut shelves = HashSet::new();
+/// The shelf new drawers go to: as asked for, else the one that all drawers of the source are on already, else the
+/// draft's own.
+fn shelf_of(stored: &Stored<'_>, own: &Shelf, terms: Terms) -> Result<Shelf> {
+    let (mut wings, mut rooms) = (HashSet::new(), HashSet::new());
     stored.each(&mut |old| {
         if is_mined(old) {
-            shelves.insert((old.place.wing.clone(), old.place.room.clone()));
+            wings.insert(old.place.wing.clone());
+            rooms.insert(old.place.room.clone());
         }
     })?;
-    let mut shelves = shelves.into_iter();
-    Ok(match (shelves.next(), shelves.next()) {
-        (Some((Some(wing), Some(room))), None) => Shelf { wing, room },
-        _ => own.clone(),
-    })
-}
-
-/// Finds the messages that are stored and no longer in the source; `after` ties each to one that still is.
-fn gone_from(stored: &Stored<'_>, draft: &Draft) -> Result<Vec<Gone>> {
-    let Body::Talk(talk) = &draft.body else {
-        return Ok(Vec::new());
+    let agreed = |names: HashSet<Option<String>>, asked: bool, own: &str| {
+        let mut names = names.into_iter().filter(|_| !asked);
+        match (names.next(), names.next()) {
+            (Some(Some(name)), None) => name,
+            _ => own.to_owned(),
+        }
     };
-    let numbers = draft.numbers();
-    let mut all = Vec::new();
-    stored.each(&mut |old| {
-        if let Some(span) = old.place.span.filter(|_| is_mined(old)) {
-            let message = numbers.get(&old.id).and_then(|n| talk.message_of(*n));
-            all.push((span, old.id.clone(), message, message_id(old)));
-        }
-    })?;
-    if all.iter().all(|(_, _, message, _)| message.is_some()) {
-        return Ok(Vec::new());
-    }
-    all.sort_by_key(|(span, ..)| (span.start, span.end));
-    let present: HashSet<String> = talk.message_ids().map(|id| id.into_owned()).collect();
-    let mut gone: Vec<Gone> = Vec::new();
-    let (mut anchor, mut ended) = (None, None);
-    for (span, id, message, owner) in all {
-        let follows = ended == Some(span.start);
-        ended = Some(span.end);
-        match (message, owner) {
-            (Some(message), _) => anchor = anchor.max(Some(message)),
-            (None, Some(owner)) if present.contains(&owner) => {}
-            // No message at all: the source was taken for something else before.
-            (None, None) => {}
-            (None, Some(_)) => match gone.last_mut().filter(|last| follows && last.after == anchor) {
-                Some(last) => last.pieces.push((id, span)),
-                None => gone.push(Gone {
-                    after: anchor,
-                    pieces: vec![(id, span)],
-                }),
-            },
-        }
-    }
-    Ok(gone)
-}
-
-fn message_id(drawer: &Drawer) -> Option<String> {
-    match drawer.metadata.as_ref()?.get("message_id")? {
-        Value::One(Scalar::Text(id)) => Some(id.clone()),
-        _ => None,
-    }
-}
-
-/// Whether a drawer was cut from its source by mining, and not filed by hand under the source's name.
-fn is_mined(drawer: &Drawer) -> bool {
-    drawer.place.span.is_some()
-        && drawer
-            .metadata
-            .as_ref()
-            .is_some_and(|m| m.get("format").is_some())
-}
-
-/// The drawers that mining cut from a source, without their texts.
-pub(crate) fn mined(collection: &dyn Collection, source: &str) -> Result<Vec<Drawer>> {
-    let mut drawers = collection.get(&Get {
-        filter: of_source(source),
-        include: Include {
-            metadata: true,
-            ..Include::NOTHING
-        },
-        ..Get::default()
-    })?;
-    drawers.retain(is_mined);
-    Ok(drawers)
+    Ok(Shelf {
+        wing: agreed(wings, terms.refile_wing, &own.wing),
+        room: agreed(rooms, terms.refile_room, &own.room),
+    })
 }
 
 fn moved(old: &Drawer, span: Span) -> Option<Patch> {
@@ -276,7 +160,11 @@ fn difference(old: &Drawer, new: &NewDrawer, terms: Terms) -> Option<Patch> {
         .said_at
         .filter(|at| !is_file && old.place.said_at != Some(*at));
     for key in Place::TEXT_KEYS {
-        let asked = terms.refile || !matches!(key, "wing" | "room");
+        let asked = match key {
+            "wing" => terms.refile_wing,
+            "room" => terms.refile_room,
+            _ => true,
+        };
         let (was, is) = (old.place.text(key), new.place.text(key));
         if asked
             && was != is

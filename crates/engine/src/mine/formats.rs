@@ -144,6 +144,11 @@ pub fn chosen(name: Option<&str>) -> Result<Option<Chosen>> {
     }
 }
 
+/// Whether this is the name of a format of conversations.
+pub fn is_talk(name: &str) -> bool {
+    texts().iter().any(|format| format.name == name) || bundles().iter().any(|format| format.name == name)
+}
+
 /// The format a text is of, if it is a conversation.
 pub fn recognise(given: &Given<'_>) -> Option<TextFormat> {
     let found = texts().iter().find(|format| (format.recognise)(given));

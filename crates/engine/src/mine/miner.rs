@@ -11,6 +11,7 @@ use loci_core::{
 use super::formats::{self, Chosen};
 use super::found::{bytes_of, each_found, seen_of};
 use super::group::{self, Group, Waiting};
+use super::project::tidy_name;
 use super::shelving::Shelving;
 use super::stamp::{Asked, Look, Seen, Stamp};
 use super::stat::Stat;
@@ -91,6 +92,14 @@ impl<'a> Miner<'a> {
         let mut shelving = Shelving::default();
         if let Some(collection) = &collection {
             shelving.learn(collection.as_ref())?;
+        }
+        for name in [&request.wing, &request.room].into_iter().flatten() {
+            if tidy_name(name).is_none() {
+                return Err(
+                    Error::invalid(format!("{name:?} is no name for a wing or a room"))
+                        .hint("nothing was mined"),
+                );
+            }
         }
         let asked = Asked {
             format: request.format.clone(),

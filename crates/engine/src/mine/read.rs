@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_core::{Error, Result, Timestamp};
+use loci_core::{Error, Result, SourceRecord, Timestamp};
 
 use super::compare::{self, Change, Terms};
 use super::conversation::{Conversation, Note};
@@ -105,6 +105,12 @@ impl Miner<'_> {
     }
 
     fn read_file(&mut self, mut read: Read<'_>, bytes: Vec<u8>, modified: Option<Timestamp>) -> Dealt {
+        if let Some(within) = read.before.and_then(|before| before.within.as_ref()) {
+            return Err(Trouble::Source(format!(
+                "its name is also that of a conversation in {}; give it another name",
+                within.file
+            )));
+        }
         if let Some(before) = read.before
             && before.hash == read.hash
             && before.meets(&self.asked)
@@ -128,17 +134,42 @@ impl Miner<'_> {
             Some(Chosen::File | Chosen::Bundle(_)) => None,
             None => formats::recognise(&given),
         };
+        if let Some(Chosen::Bundle(bundle)) = self.chosen {
+            return Err(Trouble::Source(format!(
+                "it holds no {} conversation",
+                bundle.name
+            )));
+        }
         let Some(format) = format else {
+            self.refuse_to_forget(&read)?;
             return Ok(self.read_plain(&read, decoded, modified)?);
         };
         match self.read_talk_file(&read, format, &given) {
             // What only looked like a conversation is still text, and no word of it is lost.
             Err(Trouble::Source(why)) if self.chosen.is_none() => {
+                self.refuse_to_forget(&read)?;
                 let note = Note::new(format!("not read as {}: {why}", format.name));
                 self.report.notes.push(SourceNote::new(read.source, note));
                 Ok(self.read_plain(&read, decoded, modified)?)
             }
             done => done,
+        }
+    }
+
+    /// A conversation that is none any more was caught half-written, or something else has its name now: what was said
+    /// is not given up for it unless somebody insists.
+    fn refuse_to_forget(&self, read: &Read<'_>) -> Dealt {
+        match read.before {
+            Some(before)
+                if self.chosen.is_none() && before.drawers > 0 && formats::is_talk(&before.format) =>
+            {
+                Err(Trouble::Source(format!(
+                    "it was a {} conversation and is none now; what was filed of it is kept (--as {} files it as it is)",
+                    before.format,
+                    formats::FILE
+                )))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -181,7 +212,9 @@ impl Miner<'_> {
             Ok(notes) => notes,
             Err(error) => return Err(Trouble::Source(error.to_string())),
         };
-        let notes = notes.into_iter().map(|note| SourceNote::new(read.source, note));
+        let silent = (drawers == 0 && notes.is_empty()).then(|| Note::new("nothing is said in it"));
+        let notes = notes.into_iter().chain(silent);
+        let notes = notes.map(|note| SourceNote::new(read.source, note));
         self.report.notes.extend(notes);
         match (keys.whole(), keys.is_empty()) {
             (true, _) => Ok(()),
@@ -211,8 +244,7 @@ impl Miner<'_> {
         talk: Conversation,
         key: &str,
     ) -> Result<u64> {
-        let source = name::within(read.source, key);
-        let record = self.record(&source)?;
+        let (source, record) = self.name_within(read, key)?;
         let hash = words_hash(&talk);
         let before = record.as_ref().and_then(|record| Stamp::from_text(&record.stamp));
         let expects = record.map(|record| record.revision);
@@ -239,6 +271,17 @@ impl Miner<'_> {
         };
         self.hand_over(read, draft, expects, stamp, Ends::No)?;
         Ok(drawers as u64)
+    }
+
+    /// The name of a conversation within a file, and its record; one that a file has already is passed over.
+    fn name_within(&self, read: &Read<'_>, key: &str) -> Result<(String, Option<SourceRecord>)> {
+        let source = name::within(read.source, key);
+        let record = self.record(&source)?;
+        let stamp = record.as_ref().and_then(|record| Stamp::from_text(&record.stamp));
+        match stamp.is_some_and(|stamp| stamp.within.is_none()) {
+            true => self.name_within(read, &format!("{key}~")),
+            false => Ok((source, record)),
+        }
     }
 
     /// Remembers a file that holds several conversations, once they are all durable. What was filed of the file as a
@@ -315,7 +358,8 @@ impl Miner<'_> {
 
     fn compare(&mut self, draft: &mut Draft) -> Result<Change> {
         let terms = Terms {
-            refile: self.request.wing.is_some() || self.request.room.is_some(),
+            refile_wing: self.request.wing.is_some(),
+            refile_room: self.request.room.is_some(),
             remove: self.request.since.is_none(),
         };
         match &self.collection {

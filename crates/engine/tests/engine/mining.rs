@@ -52,7 +52,7 @@ fn parts(backend: &dyn Backend, path: &Path) -> Vec<Part> {
 
 fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
     let bytes = parts(backend, path).into_iter().flat_map(|part| match part {
-        Part::Bytes(bytes) => bytes,
+        Part::Piece { bytes, .. } => bytes,
         Part::Message(said) => unreachable!("{said:?}"),
     });
     bytes.collect()
@@ -61,7 +61,7 @@ fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
 fn said(backend: &dyn Backend, path: &Path) -> Vec<Said> {
     let said = parts(backend, path).into_iter().map(|part| match part {
         Part::Message(said) => said,
-        Part::Bytes(_) => unreachable!("a conversation"),
+        Part::Piece { .. } => unreachable!("a conversation"),
     });
     said.collect()
 }

@@ -56,8 +56,13 @@ fn controls(bytes: &[u8]) -> usize {
 }
 
 /// Whether so many of these bytes are control characters that they are no text. A single one never says so, unless
-/// there is nothing else.
+/// there is nothing else; nor do zeros at the end, which a crash leaves behind a file that was being written.
 pub(super) fn is_noise(bytes: &[u8]) -> bool {
+    let written = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    let bytes = bytes.get(..written).unwrap_or(bytes);
     let controls = controls(bytes);
     controls == bytes.len() || (controls > 1 && controls * 20 > bytes.len())
 }

@@ -156,9 +156,16 @@ impl TalkBody {
         }
     }
 
-    /// The ids of all messages that are in the source now.
-    pub(crate) fn message_ids(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        (0..self.conversation.messages.len()).map(|number| self.message_id(number))
+    /// The ids that messages have of their own, with the last place of each.
+    pub(crate) fn own_ids(&self) -> impl Iterator<Item = (&str, usize)> {
+        let messages = self.conversation.messages.iter().enumerate();
+        messages.filter_map(|(number, message)| Some((message.id.as_deref()?, number)))
+    }
+
+    /// The text of message `number`, if it has no id of its own.
+    pub(crate) fn unnamed(&self, number: usize) -> Option<&str> {
+        let message = self.conversation.messages.get(number)?;
+        message.id.is_none().then_some(message.text.as_str())
     }
 
     /// Which message drawer `n` is a piece of.
