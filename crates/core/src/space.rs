@@ -92,7 +92,7 @@ pub struct Pending {
 pub struct Unembedded {
     /// Its id.
     pub id: DrawerId,
-    /// Changes whenever its text does. Where a backend gives it another one for reasons of its own, the drawer is
+    /// Changes whenever its text does, and is then above the collection's `seq` of before. Where a backend gives it another one for reasons of its own, the drawer is
     /// pending under that one.
     pub version: u64,
     /// What is to be embedded: its text within its context.

@@ -97,6 +97,22 @@ pub fn switch(
     }
 }
 
+/// Gives a vector to every drawer of the active space that lacks one and whose version is above `after`.
+pub(crate) fn fill_after(
+    collection: &dyn Collection,
+    embedder: &dyn Embedder,
+    after: u64,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<()> {
+    let mut filler = Filler {
+        collection,
+        embedder,
+        total: Filled::default(),
+        step: STEPS.0,
+    };
+    filler.fill_after(after, watch).map(drop)
+}
+
 /// Fills one space.
 struct Filler<'a> {
     collection: &'a dyn Collection,
@@ -108,7 +124,12 @@ struct Filler<'a> {
 impl Filler<'_> {
     /// Goes once through all drawers that lack a vector; `Some` if it must end before the last.
     fn fill_all(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Ended>> {
-        let mut after = 0;
+        self.fill_after(0, watch)
+    }
+
+    /// The same for drawers whose version is above `after`.
+    fn fill_after(&mut self, after: u64, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Ended>> {
+        let mut after = after;
         loop {
             let request = Pending {
                 identity: self.embedder.identity().clone(),

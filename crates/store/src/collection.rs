@@ -164,7 +164,10 @@ impl Collection for Handle {
     }
 
     fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
-        self.read(|transaction, shelf| fill::pending(transaction, shelf, request))
+        self.palace.read_strewn(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            fill::pending(transaction, &shelf, request)
+        })
     }
 
     fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {

@@ -284,6 +284,25 @@ fn nasty_files_come_back_byte_for_byte() {
 }
 
 #[test]
+fn a_large_source_comes_whole_and_with_every_vector() {
+    let home = Home::new();
+    let text: String = (0..9000)
+        .map(|n| format!("Line {n} of the log of the ship says what it says.\n"))
+        .collect();
+    let path = home.write("log.txt", &text);
+    let report = home.json(0, &["mine", &path, "--piece", "100"]);
+    let added = report["drawers_added"].as_u64().unwrap();
+    assert!(added > 4096, "filed part by part: {report}");
+    assert_eq!(report["without_vector"], 0);
+    assert_eq!(home.json(0, &["status"])["coverage"]["nearest"], added);
+    assert!(cat(&home, &path) == text.as_bytes());
+    assert_eq!(
+        home.json(0, &["mine", &path, "--piece", "100"])["sources_unchanged"],
+        1
+    );
+}
+
+#[test]
 fn names_that_are_no_text_are_mined_like_any_other() {
     use std::os::unix::ffi::OsStrExt as _;
     let home = Home::new();

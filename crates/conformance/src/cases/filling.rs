@@ -16,6 +16,7 @@ use crate::{Outcome, Scene};
 cases! { "filling":
     "drawers that lack a vector are pending with what is to be embedded, oldest version first" [+Spaces +EmbeddingsPassthrough -ReadOnly] => pending_lists;
     "pending goes on after the last version seen, each drawer once" [+Spaces +EmbeddingsPassthrough -ReadOnly] => pending_pages;
+    "the version of a text is above the collection's seq of before it was filed" [+Spaces +EmbeddingsPassthrough -ReadOnly] => later_is_above;
     "a model that neither the active space nor the one being built is of is an identity mismatch" [+Spaces +EmbeddingsPassthrough -ReadOnly] => mismatch;
     "filling stores vectors and changes no answer yet" [+Spaces +EmbeddingsPassthrough -ReadOnly] => fill_stores;
     "a vector whose drawer is gone is stale" [+Spaces +EmbeddingsPassthrough -ReadOnly] => stale_when_gone;
@@ -24,6 +25,22 @@ cases! { "filling":
     "vectors that no write would take are refused before anything is filled" [+Spaces +EmbeddingsPassthrough -ReadOnly] => bad_vectors;
     "drawers that lack a vector in the active space can be given one" [+Spaces +EmbeddingsPassthrough -ReadOnly] => fill_active;
     "those who fill at once store each vector once" [+Spaces +EmbeddingsPassthrough -ReadOnly] => at_once;
+}
+
+fn later_is_above(scene: &Scene<'_>) -> Outcome {
+    let drawers = house(scene)?;
+    let before = drawers.info()?.seq;
+    drawers.add(plain("later", "filed later"))?;
+    drawers.switch(&Switch::Begin(newer()))?;
+    let above = Pending {
+        identity: newer(),
+        after: before.0,
+        limit: 10,
+    };
+    let found = drawers.pending(&above)?;
+    let ids: Vec<&str> = found.iter().map(|drawer| drawer.id.as_str()).collect();
+    same!(ids, ["later"], "what was filed after that moment");
+    Ok(())
 }
 
 fn pending_lists(scene: &Scene<'_>) -> Outcome {

@@ -43,6 +43,13 @@ pub(crate) struct Waiting {
     pub(crate) ends: Ends,
 }
 
+impl Waiting {
+    /// Whether its drawers are filed without vectors first.
+    pub(crate) fn is_large(&self) -> bool {
+        self.work.is_large()
+    }
+}
+
 /// What is said of a found thing once a source of it is filed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {

@@ -18,6 +18,7 @@ use super::stat::Stat;
 use super::walk::{Cause, Found};
 use super::{FailedSource, MineReport, MineRequest, Progress, SkippedSource, name};
 use crate::filing::{Filing, Place};
+use crate::switch::fill_after;
 
 /// How many found things are looked up together.
 const BATCH: usize = 256;
@@ -291,6 +292,11 @@ impl<'a> Miner<'a> {
             return Ok(());
         }
         let filing = self.filing()?;
+        let large = waiting.iter().any(Waiting::is_large);
+        let before = match large {
+            true => Some(filing.collection().info()?.seq.0),
+            false => None,
+        };
         let began = Instant::now();
         self.embed(&filing, &mut waiting)?;
         self.group.pace(began.elapsed());
@@ -311,7 +317,7 @@ impl<'a> Miner<'a> {
             self.note_done(one, done);
         }
         (self.watch)(self.progress);
-        Ok(())
+        before.map_or(Ok(()), |seq| self.fill_after(seq))
     }
 
     /// Embeds what waits. A model that fails does not keep words from being filed: they are found by keyword, and get
@@ -366,7 +372,7 @@ impl<'a> Miner<'a> {
         Ok(filing)
     }
 
-    /// Gives a vector to what has none: the drawers of large sources, and what an earlier run was stopped before.
+    /// Gives a vector to what has none still, because an earlier run was stopped before it came to that.
     fn fill(&mut self) -> Result<()> {
         let Some(collection) = self.collection.clone() else {
             return Ok(());
@@ -375,27 +381,35 @@ impl<'a> Miner<'a> {
             let info = collection.info()?;
             Ok(info.drawers.saturating_sub(info.coverage.nearest))
         };
-        if lacks(collection.as_ref())? == 0 {
-            return Ok(());
-        }
-        let filing = self.filing()?;
-        let able = self.report.lacking.is_none() && self.place.backend.descriptor().can(&Capability::Spaces);
-        if let Some(embedder) = filing.embedder().filter(|_| able) {
-            let progress = self.progress;
-            let watch = &mut self.watch;
-            let filled = crate::switch(collection.as_ref(), embedder, &mut |_| {
-                watch(progress);
-                true
-            });
-            match filled {
-                Err(error) if error.kind() == ErrorKind::Unavailable => {
-                    self.report.lacking = Some(error.to_string());
-                }
-                filled => drop(filled?),
-            }
+        if lacks(collection.as_ref())? > 0 {
+            self.fill_after(0)?;
         }
         self.report.without_vector = lacks(collection.as_ref())?.min(self.report.drawers_added);
         Ok(())
+    }
+
+    /// Gives a vector to every drawer that has none and was filed after the collection's `seq` was this.
+    fn fill_after(&mut self, seq: u64) -> Result<()> {
+        let filing = self.filing()?;
+        let able = self.report.lacking.is_none() && self.place.backend.descriptor().can(&Capability::Spaces);
+        let Some(embedder) = filing.embedder().filter(|_| able) else {
+            return Ok(());
+        };
+        let progress = self.progress;
+        let watch = &mut self.watch;
+        let filled = fill_after(filing.collection().as_ref(), embedder, seq, &mut |_| {
+            watch(progress);
+            true
+        });
+        match filled {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                self.report.lacking = Some(error.to_string());
+                Ok(())
+            }
+            // Somebody moved the collection to another model meanwhile, and filled it.
+            Err(error) if error.kind() == ErrorKind::IdentityMismatch => Ok(()),
+            filled => filled,
+        }
     }
 
     fn find_vanished(&mut self) -> Result<()> {
