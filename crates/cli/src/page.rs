@@ -2,6 +2,14 @@
 
 use crate::escape;
 
+/// So many of something: `1 drawer`, `2 drawers`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 /// Words for people, built piece by piece. Whatever is set down is escaped; only the page itself adds color.
 #[derive(Debug)]
 pub(crate) struct Page {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::add::without_vector;
 use crate::bar::Bar;
 use crate::errors::{self, Done, Exit};
-use crate::page::Page;
+use crate::page::{Page, counted};
 use crate::session::Session;
 
 /// Read files and conversations into drawers
@@ -236,8 +236,8 @@ fn counts(report: &MineReport, seconds: f64, page: &mut Page) {
         .as_ref()
         .map_or(report.sources_mined, |plan| plan.len() as u64);
     page.plain(&format!(
-        "{} sources: {mined} {verb}, {} unchanged, {} left out, {} failed",
-        report.sources_seen,
+        "{}: {mined} {verb}, {} unchanged, {} left out, {} failed",
+        counted(report.sources_seen, "source"),
         report.sources_unchanged,
         report.skipped.len(),
         report.sources_failed.len()
@@ -247,7 +247,8 @@ fn counts(report: &MineReport, seconds: f64, page: &mut Page) {
         plan.iter().map(|planned| planned.new).sum()
     });
     page.plain(&format!(
-        "{added} drawers {}added, {} kept, {} removed, in {seconds:.1} s",
+        "{} {}added, {} kept, {} removed, in {seconds:.1} s",
+        counted(added, "drawer"),
         if report.plan.is_some() { "would be " } else { "" },
         report.drawers_kept,
         report.drawers_removed

@@ -8,6 +8,7 @@ use loci_engine::sync::{self, Removed, SyncReport};
 use serde::Serialize;
 
 use crate::errors::{Done, Exit};
+use crate::page::counted;
 use crate::session::Session;
 
 /// Show sources that are no longer where they were mined
@@ -69,8 +70,9 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     } else if removed.sources > 0 {
         out.page(|page| {
             page.plain(&format!(
-                "removed {} drawers of {} sources",
-                removed.drawers, removed.sources
+                "removed {} of {}",
+                counted(removed.drawers, "drawer"),
+                counted(removed.sources, "source")
             ))
             .end();
         })?;
@@ -84,15 +86,15 @@ fn show(report: &SyncReport, apply: bool, session: &mut Session) -> Done<()> {
     out.page(|page| {
         for gone in &report.vanished {
             page.bold("vanished").plain("    ").plain(&gone.source);
-            page.dim(&format!("  {} drawers", gone.drawers)).end();
+            page.dim(&format!("  {}", counted(gone.drawers, "drawer"))).end();
         }
         for unclear in &report.unresolved {
             page.yellow("unresolved").plain("  ").plain(&unclear.source);
             page.dim(&format!("  {}", unclear.reason)).end();
         }
         page.plain(&format!(
-            "{} sources: {} vanished, {} unresolved",
-            report.checked,
+            "{}: {} vanished, {} unresolved",
+            counted(report.checked, "source"),
             report.vanished.len(),
             report.unresolved.len()
         ))
