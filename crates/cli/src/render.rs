@@ -208,7 +208,7 @@ fn shorten(text: &str) -> (String, usize) {
 
 /// So many drawers, in words.
 pub(crate) fn drawers(number: u64) -> String {
-    format!("{number} {}", if number == 1 { "drawer" } else { "drawers" })
+    crate::page::counted(number, "drawer")
 }
 
 #[cfg(test)]
