@@ -12,7 +12,7 @@ use super::formats::{self, Chosen};
 use super::found::{bytes_of, each_found, seen_of};
 use super::group::{self, Group, Waiting};
 use super::project::tidy_name;
-use super::shelving::Shelving;
+use super::shelving::{Shelving, spelled};
 use super::stamp::{Asked, Look, Seen, Stamp};
 use super::stat::Stat;
 use super::walk::{Cause, Found};
@@ -90,10 +90,6 @@ impl<'a> Miner<'a> {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
-        let mut shelving = Shelving::default();
-        if let Some(collection) = &collection {
-            shelving.learn(collection.as_ref())?;
-        }
         for name in [&request.wing, &request.room].into_iter().flatten() {
             if tidy_name(name).is_none() {
                 return Err(
@@ -104,7 +100,10 @@ impl<'a> Miner<'a> {
         }
         let asked = Asked {
             format: request.format.clone(),
-            wing: request.wing.as_deref().map(|wing| shelving.spelled(wing)),
+            wing: match (request.wing.as_deref().and_then(tidy_name), &collection) {
+                (Some(wing), Some(collection)) => Some(spelled(collection.as_ref(), &wing)?),
+                (wing, _) => wing,
+            },
             room: request.room.clone(),
             since: request.since,
             pieces: request.cutting.target,
@@ -119,7 +118,7 @@ impl<'a> Miner<'a> {
             request,
             asked,
             collection,
-            shelving,
+            shelving: Shelving::default(),
             clock,
             watch,
             filing: None,
@@ -212,6 +211,9 @@ impl<'a> Miner<'a> {
             )),
             false => {
                 self.jobs.insert(ticket, job.clone());
+                if let Some(collection) = &self.collection {
+                    self.shelving.learn(collection.as_ref())?;
+                }
                 self.read(ticket, &job, record.map(|record| record.revision), stamp.as_ref())
             }
         };

@@ -22,11 +22,15 @@ pub(crate) struct Shelving {
     projects: Projects,
     /// How each wing is spelled, by what all its spellings have in common.
     wings: HashMap<String, String>,
+    learned: bool,
 }
 
 impl Shelving {
-    /// Learns how a collection spells its wings.
+    /// Learns how a collection spells its wings, once.
     pub(crate) fn learn(&mut self, collection: &dyn Collection) -> Result<()> {
+        if std::mem::replace(&mut self.learned, true) {
+            return Ok(());
+        }
         let wings = Facets {
             by: vec![FacetKey::Wing],
             filter: Filter::All,
