@@ -218,7 +218,7 @@ fn transcript(exchanges: u64) -> String {
             let line = json!({
                 "type": role, "uuid": format!("{role}-{n}"), "sessionId": "bench",
                 "timestamp": format!("2026-01-{:02}T{:02}:{:02}:00Z", 1 + n / 1440 % 28, n / 60 % 24, n % 60),
-                "cwd": "/work/bench", "message": { "role": role, "content": said.join(" ") },
+                "cwd": "/home/ada/bench", "message": { "role": role, "content": said.join(" ") },
             });
             text.push_str(&line.to_string());
             text.push('\n');

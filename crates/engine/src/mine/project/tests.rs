@@ -243,7 +243,7 @@ fn a_repository_of_a_whole_home_has_only_what_is_really_there() {
     let home = place.repository("home/me").to_string_lossy().into_owned();
     check(&place.folder("home/me/notes").to_string_lossy(), "me");
     if cwd::Spelled::new(&home).is_home() {
-        check(&format!("{home}/work/proj"), "proj");
+        check(&format!("{home}/code/proj"), "proj");
     } else {
         println!("not shown: temporary folders lie too deep here to look like a home");
     }
@@ -253,7 +253,7 @@ fn a_repository_of_a_whole_home_has_only_what_is_really_there() {
 fn homes_are_no_projects() {
     let home = |path: &str| cwd::Spelled::new(path).is_home();
     assert!(home("/home/me") && home("/root") && home(r"C:\Users\me") && home("/"));
-    assert!(!home("/home/me/proj") && !home("/srv") && !home("/root/proj"));
+    assert!(!home("/home/me/proj") && !home("/srv") && !home(r"C:\Users\me\proj"));
 }
 
 #[test]
