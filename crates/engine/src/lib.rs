@@ -1,7 +1,8 @@
 //! The operations of a palace: mine, cat, sync, import, export, verify, status, a change of model. Knows no backend, model or protocol by name.
 //!
-//! Nothing here prints, looks at a clock, or reads the environment (but for `walk::global_excludes`, which callers may
-//! ask): requests come in, reports go out.
+//! Nothing here prints or asks what time it is: requests come in, reports go out. The environment is read in two places:
+//! `walk::global_excludes`, which callers may ask, and the temporary folder into which Cursor's database is copied
+//! where it could not be read without writing beside it.
 
 pub mod cat;
 pub mod export;

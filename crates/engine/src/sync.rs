@@ -102,8 +102,8 @@ pub(crate) fn vanished(collection: &dyn Collection, paths: &[PathBuf]) -> Result
 }
 
 fn too_many(report: &SyncReport, paths: &[PathBuf]) -> Option<String> {
-    let named = |gone: &&Vanished| !paths.iter().any(|path| name::of_path(path) == gone.source);
-    let gone = report.vanished.iter().filter(named).count();
+    let is_named = |gone: &Vanished| paths.iter().any(|path| name::of_path(path) == gone.source);
+    let gone = report.vanished.iter().filter(|gone| !is_named(gone)).count();
     let most = gone > FEW && gone as u64 * 2 > report.checked;
     most.then(|| {
         format!(
@@ -173,11 +173,7 @@ fn each_record(
     paths: &[PathBuf],
     each: &mut dyn FnMut(SourceRecord) -> Result<()>,
 ) -> Result<()> {
-    let prefixes: Vec<String> = match paths.is_empty() {
-        true => vec![String::new()],
-        false => paths.iter().map(|path| name::of_path(path)).collect(),
-    };
-    for prefix in prefixes {
+    for prefix in outermost(paths) {
         let mut after = None;
         loop {
             let page = collection.sources(&Sources::Under {
@@ -200,6 +196,23 @@ fn each_record(
         }
     }
     Ok(())
+}
+
+/// How the names of the sources below these paths begin, each source once; below no path in particular, all.
+fn outermost(paths: &[PathBuf]) -> Vec<String> {
+    let mut prefixes: Vec<String> = paths.iter().map(|path| name::of_path(path)).collect();
+    if prefixes.is_empty() {
+        return vec![String::new()];
+    }
+    // What lies within another comes after it.
+    prefixes.sort();
+    let mut outer: Vec<String> = Vec::new();
+    for prefix in prefixes {
+        if !outer.iter().any(|other| is_below(&prefix, other)) {
+            outer.push(prefix);
+        }
+    }
+    outer
 }
 
 /// Whether a source is `prefix`, lies in it, or is a conversation within it.

@@ -35,6 +35,13 @@ fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
         "{seen}"
     );
     assert_eq!(seen["checked"], 6);
+    let overlapping = home.json(1, &["sync", "notes", "notes/3.md", "notes"]);
+    assert_eq!(
+        overlapping["vanished"].as_array().unwrap().len(),
+        1,
+        "{overlapping}"
+    );
+    assert_eq!(overlapping["checked"], 6, "each source once");
     assert_eq!(count(&home), 6);
     let (kind, words) = home.run(&["--json", "sync", "--apply"]).error();
     assert!(kind == "conflict" && words.contains("--count 1"), "{words}");

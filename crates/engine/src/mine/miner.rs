@@ -93,8 +93,9 @@ impl<'a> Miner<'a> {
         for name in [&request.wing, &request.room].into_iter().flatten() {
             if tidy_name(name).is_none() {
                 return Err(
-                    Error::invalid(format!("{name:?} is no name for a wing or a room"))
-                        .hint("nothing was mined"),
+                    Error::invalid(format!("{name:?} is no name for a wing or a room")).hint(
+                        "nothing was mined; give --wing and --room names with something to see in them",
+                    ),
                 );
             }
         }
