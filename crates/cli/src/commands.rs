@@ -23,9 +23,11 @@ mod model;
 mod query;
 mod refile;
 mod restore;
+mod search;
 mod status;
 mod sync;
 mod verify;
+mod why_not;
 
 use clap::Subcommand;
 
@@ -37,6 +39,8 @@ use crate::session::Session;
 pub(crate) enum Command {
     Init(init::Args),
     Mine(mine::Args),
+    Search(search::Args),
+    WhyNot(why_not::Args),
     Cat(cat::Args),
     Move(refile::Args),
     Sync(sync::Args),
@@ -69,6 +73,8 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
     match command {
         Command::Init(args) => init::run(args, session),
         Command::Mine(args) => mine::run(args, session),
+        Command::Search(args) => search::run(args, session),
+        Command::WhyNot(args) => why_not::run(args, session),
         Command::Cat(args) => cat::run(args, session),
         Command::Move(args) => refile::run(args, session),
         Command::Sync(args) => sync::run(args, session),

@@ -2,8 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use etcetera::BaseStrategy;
+use loci_core::Timestamp;
 
 /// What the environment says.
 #[derive(Debug, Clone, Default)]
@@ -36,4 +38,11 @@ impl Environment {
             plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
         }
     }
+}
+
+/// The moment this is asked.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let micros = i64::try_from(since.as_micros()).unwrap_or(0);
+    Timestamp::from_micros(micros).expect("the clock shows a year that times can have")
 }

@@ -19,6 +19,7 @@ pub(crate) struct Page {
 
 const BOLD: &str = "\u{1b}[1m";
 const DIM: &str = "\u{1b}[2m";
+const MARKED: &str = "\u{1b}[1;33m";
 const RED: &str = "\u{1b}[31m";
 const YELLOW: &str = "\u{1b}[33m";
 const RESET: &str = "\u{1b}[0m";
@@ -56,6 +57,17 @@ impl Page {
     /// Sets down what needs attention.
     pub(crate) fn yellow(&mut self, text: &str) -> &mut Self {
         self.styled(YELLOW, text)
+    }
+
+    /// Sets down a part of a line of a text; tabs stay.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
+        self.text.push_str(&escape::block(text));
+        self
+    }
+
+    /// Sets down words of a text that were looked for.
+    pub(crate) fn marked(&mut self, text: &str) -> &mut Self {
+        self.styled(MARKED, text)
     }
 
     /// Ends the line.

@@ -154,7 +154,7 @@ pub(crate) fn place(place: &Place) -> String {
 }
 
 /// A time to the minute, in UTC.
-fn moment(time: Timestamp) -> String {
+pub(crate) fn moment(time: Timestamp) -> String {
     let text = time.to_string();
     let to_the_minute: String = text.chars().take(16).collect();
     format!("{} UTC", to_the_minute.replace('T', " "))

@@ -44,8 +44,16 @@ pub fn embed_question(
     embedders: &dyn Embedders,
     text: &str,
 ) -> Result<Vec<f32>> {
-    match collection.info()?.identity {
-        IdentityState::Known(identity) => embedders.find(&identity)?.query(text),
+    question_embedder(&collection.info()?, embedders)?.query(text)
+}
+
+/// What embeds questions for a collection: the model that made its vectors, or why there is none.
+pub(crate) fn question_embedder(
+    info: &CollectionInfo,
+    embedders: &dyn Embedders,
+) -> Result<Arc<dyn Embedder>> {
+    match &info.identity {
+        IdentityState::Known(identity) => embedders.find(identity),
         IdentityState::Unset => Err(Error::new(
             ErrorKind::Unsupported,
             "this collection has no model, so a text cannot be compared with its vectors",

@@ -1,7 +1,7 @@
 //! `loci mine`: files and conversations into drawers, every word once.
 
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use loci_core::{Error, Result, Timestamp};
 use loci_engine::filing::Place;
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::add::without_vector;
 use crate::bar::Bar;
+use crate::environment::now;
 use crate::errors::{self, Done, Exit};
 use crate::page::{Page, counted};
 use crate::session::Session;
@@ -149,12 +150,6 @@ fn request(args: &Args, palace: Option<&Path>) -> Result<MineRequest> {
         .avoid
         .extend(palace.and_then(|folder| folder.canonicalize().ok()));
     Ok(request)
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let micros = i64::try_from(since.as_micros()).unwrap_or(0);
-    Timestamp::from_micros(micros).expect("the clock shows a year that times can have")
 }
 
 fn size(text: &str) -> Result<u64> {

@@ -1,0 +1,87 @@
+//! `loci why-not`: why a search does not show a drawer.
+
+use clap::builder::RangedU64ValueParser;
+use loci_core::DrawerId;
+use loci_engine::search::{SearchRequest, WhyNot, why_not};
+
+use super::search::Scope;
+use crate::environment::now;
+use crate::errors::{Done, Exit};
+use crate::page::Page;
+use crate::session::Session;
+
+/// Say why a search does not find a drawer
+///
+/// Takes the options of `loci search`. Exits with 1 if the drawer is found after all.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:\n  loci why-not 3f2a9c 'when do we ship?'\n  \
+    loci why-not 3f2a9c invoice --wing work")]
+pub(crate) struct Args {
+    /// The drawer
+    #[arg(value_name = "ID")]
+    id: DrawerId,
+
+    /// The query
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+
+    /// How many hits the search shows
+    #[arg(short, value_name = "N", default_value = "10",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    n: usize,
+
+    #[command(flatten)]
+    scope: Scope,
+}
+
+/// Says it.
+pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+    let mut request = SearchRequest::new(args.query.join(" "), now());
+    request.limit = args.n;
+    args.scope.check()?;
+    request.check()?;
+    let (_, collection) = session.read()?;
+    args.scope.apply(collection.as_ref(), &mut request)?;
+    let told = why_not(collection.as_ref(), &session.embedders, &args.id, &request)?;
+    match session.out.is_json() {
+        true => session.out.json(&told)?,
+        false => session.out.page(|page| show(&told, page))?,
+    }
+    Ok(Exit::found(told.found.is_none()))
+}
+
+fn show(told: &WhyNot, page: &mut Page) {
+    page.bold(told.id.as_str());
+    match (told.found, told.rank) {
+        (Some(place), _) => page.plain(&format!(" is found: hit number {place}")),
+        (None, Some(rank)) => page.plain(&format!(" is not shown: number {rank} of the candidates")),
+        (None, None) => page.plain(" is not found"),
+    };
+    page.end();
+    for (name, at) in [("by meaning", told.nearest), ("by words", told.lexical)] {
+        if let Some(at) = at {
+            page.plain("  ").dim(name);
+            page.plain(&format!(
+                " number {} of {} ({:.3})",
+                at.rank, told.in_scope, at.score
+            ))
+            .end();
+        }
+    }
+    for (name, words) in [("holds", &told.words_held), ("lacks", &told.words_missing)] {
+        if !words.is_empty() {
+            page.plain("  ")
+                .dim(name)
+                .plain(" ")
+                .plain(&words.join(" "))
+                .end();
+        }
+    }
+    for reason in &told.reasons {
+        page.plain("- ").plain(&reason.message);
+        if let Some(hint) = &reason.hint {
+            page.dim("; ").dim(hint);
+        }
+        page.end();
+    }
+}

@@ -1,0 +1,316 @@
+//! Search: both legs over everything in scope, fused, near-identical hits folded into one; nothing is silent.
+//!
+//! A plan is made of the query; the nearest drawers and those that match its words are candidates, each leg under the
+//! filter; their scores are brought to one scale and added; the best are read with their texts and asked by the filter
+//! once more. The answer says which legs ran, what share of the drawers in scope each reached, and warns where that
+//! is below all of them.
+
+mod fuse;
+mod legs;
+mod marks;
+mod plan;
+mod stop_words;
+mod twins;
+mod weights;
+mod why_not;
+
+use loci_core::{
+    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Get, Include, Place, Result, Scalar,
+    Span, Timestamp,
+};
+use serde::Serialize;
+
+use crate::filing::Embedders;
+use crate::neighbours;
+use fuse::Ranked;
+use legs::Reached;
+use plan::Plan;
+use twins::Twins;
+
+pub use marks::{excerpt, marks};
+pub use plan::{Balance, Dated, PlanReport};
+pub use why_not::{Reason, WhyNot, why_not};
+
+/// The kind of drawers that are left out unless they are asked for: what tools printed.
+pub const TOOL_OUTPUT: &str = "tool_result";
+
+/// What is looked for, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchRequest {
+    /// The question or words.
+    pub query: String,
+    /// At most this many hits; at least one.
+    pub limit: usize,
+    /// Only drawers that this accepts.
+    pub filter: Filter,
+    /// What tools printed too.
+    pub tools: bool,
+    /// The newest first rather than as a tie-break.
+    pub recent: bool,
+    /// Whether times that the query mentions count.
+    pub dates: bool,
+    /// How many neighbours on each side to bring with each hit.
+    pub context: usize,
+    /// When it is asked.
+    pub now: Timestamp,
+}
+
+impl SearchRequest {
+    /// Ten hits for `query` in everything but what tools printed.
+    pub fn new(query: impl Into<String>, now: Timestamp) -> Self {
+        Self {
+            query: query.into(),
+            limit: 10,
+            filter: Filter::All,
+            tools: false,
+            recent: false,
+            dates: true,
+            context: 0,
+            now,
+        }
+    }
+
+    /// Refuses requests for nothing.
+    pub fn check(&self) -> Result<()> {
+        if self.query.trim().is_empty() {
+            return Err(Error::invalid("there is nothing to search for")
+                .hint("write `loci search QUERY`; `loci list` and `loci timeline` show what there is"));
+        }
+        if self.limit == 0 {
+            return Err(Error::invalid("a search must ask for at least one hit"));
+        }
+        Ok(())
+    }
+
+    /// What is searched: the filter, without what tools printed unless that is asked for.
+    pub fn scope(&self) -> Filter {
+        match self.tools {
+            true => self.filter.clone(),
+            false => self.filter.clone().and(Filter::Compare(
+                "kind".into(),
+                Comparison::Ne(Scalar::Text(TOOL_OUTPUT.into())),
+            )),
+        }
+    }
+}
+
+/// What was found, and how far the search reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The query as it was asked.
+    pub query: String,
+    /// The hits, best first.
+    pub hits: Vec<Found>,
+    /// Which legs ran and what they reached.
+    pub legs: Legs,
+    /// How many drawers were searched.
+    pub in_scope: u64,
+    /// How many more the filter accepts that were left out as what tools printed.
+    pub tool_output_left_out: u64,
+    /// The times the query mentions.
+    pub dates: Vec<Dated>,
+    /// How the query was understood and weighed.
+    pub plan: PlanReport,
+    /// What a reader should know.
+    pub warnings: Vec<Finding>,
+}
+
+/// One hit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The drawer with its text and metadata.
+    pub drawer: Drawer,
+    /// How good it is among the hits of this search; larger is better.
+    pub score: f32,
+    /// What speaks for it.
+    pub why: Why,
+    /// Where else the same stands, nearly word for word.
+    pub also_in: Vec<AlsoIn>,
+    /// What stands around it in its source, if asked for.
+    pub around: neighbours::Around,
+}
+
+/// What speaks for a hit. A leg that did not find it is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Why {
+    /// Its place among the nearest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<Standing>,
+    /// Its place among those that match the words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lexical: Option<Standing>,
+    /// What else of its source was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceEvidence>,
+    /// The words of the query that mention the time it was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// Whether it counts more because a person said it and the query speaks of "I" or "my".
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_words: bool,
+}
+
+/// A place in one leg.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Standing {
+    /// 1 for the best.
+    pub rank: usize,
+    /// The leg's own score: similarity, or BM25; larger is better.
+    pub score: f32,
+}
+
+/// What the rest of a source says for its pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SourceEvidence {
+    /// How many of its pieces were found.
+    pub pieces: usize,
+    /// What the best of the others add.
+    pub score: f32,
+}
+
+/// A drawer that says nearly the same as a hit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AlsoIn {
+    /// Its id.
+    pub id: DrawerId,
+    /// Its wing.
+    pub wing: Option<String>,
+    /// Its room.
+    pub room: Option<String>,
+    /// Its source.
+    pub source: Option<String>,
+    /// Where in its source.
+    pub span: Option<Span>,
+    /// When it was said.
+    pub said_at: Option<Timestamp>,
+}
+
+impl AlsoIn {
+    fn of(drawer: &Drawer) -> Self {
+        let Place {
+            wing,
+            room,
+            source,
+            span,
+            said_at,
+            ..
+        } = drawer.place.clone();
+        Self {
+            id: drawer.id.clone(),
+            wing,
+            room,
+            source,
+            span,
+            said_at,
+        }
+    }
+}
+
+/// Both ways of finding.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Legs {
+    /// By meaning.
+    pub nearest: Leg,
+    /// By words.
+    pub lexical: Leg,
+}
+
+/// One way of finding.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Leg {
+    /// Whether it ran.
+    pub ran: bool,
+    /// What share of the drawers in scope it reached, from 0 to 1.
+    pub coverage: f64,
+    /// Why it did not run, or what it did not reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Answers a request.
+pub fn search(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    request: &SearchRequest,
+) -> Result<Answer> {
+    request.check()?;
+    let plan = Plan::new(collection, request)?;
+    let mut depth = plan.depth();
+    loop {
+        let reached = legs::run(collection, embedders, &plan, depth)?;
+        let ranked = fuse::fuse(&plan, &reached);
+        let hits = gather(collection, &plan, &ranked)?;
+        // Near-identical drawers can fill a leg; what they crowd out is looked for deeper.
+        if hits.len() >= request.limit || !reached.is_cut_short(depth) {
+            return answer(collection, plan, reached, hits);
+        }
+        depth = depth.saturating_mul(weights::DEEPER);
+    }
+}
+
+fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: Vec<Found>) -> Result<Answer> {
+    let request = plan.request;
+    let (legs, mut warnings) = legs::coverage(collection, &plan, &reached)?;
+    warnings.extend(collection.info()?.warnings);
+    let mut hits = hits;
+    if request.context > 0 {
+        let drawers: Vec<&Drawer> = hits.iter().map(|hit| &hit.drawer).collect();
+        let around = neighbours::of_many(collection, &drawers, request.context, request.context)?;
+        for (hit, around) in hits.iter_mut().zip(around) {
+            hit.around = around;
+        }
+    }
+    let tool_output_left_out = match request.tools {
+        true => 0,
+        false => collection.count(&request.filter)?.saturating_sub(plan.in_scope),
+    };
+    Ok(Answer {
+        query: request.query.clone(),
+        hits,
+        legs,
+        in_scope: plan.in_scope,
+        tool_output_left_out,
+        plan: plan.report(&reached),
+        dates: plan.dates,
+        warnings,
+    })
+}
+
+/// Reads the best candidates and folds those that say the same, until there are enough or no more.
+fn gather(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ranked]) -> Result<Vec<Found>> {
+    let limit = plan.request.limit;
+    let mut hits: Vec<Found> = Vec::new();
+    let mut twins = Twins::default();
+    for some in ranked.chunks(limit.saturating_mul(2).max(24)) {
+        let ids = some.iter().map(|one| one.id.clone());
+        let drawers = collection.get(&Get {
+            include: Include::default(),
+            ..Get::ids(ids)
+        })?;
+        // A drawer removed since its leg ran is not there; one changed since is asked by the filter again.
+        for drawer in drawers.into_iter().filter(|drawer| plan.scope.accepts(drawer)) {
+            let Some(one) = some.iter().find(|one| one.id == drawer.id) else {
+                continue;
+            };
+            match twins.of(&drawer, hits.len() < limit) {
+                Some(of) => {
+                    if let Some(hit) = hits.get_mut(of) {
+                        hit.also_in.push(AlsoIn::of(&drawer));
+                    }
+                }
+                None if hits.len() < limit => hits.push(Found {
+                    score: one.score,
+                    why: one.why.clone(),
+                    also_in: Vec::new(),
+                    around: neighbours::Around::default(),
+                    drawer,
+                }),
+                None => {}
+            }
+        }
+        if hits.len() >= limit {
+            break;
+        }
+    }
+    Ok(hits)
+}

@@ -1,0 +1,290 @@
+//! The two legs: the nearest by meaning and the best by words, each over everything in scope, and how far they reached.
+
+use loci_core::{
+    Collection, CollectionInfo, Error, ErrorKind, Finding, Get, Hit, IdentityState, Include, Lexical, Metric,
+    Pending, Query, Result, Severity,
+};
+
+use super::plan::{Balance, Plan};
+use super::{Leg, Legs, weights};
+use crate::filing::{Embedders, question_embedder};
+
+/// How many drawers without a vector are asked for at once.
+const PAGE: usize = 1024;
+
+/// What the legs gave.
+#[derive(Debug)]
+pub(super) struct Reached {
+    /// The nearest, best first, or why there are none; empty where nothing is in scope.
+    pub(super) nearest: std::result::Result<Scored, Error>,
+    /// Those that match the words, best first, or why there are none.
+    pub(super) lexical: std::result::Result<Scored, Error>,
+    /// How many hits each was asked for.
+    pub(super) depth: usize,
+    /// What the collection said of itself before.
+    info: CollectionInfo,
+}
+
+/// The hits of one leg, best first, with scores of which the larger is better.
+#[derive(Debug, Default)]
+pub(super) struct Scored {
+    pub(super) hits: Vec<Hit>,
+    /// Each hit's score between 0 and 1, the best being 1.
+    pub(super) scaled: Vec<f32>,
+    /// Whether there is more than was asked for.
+    pub(super) cut: bool,
+    /// What it counts against keywords, before sharpness.
+    weight: f32,
+}
+
+impl Scored {
+    /// `floor` is the score of what was not found, where nothing was cut off.
+    fn new(hits: Vec<Hit>, cut: bool, floor: Option<f32>, weight: f32) -> Self {
+        let best = hits.first().map_or(0.0, |hit| hit.score);
+        let last = hits.last().map_or(0.0, |hit| hit.score);
+        let floor = floor.filter(|_| !cut).unwrap_or(last);
+        let scale = |hit: &Hit| match best > floor {
+            true => ((hit.score - floor) / (best - floor)).clamp(0.0, 1.0),
+            false => 1.0,
+        };
+        Self {
+            scaled: hits.iter().map(scale).collect(),
+            hits,
+            cut,
+            weight,
+        }
+    }
+
+    /// From 0, where the best hits are all as good as the first, towards 1, where the first stands alone.
+    fn sharpness(&self) -> f32 {
+        let best: f32 = self.scaled.iter().take(weights::SHARP_OF).sum();
+        1.0 - best / weights::SHARP_OF as f32
+    }
+}
+
+impl Reached {
+    /// Whether a leg has more to give than `depth`.
+    pub(super) fn is_cut_short(&self, depth: usize) -> bool {
+        let cut = |leg: &std::result::Result<Scored, Error>| {
+            leg.as_ref().is_ok_and(|leg| leg.cut && leg.hits.len() >= depth)
+        };
+        cut(&self.nearest) || cut(&self.lexical)
+    }
+
+    /// How much each leg counts: more, the sharper it is on this query. A leg that found nothing counts nothing.
+    pub(super) fn balance(&self) -> Balance {
+        let found = |leg: &'_ std::result::Result<Scored, Error>| {
+            leg.as_ref()
+                .ok()
+                .filter(|leg| !leg.hits.is_empty())
+                .map(|leg| (leg.weight, leg.sharpness() + weights::SHARPNESS_FLOOR))
+        };
+        match (found(&self.nearest), found(&self.lexical)) {
+            (Some((weight, near)), Some((_, word))) => {
+                let nearest = weight * (near / word).powf(weights::SHARPNESS);
+                Balance {
+                    nearest: nearest / (1.0 + nearest),
+                    lexical: 1.0 / (1.0 + nearest),
+                }
+            }
+            (Some(_), None) => Balance {
+                nearest: 1.0,
+                lexical: 0.0,
+            },
+            (None, Some(_)) => Balance {
+                nearest: 0.0,
+                lexical: 1.0,
+            },
+            (None, None) => Balance::default(),
+        }
+    }
+}
+
+/// Runs both legs. A leg that cannot answer says why; where neither can, the error of the first is returned.
+pub(super) fn run(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    plan: &Plan<'_>,
+    depth: usize,
+) -> Result<Reached> {
+    let info = collection.info()?;
+    let nearest = nearest(collection, embedders, &info, plan, depth);
+    let lexical = lexical(collection, plan, depth);
+    match (nearest, lexical) {
+        (Err(_), Err(error)) => Err(error),
+        (nearest, lexical) => Ok(Reached {
+            nearest,
+            lexical,
+            depth,
+            info,
+        }),
+    }
+}
+
+fn nearest(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    info: &CollectionInfo,
+    plan: &Plan<'_>,
+    depth: usize,
+) -> Result<Scored> {
+    let embedder = question_embedder(info, embedders)?;
+    let vector = embedder.query(&plan.request.query)?;
+    let ask = |filter, k| {
+        let request = Query {
+            filter,
+            include: Include::NOTHING,
+            ..Query::nearest(vector.clone(), k)
+        };
+        Ok::<_, Error>(collection.query(&request)?.into_iter().next().unwrap_or_default())
+    };
+    let mut hits = ask(plan.scope.clone(), depth)?;
+    let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
+    if cut {
+        // What was said in a time the query mentions is looked for in that time too; distances compare.
+        for dated in plan.dates.iter().filter(|dated| dated.drawers > 0) {
+            hits.extend(ask(plan.within(dated), depth)?);
+        }
+        hits.sort_by(|a, b| {
+            a.score
+                .total_cmp(&b.score)
+                .then_with(|| a.drawer.id.cmp(&b.drawer.id))
+        });
+        hits.dedup_by(|a, b| a.drawer.id == b.drawer.id);
+    }
+    for hit in &mut hits {
+        hit.score = match info.metric {
+            Metric::Cosine | Metric::Ip => 1.0 - hit.score,
+            Metric::L2 => -hit.score,
+        };
+    }
+    let weight = weights::NEAREST * embedder.weight();
+    Ok(Scored::new(hits, cut, None, weight))
+}
+
+fn lexical(collection: &dyn Collection, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
+    let hits = collection.lexical(&Lexical {
+        filter: plan.scope.clone(),
+        include: Include::NOTHING,
+        ..Lexical::words(plan.text.as_str(), depth)
+    })?;
+    let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
+    Ok(Scored::new(hits, cut, Some(0.0), 1.0))
+}
+
+/// Which legs ran and what share of the drawers in scope each reached, with a warning where that is not all.
+pub(super) fn coverage(
+    collection: &dyn Collection,
+    plan: &Plan<'_>,
+    reached: &Reached,
+) -> Result<(Legs, Vec<Finding>)> {
+    let mut warnings = Vec::new();
+    let nearest = match &reached.nearest {
+        Ok(leg) => {
+            let missing = without_vector(collection, plan, leg, &reached.info)?;
+            let hint = "make their vectors with `loci embedder switch`; see `loci status`";
+            ran(
+                "nearest",
+                missing,
+                plan.in_scope,
+                "have no vector yet",
+                hint,
+                &mut warnings,
+            )
+        }
+        Err(error) => did_not_run("nearest", "by meaning", error, &mut warnings),
+    };
+    let lexical = match &reached.lexical {
+        Ok(_) => {
+            let missing = reached.info.drawers.saturating_sub(reached.info.coverage.lexical);
+            let missing = missing.min(plan.in_scope);
+            let hint = "rebuild the index with `loci maintain reindex`";
+            ran(
+                "lexical",
+                missing,
+                plan.in_scope,
+                "have no words in the index",
+                hint,
+                &mut warnings,
+            )
+        }
+        Err(error) => did_not_run("lexical", "by words", error, &mut warnings),
+    };
+    Ok((Legs { nearest, lexical }, warnings))
+}
+
+fn ran(name: &str, missing: u64, in_scope: u64, why: &str, hint: &str, warnings: &mut Vec<Finding>) -> Leg {
+    if missing == 0 {
+        return Leg {
+            ran: true,
+            coverage: 1.0,
+            reason: None,
+        };
+    }
+    let reason = format!("{missing} of {in_scope} drawers in scope {why}");
+    warnings.push(Finding::new(format!("{name}_incomplete"), Severity::Warning, &reason).hint(hint));
+    Leg {
+        ran: true,
+        coverage: in_scope.saturating_sub(missing) as f64 / in_scope.max(1) as f64,
+        reason: Some(reason),
+    }
+}
+
+fn did_not_run(name: &str, how: &str, error: &Error, warnings: &mut Vec<Finding>) -> Leg {
+    let message = format!("nothing was searched {how}: {error}");
+    let finding = Finding::new(format!("{name}_missing"), Severity::Warning, message);
+    warnings.push(match error.hint_text() {
+        Some(hint) => finding.hint(hint),
+        None => finding,
+    });
+    Leg {
+        ran: false,
+        coverage: 0.0,
+        reason: Some(error.to_string()),
+    }
+}
+
+/// How many drawers in scope have no vector.
+fn without_vector(
+    collection: &dyn Collection,
+    plan: &Plan<'_>,
+    leg: &Scored,
+    info: &CollectionInfo,
+) -> Result<u64> {
+    let missing = info.drawers.saturating_sub(info.coverage.nearest);
+    if missing == 0 {
+        return Ok(0);
+    }
+    // A leg that was not cut gave every drawer in scope that has a vector.
+    if !leg.cut {
+        return Ok(plan.in_scope.saturating_sub(leg.hits.len() as u64));
+    }
+    if plan.scope.is_all() {
+        return Ok(missing);
+    }
+    let IdentityState::Known(identity) = &info.identity else {
+        return Ok(missing.min(plan.in_scope));
+    };
+    let (mut after, mut counted) = (0, 0);
+    loop {
+        let pending = Pending {
+            identity: identity.clone(),
+            after,
+            limit: PAGE,
+        };
+        let page = match collection.pending(&pending) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(missing.min(plan.in_scope)),
+            page => page?,
+        };
+        let Some(last) = page.last() else {
+            return Ok(counted);
+        };
+        after = last.version;
+        let found = collection.get(&Get {
+            filter: plan.scope.clone(),
+            include: Include::NOTHING,
+            ..Get::ids(page.into_iter().map(|one| one.id))
+        })?;
+        counted += found.len() as u64;
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the words of a query stand in a text, and which part of a long text shows most of them.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use loci_index::tokenise;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The byte ranges of `text` that hold one of `words`, given as the index keeps them (see `PlanReport::words`).
+///
+/// They are in order and do not overlap, and begin and end between characters.
+pub fn marks(text: &str, words: &[String]) -> Vec<Range<usize>> {
+    let wanted: HashSet<&str> = words.iter().map(String::as_str).collect();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (at, run) in text.unicode_word_indices() {
+        let tokens = tokenise::query_tokens(run);
+        let holds = tokens.iter().any(|token| wanted.contains(token.as_str()));
+        if holds {
+            found.push(at..at + run.len());
+        }
+    }
+    // Scripts without spaces are looked for pair by pair; there a word of Unicode is often one character.
+    for word in words.iter().filter(|word| !word.is_ascii()) {
+        found.extend(
+            text.match_indices(word.as_str())
+                .map(|(at, held)| at..at + held.len()),
+        );
+    }
+    joined(found)
+}
+
+/// The same ranges in order, those that touch or overlap as one.
+fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut().filter(|last| range.start <= last.end) {
+            Some(last) => last.end = last.end.max(range.end),
+            None => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// The part of `text` of about `length` bytes that holds the most marks, from a line or word boundary to another.
+pub fn excerpt(text: &str, marks: &[Range<usize>], length: usize) -> Range<usize> {
+    if text.len() <= length {
+        return 0..text.len();
+    }
+    let held = |start: usize| {
+        let inside = |mark: &&Range<usize>| mark.start >= start && mark.end <= start.saturating_add(length);
+        marks.iter().filter(inside).count()
+    };
+    let begin = marks
+        .iter()
+        .map(|mark| mark.start)
+        .max_by(|a, b| held(*a).cmp(&held(*b)).then(b.cmp(a)));
+    // A few words before the first mark say what it belongs to.
+    let begin = begin.unwrap_or(0).saturating_sub(length / 6);
+    let begin = begin.min(text.len() - length);
+    let start = match begin {
+        0 => 0,
+        begin => next_break(text, begin),
+    };
+    let end = match start.saturating_add(length) {
+        end if end >= text.len() => text.len(),
+        end => last_break(text, start, end),
+    };
+    start..end
+}
+
+/// The first place at or after `from`, within a few words, where a word begins; else the next character.
+fn next_break(text: &str, from: usize) -> usize {
+    let from = text.ceil_char_boundary(from);
+    let near = text
+        .get(from..text.floor_char_boundary((from + 40).min(text.len())))
+        .unwrap_or_default();
+    match near.char_indices().find(|(_, c)| c.is_whitespace()) {
+        Some((at, c)) => from + at + c.len_utf8(),
+        None => from,
+    }
+}
+
+/// The last place at or before `to` where a word ends; else the character before it.
+fn last_break(text: &str, start: usize, to: usize) -> usize {
+    let to = text.floor_char_boundary(to);
+    let near = text.get(start..to).unwrap_or_default();
+    match near.rfind(char::is_whitespace) {
+        Some(at) if near.len() - at <= 40 => start + at,
+        _ => to,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn marked<'a>(text: &'a str, query: &str) -> Vec<&'a str> {
+        let words = tokenise::query_tokens(query);
+        marks(text, &words)
+            .into_iter()
+            .map(|range| &text[range])
+            .collect()
+    }
+
+    #[test]
+    fn words_are_marked_in_every_form_the_index_finds() {
+        assert_eq!(
+            marked("Shipping ships, SHIPPED. A shop.", "ship"),
+            ["Shipping", "ships", "SHIPPED"]
+        );
+        assert_eq!(marked("Wir grüßen Zürich", "zurich"), ["Zürich"]);
+        assert_eq!(marked("东京都的天气", "天气"), ["天气"]);
+        assert_eq!(marked("nothing here", "ship"), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_text_is_shown_where_most_words_are() {
+        let text = format!(
+            "{} ship on friday morning {}",
+            "filler ".repeat(100),
+            "rest ".repeat(100)
+        );
+        let words = tokenise::query_tokens("ship friday");
+        let range = excerpt(&text, &marks(&text, &words), 80);
+        assert!(
+            text[range.clone()].contains("ship on friday"),
+            "{:?}",
+            &text[range]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_marked_and_cut(text in "\\PC{0,300}", query in "\\PC{0,40}", length in 0_usize..200) {
+            let marks = marks(&text, &tokenise::query_tokens(&query));
+            for range in &marks {
+                prop_assert!(text.get(range.clone()).is_some_and(|held| !held.is_empty()));
+            }
+            prop_assert!(marks.windows(2).all(|pair| pair[0].end < pair[1].start));
+            let shown = excerpt(&text, &marks, length);
+            prop_assert!(text.get(shown.clone()).is_some());
+            prop_assert!(shown.len() <= length.max(text.len().min(length)));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Words that say nothing of what is looked for, as the tokeniser leaves them.
+
+/// English function words and what is left of contractions. On both development sets keywords find more without them
+/// (LoCoMo turn recall at ten .757 against .727), and a search reads a tenth of the postings.
+const ENGLISH: &[&str] = &[
+    "a", "about", "after", "all", "also", "am", "an", "and", "ani", "are", "as", "at", "be", "been", "befor",
+    "being", "but", "by", "can", "cant", "could", "did", "didnt", "do", "doe", "doesnt", "done", "dont",
+    "for", "from", "had", "has", "have", "he", "her", "here", "him", "his", "how", "i", "id", "if", "im",
+    "in", "into", "is", "isnt", "it", "its", "ive", "just", "ll", "may", "me", "might", "mine", "must", "my",
+    "myself", "no", "not", "of", "on", "or", "our", "out", "s", "shall", "she", "should", "so", "some", "t",
+    "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "us",
+    "ve", "was", "wasnt", "we", "were", "what", "when", "where", "whi", "which", "who", "whom", "whose",
+    "why", "will", "with", "would", "you", "your",
+];
+
+/// Words by which a person speaks of themselves.
+const OWN: &[&str] = &["i", "im", "ive", "id", "me", "mine", "my", "myself"];
+
+/// Whether a token says nothing of what is looked for.
+pub(super) fn is_empty_word(token: &str) -> bool {
+    ENGLISH.binary_search(&token).is_ok()
+}
+
+/// Whether a token is a person speaking of themselves.
+pub(super) fn is_own(token: &str) -> bool {
+    OWN.contains(&token)
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_index::tokenise::query_tokens;
+
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order_and_as_the_tokeniser_leaves_words() {
+        assert!(ENGLISH.is_sorted());
+        let words = "What did I do about this before? Why don't they have any? It's what I'd want.";
+        let kept: Vec<String> = query_tokens(words)
+            .into_iter()
+            .filter(|token| !is_empty_word(token))
+            .collect();
+        assert_eq!(kept, ["want"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The constants of ranking, each with its reason.
+//!
+//! They were chosen on the development parts of LoCoMo and LongMemEval alone, with one wing for each conversation or
+//! haystack and again with everything in one wing, which is harder. `loci-bench eval` measures them; around these
+//! values the figures move by less than one question in a hundred.
+
+/// How many hits each leg gives at least. From 100 to 400 the figures are the same; below, sources with several
+/// middling pieces lose the evidence that they have several.
+pub(super) const DEPTH: usize = 200;
+
+/// How many hits each leg gives for each one wanted, where many are wanted.
+pub(super) const DEPTH_FOR_EACH: usize = 4;
+
+/// How much deeper the legs look when near-identical drawers leave fewer hits than wanted.
+pub(super) const DEEPER: usize = 4;
+
+/// What nearness counts where keywords count one. Keywords are right more often about single messages; above 1
+/// messages are lost, below 0.5 sources that say it in other words.
+pub(super) const NEAREST: f32 = 0.75;
+
+/// How many of a leg's best hits tell how sharp it is on a query.
+pub(super) const SHARP_OF: usize = 30;
+
+/// How strongly sharpness moves the balance of the legs: 0 not at all, 1 in proportion. A leg whose best hits stand
+/// out from the rest knows something; one that gives thirty hits about the same score is guessing.
+pub(super) const SHARPNESS: f32 = 0.6;
+
+/// Keeps the balance finite where a leg is not sharp at all.
+pub(super) const SHARPNESS_FLOOR: f32 = 0.05;
+
+/// What the second and third best piece of a source add to each of its pieces: a source that speaks of it three
+/// times is likelier to be the one meant. Its best piece would only count twice.
+pub(super) const SOURCE: f32 = 0.3;
+
+/// How many pieces beside its best speak for a source.
+pub(super) const SOURCE_OF: usize = 2;
+
+/// What is added, as a share, to what a person said where the question says "I" or "my": people ask for what they
+/// told of themselves, and a model's long answers hold the same words more often.
+pub(super) const OWN_WORDS: f32 = 0.1;
+
+/// What is added, as a share, to what was said in a time the query names. Only a preference: a thing may have been
+/// told later than it happened.
+pub(super) const NAMED_TIME: f32 = 0.5;
+
+/// The same for a time the query only leans towards.
+pub(super) const ABOUT_TIME: f32 = 0.2;
+
+/// How long after a time things are still said of it as if in it ("yesterday we…"), in microseconds: two days.
+pub(super) const TOLD_LATER: i64 = 2 * 24 * 3600 * 1_000_000;
+
+/// How much of its score a drawer keeps, however old, where the newest are asked for.
+pub(super) const OLD_KEEPS: f32 = 0.4;
+
+/// After how many days half of the rest is gone.
+pub(super) const HALF_LIFE_DAYS: f32 = 30.0;
+
+/// From which share of common runs of three words two texts are near-identical.
+pub(super) const TWIN: f32 = 0.9;

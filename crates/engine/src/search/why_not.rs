@@ -1,0 +1,212 @@
+//! Why a drawer was not found by a search, step by step.
+
+use loci_core::{Collection, Context, Drawer, DrawerId, Error, ErrorKind, Filter, Get, Include, Result};
+use loci_index::tokenise;
+use serde::Serialize;
+
+use super::legs::{self, Scored};
+use super::plan::Plan;
+use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, fuse, search};
+use crate::filing::Embedders;
+
+/// What became of one drawer in a search.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyNot {
+    /// The drawer.
+    pub id: DrawerId,
+    /// The query.
+    pub query: String,
+    /// Its place among the hits, if it was found after all.
+    pub found: Option<usize>,
+    /// Its place among all candidates.
+    pub rank: Option<usize>,
+    /// Its place among the nearest in scope.
+    pub nearest: Option<Standing>,
+    /// Its place among those in scope that match the words.
+    pub lexical: Option<Standing>,
+    /// The words of the query it holds, as the index keeps them.
+    pub words_held: Vec<String>,
+    /// The words of the query it lacks.
+    pub words_missing: Vec<String>,
+    /// How many drawers were searched.
+    pub in_scope: u64,
+    /// What kept it away, gravest first; empty if it was found.
+    pub reasons: Vec<Reason>,
+}
+
+/// One thing that keeps a drawer from being found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// What kind of thing, for scripts.
+    pub code: &'static str,
+    /// What is the case.
+    pub message: String,
+    /// What to type next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl Reason {
+    fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Says what became of the drawer `id` in a search.
+pub fn why_not(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    id: &DrawerId,
+    request: &SearchRequest,
+) -> Result<WhyNot> {
+    request.check()?;
+    let drawer = read(collection, id)?;
+    let plan = Plan::new(collection, request)?;
+    let (words_held, words_missing) = words_of(&drawer, &plan);
+    let mut told = WhyNot {
+        id: id.clone(),
+        query: request.query.clone(),
+        found: None,
+        rank: None,
+        nearest: None,
+        lexical: None,
+        words_held,
+        words_missing,
+        in_scope: plan.in_scope,
+        reasons: out_of_scope(&drawer, request),
+    };
+    if told.reasons.is_empty() {
+        in_scope(collection, embedders, &plan, &drawer, &mut told)?;
+    }
+    Ok(told)
+}
+
+fn read(collection: &dyn Collection, id: &DrawerId) -> Result<Drawer> {
+    let found = collection.get(&Get {
+        include: Include::EVERYTHING,
+        ..Get::ids([id.clone()])
+    })?;
+    found.into_iter().next().ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, format!("there is no drawer {id}"))
+            .hint("it was never filed here or was removed; `loci list` shows ids")
+    })
+}
+
+/// The query's words that the drawer holds, its context included, and those it lacks.
+fn words_of(drawer: &Drawer, plan: &Plan<'_>) -> (Vec<String>, Vec<String>) {
+    let document = drawer.document.as_deref().unwrap_or_default();
+    let mut held = std::collections::HashSet::new();
+    tokenise::tokens(
+        &Context::indexed(drawer.context.as_ref(), document),
+        &mut |token| {
+            held.insert(token.to_owned());
+        },
+    );
+    plan.words.iter().cloned().partition(|word| held.contains(word))
+}
+
+/// Which parts of the filter do not accept the drawer.
+fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
+    let parts = match &request.filter {
+        Filter::And(parts) => parts.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let refused = parts.iter().filter(|part| !part.accepts(drawer));
+    let mut reasons: Vec<Reason> = refused
+        .map(|part| {
+            Reason::new("filtered", format!("the filter {part} does not accept it"))
+                .hint("search without that filter")
+        })
+        .collect();
+    if !request.tools && drawer.place.kind.as_deref() == Some(TOOL_OUTPUT) {
+        let reason = Reason::new("tool_output", "it is what a tool printed, which is left out");
+        reasons.push(reason.hint("search with --tools"));
+    }
+    reasons
+}
+
+fn in_scope(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    plan: &Plan<'_>,
+    drawer: &Drawer,
+    told: &mut WhyNot,
+) -> Result<()> {
+    let answer = search(collection, embedders, plan.request)?;
+    let place = |hit: &Found| hit.drawer.id == drawer.id;
+    told.found = answer.hits.iter().position(place).map(|at| at + 1);
+    let all = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
+    let whole = legs::run(collection, embedders, plan, all)?;
+    told.nearest = whole.nearest.as_ref().ok().and_then(|leg| standing(leg, drawer));
+    told.lexical = whole.lexical.as_ref().ok().and_then(|leg| standing(leg, drawer));
+    let usual = legs::run(collection, embedders, plan, plan.depth())?;
+    let ranked = fuse::fuse(plan, &usual);
+    let at = ranked.iter().position(|one| one.id == drawer.id);
+    told.rank = at.map(|at| at + 1);
+    if told.found.is_some() {
+        return Ok(());
+    }
+    told.reasons = not_among(plan, drawer, told, &answer.hits, whole.nearest.is_ok());
+    Ok(())
+}
+
+fn standing(leg: &Scored, drawer: &Drawer) -> Option<Standing> {
+    let mut hits = leg.hits.iter().enumerate();
+    let (at, hit) = hits.find(|(_, hit)| hit.drawer.id == drawer.id)?;
+    Some(Standing {
+        rank: at + 1,
+        score: hit.score,
+    })
+}
+
+fn not_among(
+    plan: &Plan<'_>,
+    drawer: &Drawer,
+    told: &WhyNot,
+    hits: &[Found],
+    nearest_ran: bool,
+) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let folded = hits
+        .iter()
+        .find(|hit| hit.also_in.iter().any(|twin| twin.id == drawer.id));
+    if let Some(hit) = folded {
+        let message = format!(
+            "it says nearly the same as {}, and is listed with it",
+            hit.drawer.id
+        );
+        reasons.push(Reason::new("folded", message));
+        return reasons;
+    }
+    if let Some(rank) = told.rank {
+        let message = format!("it is number {rank} of the candidates; {} were shown", hits.len());
+        reasons.push(Reason::new("outranked", message).hint(format!("search with -n {rank}")));
+    }
+    if !nearest_ran {
+        let message = "nothing was searched by meaning, only by words";
+        reasons.push(Reason::new("nearest_missing", message).hint("see `loci status`"));
+    } else if drawer.embedding.is_none() {
+        let message = "it has no vector yet, so it is found by its words only";
+        reasons.push(Reason::new("no_vector", message).hint("make one with `loci embedder switch`"));
+    } else if let Some(Standing { rank, .. }) = told.nearest.filter(|at| at.rank > plan.depth()) {
+        let message = format!("by meaning it is number {rank} of {}", told.in_scope);
+        reasons.push(Reason::new("far", message));
+    }
+    if told.words_held.is_empty() {
+        let message = "it holds none of the query's words";
+        reasons.push(Reason::new("no_words", message).hint("search with words that stand in it"));
+    } else if !told.words_missing.is_empty() {
+        let message = format!("it lacks the words {}", told.words_missing.join(", "));
+        reasons.push(Reason::new("lacks_words", message));
+    }
+    reasons
+}
