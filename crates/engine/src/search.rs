@@ -1,31 +1,29 @@
 //! Search: both legs over everything in scope, fused, near-identical hits folded into one; nothing is silent.
 //!
 //! A plan is made of the query; the nearest drawers and those that match its words are candidates, each leg under the
-//! filter; their scores are brought to one scale and added; the best are read with their texts and asked by the filter
-//! once more. The answer says which legs ran, what share of the drawers in scope each reached, and warns where that
+//! filter; their scores are brought to one scale and added; the best are read with their texts, asked by the filter
+//! once more and ranked by the words they hold themselves. The answer says which legs ran, what share of the drawers in scope each reached, and warns where that
 //! is below all of them.
 
 mod fuse;
 mod legs;
 mod marks;
 mod plan;
+mod pool;
 mod stop_words;
-mod twins;
+mod text;
 mod weights;
 mod why_not;
 
 use loci_core::{
-    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Get, Include, Place, Result, Scalar,
-    Span, Timestamp,
+    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Span, Timestamp,
 };
 use serde::Serialize;
 
 use crate::filing::Embedders;
 use crate::neighbours;
-use fuse::Ranked;
 use legs::Reached;
 use plan::Plan;
-use twins::Twins;
 
 pub use marks::{excerpt, marks};
 pub use plan::{Balance, Dated, PlanReport};
@@ -139,6 +137,8 @@ pub struct Why {
     /// Its place among those that match the words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lexical: Option<Standing>,
+    /// What share of the query's telling words stands in its own text, from 0 to 1.
+    pub words: f32,
     /// What else of its source was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceEvidence>,
@@ -239,7 +239,7 @@ pub fn search(
     loop {
         let reached = legs::run(collection, embedders, &plan, depth)?;
         let ranked = fuse::fuse(&plan, &reached);
-        let hits = gather(collection, &plan, &ranked)?;
+        let hits = pool::gather(collection, &plan, &ranked)?;
         // Near-identical drawers can fill a leg; what they crowd out is looked for deeper.
         if hits.len() >= request.limit || !reached.is_cut_short(depth) {
             return answer(collection, plan, reached, hits);
@@ -274,43 +274,4 @@ fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: V
         dates: plan.dates,
         warnings,
     })
-}
-
-/// Reads the best candidates and folds those that say the same, until there are enough or no more.
-fn gather(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ranked]) -> Result<Vec<Found>> {
-    let limit = plan.request.limit;
-    let mut hits: Vec<Found> = Vec::new();
-    let mut twins = Twins::default();
-    for some in ranked.chunks(limit.saturating_mul(2).max(24)) {
-        let ids = some.iter().map(|one| one.id.clone());
-        let drawers = collection.get(&Get {
-            include: Include::default(),
-            ..Get::ids(ids)
-        })?;
-        // A drawer removed since its leg ran is not there; one changed since is asked by the filter again.
-        for drawer in drawers.into_iter().filter(|drawer| plan.scope.accepts(drawer)) {
-            let Some(one) = some.iter().find(|one| one.id == drawer.id) else {
-                continue;
-            };
-            match twins.of(&drawer, hits.len() < limit) {
-                Some(of) => {
-                    if let Some(hit) = hits.get_mut(of) {
-                        hit.also_in.push(AlsoIn::of(&drawer));
-                    }
-                }
-                None if hits.len() < limit => hits.push(Found {
-                    score: one.score,
-                    why: one.why.clone(),
-                    also_in: Vec::new(),
-                    around: neighbours::Around::default(),
-                    drawer,
-                }),
-                None => {}
-            }
-        }
-        if hits.len() >= limit {
-            break;
-        }
-    }
-    Ok(hits)
 }

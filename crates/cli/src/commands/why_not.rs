@@ -54,7 +54,7 @@ fn show(told: &WhyNot, page: &mut Page) {
     page.bold(told.id.as_str());
     match (told.found, told.rank) {
         (Some(place), _) => page.plain(&format!(" is found: hit number {place}")),
-        (None, Some(rank)) => page.plain(&format!(" is not shown: number {rank} of the candidates")),
+        (None, Some(rank)) => page.plain(&format!(" is not shown: it would be hit number {rank}")),
         (None, None) => page.plain(" is not found"),
     };
     page.end();

@@ -15,6 +15,8 @@ pub(super) struct Ranked {
     pub(super) id: DrawerId,
     pub(super) score: f32,
     pub(super) why: Why,
+    /// What its score was multiplied by for time and speaker; what is added later is too.
+    pub(super) factor: f32,
     /// When it was said, or else filed; newer comes first among equals.
     at: Option<Timestamp>,
 }
@@ -37,7 +39,7 @@ pub(super) fn fuse(plan: &Plan<'_>, reached: &Reached) -> Vec<Ranked> {
 }
 
 /// Best first; then the newest; then by id, so that the same search gives the same answer.
-fn order(a: &Ranked, b: &Ranked) -> Ordering {
+pub(super) fn order(a: &Ranked, b: &Ranked) -> Ordering {
     b.score
         .total_cmp(&a.score)
         .then_with(|| b.at.cmp(&a.at))
@@ -132,18 +134,19 @@ fn rank(plan: &Plan<'_>, piece: &Piece<'_>, sources: &HashMap<&str, Vec<f32>>) -
             .filter_map(|dated| Some((dated, dated.gain(time)?)));
         gains.max_by(|a, b| a.1.total_cmp(&b.1))
     });
-    let mut score = piece.score + source.map_or(0.0, |source| source.score);
-    score *= 1.0 + if own_words { weights::OWN_WORDS } else { 0.0 };
-    score *= 1.0 + said.map_or(0.0, |(_, gain)| gain);
+    let mut factor = 1.0 + if own_words { weights::OWN_WORDS } else { 0.0 };
+    factor *= 1.0 + said.map_or(0.0, |(_, gain)| gain);
     if plan.request.recent {
-        score *= freshness(plan.request.now, at);
+        factor *= freshness(plan.request.now, at);
     }
     Ranked {
         id: piece.drawer.id.clone(),
-        score,
+        score: factor * (piece.score + source.map_or(0.0, |source| source.score)),
+        factor,
         why: Why {
             nearest: piece.nearest,
             lexical: piece.lexical,
+            words: 0.0,
             source,
             said: said.map(|(dated, _)| dated.words.clone()),
             own_words,

@@ -6,8 +6,11 @@ use serde::Serialize;
 
 use super::legs::{self, Scored};
 use super::plan::Plan;
-use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, fuse, search};
+use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, search};
 use crate::filing::Embedders;
+
+/// How many hits are looked through for a drawer that is not among those shown.
+const FURTHER: usize = 200;
 
 /// What became of one drawer in a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,7 +21,7 @@ pub struct WhyNot {
     pub query: String,
     /// Its place among the hits, if it was found after all.
     pub found: Option<usize>,
-    /// Its place among all candidates.
+    /// Its place, had two hundred hits been asked for.
     pub rank: Option<usize>,
     /// Its place among the nearest in scope.
     pub nearest: Option<Standing>,
@@ -148,10 +151,18 @@ fn in_scope(
     let whole = legs::run(collection, embedders, plan, all)?;
     told.nearest = whole.nearest.as_ref().ok().and_then(|leg| standing(leg, drawer));
     told.lexical = whole.lexical.as_ref().ok().and_then(|leg| standing(leg, drawer));
-    let usual = legs::run(collection, embedders, plan, plan.depth())?;
-    let ranked = fuse::fuse(plan, &usual);
-    let at = ranked.iter().position(|one| one.id == drawer.id);
-    told.rank = at.map(|at| at + 1);
+    let further = SearchRequest {
+        limit: plan.request.limit.max(FURTHER),
+        ..plan.request.clone()
+    };
+    told.rank = match told.found {
+        Some(_) => told.found,
+        None => search(collection, embedders, &further)?
+            .hits
+            .iter()
+            .position(place)
+            .map(|at| at + 1),
+    };
     if told.found.is_some() {
         return Ok(());
     }
@@ -188,7 +199,7 @@ fn not_among(
         return reasons;
     }
     if let Some(rank) = told.rank {
-        let message = format!("it is number {rank} of the candidates; {} were shown", hits.len());
+        let message = format!("it is hit number {rank}; {} were asked for", plan.request.limit);
         reasons.push(Reason::new("outranked", message).hint(format!("search with -n {rank}")));
     }
     if !nearest_ran {

@@ -1,21 +1,14 @@
-//! Near-identical texts: which of the hits already says what a drawer says.
+//! Texts as they are compared: which words they hold, and whether two say the same.
 
 use std::collections::{BTreeSet, HashSet};
 
-use loci_core::Drawer;
 use loci_index::tokenise;
 
 use super::weights;
 
-/// The texts of the hits so far.
-#[derive(Debug, Default)]
-pub(super) struct Twins {
-    texts: Vec<Text>,
-}
-
 /// A text as it is compared: by its words, whatever their case and the signs between them.
 #[derive(Debug, PartialEq, Eq)]
-struct Text {
+pub(super) struct Text {
     /// The text as it is; 0 where it is empty.
     whole: u64,
     words: Vec<u64>,
@@ -25,20 +18,13 @@ struct Text {
     numbers: BTreeSet<String>,
 }
 
-impl Twins {
-    /// Which hit says the same as `drawer`, by its number. If none does and `remember` is set, it is the next one.
-    pub(super) fn of(&mut self, drawer: &Drawer, remember: bool) -> Option<usize> {
-        let text = Text::of(drawer.document.as_deref().unwrap_or_default());
-        let twin = self.texts.iter().position(|other| other.says_the_same(&text));
-        if twin.is_none() && remember {
-            self.texts.push(text);
-        }
-        twin
-    }
-}
-
 impl Text {
-    fn of(text: &str) -> Self {
+    /// Whether the word of this [`hash`] stands in it, as the index keeps words.
+    pub(super) fn holds(&self, word: u64) -> bool {
+        self.words.contains(&word)
+    }
+
+    pub(super) fn of(text: &str) -> Self {
         let (mut words, mut numbers) = (Vec::new(), BTreeSet::new());
         tokenise::tokens(text, &mut |token| {
             words.push(hash(token.as_bytes()));
@@ -58,7 +44,8 @@ impl Text {
         }
     }
 
-    fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether they are the same but for signs, case and, in a long text, a few words that are no numbers.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
         if self.whole == other.whole {
             return self.whole != 0;
         }
@@ -78,7 +65,7 @@ impl Text {
 }
 
 /// FNV-1a: the words of a few hundred texts need no stronger hash.
-fn hash(bytes: &[u8]) -> u64 {
+pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
