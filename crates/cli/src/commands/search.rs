@@ -56,16 +56,16 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let (_, collection) = session.read()?;
     args.scope.apply(collection.as_ref(), &mut request)?;
     let answer = search(collection.as_ref(), &session.embedders, &request)?;
-    show(&answer, args.explain, session)
+    show(&answer, args, session)
 }
 
-fn show(answer: &Answer, explain: bool, session: &mut Session) -> Done {
+fn show(answer: &Answer, args: &Args, session: &mut Session) -> Done {
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json::AnswerJson::of(answer, explain))?;
+        out.json(&json::AnswerJson::of(answer, args.explain))?;
     } else {
-        out.page(|page| shown::answer(answer, explain, page))?;
-        for note in shown::notes(answer) {
+        out.page(|page| shown::answer(answer, args.explain, page))?;
+        for note in shown::notes(answer, args.n) {
             out.note(&note);
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn answer(answer: &Answer, explain: bool, page: &mut Page) {
 }
 
 /// What is worth saying beside the hits.
-pub(super) fn notes(answer: &Answer) -> Vec<String> {
+pub(super) fn notes(answer: &Answer, asked_for: usize) -> Vec<String> {
     let mut notes = Vec::new();
     for dated in &answer.dates {
         notes.push(time_read(dated));
@@ -40,7 +40,8 @@ pub(super) fn notes(answer: &Answer) -> Vec<String> {
     } else if !by_words && answer.legs.lexical.ran {
         notes.push("no drawer holds these words; shown is what comes nearest by meaning".to_owned());
     }
-    if answer.tool_output_left_out > 0 {
+    // Where there is enough to show, what was left out is no news.
+    if answer.tool_output_left_out > 0 && answer.hits.len() < asked_for {
         notes.push(format!(
             "{} of tool output left out; search them too with --tools",
             render::drawers(answer.tool_output_left_out)
