@@ -17,6 +17,7 @@ mod names;
 mod parts;
 mod phrases;
 mod relative;
+mod spans;
 mod words;
 
 #[cfg(test)]

@@ -126,11 +126,12 @@ fn check_sound(query: &str, now: Timestamp) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
-    fn mentions_of_any_text_lie_in_it_and_do_not_overlap(query in any::<String>(), now in a_time()) {
-        check_sound(&query, now);
+    fn mentions_of_any_text_lie_in_it_and_do_not_overlap(
+        before in any::<String>(), query in a_query(), after in any::<String>(), now in a_time(),
+    ) {
+        check_sound(&before, now);
+        check_sound(&format!("{before} {query} {after}"), now);
     }
 
     #[test]
@@ -213,7 +214,7 @@ fn a_long_query_is_read_in_one_go() {
         "from may to ",
         "'s",
     ] {
-        check_sound(&words.repeat(5_000), now);
+        check_sound(&words.repeat(2_000), now);
     }
-    assert_eq!(mentions(&"yesterday ".repeat(5_000), now).len(), 5_000);
+    assert_eq!(mentions(&"yesterday ".repeat(2_000), now).len(), 2_000);
 }

@@ -1,4 +1,4 @@
-//! Phrases that mean a time: a date with its preposition, "since" and "before", "between" and "from … to".
+//! Phrases that mean a time: a date, alone or with its preposition, "since" and "before".
 
 use super::Exactness;
 use super::calendar::{self, Days, FAR_FUTURE, FAR_PAST};
@@ -51,8 +51,11 @@ const MONTH_LEADS: [&str; 9] = [
     "en",
 ];
 
-/// What may stand between "before" and its time without moving that time later.
-const BEGINNINGS: [&str; 5] = ["the", "start", "beginning", "of", "early"];
+/// Of those, the ones that make "the last week" end today.
+const RECENT_LEADS: [&str; 5] = ["in", "over", "during", "within", "for"];
+
+/// What may stand between "before" and its time; all but "end" leave its first day where it is.
+const EDGES: [&str; 6] = ["the", "start", "beginning", "end", "of", "early"];
 
 /// A time that some words mean.
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +85,18 @@ impl Point {
     pub(super) fn about(end: usize, days: Days) -> Self {
         Self::new(end, days, Exactness::About)
     }
+}
+
+/// Words before a time that belong to it.
+struct Lead<'a> {
+    /// The first of them.
+    word: &'a str,
+    /// Whether "the" is among them.
+    the: bool,
+    /// Whether the last is "early", "late", "mid" or "year".
+    described: bool,
+    /// The word after them.
+    end: usize,
 }
 
 /// The one that takes the most words; the first of several.
@@ -135,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A time that needs no words before it.
-    fn sure(&self, at: usize) -> Option<Point> {
+    pub(super) fn sure(&self, at: usize) -> Option<Point> {
         longest([
             self.written_date(at),
             self.part_and_year(at),
@@ -146,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     /// 2023-05, 2023-05-07, 2023/05/07.
-    fn written_date(&self, at: usize) -> Option<Point> {
+    pub(super) fn written_date(&self, at: usize) -> Option<Point> {
         let date = self.text(at).split('t').next()?;
         let mut fields = date.split(['-', '/']).map(names::digits);
         let year = fields.next()??;
@@ -161,7 +176,7 @@ impl<'a> Reader<'a> {
     }
 
     /// "May 2023", "7 May 2023", "May 7, 2023", "Q3 of last year".
-    fn part_and_year(&self, at: usize) -> Option<Point> {
+    pub(super) fn part_and_year(&self, at: usize) -> Option<Point> {
         let found = self.part(at)?;
         let (end, year) = self.year_after(found.end)?;
         Some(Point::new(end, found.part.in_year(year)?, found.part.exact()))
@@ -170,20 +185,17 @@ impl<'a> Reader<'a> {
     /// "2024 Q3", "last year in May".
     fn year_and_part(&self, at: usize) -> Option<Point> {
         let (place, year) = self.year(at)?;
-        let led = self.joined(place) == "in";
+        let told = place == at + 2;
+        let led = told && self.joined(place) == "in";
         let place = place + usize::from(led);
-        self.gap(place).filter(|gap| *gap == Gap::Space)?;
+        (self.gap(place)? == Gap::Space).then_some(())?;
         let Found { end, part, alone } = self.part(place)?;
-        let fits = if led {
-            alone == Alone::Led
-        } else {
-            names::quarter(self.text(place)).is_some()
-        };
+        let fits = names::quarter(self.text(place)).is_some() || (led && alone == Alone::Led);
         fits.then(|| Some(Point::new(end, part.in_year(year)?, part.exact())))?
     }
 
     /// "May 7", the latest one.
-    fn day_of_some_year(&self, at: usize) -> Option<Point> {
+    pub(super) fn day_of_some_year(&self, at: usize) -> Option<Point> {
         self.part(at)
             .filter(|found| found.alone == Alone::Sure)
             .and_then(|found| self.latest_begun(found))
@@ -199,7 +211,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A year that words before it make one; "2023 tokens" are none.
-    fn lone_year(&self, at: usize) -> Option<Point> {
+    pub(super) fn lone_year(&self, at: usize) -> Option<Point> {
         let year = Some(self.text(at))
             .filter(|text| text.len() == 4)
             .and_then(names::digits)?;
@@ -208,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A part of a year that words before it make one.
-    fn lone_part(&self, at: usize, doubtful_too: bool) -> Option<Point> {
+    pub(super) fn lone_part(&self, at: usize, doubtful_too: bool) -> Option<Point> {
         let found = self.part(at)?;
         let fits = found.alone == Alone::Led || (doubtful_too && found.alone == Alone::Doubtful);
         fits.then(|| self.latest_begun(found))?
@@ -216,28 +228,40 @@ impl<'a> Reader<'a> {
 
     /// "in May", "on Monday", "in the year 2023", "over the weekend", "in the last week".
     fn led(&self, at: usize) -> Option<Point> {
-        let lead = self.text(at);
-        let mut place = at + usize::from(LEADS.contains(&lead));
-        let the = self.text(place) == "the" && (place == at || self.joined(place) == "the");
-        place += usize::from(the);
-        let described = matches!(self.joined(place), "early" | "late" | "mid" | "year");
-        place += usize::from(described);
-        (place > at && self.gap(place)? == Gap::Space).then_some(())?;
-        let numbered = YEAR_LEADS.contains(&lead) && (!the || described);
-        let year = if numbered { self.lone_year(place) } else { None };
+        let lead = self.lead(at)?;
+        let (word, place) = (lead.word, lead.end);
+        let numbered = YEAR_LEADS.contains(&word) && (!lead.the || lead.described);
+        // "A limit of 2000" is a count more often than a year.
+        let round = word == "of" && self.text(place).ends_with("00");
+        let year = self.lone_year(place).filter(|_| numbered && !round);
+        let part = self.lone_part(place, word == "during");
+        let weekend = self.lone_weekend(place);
         longest([
-            self.recent(place, lead, the),
+            self.recent(place)
+                .filter(|_| lead.the && RECENT_LEADS.contains(&word)),
             self.sure(place),
-            year.filter(|_| lead != "of" || !self.text(place).ends_with("00")),
-            MONTH_LEADS
-                .contains(&lead)
-                .then(|| self.lone_part(place, lead == "during"))
-                .flatten(),
-            (lead == "on").then(|| self.lone_weekday(place)).flatten(),
-            (the && place > at + 1)
-                .then(|| self.lone_weekend(place))
-                .flatten(),
+            year,
+            part.filter(|_| MONTH_LEADS.contains(&word)),
+            self.lone_weekday(place).filter(|_| word == "on"),
+            weekend.filter(|_| lead.the && LEADS.contains(&word)),
         ])
+    }
+
+    /// "in", "the", "in the", "in early", "in the year".
+    fn lead(&self, at: usize) -> Option<Lead<'_>> {
+        let word = self.text(at);
+        (LEADS.contains(&word) || word == "the").then_some(())?;
+        let second = word != "the" && self.joined(at + 1) == "the";
+        let after = at + 1 + usize::from(second);
+        let described = matches!(self.joined(after), "early" | "late" | "mid" | "year");
+        let the = word == "the" || second;
+        let end = after + usize::from(described);
+        (self.gap(end)? == Gap::Space).then_some(Lead {
+            word,
+            the,
+            described,
+            end,
+        })
     }
 
     /// "since March", "before 2022".
@@ -247,25 +271,20 @@ impl<'a> Reader<'a> {
         if !since && !matches!(word, "before" | "until" | "till") {
             return None;
         }
-        let mut place = at + 1;
-        while place <= at + 4
-            && (BEGINNINGS.contains(&self.joined(place))
-                || (since && matches!(self.joined(place), "mid" | "late")))
-        {
-            place += 1;
-        }
-        let point = self.end_of_open(place, !matches!(word, "before" | "after"))?;
-        let days = if since {
-            Days {
-                from: point.days.from,
-                before: FAR_FUTURE,
-            }
-        } else {
-            Days {
-                from: FAR_PAST,
-                before: point.days.from,
-            }
+        let skipped = |place: &usize| {
+            let text = self.joined(*place);
+            EDGES.contains(&text) || (since && matches!(text, "mid" | "late"))
         };
+        let place = at + 1 + (at + 1..at + 5).take_while(skipped).count();
+        let point = self.end_of_open(place, !matches!(word, "before" | "after"))?;
+        let ended = (at + 1..place).any(|place| self.text(place) == "end");
+        let first = if ended { point.days.before } else { point.days.from };
+        let (from, before) = if since {
+            (first, FAR_FUTURE)
+        } else {
+            (FAR_PAST, first)
+        };
+        let days = Days { from, before };
         Some(Point::new(point.end, days, point.exact))
     }
 
@@ -278,55 +297,4 @@ impl<'a> Reader<'a> {
             self.lone_weekday(at),
         ])
     }
-
-    /// "between May and July 2023", "from 2019 to 2021".
-    fn span(&self, at: usize) -> Option<Point> {
-        let joins: &[&str] = match self.text(at) {
-            "between" => &["and"],
-            "from" => &["to", "until", "till", "through"],
-            _ => return None,
-        };
-        let first = self.end_of_span(at + 1)?;
-        joins.contains(&self.joined(first.end)).then_some(())?;
-        let last = self.end_of_span(first.end + 1)?;
-        let (first, last) = same_year(first, last)?;
-        let both = first.exact == Exactness::Named && last.exact == Exactness::Named;
-        let exact = if both { Exactness::Named } else { Exactness::About };
-        Some(Point::new(last.end, first.days.hull(last.days), exact))
-    }
-
-    fn end_of_span(&self, at: usize) -> Option<Point> {
-        (self.gap(at)? == Gap::Space).then_some(())?;
-        longest([self.sure(at), self.lone_year(at), self.lone_part(at, false)])
-    }
-}
-
-/// Lends the year of one end to the other, where that has none of its own, so that the first comes first.
-fn same_year(mut first: Point, mut last: Point) -> Option<(Point, Point)> {
-    match (first.yearless, last.yearless) {
-        (None, Some(part)) => {
-            let year = calendar::year_of(first.days.from);
-            let fits = |days: &Days| days.from >= first.days.from;
-            last.days = part
-                .in_year(year)
-                .filter(fits)
-                .or_else(|| part.in_year(year + 1))?;
-            last.exact = part.exact();
-        }
-        (Some(part), other) => {
-            let year = calendar::year_of(last.days.from);
-            let fits = |days: &Days| days.from <= last.days.from;
-            first.days = part
-                .in_year(year)
-                .filter(fits)
-                .or_else(|| part.in_year(year - 1))?;
-            first.exact = if other.is_none() {
-                part.exact()
-            } else {
-                Exactness::About
-            };
-        }
-        (None, None) => {}
-    }
-    Some((first, last))
 }

@@ -9,6 +9,11 @@ use super::phrases::{Point, Reader, longest};
 /// How many days back "recently" reaches.
 const RECENT: i64 = 30;
 
+/// Words before a quantity that make it a rough one: "about 3", "2 or 3", "more than 3".
+const ROUGHLY: [&str; 10] = [
+    "about", "around", "roughly", "almost", "nearly", "some", "or", "to", "over", "than",
+];
+
 /// How many, as people say it.
 struct Quantity {
     end: usize,
@@ -100,27 +105,31 @@ impl Reader<'_> {
     }
 
     /// "last week" after "in the": the seven days until today, not the week before this one.
-    pub(super) fn recent(&self, at: usize, lead: &str, the: bool) -> Option<Point> {
-        let rolling = the && matches!(lead, "in" | "over" | "during" | "within" | "for");
-        (rolling && matches!(self.text(at), "last" | "past")).then_some(())?;
+    pub(super) fn recent(&self, at: usize) -> Option<Point> {
+        matches!(self.text(at), "last" | "past").then_some(())?;
         Some(Point::named(at + 2, self.rolling(1, self.one(at + 1)?)))
     }
 
-    /// "3 days ago", "a couple of weeks ago", "about a year ago".
+    /// "3 days ago", "a couple of weeks ago", "about a year ago", "a year ago today".
     fn ago(&self, at: usize) -> Option<Point> {
-        let rough = matches!(
-            self.text(at),
-            "about" | "around" | "roughly" | "almost" | "nearly" | "some"
-        );
-        (!rough || !self.joined(at + 1).is_empty()).then_some(())?;
-        let quantity = self.quantity(at + usize::from(rough))?;
+        let before = at.checked_sub(1).map_or("", |before| self.text(before));
+        let quantity = self.quantity(at).filter(|_| before != "half")?;
         let unit = self.unit(quantity.end)?;
-        (self.joined(quantity.end + 1) == "ago").then_some(())?;
+        let end = quantity.end + 2;
+        (self.joined(end - 1) == "ago").then_some(())?;
+        if self.joined(end) == "today" {
+            let day = back(self.today, quantity.most, unit);
+            return Some(Point::new(end + 1, Days::day(day), quantity.exact));
+        }
         let days = self
             .around(quantity.least, unit)
             .hull(self.around(quantity.most, unit));
-        let exact = if rough { Exactness::About } else { quantity.exact };
-        Some(Point::new(quantity.end + 2, days, exact))
+        let exact = if ROUGHLY.contains(&before) {
+            Exactness::About
+        } else {
+            quantity.exact
+        };
+        Some(Point::new(end, days, exact))
     }
 
     fn quantity(&self, at: usize) -> Option<Quantity> {

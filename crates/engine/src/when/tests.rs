@@ -95,6 +95,7 @@ fn without_a_year_a_part_of_one_leans_to_the_latest_that_has_begun() {
          [the 16th of May] ~ 2023-05-16..2023-05-17
          [on Feb 29] ~ 2024-02-29..2024-03-01
          goals for Q3? [in Q3] ~ 2023-07-01..2023-10-01
+         error code 2023 [in March] ~ 2024-03-01..2024-04-01
          [in the summer] ~ 2023-06-01..2023-09-01",
     );
 }
@@ -179,7 +180,10 @@ fn so_long_ago_is_that_day_or_the_unit_around_it() {
          [5 hours ago] = 2024-05-14..2024-05-16
          [a few days ago] ~ 2024-05-10..2024-05-14
          [a couple of weeks ago] ~ 2024-04-21..2024-05-06
-         [about 3 days ago] ~ 2024-05-12..2024-05-13",
+         about [3 days ago] ~ 2024-05-12..2024-05-13
+         two or [three days ago] ~ 2024-05-12..2024-05-13
+         [over a week ago] ~ 2024-05-05..2024-05-13
+         [one year ago today] = 2023-05-15..2023-05-16",
     );
 }
 
@@ -194,6 +198,8 @@ fn since_has_no_end_and_before_no_beginning() {
          [after 2021] = 2021-01-01..
          [before 2022] = ..2022-01-01
          [until 2023-05-07] = ..2023-05-07
+         [before the end of 2022] = ..2023-01-01
+         [since late 2022] = 2022-01-01..
          [before Monday] ~ ..2024-05-13",
     );
 }
@@ -206,6 +212,14 @@ fn both_ends_of_a_span_share_a_year() {
          [from november to april] ~ 2023-11-01..2024-05-01
          [between 2019 and 2021] = 2019-01-01..2022-01-01
          [from 2023-05-01 to 2023-05-07] = 2023-05-01..2023-05-08
+         [May 2022 to July 2023] = 2022-05-01..2023-08-01
+         [may to july 2023] = 2023-05-01..2023-08-01
+         [from 3 to 5 May 2023] = 2023-05-03..2023-05-06
+         [in May and June 2023] = 2023-05-01..2023-07-01
+         [in 2021 or 2022] = 2021-01-01..2023-01-01
+         [in December and January] ~ 2023-12-01..2024-02-01
+         [in 2022] and [last week] = 2022-01-01..2023-01-01 = 2024-05-06..2024-05-13
+         [between last May and yesterday] = 2023-05-01..2024-05-15
          [from 2021] back to 2019 = 2021-01-01..2022-01-01
          [from 2021 to 2019] = 2019-01-01..2022-01-01",
     );
@@ -248,6 +262,7 @@ fn ordinary_words_are_no_months_or_seasons() {
          an august person
          the second march
          april told me
+         april to june
          May
          march of progress
          does Spring Boot fall back in spring-boot
@@ -276,6 +291,7 @@ fn numbers_are_no_years_without_a_word_that_says_so() {
          $2023
          in 1066
          in the 2023 report
+         port 2000 to 2010
          5000 years ago",
     );
 }
@@ -333,6 +349,7 @@ fn phrases_that_only_look_like_times_are_left_alone() {
          in
          since
          between 2019 and tests
+         half a year ago
          from here to there",
     );
 }
