@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
 mod add;
+mod alike;
 mod backends;
 mod backup;
 mod cat;
 mod changes;
+mod completions;
 mod count;
 mod delete;
 mod doctor;
@@ -17,17 +19,24 @@ mod import;
 mod init;
 mod list;
 mod maintain;
+mod man;
 mod matching;
 mod mine;
 mod model;
+mod neighbours;
 mod query;
 mod refile;
 mod restore;
+mod rooms;
 mod search;
+mod short_id;
+mod show;
 mod status;
 mod sync;
+mod timeline;
 mod verify;
 mod why_not;
+mod wings;
 
 use clap::Subcommand;
 
@@ -47,6 +56,11 @@ pub(crate) enum Command {
     Add(add::Args),
     Get(get::Args),
     List(list::Args),
+    Show(show::Args),
+    Neighbours(neighbours::Args),
+    Wings(wings::Args),
+    Rooms(rooms::Args),
+    Timeline(timeline::Args),
     Delete(delete::Args),
     Query(query::Args),
     Match(matching::Args),
@@ -64,6 +78,8 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     Model(model::Args),
     Embedder(embedder::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     #[command(hide = true)]
     HelpMarkdown(help_markdown::Args),
 }
@@ -81,6 +97,11 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Add(args) => add::run(args, session),
         Command::Get(args) => get::run(args, session),
         Command::List(args) => list::run(args, session),
+        Command::Show(args) => show::run(args, session),
+        Command::Neighbours(args) => neighbours::run(args, session),
+        Command::Wings(args) => wings::run(args, session),
+        Command::Rooms(args) => rooms::run(args, session),
+        Command::Timeline(args) => timeline::run(args, session),
         Command::Delete(args) => delete::run(args, session),
         Command::Query(args) => query::run(args, session),
         Command::Match(args) => matching::run(args, session),
@@ -98,6 +119,8 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Doctor(args) => doctor::run(args, session),
         Command::Model(args) => model::run(args, session),
         Command::Embedder(args) => embedder::run(args, session),
+        Command::Completions(args) => completions::run(args, session),
+        Command::Man(args) => man::run(args, session),
         Command::HelpMarkdown(args) => help_markdown::run(args, session),
     }
 }

@@ -14,21 +14,44 @@ pub fn markdown() -> String {
          options, which stand here once.\n",
     );
     section(&root, &mut text);
-    below(&root, &mut text);
+    sections(&root, &mut text);
     text
 }
 
-/// The commands below one, each followed by its own.
-fn below(command: &Command, text: &mut String) {
+/// The whole command line, but for what is hidden.
+pub(crate) fn visible() -> Command {
+    let all = Cli::command();
+    let mut shown = Command::new("loci")
+        .args(all.get_arguments())
+        .subcommands(below(&all));
+    if let Some(about) = all.get_about() {
+        shown = shown.about(about.clone());
+    }
+    if let Some(after) = all.get_after_help() {
+        shown = shown.after_help(after.clone());
+    }
+    shown
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .subcommand_required(true)
+}
+
+/// The commands right below one, but for what is hidden.
+pub(crate) fn below(command: &Command) -> impl Iterator<Item = &Command> {
     let shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
-    for command in command.get_subcommands().filter(shown) {
+    command.get_subcommands().filter(shown)
+}
+
+/// The commands below one, each followed by its own.
+fn sections(command: &Command, text: &mut String) {
+    for command in below(command) {
         let global = |arg: &Arg| arg.get_help_heading() == Some(GLOBAL_HEADING);
         let own = command.clone().mut_args(|arg| match global(&arg) {
             true => arg.hide(true),
             false => arg,
         });
         section(&own, text);
-        below(command, text);
+        sections(command, text);
     }
 }
 

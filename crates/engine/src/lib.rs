@@ -17,6 +17,7 @@ pub mod search;
 pub mod status;
 pub mod switch;
 pub mod sync;
+pub mod timeline;
 pub mod verify;
 pub mod walk;
 pub mod when;

@@ -5,6 +5,7 @@ use loci_core::DrawerId;
 use loci_engine::search::{SearchRequest, WhyNot, why_not};
 
 use super::search::Scope;
+use super::short_id;
 use crate::environment::now;
 use crate::errors::{Done, Exit};
 use crate::page::Page;
@@ -17,7 +18,7 @@ use crate::session::Session;
 #[command(after_long_help = "Examples:\n  loci why-not 3f2a9c 'when do we ship?'\n  \
     loci why-not 3f2a9c invoice --wing work")]
 pub(crate) struct Args {
-    /// The drawer
+    /// The drawer; the beginning of its id is enough
     #[arg(value_name = "ID")]
     id: DrawerId,
 
@@ -42,7 +43,9 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     request.check()?;
     let (_, collection) = session.read()?;
     args.scope.apply(collection.as_ref(), &mut request)?;
-    let told = why_not(collection.as_ref(), &session.embedders, &args.id, &request)?;
+    // An id that means nothing is refused by name below.
+    let id = short_id::resolve(collection.as_ref(), &args.id)?.unwrap_or_else(|| args.id.clone());
+    let told = why_not(collection.as_ref(), &session.embedders, &id, &request)?;
     match session.out.is_json() {
         true => session.out.json(&told)?,
         false => session.out.page(|page| show(&told, page))?,

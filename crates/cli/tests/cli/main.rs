@@ -9,6 +9,7 @@
 
 mod conversations;
 mod embedding;
+mod everyday;
 mod filing;
 mod finding;
 mod hostile;

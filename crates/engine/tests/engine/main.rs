@@ -12,8 +12,10 @@ mod export;
 mod filing;
 mod import;
 mod mining;
+mod neighbours;
 mod status;
 mod switch;
+mod timeline;
 mod verify;
 
 use embedders::Machine;
