@@ -35,6 +35,7 @@ mod status;
 mod sync;
 mod timeline;
 mod verify;
+mod wake_up;
 mod why_not;
 mod wings;
 
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Cat(cat::Args),
     Move(refile::Args),
     Sync(sync::Args),
+    WakeUp(wake_up::Args),
     Add(add::Args),
     Get(get::Args),
     List(list::Args),
@@ -94,6 +96,7 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Cat(args) => cat::run(args, session),
         Command::Move(args) => refile::run(args, session),
         Command::Sync(args) => sync::run(args, session),
+        Command::WakeUp(args) => wake_up::run(args, session),
         Command::Add(args) => add::run(args, session),
         Command::Get(args) => get::run(args, session),
         Command::List(args) => list::run(args, session),

@@ -18,7 +18,9 @@ pub mod status;
 pub mod switch;
 pub mod sync;
 pub mod timeline;
+pub mod tokens;
 pub mod verify;
+pub mod wake_up;
 pub mod walk;
 pub mod when;
 
@@ -31,4 +33,5 @@ pub use search::{Answer, SearchRequest, search, why_not};
 pub use status::{StatusReport, status};
 pub use switch::{SwitchReport, agreement, switch};
 pub use verify::{VerifyReport, VerifyRequest, compare, verify};
+pub use wake_up::{WakeUpReport, WakeUpRequest, wake_up};
 pub use walk::{LeftOut, Walk};

@@ -21,6 +21,7 @@ mod places;
 mod server;
 mod together;
 mod vanishing;
+mod waking;
 
 use std::ffi::OsStr;
 use std::io::Write as _;

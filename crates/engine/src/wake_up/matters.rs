@@ -1,0 +1,165 @@
+//! Who I am and what matters most: what people filed for it, marked as important, or wrote down themselves.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use loci_core::{Comparison, Drawer, DrawerId, Filter, Result, Scalar, Timestamp, Value};
+
+use super::read::{Reader, Wing};
+
+/// The room in which people say who they are.
+const IDENTITY: &str = "identity";
+
+/// The room, kind and mark of diary entries.
+const DIARY: &str = "diary";
+const DIARY_ENTRY: &str = "diary_entry";
+
+/// The importance of a drawer that names none.
+const ORDINARY: f64 = 3.0;
+
+/// The steps above it, where there are too many important drawers.
+const STEPS: [f64; 3] = [ORDINARY, 4.0, 4.9];
+
+/// How many drawers are weighed of each sort.
+const WEIGHED: usize = 100;
+
+/// How many drawers of one source, and how many diary entries of one wing, may stand on a page.
+const OF_ONE_SOURCE: usize = 2;
+
+/// Drawers in which somebody says who they are: those of the asked wing first, then the newest.
+pub(super) fn identity(reader: &Reader<'_>, wing: Option<&Wing>) -> Result<Vec<Drawer>> {
+    let filter = Filter::text("room", IDENTITY);
+    let size = reader.count(&filter)?;
+    let mut found = reader.newest(&filter, size)?;
+    found.sort_by_cached_key(|drawer| {
+        let own = wing.is_some_and(|wing| wing.holds(drawer));
+        (!own, Reverse(reader.when(drawer)), drawer.id.clone())
+    });
+    Ok(found)
+}
+
+/// What matters most, most important first; `recent` is what was filed or said last.
+pub(super) fn important(reader: &Reader<'_>, wing: Option<&Wing>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
+    let mut own = reader.of_no_kind(&MINED)?;
+    own.extend(recent.iter().filter(|drawer| !is_mined(drawer)).cloned());
+    let mut ids = Vec::new();
+    for mut sort in [marked(reader)?, diary(reader)?, own] {
+        sort.retain(|drawer| wing.is_none_or(|wing| wing.holds(drawer)));
+        ids.extend(newest_of(reader, sort).into_iter().map(|drawer| drawer.id));
+    }
+    let mut described = reader.described(ids)?;
+    described.retain(|drawer| importance(drawer) > ORDINARY || is_own(drawer));
+    described.sort_by_cached_key(|drawer| Rank::of(reader, drawer));
+    few_of_each(&mut described);
+    Ok(described)
+}
+
+/// Drawers marked as more important than others.
+fn marked(reader: &Reader<'_>) -> Result<Vec<Drawer>> {
+    let mut found = (Filter::All, 0);
+    for step in STEPS {
+        let filter = Filter::Compare("importance".into(), Comparison::Gt(Scalar::Float(step)));
+        match reader.count(&filter)? {
+            0 => break,
+            size => found = (filter, size),
+        }
+        if found.1 <= WEIGHED as u64 {
+            break;
+        }
+    }
+    match found {
+        (_, 0) => Ok(Vec::new()),
+        (filter, size) => reader.newest(&filter, size),
+    }
+}
+
+fn diary(reader: &Reader<'_>) -> Result<Vec<Drawer>> {
+    let filter = Filter::Or(vec![
+        Filter::text("room", DIARY),
+        Filter::text("kind", DIARY),
+        Filter::text("type", DIARY_ENTRY),
+    ]);
+    let size = reader.count(&filter)?;
+    reader.newest(&filter, size)
+}
+
+/// The newest of some drawers.
+fn newest_of(reader: &Reader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
+    drawers.sort_by_cached_key(|drawer| (Reverse(reader.when(drawer)), drawer.id.clone()));
+    drawers.dedup_by(|a, b| a.id == b.id);
+    drawers.truncate(WEIGHED);
+    drawers
+}
+
+/// The kinds of drawers that mining makes.
+const MINED: [&str; 7] = [
+    "human",
+    "assistant",
+    "tool_call",
+    "tool_result",
+    "thinking",
+    "system",
+    "file",
+];
+
+/// Whether a drawer looks like one that mining made.
+fn is_mined(drawer: &Drawer) -> bool {
+    drawer
+        .place
+        .kind
+        .as_deref()
+        .is_some_and(|kind| MINED.contains(&kind))
+}
+
+/// Whether somebody filed it by hand: mining says which format it read.
+fn is_own(drawer: &Drawer) -> bool {
+    let metadata = drawer.metadata.as_ref();
+    metadata.is_some_and(|metadata| metadata.get("format").is_none())
+}
+
+fn importance(drawer: &Drawer) -> f64 {
+    match drawer
+        .metadata
+        .as_ref()
+        .and_then(|metadata| metadata.get("importance"))
+    {
+        Some(Value::One(Scalar::Int(number))) => *number as f64,
+        Some(Value::One(Scalar::Float(number))) => *number,
+        _ => ORDINARY,
+    }
+}
+
+/// What goes first: the more important, the more often used, the newer.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank(Reverse<i64>, Reverse<u64>, Reverse<Option<Timestamp>>, DrawerId);
+
+impl Rank {
+    fn of(reader: &Reader<'_>, drawer: &Drawer) -> Self {
+        // Thousandths, so that they have an order; beyond all bounds is as good as the bound.
+        let importance = (importance(drawer) * 1000.0) as i64;
+        let when = reader.when(drawer);
+        Self(
+            Reverse(importance),
+            Reverse(drawer.uses),
+            Reverse(when),
+            drawer.id.clone(),
+        )
+    }
+}
+
+/// Leaves out what would let one source, or one diary, fill the page.
+fn few_of_each(drawers: &mut Vec<Drawer>) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    drawers.retain(|drawer| {
+        let place = &drawer.place;
+        let diary = place.room.as_deref() == Some(DIARY) || place.kind.as_deref() == Some(DIARY);
+        let of = match (&place.source, diary) {
+            (_, true) => format!("diary {}", place.wing.as_deref().unwrap_or_default()),
+            (Some(source), false) => format!("source {source}"),
+            (None, false) => return true,
+        };
+        let count = seen.entry(of).or_default();
+        *count += 1;
+        *count <= OF_ONE_SOURCE
+    });
+}

@@ -1,0 +1,80 @@
+//! One drawer on one line: where it is from, when, by which id it is shown whole, and how it begins.
+
+use loci_core::{Drawer, DrawerId, Get, Include, Result};
+
+use super::read::Reader;
+use super::snippet::snippet;
+use crate::tokens::estimate;
+
+/// The most characters and tokens that the name of a wing or room takes.
+const NAME: (usize, usize) = (40, 14);
+
+/// How many characters of an id are shown at least.
+const SHORTEST_ID: usize = 8;
+
+/// The most tokens an id may take; a dearer one is left out of the line.
+const ID_TOKENS: usize = 24;
+
+/// The fewest tokens a text must get to be worth a line.
+pub(super) const SHORTEST_TEXT: usize = 8;
+
+/// `- wing / room, day, id: `, as far as these are known.
+pub(super) fn origin(reader: &Reader<'_>, drawer: &Drawer) -> Result<String> {
+    let name = |name: &Option<String>| {
+        let name = name.as_deref().map(|name| snippet(name, NAME.0, NAME.1));
+        name.filter(|name| !name.is_empty())
+    };
+    let place = match (name(&drawer.place.wing), name(&drawer.place.room)) {
+        (Some(wing), Some(room)) => Some(format!("{wing} / {room}")),
+        (Some(wing), None) => Some(wing),
+        (None, Some(room)) => Some(format!("- / {room}")),
+        (None, None) => None,
+    };
+    let day = reader.when(drawer).map(|when| when.to_string());
+    let day = day.and_then(|when| Some(when.split_once('T')?.0.to_owned()));
+    let parts = [place, day, short_id(reader, &drawer.id)?];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Ok(match parts.is_empty() {
+        true => "- ".to_owned(),
+        false => format!("- {}: ", parts.join(", ")),
+    })
+}
+
+/// The shortest beginning of an id that no other id has, if it can stand on a line.
+fn short_id(reader: &Reader<'_>, id: &DrawerId) -> Result<Option<String>> {
+    let fits = |text: &str| estimate(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
+    let ends = id.as_str().char_indices().map(|(at, c)| at + c.len_utf8());
+    for end in ends.skip(SHORTEST_ID - 1).step_by(2) {
+        let short = id.as_str().get(..end).unwrap_or_default();
+        if !fits(short) {
+            return Ok(None);
+        }
+        if is_unique(reader, short)? {
+            return Ok(Some(short.to_owned()));
+        }
+    }
+    Ok(Some(id.as_str().to_owned()).filter(|id| fits(id)))
+}
+
+/// Whether at most one id begins like this.
+fn is_unique(reader: &Reader<'_>, short: &str) -> Result<bool> {
+    let Ok(itself) = DrawerId::new(short) else {
+        return Ok(false);
+    };
+    let request = Get {
+        after: Some(itself.clone()),
+        limit: Some(2),
+        include: Include::NOTHING,
+        ..Get::default()
+    };
+    let after = reader.collection.get(&request)?;
+    let begin = after
+        .iter()
+        .filter(|one| one.id.as_str().starts_with(short))
+        .count();
+    match begin {
+        0 => Ok(true),
+        1 => Ok(reader.bare_ids(vec![itself])?.is_empty()),
+        _ => Ok(false),
+    }
+}
