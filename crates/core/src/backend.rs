@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The version of this contract.
-pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 2 };
+pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 3 };
 
 /// An engine that holds the collections of palaces.
 ///
@@ -69,7 +69,8 @@ pub trait Collection: fmt::Debug + Send + Sync {
     /// For each vector its own list of hits, nearest first, even when all are empty.
     fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>>;
 
-    /// The drawers that best match some words over the whole collection, best first.
+    /// The drawers that best match some words, best first. Only drawers that are there and that the filters accept
+    /// count, for the scores too; see [`Lexical`].
     fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>>;
 
     /// How many drawers the filter accepts.

@@ -136,6 +136,9 @@ impl Query {
 }
 
 /// Asks for the drawers that best match some words, by BM25; a drawer matches if it holds any of them.
+///
+/// How rare a word is and how long a drawer is are judged among the drawers that both filters accept, and no others:
+/// a filtered match equals, hit for hit and score for score, the match in a collection that holds only those drawers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lexical {
     /// The words; text without any word matches nothing, empty text is refused.

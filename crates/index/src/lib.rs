@@ -1,8 +1,10 @@
-//! Search maths on slices: words, distances, packed vectors, sets of rows. No files, no locks.
+//! Search maths on slices: words, postings, distances, packed vectors, sets of rows. No files, no locks.
 
+pub mod bm25;
 pub mod candidates;
 pub mod distance;
 mod kernel;
+pub mod postings;
 pub mod rows;
 pub mod segment;
 pub mod tokenise;

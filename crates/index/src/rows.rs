@@ -76,6 +76,27 @@ impl Rows {
         })
     }
 
+    /// For each of these ascending rows whether it is a member.
+    pub fn marks(&self, ascending: &[i64]) -> Vec<bool> {
+        let (rows, listed) = match &self.0 {
+            Kind::Listed(rows) => (rows, true),
+            Kind::Excluded(rows) => (rows, false),
+        };
+        let mut seeker = Seeker(rows);
+        ascending.iter().map(|row| seeker.finds(*row) == listed).collect()
+    }
+
+    /// What may be said of all rows from `first` to `last` at once: members, strangers, or neither.
+    pub fn all_between(&self, first: i64, last: i64) -> Option<bool> {
+        let (rows, listed) = match &self.0 {
+            Kind::Listed(rows) => (rows, true),
+            Kind::Excluded(rows) => (rows, false),
+        };
+        let from = rows.partition_point(|row| *row < first);
+        let touched = rows.get(from).is_some_and(|row| *row <= last);
+        (!touched).then_some(!listed)
+    }
+
     /// The members in ascending order; `None` if this is a complement.
     pub fn listed(&self) -> Option<&[i64]> {
         match &self.0 {
@@ -196,7 +217,15 @@ mod tests {
             prop_assert_eq!(members(&a.clone().and(b.clone())), &left & &right);
             prop_assert_eq!(members(&a.clone().or(b)), &left | &right);
             let outside: BTreeSet<i64> = UNIVERSE.filter(|row| !left.contains(row)).collect();
-            prop_assert_eq!(members(&a.not()), outside);
+            prop_assert_eq!(members(&a.clone().not()), outside);
+            let asked: Vec<i64> = right.iter().copied().collect();
+            let marks: Vec<bool> = asked.iter().map(|row| left.contains(row)).collect();
+            prop_assert_eq!(a.marks(&asked), marks);
+            let between: Vec<bool> = (10..30).map(|row| left.contains(&row)).collect();
+            match a.all_between(10, 29) {
+                Some(all) => prop_assert!(between.iter().all(|one| *one == all)),
+                None => prop_assert!(between.contains(&a.listed().is_some())),
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::sqlite;
 use crate::palace::{Palace, WriteFailure};
 use crate::shelf::Shelf;
 use crate::switch::{self, Surveyed};
-use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, sources, tally, write};
+use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, sources, tally, words, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
@@ -52,20 +52,52 @@ impl Handle {
         })
     }
 
+    /// The same for answers that are strewn over the whole file.
+    fn read_strewn<T>(&self, answer: impl FnOnce(&Transaction<'_>, &Shelf) -> Result<T>) -> Result<T> {
+        self.palace.read_strewn(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            answer(transaction, &shelf)
+        })
+    }
+
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>, Shelf) -> Result<T>) -> Result<T> {
         if self.poisoned.load(Ordering::SeqCst) {
             return Err(poisoned());
         }
         let done = self.palace.write(self.wait, |transaction| {
             let shelf = Shelf::find(transaction, &self.name)?;
-            change(transaction, shelf)
+            let projection = shelf.projection;
+            let answer = change(transaction, shelf)?;
+            Ok((answer, words::merge_is_due(transaction, projection)?))
         });
-        done.map_err(|WriteFailure { error, at_commit }| {
+        let (answer, due) = done.map_err(|WriteFailure { error, at_commit }| {
             if at_commit {
                 self.poisoned.store(true, Ordering::SeqCst);
             }
             error
-        })
+        })?;
+        if due {
+            self.merge_words();
+        }
+        Ok(answer)
+    }
+
+    /// Puts small segments of words together. What was asked for is done, so a failure here is a warning, and the next
+    /// writer tries again.
+    fn merge_words(&self) {
+        let merged = self.palace.write(self.wait, |transaction| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            words::merge(transaction, shelf.projection)
+        });
+        if let Err(WriteFailure { error, .. }) = merged {
+            let message = format!("segments of words could not be put together: {error}");
+            let finding = Finding::new("full_text_unmerged", Severity::Warning, message);
+            self.palace.warn(
+                finding
+                    .hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
+                    .collection(self.name.as_str()),
+            );
+        }
     }
 }
 
@@ -87,7 +119,11 @@ impl Collection for Handle {
     }
 
     fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        self.read(|transaction, shelf| read::get(transaction, shelf, request))
+        let get = |transaction: &Transaction<'_>, shelf: &Shelf| read::get(transaction, shelf, request);
+        match request.ids.is_some() {
+            true => self.read_strewn(get),
+            false => self.read(get),
+        }
     }
 
     fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
@@ -95,7 +131,7 @@ impl Collection for Handle {
     }
 
     fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        self.read(|transaction, shelf| lexical::search(transaction, shelf, request))
+        self.read_strewn(|transaction, shelf| lexical::search(transaction, &self.palace, shelf, request))
     }
 
     fn count(&self, filter: &Filter) -> Result<u64> {
@@ -164,10 +200,7 @@ impl Collection for Handle {
     }
 
     fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
-        self.palace.read_strewn(self.wait, |transaction| {
-            let shelf = Shelf::find(transaction, &self.name)?;
-            fill::pending(transaction, &shelf, request)
-        })
+        self.read_strewn(|transaction, shelf| fill::pending(transaction, shelf, request))
     }
 
     fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
@@ -180,10 +213,7 @@ impl Collection for Handle {
 
     fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
         request.check()?;
-        self.palace.read_strewn(self.wait, |transaction| {
-            let shelf = Shelf::find(transaction, &self.name)?;
-            sources::find(transaction, shelf.collection, request)
-        })
+        self.read_strewn(|transaction, shelf| sources::find(transaction, shelf.collection, request))
     }
 
     fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
@@ -213,6 +243,11 @@ pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) 
         )
         .and_then(|mut statement| statement.query_row([shelf.space.number], |row| row.get(0)))
         .map_err(sqlite)?;
+    let reached = match words::are_there(connection, shelf.projection)? {
+        true => words::covered(connection, shelf.projection)?,
+        // Without its own tables every match reads the rows.
+        false => shelf.drawers,
+    };
     Ok(CollectionInfo {
         name: shelf.name.clone(),
         metric: shelf.metric,
@@ -222,7 +257,7 @@ pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) 
         coverage: Coverage {
             nearest: number(shelf.space.vectors),
             packed: number(packed),
-            lexical: number(shelf.drawers),
+            lexical: number(reached),
         },
         seq: feed::newest(connection, shelf)?,
         warnings,

@@ -12,8 +12,8 @@ use crate::failure::corrupt;
 use crate::row::{self, Stored};
 use crate::shelf::Shelf;
 use crate::space::Space;
-use crate::vectors;
 use crate::write::{self, last_seq, store_seq};
+use crate::{vectors, words};
 
 /// Answers a [`Pending`]: walks the rows after the last one seen, and reads the text of those without a vector.
 pub(crate) fn pending(connection: &Connection, shelf: &Shelf, request: &Pending) -> Result<Vec<Unembedded>> {
@@ -183,6 +183,7 @@ impl Work<'_, '_> {
         for space in self.shelf.spaces_mut() {
             vectors::seal_filled(self.transaction, space, palace, &mut number)?;
         }
+        words::seal_full(self.transaction, self.shelf.projection)?;
         self.shelf.store_counters(self.transaction)?;
         store_seq(self.transaction, seq)
     }

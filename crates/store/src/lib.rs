@@ -17,6 +17,7 @@ mod lost;
 mod maintain;
 mod nearest;
 mod palace;
+mod places;
 #[cfg(test)]
 mod plans;
 mod read;

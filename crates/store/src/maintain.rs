@@ -78,11 +78,16 @@ pub(crate) fn state(
         .filter(|kind| Turn::is_taken(palace.file(), kind))
         .collect();
     let mut due = Vec::new();
-    let (dead, free) = compact::reclaimable(transaction, shelf)?;
-    if dead > 0 || free > 0 {
+    let compact::Reclaimable {
+        vectors,
+        words,
+        pages,
+    } = compact::reclaimable(transaction, shelf)?;
+    let dead = vectors.max(words);
+    if dead > 0 || pages > 0 {
         due.push((
             MaintenanceKind::COMPACT,
-            format!("{dead} removed rows still stand in packed segments, {free} pages are free"),
+            format!("{dead} removed rows still stand in packed segments, {pages} pages are free"),
         ));
     }
     Ok(MaintenanceState { running, due })

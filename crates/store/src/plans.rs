@@ -7,6 +7,7 @@ use loci_core::*;
 use rusqlite::{Connection, Transaction, ffi};
 
 use crate::backend::PATIENCE;
+use crate::palace::Palace;
 use crate::shelf::Shelf;
 use crate::{Embedded, lexical, read, sources, tally, vectors};
 
@@ -39,7 +40,7 @@ fn plan(connection: &Connection, sql: &str) -> Vec<String> {
     lines
 }
 
-fn palace(folder: &std::path::Path) -> Embedded {
+fn palace(folder: &std::path::Path, drawers: i64) -> Embedded {
     let backend = Embedded::new();
     let name = CollectionName::new("drawers").unwrap();
     let collection = backend
@@ -54,7 +55,7 @@ fn palace(folder: &std::path::Path) -> Embedded {
         },
         ..NewDrawer::new(DrawerId::new(format!("{n:04}")).unwrap(), format!("harbour {n}"))
     };
-    let adds: Vec<Write> = (0..400).map(|n| Write::Add(drawer(n))).collect();
+    let adds: Vec<Write> = (0..drawers).map(|n| Write::Add(drawer(n))).collect();
     collection.apply(&adds).unwrap();
     let records = (0..400).map(|n| Revision {
         source: format!("{}/{n:03}", ["a", "b", "c"][n % 3]),
@@ -70,14 +71,23 @@ fn palace(folder: &std::path::Path) -> Embedded {
 }
 
 /// The plans of the statements about `table` that `ask` runs, each once.
-fn plans(table: &str, ask: impl FnOnce(&Transaction<'_>, &Shelf)) -> Vec<Vec<String>> {
+fn plans(table: &str, ask: impl FnOnce(&Transaction<'_>, &Shelf, &Palace)) -> Vec<Vec<String>> {
+    plans_among(400, table, ask)
+}
+
+/// The same in a palace of so many drawers.
+fn plans_among(
+    drawers: i64,
+    table: &str,
+    ask: impl FnOnce(&Transaction<'_>, &Shelf, &Palace),
+) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
-    let backend = palace(folder.path());
+    let backend = palace(folder.path(), drawers);
     let palace = backend.palace(&PalaceRef::local(folder.path()), false).unwrap();
     let seen = palace.read(PATIENCE, |transaction| {
         let shelf = Shelf::find(transaction, &CollectionName::new("drawers")?)?;
         let before = prepared(transaction);
-        ask(transaction, &shelf);
+        ask(transaction, &shelf, &palace);
         let new = prepared(transaction)
             .into_iter()
             .filter(|text| !before.contains(text));
@@ -92,48 +102,55 @@ fn narrow() -> Filter {
 }
 
 #[test]
-fn a_filtered_keyword_search_scans_the_full_text_once_and_alone() {
-    let plans = plans("words_1", |transaction, shelf| {
-        let request = Lexical {
-            filter: narrow(),
-            ..Lexical::words("harbour", 5)
-        };
-        assert_eq!(lexical::search(transaction, shelf, &request).unwrap().len(), 5);
-    });
-    let [lines] = plans.as_slice() else {
-        panic!("one statement asks the full text: {plans:?}");
-    };
-    assert_eq!(lines.len(), 1, "nothing is joined and nothing sorted: {lines:?}");
-    assert!(
-        lines[0].starts_with("SCAN words_1 VIRTUAL TABLE INDEX"),
-        "{lines:?}"
-    );
+fn a_filtered_keyword_search_walks_what_is_new_and_gone_and_looks_up_the_rest() {
+    let walked = ["words_1_segments", "words_1_tail", "words_1_gone"];
+    for table in walked.into_iter().chain(["words_1"]) {
+        let plans = plans_among(2100, table, |transaction, shelf, palace| {
+            let request = Lexical {
+                filter: narrow(),
+                ..Lexical::words("harbour", 5)
+            };
+            let found = lexical::search(transaction, palace, shelf, &request).unwrap();
+            assert_eq!(found.len(), 5);
+        });
+        assert!(!plans.is_empty(), "{table} is asked");
+        for lines in &plans {
+            let [line] = lines.as_slice() else {
+                panic!("nothing is joined: {lines:?}");
+            };
+            let looked_up = format!("SEARCH {table} USING INTEGER PRIMARY KEY (rowid=?)");
+            assert!(
+                *line == looked_up || (walked.contains(&table) && *line == format!("SCAN {table}")),
+                "{line}"
+            );
+        }
+    }
 }
 
 #[test]
-fn facets_by_wing_and_room_read_one_index_and_no_document() {
-    let plans = plans("drawers", |transaction, shelf| {
-        assert_eq!(
-            tally::facets(transaction, shelf, &Facets::by_room())
-                .unwrap()
-                .len(),
-            21
-        );
-    });
-    assert_eq!(
-        plans,
-        [["SEARCH drawers USING COVERING INDEX drawers_place (collection=?)"]]
+fn facets_by_wing_and_room_read_their_counts_and_no_drawer() {
+    let ask = |transaction: &Transaction<'_>, shelf: &Shelf, _: &Palace| {
+        let found = tally::facets(transaction, shelf, &Facets::by_room()).unwrap();
+        assert_eq!(found.len(), 21);
+        let wing = Filter::text("wing", "w1");
+        assert_eq!(tally::count(transaction, shelf, &wing).unwrap(), 133);
+    };
+    assert_eq!(plans("drawers", ask), Vec::<Vec<String>>::new());
+    let lines: Vec<String> = plans("places", ask).concat();
+    assert!(
+        lines.len() == 3 && lines.iter().all(|line| line.contains(" places")),
+        "nothing is joined and nothing sorted: {lines:?}"
     );
 }
 
 #[test]
 fn a_filter_lists_its_rows_from_the_key_of_the_attributes() {
-    let equal = plans("attributes_1", |transaction, shelf| {
+    let equal = plans("attributes_1", |transaction, shelf, _| {
         assert_eq!(tally::count(transaction, shelf, &narrow()).unwrap(), 27);
     });
     let by_value = ["SEARCH attributes_1 USING PRIMARY KEY (key=? AND value=?)"];
     assert_eq!(equal, [by_value, by_value], "one statement for each comparison");
-    let range = plans("attributes_1", |transaction, shelf| {
+    let range = plans("attributes_1", |transaction, shelf, _| {
         let filter = Filter::parse_str(r#"{"n": {"$gte": 390}}"#).unwrap();
         assert_eq!(tally::count(transaction, shelf, &filter).unwrap(), 10);
     });
@@ -146,7 +163,7 @@ fn a_filter_lists_its_rows_from_the_key_of_the_attributes() {
 #[test]
 fn counting_reads_no_drawer() {
     for filter in [Filter::All, narrow()] {
-        let plans = plans("drawers", |transaction, shelf| {
+        let plans = plans("drawers", |transaction, shelf, _| {
             tally::count(transaction, shelf, &filter).unwrap();
         });
         assert_eq!(plans, Vec::<Vec<String>>::new());
@@ -155,7 +172,7 @@ fn counting_reads_no_drawer() {
 
 #[test]
 fn paging_walks_the_index_of_ids_in_order() {
-    let plans = plans("drawers", |transaction, shelf| {
+    let plans = plans("drawers", |transaction, shelf, _| {
         let request = Get {
             after: Some(DrawerId::new("0100").unwrap()),
             limit: Some(3),
@@ -173,7 +190,7 @@ fn paging_walks_the_index_of_ids_in_order() {
 
 #[test]
 fn what_lacks_a_vector_is_found_by_walking_rows_from_where_the_last_page_ended() {
-    let plans = plans("drawers", |transaction, shelf| {
+    let plans = plans("drawers", |transaction, shelf, _| {
         let found = vectors::lacking(transaction, &shelf.space, 100, i64::MAX, 5).unwrap();
         assert_eq!(found, [101, 102, 103, 104, 105]);
     });
@@ -192,7 +209,7 @@ fn what_lacks_a_vector_is_found_by_walking_rows_from_where_the_last_page_ended()
 fn records_under_a_prefix_are_walked_from_the_first_that_is_asked_for() {
     let walk = ["SEARCH sources USING PRIMARY KEY (collection=? AND source>?)"];
     for (after, first) in [(None, "b/001"), (Some("b/100"), "b/103"), (Some("a"), "b/001")] {
-        let plans = plans("sources", |transaction, shelf| {
+        let plans = plans("sources", |transaction, shelf, _| {
             let request = Sources::Under {
                 prefix: "b/".to_owned(),
                 after: after.map(str::to_owned),
@@ -207,7 +224,7 @@ fn records_under_a_prefix_are_walked_from_the_first_that_is_asked_for() {
 
 #[test]
 fn records_by_name_are_looked_up_one_by_one() {
-    let plans = plans("sources", |transaction, shelf| {
+    let plans = plans("sources", |transaction, shelf, _| {
         let names = ["c/002", "nowhere", "a/000"].map(str::to_owned).to_vec();
         let found = sources::find(transaction, shelf.collection, &Sources::Named(names)).unwrap();
         assert_eq!(found.len(), 2);

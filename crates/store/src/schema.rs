@@ -5,13 +5,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 
 use crate::clock;
 use crate::failure::sqlite;
-use crate::vfs;
+use crate::{places, vfs};
 
 /// "LOCI" in the SQLite header: this file is a palace.
 pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 
 /// The version of the tables below.
-pub(crate) const VERSION: i32 = 3;
+pub(crate) const VERSION: i32 = 4;
 
 /// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
 pub(crate) const PAGE_SIZE: i32 = 8192;
@@ -152,7 +152,7 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sqlite)?;
     if found_version(&transaction)? == 0 {
-        for made in [TABLES, SOURCES_TABLE, CONTENT_INDEX, SPACES_INDEX] {
+        for made in [TABLES, SOURCES_TABLE, places::TABLE, CONTENT_INDEX, SPACES_INDEX] {
             transaction.execute_batch(made).map_err(sqlite)?;
         }
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
@@ -215,6 +215,14 @@ pub(crate) fn recognise_in(moment: &Transaction<'_>) -> Result<FileKind> {
         )
         .hint("it was left untouched; name another folder with --palace")),
     }
+}
+
+/// Whether the file is of the version this build writes.
+pub(crate) fn is_current(connection: &Connection) -> Result<bool> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map(|found: i32| found == VERSION)
+        .map_err(sqlite)
 }
 
 /// The error for a file written by a later release.

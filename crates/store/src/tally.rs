@@ -7,11 +7,15 @@ use rusqlite::{Connection, Row};
 
 use crate::attributes::{self, Scope};
 use crate::failure::sqlite;
+use crate::places;
 use crate::read::Test;
 use crate::shelf::Shelf;
 
 /// How many drawers `filter` accepts.
 pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> Result<u64> {
+    if let Some(counted) = places::count(connection, shelf, filter)? {
+        return Ok(counted);
+    }
     let scope = attributes::scope(connection, shelf.projection, filter, usize::MAX)?;
     let total = u64::try_from(shelf.drawers).unwrap_or(0);
     if scope.exact {
@@ -58,7 +62,13 @@ pub(crate) fn facets(connection: &Connection, shelf: &Shelf, request: &Facets) -
 }
 
 fn grouped(connection: &Connection, shelf: &Shelf, by: &[FacetKey], columns: &str) -> Result<Vec<Facet>> {
-    let sql = facets_sql(columns);
+    let placed = by
+        .iter()
+        .all(|key| matches!(key, FacetKey::Wing | FacetKey::Room));
+    let sql = match placed && places::are_whole(connection, shelf)? {
+        true => places_sql(columns),
+        false => facets_sql(columns),
+    };
     let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
     let found = statement
         .query_map([shelf.collection], |row| {
@@ -76,10 +86,17 @@ fn grouped(connection: &Connection, shelf: &Shelf, by: &[FacetKey], columns: &st
     Ok(facets)
 }
 
-/// The statement that groups a whole collection; tests look at its plan.
-pub(crate) fn facets_sql(columns: &str) -> String {
+/// The statement that groups a whole collection.
+fn facets_sql(columns: &str) -> String {
     format!(
         "SELECT count(*), {columns} FROM drawers WHERE collection = ?1 GROUP BY {columns} ORDER BY {columns}"
+    )
+}
+
+/// The same for wings and rooms.
+fn places_sql(columns: &str) -> String {
+    format!(
+        "SELECT sum(drawers), {columns} FROM places WHERE collection = ?1 GROUP BY {columns} ORDER BY {columns}"
     )
 }
 

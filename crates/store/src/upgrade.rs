@@ -1,11 +1,17 @@
 //! Files of an earlier format: brought up to date in one transaction, or read as if they were.
 
-use loci_core::Result;
-use rusqlite::{Connection, TransactionBehavior};
+use loci_core::{ErrorKind, Include, Result};
+use loci_index::tokenise::Indexer;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::clock;
 use crate::failure::sqlite;
+use crate::lexical::live_rows;
 use crate::schema::{self, FileKind, VERSION};
+use crate::shelf::{Shelf, next_number};
+use crate::{clock, places, row, words};
+
+/// After how many drawers an upgrade seals words.
+const SEALED_AT_ONCE: usize = 2048;
 
 /// What format 2 has beyond format 1: more than one space for a collection.
 const TO_2: &str = "
@@ -22,18 +28,47 @@ const AS_3: &str = "CREATE TEMP VIEW IF NOT EXISTS sources AS
     SELECT 0 AS collection, '' AS source, 0 AS revision, 0 AS revised_at, '' AS stamp WHERE 0";
 
 /// Brings an older file up to date; a second opener finds nothing to do.
+///
+/// Damage stops nothing here: where a page cannot be read, the new indexes are left empty. Whoever asks them finds out
+/// and reads the rows instead, `verify` names it, and an index of before that cannot be removed is asked no more.
 pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
     if schema::recognise(connection)? == FileKind::Current {
         return Ok(());
     }
+    match bring_up_to_date(connection, File::Sound) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => bring_up_to_date(connection, File::Damaged),
+        done => done,
+    }
+}
+
+/// What is known of a file that is brought up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum File {
+    Sound,
+    Damaged,
+}
+
+fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sqlite)?;
     // Another process may have done it while this one waited for the lock.
     if let FileKind::Older(version) = schema::recognise_in(&transaction)? {
-        for (reached, step) in [(2, TO_2), (2, schema::SPACES_INDEX), (3, schema::SOURCES_TABLE)] {
-            if version < reached {
-                transaction.execute_batch(step).map_err(sqlite)?;
+        let steps = [
+            (2, TO_2),
+            (2, schema::SPACES_INDEX),
+            (3, schema::SOURCES_TABLE),
+            (4, places::TABLE),
+        ];
+        for (_, step) in steps.iter().filter(|(reached, _)| version < *reached) {
+            transaction.execute_batch(step).map_err(sqlite)?;
+        }
+        for shelf in Shelf::all(&transaction)? {
+            let projection = renew_words(&transaction, &shelf)?;
+            if file == File::Sound {
+                index_words(&transaction, &shelf, projection)?;
+                words::drop_tables(&transaction, shelf.projection)?;
+                places::rebuild(&transaction, shelf.collection)?;
             }
         }
         transaction
@@ -49,12 +84,51 @@ pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
     transaction.commit().map_err(sqlite)
 }
 
+/// Makes the tables of words that format 4 has, under a new number, since those of before may have to stay. The
+/// attributes go along; returns the number.
+fn renew_words(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<i64> {
+    let projection = next_number(transaction, "projection")?;
+    words::create(transaction, projection)?;
+    transaction
+        .execute_batch(&format!(
+            "ALTER TABLE attributes_{} RENAME TO attributes_{projection};
+             UPDATE collections SET projection = {projection} WHERE collection = {}",
+            shelf.projection, shelf.collection
+        ))
+        .map_err(sqlite)?;
+    Ok(projection)
+}
+
+/// Fills the new tables from the rows.
+fn index_words(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
+    let include = Include {
+        document: true,
+        context: true,
+        ..Include::NOTHING
+    };
+    let mut indexer = Indexer::default();
+    for (n, row) in live_rows(transaction, shelf, i64::MIN, i64::MAX)?
+        .into_iter()
+        .enumerate()
+    {
+        if let Some(stored) = row::by_row(transaction, row, include)? {
+            let words = words::of(&mut indexer, &stored.drawer);
+            words::insert(transaction, projection, row, &words)?;
+        }
+        if n % SEALED_AT_ONCE == SEALED_AT_ONCE - 1 {
+            words::seal_full(transaction, projection)?;
+        }
+    }
+    words::seal_full(transaction, projection)?;
+    words::merge(transaction, projection)
+}
+
 /// Lets this connection read an older file that it may not, or shall not, change.
 pub(crate) fn read_as_current(connection: &Connection) -> Result<()> {
     let FileKind::Older(version) = schema::recognise(connection)? else {
         return Ok(());
     };
-    for (reached, view) in [(2, AS_2), (3, AS_3)] {
+    for (reached, view) in [(2, AS_2), (3, AS_3), (4, places::VIEW)] {
         if version < reached {
             connection.execute_batch(view).map_err(sqlite)?;
         }
@@ -67,7 +141,6 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::shelf::Shelf;
     use crate::{read_only, sources, vfs};
     use loci_core::{Get, SourceRecord, Sources, SpaceState};
     use tempfile::TempDir;

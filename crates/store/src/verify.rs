@@ -1,5 +1,6 @@
 //! Examining a palace: every page, row, word, attribute, vector and segment against the rows they stand for.
 
+mod full_text;
 mod projection;
 mod rows;
 mod sources;
@@ -190,10 +191,13 @@ impl Report {
                 rows::check(report, connection, shelf)
             });
             self.part(&format!("the full text of {name:?}"), |report| {
-                projection::words(report, connection, shelf)
+                full_text::check(report, connection, shelf)
             });
             self.part(&format!("the attributes of {name:?}"), |report| {
                 projection::attributes(report, connection, shelf)
+            });
+            self.part(&format!("the places of {name:?}"), |report| {
+                projection::places(report, connection, shelf)
             });
             self.part(&format!("the embedding spaces of {name:?}"), |report| {
                 spaces::states(report, connection, shelf)

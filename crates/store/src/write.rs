@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use loci_core::{
-    Drawer, DrawerId, EmbedderIdentity, Get, Include, NewDrawer, Patch, Receipt, Result, Selection, Twin,
-    Write,
+    Drawer, DrawerId, EmbedderIdentity, Get, Include, NewDrawer, Patch, Place, Receipt, Result, Selection,
+    Twin, Write,
 };
 use loci_index::tokenise::Indexer;
 use rusqlite::{Connection, Transaction, params};
@@ -13,18 +13,18 @@ use crate::attributes::{self, Keys};
 use crate::failure::sqlite;
 use crate::row::{self, Stored};
 use crate::shelf::Shelf;
-use crate::{clock, read, vectors, words};
+use crate::{clock, places, read, vectors, words};
 
 /// What of a batch is made ready without a stored row: everything slow that needs none.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// Filed drawers and their tokens, by place in the batch.
-    filed: HashMap<usize, (Drawer, String)>,
+    /// Filed drawers and their words, by place in the batch.
+    filed: HashMap<usize, (Drawer, Vec<u8>)>,
     /// The length of the first vector in the batch.
     dimension: Option<usize>,
 }
 
-/// Checks a batch and does its slow part: completing places and cutting texts into tokens.
+/// Checks a batch and does its slow part: completing places and cutting texts into words.
 pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared> {
     loci_core::write::check_batch(batch, None)?;
     let now = clock::now();
@@ -33,8 +33,8 @@ pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared> {
     for (at, write) in batch.iter().enumerate() {
         if let Write::Add(new) | Write::Upsert(new) = write {
             let drawer = new.filed(now)?;
-            let tokens = words::of(&mut indexer, &drawer);
-            filed.insert(at, (drawer, tokens));
+            let words = words::of(&mut indexer, &drawer);
+            filed.insert(at, (drawer, words));
         }
     }
     let dimension = batch.iter().find_map(|write| embedding(write).map(<[f32]>::len));
@@ -104,14 +104,14 @@ impl<'t, 'c> Work<'t, 'c> {
         self.admit_vectors(batch, prepared.dimension)?;
         for (at, write) in batch.iter().enumerate() {
             match (write, prepared.filed.get(&at)) {
-                (Write::Add(_), Some((drawer, tokens))) => self.add(drawer, tokens)?,
-                (Write::Upsert(_), Some((drawer, tokens))) => self.upsert(drawer, tokens)?,
+                (Write::Add(_), Some((drawer, words))) => self.add(drawer, words)?,
+                (Write::Upsert(_), Some((drawer, words))) => self.upsert(drawer, words)?,
                 (Write::Update(patch), _) => self.update(patch)?,
                 (Write::Delete(selection), _) => self.delete(selection)?,
                 (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
             }
         }
-        Ok(())
+        words::seal_full(self.transaction, self.shelf.projection)
     }
 
     /// What was done since the last receipt was taken.
@@ -159,7 +159,7 @@ impl<'t, 'c> Work<'t, 'c> {
         Ok(twin.map(|(_, id)| id).filter(|id| *id != drawer.id))
     }
 
-    fn add(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+    fn add(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         if self.row_of(&drawer.id)?.is_some() {
             self.receipt.kept.push(drawer.id.clone());
             return Ok(());
@@ -171,13 +171,13 @@ impl<'t, 'c> Work<'t, 'c> {
             });
             return Ok(());
         }
-        self.file(drawer, tokens)?;
+        self.file(drawer, words)?;
         self.shelf.drawers += 1;
         self.receipt.added.push(drawer.id.clone());
         self.forget_tombstone(&drawer.id)
     }
 
-    fn upsert(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+    fn upsert(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         if let Some(existing) = self.twin(drawer)? {
             self.receipt.twins.push(Twin {
                 given: drawer.id.clone(),
@@ -186,10 +186,10 @@ impl<'t, 'c> Work<'t, 'c> {
             return Ok(());
         }
         match self.row_of(&drawer.id)? {
-            None => return self.add(drawer, tokens),
+            None => return self.add(drawer, words),
             Some(old) => self.remove(&self.stored(old)?)?,
         }
-        self.file(drawer, tokens)?;
+        self.file(drawer, words)?;
         self.receipt.replaced.push(drawer.id.clone());
         Ok(())
     }
@@ -273,13 +273,14 @@ impl<'t, 'c> Work<'t, 'c> {
     }
 
     /// Writes a drawer into a new row with all that is indexed of it.
-    fn file(&mut self, drawer: &Drawer, tokens: &str) -> Result<()> {
+    fn file(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         let row = self.next_seq();
-        self.file_at(row, drawer, tokens)
+        self.file_at(row, drawer, words)
     }
 
-    fn file_at(&mut self, row: i64, drawer: &Drawer, tokens: &str) -> Result<()> {
+    fn file_at(&mut self, row: i64, drawer: &Drawer, words: &[u8]) -> Result<()> {
         row::insert(self.transaction, self.shelf.collection, row, drawer)?;
+        places::enter(self.transaction, self.shelf.collection, &drawer.place)?;
         attributes::insert(
             self.transaction,
             self.shelf.projection,
@@ -287,7 +288,7 @@ impl<'t, 'c> Work<'t, 'c> {
             row,
             drawer,
         )?;
-        words::insert(self.transaction, self.shelf.projection, row, tokens)?;
+        words::insert(self.transaction, self.shelf.projection, row, words)?;
         match &drawer.embedding {
             Some(vector) => vectors::insert(self.transaction, &mut self.shelf.space, row, vector)?,
             None => self.receipt.without_vector.push(drawer.id.clone()),
@@ -306,6 +307,7 @@ impl<'t, 'c> Work<'t, 'c> {
             &stored.drawer,
         )?;
         row::update_in_place(self.transaction, row, seq, drawer)?;
+        self.move_place(&stored.drawer.place, &drawer.place)?;
         attributes::insert(
             self.transaction,
             self.shelf.projection,
@@ -317,6 +319,14 @@ impl<'t, 'c> Work<'t, 'c> {
             self.receipt.without_vector.push(drawer.id.clone());
         }
         Ok(())
+    }
+
+    fn move_place(&self, from: &Place, to: &Place) -> Result<()> {
+        if (&from.wing, &from.room) == (&to.wing, &to.room) {
+            return Ok(());
+        }
+        places::leave(self.transaction, self.shelf.collection, from)?;
+        places::enter(self.transaction, self.shelf.collection, to)
     }
 
     /// Takes the vectors that other models made of a text along to its new row.
@@ -366,6 +376,7 @@ pub(crate) fn remove(
     let row = stored.row;
     words::delete(transaction, shelf.projection, row)?;
     attributes::delete(transaction, shelf.projection, keys, row, &stored.drawer)?;
+    places::leave(transaction, shelf.collection, &stored.drawer.place)?;
     for space in shelf.spaces_mut() {
         vectors::delete(transaction, space, row)?;
     }
@@ -386,7 +397,7 @@ pub(crate) fn renumber(
     to: i64,
 ) -> Result<()> {
     let (from, projection) = (stored.row, shelf.projection);
-    let tokens = words::of(&mut Indexer::default(), &stored.drawer);
+    let words = words::of(&mut Indexer::default(), &stored.drawer);
     words::delete(transaction, projection, from)?;
     attributes::delete(transaction, projection, keys, from, &stored.drawer)?;
     for space in shelf.spaces_mut() {
@@ -397,7 +408,7 @@ pub(crate) fn renumber(
         .and_then(|mut statement| statement.execute([from, to]))
         .map_err(sqlite)?;
     attributes::insert(transaction, projection, keys, to, &stored.drawer)?;
-    words::insert(transaction, projection, to, &tokens)
+    words::insert(transaction, projection, to, &words)
 }
 
 /// The vector as bits: two that compare equal may still differ, as zero and minus zero do.

@@ -170,9 +170,9 @@ fn a_changed_text_flags_its_drawer() {
 #[test]
 fn words_attributes_marks_and_records_that_differ_from_the_rows_are_named() {
     let cases = [
-        ("DELETE FROM words_1 WHERE rowid = 31", "full_text_differs"),
+        ("DELETE FROM words_1_tail WHERE row = 31", "full_text_differs"),
         (
-            "INSERT INTO words_1(rowid, text) VALUES (999999, 'stray')",
+            "INSERT INTO words_1_tail(row, words) VALUES (999999, x'0105737472617901')",
             "full_text_differs",
         ),
         ("DELETE FROM attributes_1 WHERE row = 61", "attributes_differ"),
@@ -213,10 +213,33 @@ fn words_attributes_marks_and_records_that_differ_from_the_rows_are_named() {
 }
 
 #[test]
+fn places_that_differ_from_the_rows_are_named_and_change_no_count_where_a_reader_can_tell() {
+    for (sql, seen) in [
+        ("DELETE FROM places", true),
+        ("UPDATE places SET drawers = drawers + 1", true),
+        ("INSERT INTO places VALUES (1, 'nowhere', NULL, 4)", true),
+        ("UPDATE places SET wing = 'elsewhere' WHERE wing = 'wing1'", false),
+    ] {
+        let folder = raw::folder_with(&sound().0);
+        raw::execute(folder.path(), sql);
+        let codes: Vec<String> = examined(folder.path())
+            .into_iter()
+            .map(|finding| finding.code)
+            .collect();
+        assert_eq!(codes, ["places_differ"], "{sql}");
+        let look = sound().1.look(folder.path());
+        assert_eq!(look.silent.is_empty(), seen, "{sql}: {:?}", look.silent);
+        let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+        assert_eq!(examined(folder.path()), Vec::new(), "{sql}");
+    }
+}
+
+#[test]
 fn a_rebuild_from_rows_mends_every_index() {
     for sql in [
         "DELETE FROM segments",
-        "DELETE FROM words_1 WHERE rowid < 500",
+        "DELETE FROM words_1_tail WHERE row < 500",
         "DELETE FROM attributes_1 WHERE row > 500",
         "DELETE FROM dead",
         "UPDATE segments SET data = zeroblob(length(data))",

@@ -82,11 +82,11 @@ fn small() -> Vec<Vec<Write>> {
 fn a_newer_version_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), &small());
-    raw::execute(folder.path(), "PRAGMA user_version = 4");
+    raw::execute(folder.path(), "PRAGMA user_version = 5");
     assert_refused_untouched(folder.path(), ErrorKind::Format);
     let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(
-        error.message().contains("format 4") && error.hint_text().unwrap().contains("newer"),
+        error.message().contains("format 5") && error.hint_text().unwrap().contains("newer"),
         "{error:?}"
     );
 }
@@ -272,7 +272,7 @@ fn a_palace_of_version_1_opens_with_all_it_holds() {
 }
 
 #[test]
-fn a_palace_of_version_1_becomes_version_3_once_and_its_model_can_be_switched() {
+fn a_palace_of_version_1_becomes_version_4_once_and_its_model_can_be_switched() {
     let folder = fixture("version-1");
     let start = Barrier::new(4);
     std::thread::scope(|scope| {
@@ -294,8 +294,8 @@ fn a_palace_of_version_1_becomes_version_3_once_and_its_model_can_be_switched() 
 
 /// A file of an earlier format has become one of this, by one opener, as if it had been made so.
 fn assert_brought_up_to_date(folder: &Path, from: i64) {
-    assert_eq!(raw::number(folder, "PRAGMA user_version"), 3);
-    let notes = format!("SELECT count(*) FROM notes WHERE text = 'brought from format {from} to 3'");
+    assert_eq!(raw::number(folder, "PRAGMA user_version"), 4);
+    let notes = format!("SELECT count(*) FROM notes WHERE text = 'brought from format {from} to 4'");
     assert_eq!(raw::number(folder, &notes), 1, "one opener brought it there");
     let made = tempfile::tempdir().unwrap();
     build(made.path(), &small());
@@ -305,7 +305,7 @@ fn assert_brought_up_to_date(folder: &Path, from: i64) {
 /// How the tables that later formats brought or changed are written in a file.
 fn schema(folder: &Path) -> Vec<String> {
     let connection = raw::connect(folder);
-    let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('spaces', 'sources') AND sql IS NOT NULL ORDER BY name";
+    let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('spaces', 'sources', 'places') AND sql IS NOT NULL ORDER BY name";
     let mut statement = connection.prepare(sql).unwrap();
     let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -390,43 +390,13 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
 }
 
-/// The states of sources that the fixture of version 3 was given, in order; never to be changed once it is kept.
-fn version_3(collection: &dyn Collection) {
-    let mut known = std::collections::HashMap::new();
-    for (source, stamp, drawers) in [
-        ("notes/a.md", Some("1 100"), 0..3),
-        ("notes/b.md", Some("2 200"), 3..5),
-        ("notes/\u{65e5}\u{672c}.md", Some(""), 5..5),
-        ("gone.md", Some("3 300"), 5..6),
-        ("notes/a.md", Some("4 400"), 6..8),
-        ("gone.md", None, 8..8),
-    ] {
-        let batch = drawers
-            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
-            .collect();
-        let revision = Revision {
-            source: source.to_owned(),
-            expects: known.get(source).copied(),
-            stamp: stamp.map(str::to_owned),
-            parts: Box::new(std::iter::once(batch)),
-        };
-        match collection.revise(vec![revision]).unwrap().remove(0) {
-            Revised::Done { revision, .. } => revision.map(|revision| known.insert(source, revision)),
-            Revised::Overtaken => panic!("nobody else is there"),
-        };
-    }
-}
-
 #[test]
 fn a_palace_of_version_3_opens_with_the_records_of_its_sources() {
-    let folder = present_fixture("version-3", |folder| {
-        let backend = Embedded::new();
-        version_3(&*truth::open(&backend, folder, DIMENSION, true).unwrap());
-        backend.close();
-    });
+    let folder = fixture("version-3");
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 3);
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_brought_up_to_date(folder.path(), 3);
     let all = Sources::Under {
         prefix: String::new(),
         after: None,
@@ -471,4 +441,60 @@ fn version_3_goes_on(collection: &dyn Collection, revision: u64) {
     let revised = collection.revise(vec![next(None), next(Some(revision))]).unwrap();
     assert_eq!(revised[0], Revised::Overtaken);
     assert!(matches!(revised[1], Revised::Done { revision: Some(new), .. } if new > revision));
+}
+
+/// What the fixture of version 4 was given, in order; never to be changed once it is kept.
+fn version_4() -> Vec<Vec<Write>> {
+    let brief = |n: usize, version: usize| NewDrawer {
+        document: format!("zq{n}x{version} note of harbour {}", n % 7),
+        metadata: Metadata::new().with("n", n as i64),
+        place: Place {
+            wing: (!n.is_multiple_of(5)).then(|| format!("wing{}", n % 5)),
+            room: (!n.is_multiple_of(3)).then(|| format!("room{}", n % 3)),
+            ..Place::default()
+        },
+        filed_at: Some(Timestamp::from_micros(1_700_000_000_000_000 + n as i64).unwrap()),
+        ..NewDrawer::new(truth::id(n), String::new())
+    };
+    vec![
+        (0..2060).map(|n| Write::Add(brief(n, 0))).collect(),
+        vec![Write::Upsert(brief(5, 1)), Write::Add(brief(3000, 0))],
+        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(2055)]))],
+    ]
+}
+
+#[test]
+fn a_palace_of_version_4_opens_with_its_words_and_places() {
+    let folder = present_fixture("version-4", |folder| drop(build(folder, &version_4())));
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 4);
+    for (table, rows) in [("segments", 1), ("tail", 13), ("gone", 2)] {
+        let sql = format!("SELECT count(*) FROM words_1_{table}");
+        assert_eq!(raw::number(folder.path(), &sql), rows, "{table}");
+    }
+    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let mut told = Truth::default();
+    version_4().iter().for_each(|batch| told.apply(batch));
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    let found = |words: &str| {
+        let hits = collection.lexical(&Lexical::words(words, 3)).unwrap();
+        hits.into_iter().map(|hit| hit.drawer.id).collect::<Vec<_>>()
+    };
+    for (words, expected) in [
+        ("zq6x0", vec![6]),
+        ("zq5x0", vec![]),
+        ("zq5x1", vec![5]),
+        ("zq7x0", vec![]),
+        ("zq3000x0", vec![3000]),
+    ] {
+        assert_eq!(
+            found(words),
+            expected.into_iter().map(truth::id).collect::<Vec<_>>(),
+            "{words}"
+        );
+    }
+    assert_eq!(found("harbour 3")[0], truth::id(3), "the first of equal ones");
+    let places = collection.facets(&Facets::by_room()).unwrap();
+    assert_eq!((places.len(), places[0].values.clone()), (15, vec![None, None]));
+    assert_eq!(collection.count(&Filter::text("wing", "wing2")).unwrap(), 411);
 }

@@ -1,11 +1,11 @@
-//! Lexical match: any of the words, best first, over the whole collection.
+//! Lexical match: any of the words, best first, among what the filters accept.
 
 use loci_core::{
-    CollectionExt, DocumentFilter, ErrorKind, Filter, Include, Lexical, NewDrawer, Patch, Write,
+    CollectionExt, DocumentFilter, ErrorKind, Filter, Include, Lexical, NewDrawer, Patch, Place, Write,
 };
 
 use crate::case::refused;
-use crate::samples::{hit_ids, id, plain, vectored, winged};
+use crate::samples::{filter, hit_ids, id, plain, time, vectored, winged};
 use crate::{Outcome, Scene};
 
 cases! { "lexical":
@@ -19,6 +19,8 @@ cases! { "lexical":
     "signs in the words are no operators" [+Lexical] => no_operators;
     "words of other scripts are found" [+Lexical] => other_scripts;
     "a lexical match finds only drawers that both filters accept" [+Lexical] => filtered;
+    "a filtered match is the match of a collection that holds only what the filters accept" [+Lexical] => as_if_alone;
+    "removed and replaced drawers count no more in the scores of a match" [+Lexical -ReadOnly] => forgotten;
     "a drawer without a vector is found by its words" [+Lexical] => without_vector;
     "lexical hits hold the fields the request included" [+Lexical] => included;
     "a lexical match sees texts as they are now: replaced, changed and removed" [+Lexical -ReadOnly] => as_they_are;
@@ -190,6 +192,107 @@ fn filtered(scene: &Scene<'_>) -> Outcome {
         ["d"],
         "hits under both filters"
     );
+    Ok(())
+}
+
+/// Drawers of three wings in which no word is as rare, and no drawer as long, as in any other.
+fn uneven() -> Vec<NewDrawer> {
+    let text = |n: usize| match n % 3 {
+        0 => format!("alpha {} tango", "golf ".repeat(1 + n % 5)),
+        1 => format!("kilo alpha {}", "alpha hotel ".repeat(n % 7)),
+        _ => format!("bravo {} kilo kilo", "hotel ".repeat(n)),
+    };
+    let place = |n: usize| Place {
+        wing: Some(["x", "y", "z"][n * n % 7 % 3].to_owned()),
+        ..Place::default()
+    };
+    let drawer = |n: usize| NewDrawer {
+        place: place(n),
+        ..plain(&format!("d{n:02}"), &text(n))
+    };
+    (0..40).map(drawer).collect()
+}
+
+/// Ids and scores of a match, which must be the same to the last bit.
+fn scored(collection: &dyn loci_core::Collection, request: &Lexical) -> Outcome<Vec<(String, u32)>> {
+    let hits = collection.lexical(request)?;
+    let mut told: Vec<(String, u32)> = hits
+        .into_iter()
+        .map(|hit| (hit.drawer.id.into(), hit.score.to_bits()))
+        .collect();
+    // Of equal scores either may come first.
+    told.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    Ok(told)
+}
+
+fn as_if_alone(scene: &Scene<'_>) -> Outcome {
+    let all = scene.filled(uneven())?;
+    let filters = [
+        (Filter::text("wing", "x"), DocumentFilter::All),
+        (Filter::text("wing", "y"), DocumentFilter::All),
+        (filter(r#"{"wing": {"$ne": "x"}}"#), DocumentFilter::All),
+        (
+            filter(r#"{"wing": {"$in": ["x", "z"]}}"#),
+            DocumentFilter::NotContains("tango".into()),
+        ),
+        (Filter::All, DocumentFilter::Contains("kilo".into())),
+    ];
+    for (n, (filter, document)) in filters.into_iter().enumerate() {
+        let accepted: Vec<NewDrawer> = uneven()
+            .into_iter()
+            .filter(|new| {
+                new.filed(time("2026-01-01T00:00:00Z"))
+                    .is_ok_and(|drawer| filter.accepts(&drawer))
+            })
+            .filter(|new| document.accepts(&new.document))
+            .collect();
+        ensure!(
+            !accepted.is_empty() && accepted.len() < 40,
+            "the filters take some"
+        );
+        let alone = scene.fill_in(&scene.palace(), &format!("alone-{n}"), accepted)?;
+        for words in ["alpha", "kilo golf", "alpha kilo hotel bravo tango"] {
+            let request = Lexical {
+                filter: filter.clone(),
+                document: document.clone(),
+                ..Lexical::words(words, 100)
+            };
+            let found = scored(all.as_ref(), &request)?;
+            same!(
+                found,
+                scored(alone.as_ref(), &Lexical::words(words, 100))?,
+                "ids and scores of {words:?} under {filter:?} and {document:?}"
+            );
+            ensure!(!found.is_empty() || words == "kilo golf", "some drawers match");
+        }
+    }
+    Ok(())
+}
+
+fn forgotten(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled(uneven())?;
+    let gone = |n: usize| n % 4 == 1;
+    for n in (0..40).filter(|n| gone(*n)) {
+        drawers.delete(id(&format!("d{n:02}")))?;
+    }
+    drawers.apply(&[Write::Upsert(plain("d02", "alpha lima"))])?;
+    let stay = uneven().into_iter().enumerate().filter(|(n, _)| !gone(*n));
+    let stay = stay.map(|(n, drawer)| {
+        if n == 2 {
+            plain("d02", "alpha lima")
+        } else {
+            drawer
+        }
+    });
+    let alone = scene.fill_in(&scene.palace(), "alone", stay)?;
+    for words in ["alpha", "kilo hotel", "lima alpha bravo"] {
+        let request = Lexical::words(words, 100);
+        same!(
+            scored(drawers.as_ref(), &request)?,
+            scored(alone.as_ref(), &request)?,
+            "ids and scores of {words:?}"
+        );
+    }
     Ok(())
 }
 

@@ -22,20 +22,16 @@ impl Table {
     }
 
     pub(super) fn lexical(&self, request: &Lexical) -> Vec<Hit> {
-        let indexed: Vec<(&Drawer, Vec<String>)> = self
-            .rows
-            .values()
-            .map(|row| (&row.drawer, indexed_words(&row.drawer)))
+        let drawers = self.rows.values().map(|row| &row.drawer);
+        let accepted: Vec<(&Drawer, Vec<String>)> = drawers
+            .filter(|drawer| request.filter.accepts(drawer) && request.document.accepts(text(drawer)))
+            .map(|drawer| (drawer, indexed_words(drawer)))
             .collect();
         let asked: BTreeSet<String> = words(&request.words).into_iter().collect();
-        let bm25 = Bm25::over(&indexed);
-        let mut scored: Vec<(&Drawer, f64)> = indexed
+        let bm25 = Bm25::over(&accepted);
+        let mut scored: Vec<(&Drawer, f64)> = accepted
             .iter()
-            .filter(|(drawer, held)| {
-                asked.iter().any(|word| held.contains(word))
-                    && request.filter.accepts(drawer)
-                    && request.document.accepts(text(drawer))
-            })
+            .filter(|(_, held)| asked.iter().any(|word| held.contains(word)))
             .map(|(drawer, held)| (*drawer, bm25.score(&asked, held)))
             .collect();
         scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.id.cmp(&b.0.id)));
@@ -101,7 +97,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What BM25 knows of a collection.
+/// What BM25 knows of the drawers that are searched.
 struct Bm25 {
     drawers: f64,
     average_length: f64,

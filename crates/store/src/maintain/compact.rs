@@ -1,4 +1,4 @@
-//! Giving space back: segments without their dead rows, merged full text, and free pages returned to the disk.
+//! Giving space back: segments without their dead rows, and free pages returned to the disk.
 
 use std::time::Duration;
 
@@ -12,36 +12,34 @@ use crate::palace::Palace;
 use crate::segments::{SegmentEntry, list_segments};
 use crate::shelf::Shelf;
 use crate::space::Space;
-use crate::vectors;
 use crate::write::{last_seq, store_seq};
+use crate::{vectors, words};
 
 /// How many free pages one short transaction returns.
 const PAGES_AT_ONCE: i64 = 2000;
 
-/// How many pages of full text one short transaction merges.
-const MERGE_PAGES: i64 = 500;
-
 /// Compacts a collection; `None` if there was nothing to gain.
 pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Option<Figures>> {
-    let (dead, free, before, spaces) = palace.read(wait, |transaction| {
+    let (dead, before, spaces) = palace.read(wait, |transaction| {
         let shelf = Shelf::find(transaction, name)?;
-        let (dead, free) = reclaimable(transaction, &shelf)?;
+        let dead = reclaimable(transaction, &shelf)?;
         let spaces: Vec<i64> = shelf.spaces().map(|space| space.number).collect();
-        Ok((dead, free, file_bytes(transaction)?, spaces))
+        Ok((dead, file_bytes(transaction)?, spaces))
     })?;
     let mut rewritten = 0;
-    for space in spaces.into_iter().filter(|_| dead > 0) {
+    for space in spaces.into_iter().filter(|_| dead.vectors > 0) {
         rewritten += rewrite_segments(palace, name, space, wait)?;
     }
-    let merged = merge_words(palace, name, wait)?;
-    if rewritten == 0 && merged == 0 && free == 0 {
+    let words = rewrite_words(palace, name, wait)?;
+    if rewritten == 0 && words == 0 && dead.pages == 0 {
         return Ok(None);
     }
     let pages = release_pages(palace, wait)?;
     let after = palace.read(wait, |transaction| file_bytes(transaction))?;
     Ok(Some(Figures::from([
-        ("dead_rows".to_owned(), dead),
+        ("dead_rows".to_owned(), dead.vectors),
         ("segments_rewritten".to_owned(), rewritten),
+        ("word_segments_rewritten".to_owned(), words),
         ("pages_released".to_owned(), pages),
         ("bytes_before".to_owned(), before),
         ("bytes_after".to_owned(), after),
@@ -49,11 +47,22 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
     ])))
 }
 
-/// How many dead rows stand in segments of any space, and how many pages of the file are free.
-pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<(i64, i64)> {
-    let mut dead = 0;
+/// What compacting would give back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reclaimable {
+    /// Removed rows that still stand in segments of vectors, over all spaces.
+    pub(super) vectors: i64,
+    /// The same in segments of words.
+    pub(super) words: i64,
+    /// Free pages of the file.
+    pub(super) pages: i64,
+}
+
+/// What compacting a collection would give back.
+pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<Reclaimable> {
+    let mut vectors = 0;
     for space in shelf.spaces() {
-        dead += connection
+        vectors += connection
             .query_row(
                 "SELECT count(*) FROM dead WHERE space = ?1",
                 [space.number],
@@ -61,7 +70,15 @@ pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<(i64
             )
             .map_err(sqlite)?;
     }
-    Ok((dead, pragma(connection, "freelist_count")?))
+    let words = match words::are_there(connection, shelf.projection)? {
+        true => words::needs_rewriting(connection, shelf.projection)?,
+        false => 0,
+    };
+    Ok(Reclaimable {
+        vectors,
+        words,
+        pages: pragma(connection, "freelist_count")?,
+    })
 }
 
 fn pragma(connection: &Connection, name: &str) -> Result<i64> {
@@ -170,25 +187,23 @@ pub(super) fn next_seq(transaction: &Transaction<'_>) -> Result<i64> {
     Ok(seq)
 }
 
-/// Merges the full text's own segments until that changes nothing more; returns how many steps did something.
-fn merge_words(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
-    let mut steps = 0;
+/// Rewrites segments of words that are small or hold rows that are gone, one short transaction for each group;
+/// returns how many.
+fn rewrite_words(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+    let mut rewritten = 0;
+    let mut from = i64::MIN;
     loop {
-        let changed = palace.write(wait, |transaction| {
+        let done = palace.write(wait, |transaction| {
             let projection = Shelf::find(transaction, name)?.projection;
-            let before = transaction.total_changes();
-            // A negative number starts a merge of everything, a positive one goes on with it.
-            let pages = if steps == 0 { -MERGE_PAGES } else { MERGE_PAGES };
-            let sql =
-                format!("INSERT INTO words_{projection}(words_{projection}, rank) VALUES ('merge', ?1)");
-            transaction.execute(&sql, [pages]).map_err(sqlite)?;
-            Ok(transaction.total_changes() - before)
+            let done = words::rewrite_next(transaction, projection, from)?;
+            crate::crash::point("compact-words");
+            Ok(done)
         })?;
-        // FTS5 counts the statement itself as one change; fewer than two means that nothing was merged.
-        if changed < 2 {
-            return Ok(steps);
-        }
-        steps += 1;
+        let Some((segments, last)) = done else {
+            return Ok(rewritten);
+        };
+        rewritten += segments as i64;
+        from = last;
     }
 }
 

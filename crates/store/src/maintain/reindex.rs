@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use loci_core::{CollectionName, Error, ErrorKind, Include, Result};
+use loci_index::rows::Rows;
 use loci_index::segment;
 use loci_index::tokenise::Indexer;
 use rusqlite::{Transaction, params};
@@ -11,13 +12,20 @@ use super::compact::next_seq;
 use super::{Figures, mend};
 use crate::attributes::{self, Keys};
 use crate::failure::sqlite;
+use crate::lexical::live_rows;
 use crate::palace::Palace;
 use crate::shelf::{Shelf, next_number};
 use crate::space::Space;
-use crate::{row, vectors, words};
+use crate::{places, row, vectors, words};
 
 /// How many rows one short transaction indexes.
 const ROWS_AT_ONCE: usize = 500;
+
+/// What is read of a drawer to index it.
+const PROJECTED: Include = Include {
+    embedding: false,
+    ..Include::EVERYTHING
+};
 
 /// Rebuilds full text, attributes and, in every space, the segments of a collection.
 pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Figures> {
@@ -61,7 +69,7 @@ fn drop_abandoned(palace: &Palace, wait: Duration) -> Result<()> {
                 .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
                 .map_err(sqlite)?;
             for projection in half {
-                words::drop_table(transaction, projection)?;
+                words::drop_tables(transaction, projection)?;
                 attributes::drop_table(transaction, projection)?;
             }
             transaction
@@ -105,6 +113,8 @@ fn copy_rows(
     for row in &rows {
         project(transaction, projection, &mut keys, &mut indexer, *row)?;
     }
+    words::seal_full(transaction, projection)?;
+    words::merge(transaction, projection)?;
     crate::crash::point("reindex-step");
     Ok(rows.last().copied())
 }
@@ -129,15 +139,7 @@ fn project(
     indexer: &mut Indexer,
     row: i64,
 ) -> Result<()> {
-    let Some(stored) = row::by_row(
-        transaction,
-        row,
-        Include {
-            embedding: false,
-            ..Include::EVERYTHING
-        },
-    )?
-    else {
+    let Some(stored) = row::by_row(transaction, row, PROJECTED)? else {
         return Ok(());
     };
     attributes::insert(transaction, projection, keys, row, &stored.drawer)?;
@@ -155,22 +157,26 @@ fn swap(
     let shelf = Shelf::find(transaction, name)?;
     let mut keys = Keys::default();
     let mut indexer = Indexer::default();
-    drop_removed(transaction, projection)?;
+    drop_removed(transaction, &shelf, projection)?;
     for row in changed_since(transaction, &shelf, reached, started)? {
-        drop_row(transaction, projection, row)?;
-        project(transaction, projection, &mut keys, &mut indexer, row)?;
+        drop_attributes(transaction, projection, row)?;
+        if let Some(stored) = row::by_row(transaction, row, PROJECTED)? {
+            attributes::insert(transaction, projection, &mut keys, row, &stored.drawer)?;
+        }
     }
     for row in rows_after(transaction, &shelf, reached, usize::MAX)? {
         project(transaction, projection, &mut keys, &mut indexer, row)?;
     }
+    words::seal_full(transaction, projection)?;
     compare(transaction, &shelf, projection)?;
+    places::rebuild(transaction, shelf.collection)?;
     transaction
         .execute(
             "UPDATE collections SET projection = ?2 WHERE collection = ?1",
             params![shelf.collection, projection],
         )
         .map_err(sqlite)?;
-    words::drop_table(transaction, shelf.projection)?;
+    words::drop_tables(transaction, shelf.projection)?;
     attributes::drop_table(transaction, shelf.projection)?;
     transaction
         .execute("DELETE FROM palace WHERE key = 'building'", [])
@@ -195,20 +201,18 @@ fn changed_since(
 }
 
 /// Takes rows out of the new projection that were removed after they were indexed.
-fn drop_removed(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
-    let gone: Vec<i64> = transaction
-        .prepare(&format!(
-            "SELECT id FROM words_{projection}_docsize WHERE id NOT IN (SELECT row FROM drawers)"
-        ))
-        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-        .map_err(sqlite)?;
-    gone.into_iter()
-        .try_for_each(|row| drop_row(transaction, projection, row))
+fn drop_removed(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
+    let live = Rows::of(live_rows(transaction, shelf, i64::MIN, i64::MAX)?);
+    let indexed = Rows::of(words::rows(transaction, projection)?);
+    for row in indexed.and(live.not()).listed().unwrap_or_default() {
+        words::delete(transaction, projection, *row)?;
+        drop_attributes(transaction, projection, *row)?;
+    }
+    Ok(())
 }
 
-/// Takes one row out of a projection whatever its attributes were; the table is asked by row, which is slow.
-fn drop_row(transaction: &Transaction<'_>, projection: i64, row: i64) -> Result<()> {
-    words::delete(transaction, projection, row)?;
+/// Takes the attributes of one row out of a projection whatever they were; the table is asked by row, which is slow.
+fn drop_attributes(transaction: &Transaction<'_>, projection: i64, row: i64) -> Result<()> {
     transaction
         .execute(
             &format!("DELETE FROM attributes_{projection} WHERE row = ?1"),
@@ -220,26 +224,18 @@ fn drop_row(transaction: &Transaction<'_>, projection: i64, row: i64) -> Result<
 
 /// Refuses a projection that does not cover exactly the rows of the collection.
 fn compare(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
-    let count = |sql: &str| {
-        transaction
-            .query_row(sql, [], |row| row.get::<_, i64>(0))
-            .map_err(sqlite)
-    };
-    let collection = shelf.collection;
-    let rows = count(&format!(
-        "SELECT count(*) FROM drawers WHERE collection = {collection}"
-    ))?;
-    let docs = count(&format!("SELECT count(*) FROM words_{projection}_docsize"))?;
-    let strays = count(&format!(
-        "SELECT count(*) FROM drawers WHERE collection = {collection}
-         AND row NOT IN (SELECT id FROM words_{projection}_docsize)"
-    ))?;
-    if rows == docs && strays == 0 {
+    let rows = live_rows(transaction, shelf, i64::MIN, i64::MAX)?;
+    let indexed = words::rows(transaction, projection)?;
+    if rows == indexed {
         return Ok(());
     }
     Err(Error::new(
         ErrorKind::Internal,
-        format!("the rebuilt index covers {docs} rows of {rows}; the old one stays in use"),
+        format!(
+            "the rebuilt index covers {} rows, and not the {} there are; the old one stays in use",
+            indexed.len(),
+            rows.len()
+        ),
     )
     .hint("nothing was changed; run `loci verify`"))
 }

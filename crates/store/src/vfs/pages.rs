@@ -125,7 +125,7 @@ impl Pages {
         match self.kind(base) {
             Kind::Checked { page_size } if whole(bytes.len(), offset, page_size) => {
                 if code == ffi::SQLITE_IOERR_SHORT_READ {
-                    return self.judge_end(offset, page_size);
+                    return self.judge_end(base, offset, page_size);
                 }
                 self.verify(base, bytes, offset, page_size)
             }
@@ -135,11 +135,12 @@ impl Pages {
     }
 
     /// Judges a page that lies beyond the end of the file. With a log, every page of a snapshot is in the
-    /// log or in the file, so this one was cut off. With a rollback journal SQLite may read a page that it
-    /// has not written yet, and takes zeros for it.
-    fn judge_end(&self, offset: i64, page_size: usize) -> c_int {
+    /// log or in the file; one that the first page counts and that is not there was cut off. SQLite may also read
+    /// a page that its own transaction has taken and not written yet, when it makes or removes several tables
+    /// at once, and takes zeros for it; the first page of the file does not count that one.
+    fn judge_end(&self, base: Base, offset: i64, page_size: usize) -> c_int {
         match page::number(offset, page_size) {
-            Some(number) if self.wal && offset > 0 => self.refuse(number),
+            Some(number) if self.wal && offset > 0 && !is_new(base, number, page_size) => self.refuse(number),
             _ => ffi::SQLITE_IOERR_SHORT_READ,
         }
     }
@@ -379,4 +380,12 @@ fn first_damaged(bytes: &[u8], offset: i64, page_size: usize) -> Option<u32> {
         .zip(bytes.chunks_exact(page_size))
         .find(|(number, page)| !page::is_sealed(*number, page))
         .map(|(number, _)| number)
+}
+
+/// Whether a page is none of those that the first page, if it is sound, counts.
+fn is_new(base: Base, number: u32, page_size: usize) -> bool {
+    let mut first = vec![0; page_size];
+    let sound = base.read(&mut first, 0) == ffi::SQLITE_OK && page::is_sealed(1, &first);
+    let counted = first.get(28..32).and_then(|bytes| bytes.try_into().ok());
+    sound && counted.is_some_and(|bytes| number > u32::from_be_bytes(bytes))
 }

@@ -1,0 +1,78 @@
+//! The best of many scored rows.
+
+use std::cmp::Ordering;
+
+/// Keeps the `k` best rows: higher scores first, then lower rows.
+#[derive(Debug)]
+pub(super) struct Best {
+    k: usize,
+    found: Vec<(i64, f32)>,
+    /// The score that a row must have at the least to be among the best.
+    least: f32,
+}
+
+impl Best {
+    pub(super) fn new(k: usize) -> Self {
+        Self {
+            k,
+            found: Vec::new(),
+            least: 0.0,
+        }
+    }
+
+    /// Whether a row with this score may be among the best; a score of nothing never is.
+    #[inline]
+    pub(super) fn wants(&self, score: f32) -> bool {
+        score > 0.0 && score >= self.least
+    }
+
+    pub(super) fn offer(&mut self, row: i64, score: f32) {
+        self.found.push((row, score));
+        if self.found.len() >= self.k.saturating_mul(2).saturating_add(256) {
+            self.prune();
+        }
+    }
+
+    fn prune(&mut self) {
+        if let Some(worst) = self.k.checked_sub(1).filter(|worst| *worst < self.found.len()) {
+            let (_, kept, _) = self.found.select_nth_unstable_by(worst, order);
+            self.least = kept.1;
+            self.found.truncate(self.k);
+        }
+    }
+
+    /// The best, in order.
+    pub(super) fn finish(mut self) -> Vec<(i64, f32)> {
+        self.prune();
+        self.found.sort_unstable_by(order);
+        self.found
+    }
+}
+
+fn order(a: &(i64, f32), b: &(i64, f32)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_best_are_those_of_sorting_everything(scores in proptest::collection::vec(0_u8..20, 0..900), k in 1_usize..40) {
+            let mut best = Best::new(k);
+            // Rows come in no order.
+            let rows = scores.iter().enumerate().map(|(n, score)| ((n as i64 * 7919) % 1009, f32::from(*score)));
+            let mut all: Vec<(i64, f32)> = rows.clone().filter(|(_, score)| *score > 0.0).collect();
+            for (row, score) in rows {
+                if best.wants(score) {
+                    best.offer(row, score);
+                }
+            }
+            all.sort_by(order);
+            all.truncate(k);
+            prop_assert_eq!(best.finish(), all);
+        }
+    }
+}

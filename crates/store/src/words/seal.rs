@@ -1,0 +1,274 @@
+//! Sealing the newest words into segments, and making few large segments of many small or worn ones.
+
+use loci_core::{Include, Result};
+use loci_index::postings::{Bag, Sealed, SegmentWriter};
+use loci_index::rows::Rows;
+use loci_index::tokenise::Indexer;
+use rusqlite::{Connection, Transaction, params};
+
+use super::{BLOCK_BITS, Entry, Segment, block_number, gone, list};
+use crate::failure::sqlite;
+use crate::row;
+
+/// How many drawers are sealed at once; as many are read one by one at the most.
+const SEAL: usize = 2048;
+
+/// How many bytes of words are sealed at once.
+const SEAL_BYTES: usize = 32 << 20;
+
+/// The most drawers that small segments are put together to.
+const LARGE: i64 = 16_384;
+
+/// A segment with fewer drawers than this is put together with others.
+const SMALL: i64 = LARGE / 2;
+
+/// As many small segments are left alone.
+const FEW: usize = 7;
+
+/// Seals the newest words while they fill a segment. Whether many small segments are then due to be put together is
+/// for [`merge_is_due`] to say: that is work for a transaction of its own, since a damaged page that is met ends it.
+pub(crate) fn seal_full(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
+    let mut unsealed = count_new(transaction, projection)?;
+    while unsealed >= SEAL {
+        unsealed -= seal_next(transaction, projection)?;
+        crate::crash::point("words-sealed");
+    }
+    Ok(())
+}
+
+/// How many drawers are in no segment, or zero if they are surely too few to seal.
+fn count_new(connection: &Connection, projection: i64) -> Result<usize> {
+    // Row numbers are never given twice, so the drawers cannot be more than the numbers between the first and last.
+    let span: Option<i64> = connection
+        .prepare_cached(&format!(
+            "SELECT (SELECT max(row) FROM words_{projection}_tail) - (SELECT min(row) FROM words_{projection}_tail)"
+        ))
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(sqlite)?;
+    if span.is_none_or(|span| span + 1 < SEAL as i64) {
+        return Ok(0);
+    }
+    let counted: i64 = connection
+        .prepare_cached(&format!("SELECT count(*) FROM words_{projection}_tail"))
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(sqlite)?;
+    Ok(usize::try_from(counted).unwrap_or(0))
+}
+
+/// Seals the oldest words that are in no segment; returns how many drawers that were.
+fn seal_next(transaction: &Transaction<'_>, projection: i64) -> Result<usize> {
+    let mut writer = SegmentWriter::default();
+    let mut indexer = Indexer::default();
+    let (mut taken, mut bytes, mut last) = (0, 0, i64::MIN);
+    {
+        let mut statement = transaction
+            .prepare_cached(&format!(
+                "SELECT row, words FROM words_{projection}_tail ORDER BY row LIMIT ?1"
+            ))
+            .map_err(sqlite)?;
+        let mut found = statement.query([SEAL as i64]).map_err(sqlite)?;
+        while bytes < SEAL_BYTES
+            && let Some(entry) = found.next().map_err(sqlite)?
+        {
+            last = entry.get(0).map_err(sqlite)?;
+            let words = entry.get_ref(1).map_err(sqlite)?.as_blob().unwrap_or_default();
+            add_sound(transaction, &mut writer, &mut indexer, last, words)?;
+            taken += 1;
+            bytes += words.len();
+        }
+    }
+    transaction
+        .prepare_cached(&format!("DELETE FROM words_{projection}_tail WHERE row <= ?1"))
+        .and_then(|mut statement| statement.execute([last]))
+        .map_err(sqlite)?;
+    store(transaction, projection, writer)?;
+    Ok(taken)
+}
+
+/// Adds the words of a drawer; where they are damaged, those of its row.
+fn add_sound(
+    connection: &Connection,
+    writer: &mut SegmentWriter,
+    indexer: &mut Indexer,
+    row: i64,
+    words: &[u8],
+) -> Result<()> {
+    if Bag::new(words).each(|_, _| {}).is_ok() {
+        return writer.add(row, Bag::new(words));
+    }
+    let include = Include {
+        document: true,
+        context: true,
+        ..Include::NOTHING
+    };
+    match row::by_row(connection, row, include)? {
+        Some(stored) => writer.add(row, Bag::new(&super::of(indexer, &stored.drawer))),
+        None => Ok(()),
+    }
+}
+
+/// Stores a new segment behind all others, unless it is empty.
+fn store(transaction: &Transaction<'_>, projection: i64, writer: SegmentWriter) -> Result<()> {
+    let Some(sealed) = writer.seal() else {
+        return Ok(());
+    };
+    let number: i64 = transaction
+        .prepare_cached(&format!(
+            "SELECT coalesce(max(segment), 0) + 1 FROM words_{projection}_segments"
+        ))
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(sqlite)?;
+    store_head(transaction, projection, number, &sealed)?;
+    let mut statement = transaction
+        .prepare_cached(&format!(
+            "INSERT INTO words_{projection}(block, data) VALUES (?1, ?2)"
+        ))
+        .map_err(sqlite)?;
+    for (place, block) in sealed.blocks.iter().enumerate() {
+        statement
+            .execute(params![block_number(number, place)?, block])
+            .map_err(sqlite)?;
+    }
+    Ok(())
+}
+
+fn store_head(transaction: &Transaction<'_>, projection: i64, number: i64, sealed: &Sealed) -> Result<()> {
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO words_{projection}_segments(segment, first, last, drawers, lengths, terms, rows)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        ))
+        .and_then(|mut statement| {
+            statement.execute(params![
+                number,
+                sealed.first,
+                sealed.last,
+                sealed.drawers as i64,
+                sealed.lengths,
+                sealed.directory,
+                sealed.rows
+            ])
+        })
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// Whether there are so many small segments that some are to be put together.
+pub(crate) fn merge_is_due(connection: &Connection, projection: i64) -> Result<bool> {
+    Ok(!small(&list(connection, projection)?).is_empty())
+}
+
+/// Puts as many small segments together as fit into a large one, while there are many.
+pub(crate) fn merge(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
+    loop {
+        let entries = list(transaction, projection)?;
+        let group = small(&entries);
+        if group.is_empty() {
+            return Ok(());
+        }
+        replace(transaction, projection, group)?;
+        crate::crash::point("words-merged");
+    }
+}
+
+/// The segments to put together next, if there are many small ones after the last large one.
+fn small(entries: &[Entry]) -> &[Entry] {
+    let large = entries.iter().rposition(|entry| entry.drawers >= SMALL);
+    let small = entries.get(large.map_or(0, |at| at + 1)..).unwrap_or_default();
+    if small.len() <= FEW {
+        return &[];
+    }
+    let mut drawers = 0;
+    let fitting = small.iter().take_while(|entry| {
+        drawers += entry.drawers;
+        drawers <= LARGE
+    });
+    small.get(..fitting.count()).unwrap_or_default()
+}
+
+/// Writes the drawers of some neighbouring segments that are not gone into one new segment.
+fn replace(transaction: &Transaction<'_>, projection: i64, old: &[Entry]) -> Result<()> {
+    let (Some(first), Some(last)) = (old.first(), old.last()) else {
+        return Ok(());
+    };
+    let live = Rows::of(gone(transaction, projection)?).not();
+    let mut writer = SegmentWriter::default();
+    for entry in old {
+        let segment = Segment::read(transaction, projection, entry)?;
+        let numbers = writer.add_drawers(&segment.rows, &segment.lengths, &live.marks(&segment.rows))?;
+        segment.each_block(transaction, projection, |_, block| {
+            writer.add_block(block, &numbers)
+        })?;
+    }
+    for entry in old {
+        remove(transaction, projection, entry.segment)?;
+    }
+    transaction
+        .prepare_cached(&format!(
+            "DELETE FROM words_{projection}_gone WHERE row BETWEEN ?1 AND ?2"
+        ))
+        .and_then(|mut statement| statement.execute([first.first, last.last]))
+        .map_err(sqlite)?;
+    store(transaction, projection, writer)
+}
+
+fn remove(transaction: &Transaction<'_>, projection: i64, segment: i64) -> Result<()> {
+    transaction
+        .prepare_cached(&format!(
+            "DELETE FROM words_{projection}_segments WHERE segment = ?1"
+        ))
+        .and_then(|mut statement| statement.execute([segment]))
+        .map_err(sqlite)?;
+    let first = block_number(segment, 0)?;
+    transaction
+        .prepare_cached(&format!(
+            "DELETE FROM words_{projection} WHERE block BETWEEN ?1 AND ?2"
+        ))
+        .and_then(|mut statement| statement.execute([first, first + (1 << BLOCK_BITS) - 1]))
+        .map(drop)
+        .map_err(sqlite)
+}
+
+/// How many rows that are gone still stand in segments.
+pub(crate) fn needs_rewriting(connection: &Connection, projection: i64) -> Result<i64> {
+    connection
+        .query_row(
+            &format!("SELECT count(*) FROM words_{projection}_gone"),
+            [],
+            |row| row.get(0),
+        )
+        .map_err(sqlite)
+}
+
+/// Rewrites the next segment after the row `from` that holds gone rows or is small, together with those after it
+/// that fit into one; returns how many were rewritten and the last row they reach, or `None` at the end.
+pub(crate) fn rewrite_next(
+    transaction: &Transaction<'_>,
+    projection: i64,
+    from: i64,
+) -> Result<Option<(usize, i64)>> {
+    let gone = gone(transaction, projection)?;
+    let entries = list(transaction, projection)?;
+    let later = entries.iter().filter(|entry| entry.first > from);
+    let worn = |entry: &Entry| gone.iter().any(|row| (entry.first..=entry.last).contains(row));
+    let mut group: Vec<Entry> = Vec::new();
+    let mut drawers = 0;
+    for entry in later {
+        if !group.is_empty() && drawers + entry.drawers > LARGE {
+            if group.len() > 1 || group.iter().any(worn) {
+                break;
+            }
+            (group, drawers) = (Vec::new(), 0);
+        }
+        group.push(*entry);
+        drawers += entry.drawers;
+    }
+    let Some(last) = group.last().map(|entry| entry.last) else {
+        return Ok(None);
+    };
+    if group.len() < 2 && !group.iter().any(worn) {
+        return Ok(None);
+    }
+    replace(transaction, projection, &group)?;
+    Ok(Some((group.len(), last)))
+}
