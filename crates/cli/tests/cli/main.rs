@@ -18,6 +18,7 @@ mod losing_nothing;
 mod mining;
 mod moving;
 mod places;
+mod searching;
 mod server;
 mod together;
 mod vanishing;

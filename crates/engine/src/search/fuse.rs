@@ -15,7 +15,7 @@ pub(super) struct Ranked {
     pub(super) id: DrawerId,
     pub(super) score: f32,
     pub(super) why: Why,
-    /// What its score was multiplied by for time and speaker; what is added later is too.
+    /// What its score was multiplied by for speaker and age; what is added later is too.
     pub(super) factor: f32,
     /// When it was said, or else filed; newer comes first among equals.
     at: Option<Timestamp>,
@@ -134,14 +134,14 @@ fn rank(plan: &Plan<'_>, piece: &Piece<'_>, sources: &HashMap<&str, Vec<f32>>) -
             .filter_map(|dated| Some((dated, dated.gain(time)?)));
         gains.max_by(|a, b| a.1.total_cmp(&b.1))
     });
+    let gain = said.map_or(0.0, |(_, gain)| gain);
     let mut factor = 1.0 + if own_words { weights::OWN_WORDS } else { 0.0 };
-    factor *= 1.0 + said.map_or(0.0, |(_, gain)| gain);
     if plan.request.recent {
         factor *= freshness(plan.request.now, at);
     }
     Ranked {
         id: piece.drawer.id.clone(),
-        score: factor * (piece.score + source.map_or(0.0, |source| source.score)),
+        score: factor * (piece.score + source.map_or(0.0, |source| source.score) + gain),
         factor,
         why: Why {
             nearest: piece.nearest,

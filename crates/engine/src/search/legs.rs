@@ -145,13 +145,9 @@ fn nearest(
         for dated in plan.dates.iter().filter(|dated| dated.drawers > 0) {
             hits.extend(ask(plan.within(dated), depth)?);
         }
-        hits.sort_by(|a, b| {
-            a.score
-                .total_cmp(&b.score)
-                .then_with(|| a.drawer.id.cmp(&b.drawer.id))
-        });
-        hits.dedup_by(|a, b| a.drawer.id == b.drawer.id);
     }
+    hits.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| by_id(a, b)));
+    hits.dedup_by(|a, b| a.drawer.id == b.drawer.id);
     for hit in &mut hits {
         hit.score = match info.metric {
             Metric::Cosine | Metric::Ip => 1.0 - hit.score,
@@ -163,13 +159,19 @@ fn nearest(
 }
 
 fn lexical(collection: &dyn Collection, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
-    let hits = collection.lexical(&Lexical {
+    let mut hits = collection.lexical(&Lexical {
         filter: plan.scope.clone(),
         include: Include::NOTHING,
         ..Lexical::words(plan.text.as_str(), depth)
     })?;
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_id(a, b)));
     let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
     Ok(Scored::new(hits, cut, Some(0.0), 1.0))
+}
+
+/// Among equals the id decides, not the order in which a backend happens to keep them.
+fn by_id(a: &Hit, b: &Hit) -> std::cmp::Ordering {
+    a.drawer.id.cmp(&b.drawer.id)
 }
 
 /// Which legs ran and what share of the drawers in scope each reached, with a warning where that is not all.

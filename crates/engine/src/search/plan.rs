@@ -1,5 +1,7 @@
 //! The plan of a search: its scope, its words, the times it mentions.
 
+use std::collections::HashSet;
+
 use loci_core::{Collection, Comparison, Filter, Result, Scalar, Timestamp};
 use loci_index::tokenise;
 use serde::Serialize;
@@ -52,7 +54,7 @@ impl Dated {
             .and(Filter::Compare("said_at".into(), Comparison::Lt(at(self.before))))
     }
 
-    /// What what was said at `time` gains by it, as a share.
+    /// What is added to what was said at `time`.
     pub(super) fn gain(&self, time: Timestamp) -> Option<f32> {
         let told = self.before.as_micros().saturating_add(weights::TOLD_LATER);
         let within = (self.from.as_micros()..told).contains(&time.as_micros());
@@ -98,12 +100,13 @@ impl<'a> Plan<'a> {
             false => telling,
         };
         let words = tokenise::query_tokens(&text);
-        let left_out = tokens.into_iter().filter(|token| !words.contains(token));
+        let kept: HashSet<&String> = words.iter().collect();
+        let left_out = tokens.into_iter().filter(|token| !kept.contains(token)).collect();
         let mut plan = Self {
             request,
             scope,
             in_scope,
-            left_out: left_out.collect(),
+            left_out,
             text,
             words,
             own,

@@ -1,8 +1,9 @@
 //! The pool: the best candidates read with their texts, ranked once more by their own words, and folded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use loci_core::{Collection, Drawer, Get, Include, Result};
+use loci_index::tokenise::Indexer;
 
 use super::fuse::{self, Ranked};
 use super::plan::Plan;
@@ -15,9 +16,11 @@ pub(super) fn gather(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ran
     let limit = plan.request.limit;
     let size = limit.saturating_mul(weights::POOL_FOR_EACH).max(weights::POOL);
     let mut hits = Hits::new(limit);
+    let mut indexer = Indexer::default();
     for some in ranked.chunks(size) {
-        let mut pool = read(collection, plan, some)?;
+        let mut pool = read(collection, plan, &mut indexer, some)?;
         by_own_words(plan, &mut pool);
+        spread(&mut pool);
         pool.into_iter().for_each(|candidate| hits.take(candidate));
         if hits.found.len() >= limit {
             break;
@@ -35,7 +38,12 @@ struct Candidate {
 
 /// Reads candidates in their order. One that was removed since its leg ran is not there any more; one that was changed
 /// is asked by the filter again.
-fn read(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ranked]) -> Result<Vec<Candidate>> {
+fn read(
+    collection: &dyn Collection,
+    plan: &Plan<'_>,
+    indexer: &mut Indexer,
+    ranked: &[Ranked],
+) -> Result<Vec<Candidate>> {
     let request = Get {
         include: Include::default(),
         ..Get::ids(ranked.iter().map(|one| one.id.clone()))
@@ -46,7 +54,7 @@ fn read(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ranked]) -> Resu
         // Drawers come in the order asked.
         let ranked = ranked.by_ref().find(|one| one.id == drawer.id)?.clone();
         plan.scope.accepts(&drawer).then(|| Candidate {
-            text: Text::of(drawer.document.as_deref().unwrap_or_default()),
+            text: Text::of(indexer, drawer.document.as_deref().unwrap_or_default()),
             ranked,
             drawer,
         })
@@ -79,6 +87,21 @@ fn by_own_words(plan: &Plan<'_>, pool: &mut [Candidate]) {
         let share = held.map(|(_, weight)| weight).sum::<f32>() / all;
         candidate.ranked.why.words = share;
         candidate.ranked.score += weights::OWN_TEXT * share * candidate.ranked.factor;
+    }
+    pool.sort_by(|a, b| fuse::order(&a.ranked, &b.ranked));
+}
+
+/// Lets a source with many good pieces not fill the page: from its fourth on, each gives way a little more.
+fn spread(pool: &mut [Candidate]) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for candidate in pool.iter_mut() {
+        let Some(source) = &candidate.drawer.place.source else {
+            continue;
+        };
+        let before = seen.entry(source.clone()).or_default();
+        let over = (*before + 1).saturating_sub(weights::OF_ONE_SOURCE) as f32;
+        candidate.ranked.score -= weights::GIVES_WAY * over;
+        *before += 1;
     }
     pool.sort_by(|a, b| fuse::order(&a.ranked, &b.ranked));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use loci_index::tokenise;
+use loci_index::tokenise::Indexer;
 
 use super::weights;
 
@@ -24,14 +24,15 @@ impl Text {
         self.words.contains(&word)
     }
 
-    pub(super) fn of(text: &str) -> Self {
+    /// Reads a text. The indexer remembers stems from one to the next.
+    pub(super) fn of(indexer: &mut Indexer, text: &str) -> Self {
         let (mut words, mut numbers) = (Vec::new(), BTreeSet::new());
-        tokenise::tokens(text, &mut |token| {
+        for token in indexer.indexed(text).split(' ').filter(|token| !token.is_empty()) {
             words.push(hash(token.as_bytes()));
             if token.bytes().any(|byte| byte.is_ascii_digit()) {
                 numbers.insert(token.to_owned());
             }
-        });
+        }
         let runs = words.windows(3).map(|run| {
             let bytes: Vec<u8> = run.iter().flat_map(|word| word.to_le_bytes()).collect();
             hash(&bytes)
@@ -76,7 +77,8 @@ mod tests {
     use super::*;
 
     fn same(a: &str, b: &str) -> bool {
-        Text::of(a).says_the_same(&Text::of(b))
+        let mut indexer = Indexer::default();
+        Text::of(&mut indexer, a).says_the_same(&Text::of(&mut indexer, b))
     }
 
     #[test]

@@ -46,12 +46,19 @@ pub(super) const POOL: usize = 60;
 /// How many are read for each hit wanted, where many are wanted.
 pub(super) const POOL_FOR_EACH: usize = 3;
 
+/// How many pieces of one source stand where their scores put them.
+pub(super) const OF_ONE_SOURCE: usize = 3;
+
+/// What each further piece of it loses, more each time. In ten hits LongMemEval's all@5 is .87 with it and .84 without;
+/// LoCoMo's turn recall at ten loses .01.
+pub(super) const GIVES_WAY: f32 = 0.1;
+
 /// What is added, as a share, to what a person said where the question says "I" or "my": people ask for what they
 /// told of themselves, and a model's long answers hold the same words more often.
 pub(super) const OWN_WORDS: f32 = 0.1;
 
-/// What is added, as a share, to what was said in a time the query names. Only a preference: a thing may have been
-/// told later than it happened.
+/// What is added to what was said in a time the query names. It puts the best of that time above equals of other times
+/// and leaves what has nothing to do with the query below. Only a preference: a thing may have been told later.
 pub(super) const NAMED_TIME: f32 = 0.5;
 
 /// The same for a time the query only leans towards.

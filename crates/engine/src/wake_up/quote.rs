@@ -27,7 +27,7 @@ pub(super) fn origin(reader: &Reader<'_>, drawer: &Drawer) -> Result<String> {
     let place = match (name(&drawer.place.wing), name(&drawer.place.room)) {
         (Some(wing), Some(room)) => Some(format!("{wing} / {room}")),
         (Some(wing), None) => Some(wing),
-        (None, Some(room)) => Some(format!("- / {room}")),
+        (None, Some(room)) => Some(room.clone()),
         (None, None) => None,
     };
     let day = reader.when(drawer).map(|when| when.to_string());

@@ -13,6 +13,7 @@ mod filing;
 mod import;
 mod mining;
 mod neighbours;
+mod searching;
 mod status;
 mod switch;
 mod timeline;

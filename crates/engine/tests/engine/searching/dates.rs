@@ -1,0 +1,148 @@
+//! Times that a query mentions, and bounds on when a thing was said.
+
+use std::sync::Arc;
+
+use loci_core::{Collection, Comparison, Filter, NewDrawer, Scalar};
+use loci_engine::search::{Found, SearchRequest, why_not};
+
+use super::{World, asked, drawer, find, id, machine, names, time};
+
+/// A drawer said on this day.
+fn said(key: &str, text: &str, day: &str) -> NewDrawer {
+    let mut new = drawer(key, text);
+    new.place.said_at = Some(time(&format!("{day}T09:00:00Z")));
+    new
+}
+
+/// The same decision told in May and in June; June's would win, being newer.
+fn decisions(world: &World) -> Arc<dyn Collection> {
+    let drawers = vec![
+        said("may", "we decide on budget alpha", "2024-05-14"),
+        said("june", "we decide on budget omega", "2024-06-14"),
+        drawer("never", "a fox sleeps in the garden"),
+    ];
+    world.file(&machine(), drawers)
+}
+
+fn hit<'a>(hits: &'a [Found], key: &str) -> &'a Found {
+    hits.iter().find(|hit| hit.drawer.id.as_str() == key).unwrap()
+}
+
+#[test]
+fn a_time_in_the_query_lifts_what_was_said_then_and_says_so() {
+    for world in World::both() {
+        let decided = decisions(&world);
+        let plain = find(&decided, &machine(), &asked("what did we decide on budget"));
+        assert_eq!(names(&plain.hits)[..2], ["june", "may"]);
+        assert!(plain.dates.is_empty() && plain.hits.iter().all(|hit| hit.why.said.is_none()));
+
+        let answer = find(
+            &decided,
+            &machine(),
+            &asked("what did we decide on budget last May"),
+        );
+        assert_eq!(names(&answer.hits)[..2], ["may", "june"], "{answer:?}");
+        assert_eq!(answer.dates.len(), 1);
+        let dated = &answer.dates[0];
+        assert_eq!(
+            (dated.words.as_str(), dated.named, dated.drawers),
+            ("last May", true, 1)
+        );
+        assert_eq!(
+            (dated.from, dated.before),
+            (time("2024-05-01"), time("2024-06-01"))
+        );
+        assert_eq!(hit(&answer.hits, "may").why.said.as_deref(), Some("last May"));
+        assert_eq!(hit(&answer.hits, "june").why.said, None);
+        assert!(hit(&answer.hits, "may").score > hit(&answer.hits, "june").score);
+    }
+}
+
+#[test]
+fn times_are_not_read_where_that_is_unwanted() {
+    for world in World::both() {
+        let request = SearchRequest {
+            dates: false,
+            ..asked("what did we decide on budget last May")
+        };
+        let answer = find(&decisions(&world), &machine(), &request);
+        assert_eq!(names(&answer.hits)[..2], ["june", "may"]);
+        assert!(answer.dates.is_empty() && answer.hits.iter().all(|hit| hit.why.said.is_none()));
+    }
+}
+
+#[test]
+fn a_time_in_which_nothing_was_said_hides_nothing() {
+    for world in World::both() {
+        let answer = find(
+            &decisions(&world),
+            &machine(),
+            &asked("what did we decide on budget in 1999"),
+        );
+        assert_eq!(names(&answer.hits)[..2], ["june", "may"]);
+        assert_eq!((answer.dates.len(), answer.dates[0].drawers), (1, 0));
+    }
+}
+
+#[test]
+fn bounds_are_by_when_it_was_said_and_leave_out_what_was_never_dated() {
+    for world in World::both() {
+        let decided = decisions(&world);
+        let within = |comparison: fn(Scalar) -> Comparison, moment: &str| {
+            let at = Scalar::Int(time(moment).as_micros());
+            let request = SearchRequest {
+                filter: Filter::Compare("said_at".into(), comparison(at)),
+                ..asked("we decide on budget")
+            };
+            let answer = find(&decided, &machine(), &request);
+            names(&answer.hits)
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(within(Comparison::Gte, "2024-06-01"), ["june"]);
+        assert_eq!(within(Comparison::Lt, "2024-06-01"), ["may"]);
+        assert_eq!(within(Comparison::Gte, "2024-05-14T09:00:00Z"), ["june", "may"]);
+        assert_eq!(within(Comparison::Lt, "2024-05-14T09:00:00Z"), [""; 0]);
+    }
+}
+
+#[test]
+fn what_was_said_then_is_a_candidate_behind_hundreds_of_better_matches() {
+    for world in World::both() {
+        let mut drawers: Vec<NewDrawer> = (0..400)
+            .map(|n| said(&format!("d{n:03}"), &format!("budget {n} budget"), "2024-07-02"))
+            .collect();
+        drawers.push(said("may", "budget 999 budget", "2024-05-14"));
+        let filed = world.file(&machine(), drawers);
+        let rank = |query: &str| {
+            why_not(filed.as_ref(), &machine(), &id("may"), &asked(query))
+                .unwrap()
+                .rank
+        };
+        assert_eq!(rank("budget"), None);
+        assert_eq!(rank("budget last May"), Some(1));
+    }
+}
+
+#[test]
+fn the_newest_come_first_where_that_is_asked() {
+    for world in World::both() {
+        let mut drawers = vec![
+            said("old", "ship dawn bread river owl", "2019-01-01"),
+            said("new", "ship dawn bread river fox", "2024-08-14"),
+        ];
+        drawers.extend((0..20).map(|n| said(&format!("far-{n}"), &format!("garden {n}"), "2024-08-14")));
+        let filed = world.file(&machine(), drawers);
+        let plain = find(&filed, &machine(), &asked("ship dawn bread river owl"));
+        assert_eq!(names(&plain.hits)[..2], ["old", "new"]);
+        let recent = SearchRequest {
+            recent: true,
+            ..asked("ship dawn bread river owl")
+        };
+        assert_eq!(
+            names(&find(&filed, &machine(), &recent).hits)[..2],
+            ["new", "old"]
+        );
+    }
+}
