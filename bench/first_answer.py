@@ -1,6 +1,6 @@
-"""Measures a new process up to its first answer: python3 bench/first_answer.py LOCI PALACE [--rounds N]
+"""Measures a new process up to its first answer: python3 bench/first_answer.py LOCI PALACE [--rounds N] [--only NAME] [--search TEXT]
 
-Runs `loci query`, `match`, `get` and `count` on an existing palace, each in processes of their own, and prints CPU
+Runs `loci query`, `match`, `get`, `count`, `status` and `search` on an existing palace, each in processes of their own, and prints CPU
 and wall milliseconds and the peak of memory as the kernel counts them.
 """
 
@@ -35,6 +35,8 @@ def main():
     arguments.add_argument("palace")
     arguments.add_argument("--dimension", type=int, default=384)
     arguments.add_argument("--rounds", type=int, default=20)
+    arguments.add_argument("--only")
+    arguments.add_argument("--search", default="trabo kluma")
     arguments = arguments.parse_args()
     random.seed(1)
     with tempfile.NamedTemporaryFile("w", suffix=".json") as vector:
@@ -46,8 +48,10 @@ def main():
             "match": ["match", "trabo kluma"],
             "get": ["get", "drawer-00000007"],
             "count": ["count"],
+            "status": ["status"],
+            "search": ["search", arguments.search],
         }
-        figures = {name: measure([arguments.loci, *command, *palace], arguments.rounds) for name, command in commands.items()}
+        figures = {name: measure([arguments.loci, *command, *palace], arguments.rounds) for name, command in commands.items() if arguments.only in (None, name)}
     print(json.dumps(figures, indent=2))
 
 

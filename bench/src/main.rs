@@ -2,10 +2,11 @@
 
 mod corpus;
 mod embed;
+mod eval;
 mod measure;
 mod mine;
-mod quality;
 mod scan;
+mod search;
 mod storage;
 
 use std::io::Write as _;
@@ -65,6 +66,14 @@ enum What {
         #[arg(long)]
         only: Option<String>,
     },
+    /// What a warm search costs on a palace that is there, by the built-in embedder.
+    Search {
+        /// Its folder.
+        folder: PathBuf,
+        /// How many questions are asked.
+        #[arg(long, default_value_t = 200)]
+        rounds: usize,
+    },
     /// What embedding costs.
     Embed {
         /// Measure the full model in this folder too.
@@ -76,17 +85,8 @@ enum What {
     },
     /// What mining costs, by the real binary.
     Mine(mine::Options),
-    /// How well each leg finds the evidence on sets with known answers.
-    Quality {
-        /// The folder that holds `locomo/` and `longmemeval/`.
-        folder: PathBuf,
-        /// Measure this table in place of the one built in.
-        #[arg(long)]
-        table: Option<PathBuf>,
-        /// Measure the full model in this folder too.
-        #[arg(long)]
-        minilm: Option<PathBuf>,
-    },
+    /// How well the product finds the evidence on sets with known answers.
+    Eval(eval::Options),
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -111,6 +111,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let figures = storage::measure_reads(&folder, rows, rounds, only.as_deref())?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
+        What::Search { folder, rounds } => {
+            let figures = search::run(&folder, rounds)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
         What::Embed { minilm, drawers } => {
             let figures = embed::run(minilm.as_deref(), drawers)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
@@ -119,12 +123,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let figures = mine::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Quality {
-            folder,
-            table,
-            minilm,
-        } => {
-            let figures = quality::measure(&folder, table.as_deref(), minilm.as_deref())?;
+        What::Eval(options) => {
+            let figures = eval::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
     }

@@ -52,16 +52,16 @@ pub(crate) fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
         }
     });
     walls.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        walls
-            .get((walls.len() as f64 * share) as usize)
-            .copied()
-            .unwrap_or(0.0)
-    };
     Repeated {
         cpu_ms: total.cpu * 1e3 / rounds as f64,
-        wall_ms: [at(0.5), at(0.95), at(0.0)],
+        wall_ms: [0.5, 0.95, 0.0].map(|share| quantile(&walls, share)),
     }
+}
+
+/// The value below which a share of sorted values lies; 0 of none.
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at).copied().unwrap_or(0.0)
 }
 
 /// Resident memory in MB: now, and the highest so far.

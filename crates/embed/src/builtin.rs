@@ -16,7 +16,7 @@ pub use table::{Damage, Table, write};
 /// The name users type.
 pub const NAME: &str = "builtin";
 
-/// How much its nearness counts against keywords, by `loci-bench quality` (bench/README.md).
+/// How much its nearness counts against keywords, by `loci-bench eval` (bench/README.md).
 const WEIGHT: f32 = 1.0;
 
 /// The table this build carries.

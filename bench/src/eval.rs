@@ -1,0 +1,247 @@
+//! How well the product finds evidence: sets with known answers are mined and searched as users would.
+
+mod ask;
+mod chart;
+mod embedding;
+mod metrics;
+mod palace;
+mod results;
+mod sets;
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use clap::builder::RangedU64ValueParser;
+use serde_json::{Map, Value as Json, json};
+
+use ask::{Way, ask};
+use chart::Panel;
+use embedding::Only;
+use palace::Palace;
+use results::{Results, title};
+use sets::Set;
+
+/// What came of something here.
+pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The folder that holds `locomo/` and `longmemeval/`, one of the two, or a file of LoCoMo.
+    folder: PathBuf,
+    /// Which set.
+    #[arg(long, value_enum, default_value_t = Which::All)]
+    set: Which,
+    /// Embed with the full model in this folder.
+    #[arg(long, conflicts_with = "table")]
+    minilm: Option<PathBuf>,
+    /// Embed with this table in place of the one built in.
+    #[arg(long)]
+    table: Option<PathBuf>,
+    /// A wing for each conversation or haystack, or one for the whole set.
+    #[arg(long, value_enum, default_value_t = Wings::Each)]
+    wings: Wings,
+    /// How many hits each way gives.
+    #[arg(long, default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    hits: usize,
+    /// Write `questions.jsonl`, `table.md` and `recall.svg` into this folder.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Only the first so many questions of each set.
+    #[arg(long)]
+    questions: Option<usize>,
+}
+
+/// Which sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Which {
+    Locomo,
+    Longmemeval,
+    All,
+}
+
+/// How a set is filed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wings {
+    /// Everything in one wing.
+    One,
+    /// A wing for each conversation or haystack.
+    Each,
+}
+
+/// How a set is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct How {
+    wings: Wings,
+    hits: usize,
+}
+
+impl Wings {
+    fn told(self) -> &'static str {
+        match self {
+            Self::One => "one wing for the whole set",
+            Self::Each => "one wing for each conversation or haystack",
+        }
+    }
+}
+
+/// Measures the sets.
+pub(crate) fn run(options: &Options) -> Outcome<Json> {
+    let embedders = embedder(options)?;
+    let (wings, hits) = (options.wings, options.hits);
+    let mut sets = sets::load(&options.folder, options.set)?;
+    for set in &mut sets {
+        set.questions.truncate(options.questions.unwrap_or(usize::MAX));
+    }
+    let all: Vec<Results<'_>> = sets
+        .iter()
+        .map(|set| measure(set, How { wings, hits }, &embedders))
+        .collect::<Outcome<_>>()?;
+    let told = format!("{}; {}; {hits} hits a question", embedders.name(), wings.told());
+    let tables: String = all
+        .iter()
+        .map(|results| format!("\n{}", results.table()))
+        .collect();
+    let table = format!("{told}\n{tables}");
+    writeln!(io::stderr(), "{table}")?;
+    if let Some(folder) = &options.out {
+        write(folder, &all, &table)?;
+    }
+    let figures = all
+        .iter()
+        .map(|results| (results.set.name.to_owned(), results.json()));
+    Ok(json!({
+        "embedder": embedders.name(),
+        "each_distinct_text_embedded_once": options.minilm.is_some(),
+        "wings": wings.told(),
+        "hits_asked": hits,
+        "sets": figures.collect::<Map<_, _>>(),
+    }))
+}
+
+fn embedder(options: &Options) -> Outcome<Only> {
+    match (&options.minilm, &options.table) {
+        (Some(folder), _) => Only::minilm(folder),
+        (None, Some(file)) => Only::table(file),
+        (None, None) => Only::builtin(),
+    }
+}
+
+fn measure<'a>(set: &'a Set, how: How, embedders: &Only) -> Outcome<Results<'a>> {
+    let palace = Palace::of(set, how.wings, embedders)?;
+    let asked = set.questions.iter().map(|question| {
+        ask(&palace, embedders, set, how, question)
+            .map_err(|error| format!("{}: {error}", question.id).into())
+    });
+    Ok(Results {
+        set,
+        asked: asked.collect::<Outcome<_>>()?,
+        drawers: palace.drawers,
+        mined: palace.mined,
+    })
+}
+
+fn write(folder: &Path, all: &[Results<'_>], table: &str) -> Outcome<()> {
+    fs::create_dir_all(folder)?;
+    let lines = all
+        .iter()
+        .flat_map(Results::lines)
+        .map(|line| format!("{line}\n"));
+    fs::write(folder.join("questions.jsonl"), lines.collect::<String>())?;
+    fs::write(folder.join("table.md"), table)?;
+    let panels: Vec<Panel<'_>> = all
+        .iter()
+        .map(|results| Panel {
+            title: title(results.set.name),
+            curves: Way::ALL.map(|way| results.curve(way)),
+        })
+        .collect();
+    fs::write(folder.join("recall.svg"), chart::draw(&panels))?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test: a panic is a red line"
+)]
+mod tests {
+    use super::*;
+
+    fn conversation([speaker, other, place, colour]: [&str; 4]) -> Json {
+        json!({
+            "conversation": {
+                "speaker_a": speaker, "speaker_b": other,
+                "session_1_date_time": "1:56 pm on 8 May, 2023",
+                "session_1": [
+                    {"speaker": speaker, "dia_id": "D1:1", "text": format!("I keep my bees {place}.")},
+                    {"speaker": other, "dia_id": "D1:2", "text": "The weather was lovely at the lake."},
+                ],
+                "session_2_date_time": "3:00 pm on 9 May, 2023",
+                "session_2": [{"speaker": other, "dia_id": "D2:1", "text": format!("We painted the kitchen {colour}.")}],
+            },
+            "qa": [
+                {"question": format!("Where does {speaker} keep bees?"), "category": 4, "evidence": ["D1:1"]},
+                {"question": "Which colour has the kitchen?", "category": 4, "evidence": ["D2:1"]},
+            ],
+        })
+    }
+
+    #[test]
+    fn a_set_is_mined_searched_and_written_down() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("talks.json");
+        let talks = json!([
+            conversation(["Ada", "Ben", "on the roof", "yellow"]),
+            conversation(["Cleo", "Dan", "behind the barn", "blue"]),
+        ]);
+        fs::write(&file, talks.to_string()).unwrap();
+        let out = folder.path().join("out");
+        // In one wing the kitchen of either conversation may come first.
+        for (wings, kitchen) in [(Wings::Each, 1), (Wings::One, 2)] {
+            let figures = run(&Options {
+                folder: file.clone(),
+                set: Which::All,
+                minilm: None,
+                table: None,
+                wings,
+                out: Some(out.clone()),
+                hits: 50,
+                questions: None,
+            })
+            .unwrap();
+            let set = &figures["sets"]["locomo"];
+            assert_eq!((&set["drawers"], &set["questions"]), (&json!(6), &json!(4)));
+            assert_eq!(set["figures"]["fused"]["session recall@5"], 1.0);
+            let lines = fs::read_to_string(out.join("questions.jsonl")).unwrap();
+            let lines: Vec<Json> = lines
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect();
+            let rank = |at: usize| lines[at]["ways"]["fused"]["gold_turn_ranks"][0].as_u64().unwrap();
+            assert_eq!(
+                (rank(0), rank(2)),
+                (1, 1),
+                "the bees are told apart by who keeps them"
+            );
+            assert!((1..=kitchen).contains(&rank(1)) && (1..=kitchen).contains(&rank(3)));
+            assert!(
+                rank(1) + rank(3) > kitchen,
+                "in one wing only one of two can be first"
+            );
+            assert!(
+                fs::read_to_string(out.join("table.md"))
+                    .unwrap()
+                    .contains("LoCoMo: 4 questions")
+            );
+            assert!(
+                fs::read_to_string(out.join("recall.svg"))
+                    .unwrap()
+                    .ends_with("</svg>\n")
+            );
+        }
+    }
+}

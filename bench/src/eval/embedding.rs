@@ -1,0 +1,153 @@
+//! What embeds while a set is measured: the built-in table, another table, or the full model.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
+use loci_embed::Checked;
+use loci_embed::builtin::Builtin;
+use loci_embed::minilm::Minilm;
+use loci_engine::Embedders;
+
+use super::Outcome;
+
+/// The one embedder of a run.
+#[derive(Debug)]
+pub(crate) struct Only(Arc<dyn Embedder>);
+
+impl Only {
+    /// The built-in table of this build.
+    pub(crate) fn builtin() -> Outcome<Self> {
+        Ok(Self(Arc::new(Checked::new(Builtin::new()?))))
+    }
+
+    /// Another table, as `loci-distill` writes it.
+    pub(crate) fn table(file: &Path) -> Outcome<Self> {
+        let bytes =
+            std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+        // Read once for the life of the process.
+        let table = Builtin::over(Box::leak(bytes.into_boxed_slice()))?;
+        Ok(Self(Arc::new(Checked::new(table))))
+    }
+
+    /// The full model in a folder; each distinct text is embedded once, because haystacks share most of theirs.
+    pub(crate) fn minilm(folder: &Path) -> Outcome<Self> {
+        let model = Checked::new(Minilm::open(folder)?);
+        Ok(Self(Arc::new(Remembering::new(model))))
+    }
+
+    /// Its name and revision.
+    pub(crate) fn name(&self) -> String {
+        self.0.identity().to_string()
+    }
+}
+
+impl Embedders for Only {
+    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+        match self.0.identity() == identity {
+            true => Ok(self.0.clone()),
+            false => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("nothing makes {identity}"),
+            )),
+        }
+    }
+}
+
+/// Remembers the vectors of texts; questions are embedded each time, so that their cost is seen.
+#[derive(Debug)]
+struct Remembering<E> {
+    inner: E,
+    known: Mutex<HashMap<String, Vec<f32>>>,
+}
+
+impl<E: Embedder> Remembering<E> {
+    fn new(inner: E) -> Self {
+        Self {
+            inner,
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl<E: Embedder> Embedder for Remembering<E> {
+    fn identity(&self) -> &EmbedderIdentity {
+        self.inner.identity()
+    }
+
+    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new: Vec<&str> = texts
+            .iter()
+            .copied()
+            .filter(|text| !known.contains_key(*text))
+            .collect();
+        new.sort_unstable();
+        new.dedup();
+        if !new.is_empty() {
+            let vectors = self.inner.passages(&new)?;
+            known.extend(new.into_iter().map(str::to_owned).zip(vectors));
+        }
+        Ok(texts
+            .iter()
+            .filter_map(|text| known.get(*text).cloned())
+            .collect())
+    }
+
+    fn query(&self, text: &str) -> Result<Vec<f32>> {
+        self.inner.query(text)
+    }
+
+    fn weight(&self) -> f32 {
+        self.inner.weight()
+    }
+
+    fn is_pinned(&self) -> bool {
+        self.inner.is_pinned()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test: a panic is a red line")]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Debug)]
+    struct Counting(Builtin, Arc<AtomicUsize>);
+
+    impl Embedder for Counting {
+        fn identity(&self) -> &EmbedderIdentity {
+            self.0.identity()
+        }
+        fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+            self.1.fetch_add(texts.len(), Ordering::Relaxed);
+            self.0.passages(texts)
+        }
+        fn query(&self, text: &str) -> Result<Vec<f32>> {
+            self.0.query(text)
+        }
+    }
+
+    #[test]
+    fn a_text_is_embedded_once_and_gets_its_own_vector_each_time() {
+        let plain = Builtin::new().unwrap();
+        let embedded = Arc::new(AtomicUsize::new(0));
+        let remembering = Remembering::new(Counting(Builtin::new().unwrap(), embedded.clone()));
+        for texts in [
+            ["a boat", "an apple", "a boat"],
+            ["an apple", "a boat", "a horse"],
+        ] {
+            assert_eq!(
+                remembering.passages(&texts).unwrap(),
+                plain.passages(&texts).unwrap()
+            );
+        }
+        assert_eq!(embedded.load(Ordering::Relaxed), 3);
+    }
+}

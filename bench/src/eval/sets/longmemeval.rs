@@ -1,0 +1,111 @@
+//! LongMemEval: questions to an assistant over haystacks of sessions; `questions.jsonl` and `sessions.jsonl`.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use loci_core::Timestamp;
+use serde_json::Value as Json;
+
+use super::{Haystack, Message, Question, Session, Set, contents, distinct, items, nth_second, text, time};
+use crate::eval::Outcome;
+
+/// The file with the questions.
+pub(super) const QUESTIONS: &str = "questions.jsonl";
+
+/// The file with the sessions.
+const SESSIONS: &str = "sessions.jsonl";
+
+/// Reads the set in `folder`.
+pub(super) fn read(folder: &Path) -> Outcome<Set> {
+    let sessions: Vec<Session> = lines(&folder.join(SESSIONS))?
+        .iter()
+        .map(session)
+        .collect::<Outcome<_>>()?;
+    let place = |(at, session): (usize, &Session)| (session.id.clone(), at);
+    let place_of: HashMap<String, usize> = sessions.iter().enumerate().map(place).collect();
+    let (mut haystacks, mut questions) = (Vec::new(), Vec::new());
+    for asked in lines(&folder.join(QUESTIONS))? {
+        let id = text(&asked, "id");
+        // What cannot be answered has no evidence to find.
+        if id.ends_with("-abs") || id.ends_with("_abs") {
+            continue;
+        }
+        let names = names(&asked, "haystack");
+        let places = names.iter().map(|name| {
+            let place = place_of.get(name).copied();
+            place.ok_or_else(|| format!("{id}: there is no session {name:?}"))
+        });
+        questions.push(question(&asked, haystacks.len())?);
+        haystacks.push(Haystack {
+            name: format!("haystack-{id}"),
+            sessions: places.collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(Set {
+        name: "longmemeval",
+        sessions,
+        haystacks,
+        questions,
+    })
+}
+
+fn question(asked: &Json, haystack: usize) -> Outcome<Question> {
+    Ok(Question {
+        id: text(asked, "id").to_owned(),
+        kind: text(asked, "type").to_owned(),
+        text: text(asked, "question").to_owned(),
+        now: moment(text(asked, "asked_at"))?,
+        haystack,
+        sessions: distinct(names(asked, "gold")),
+        turns: Vec::new(),
+    })
+}
+
+fn session(session: &Json) -> Outcome<Session> {
+    let id = text(session, "id");
+    let begun = match text(session, "date") {
+        "" => None,
+        written => Some(moment(written)?),
+    };
+    let said = items(session, "turns").iter().enumerate();
+    let messages = said.map(|(n, said)| {
+        Ok(Message {
+            id: format!("{id}:{n}"),
+            role: if text(said, "role") == "user" {
+                "user"
+            } else {
+                "assistant"
+            },
+            name: None,
+            content: text(said, "content").to_owned(),
+            at: begun.map(|begun| nth_second(begun, n)).transpose()?,
+        })
+    });
+    Ok(Session {
+        id: id.to_owned(),
+        messages: messages.collect::<Outcome<_>>()?,
+    })
+}
+
+/// Times are written "2023/05/30 (Tue) 23:40".
+fn moment(written: &str) -> Outcome<Timestamp> {
+    match written
+        .split_once(" (")
+        .and_then(|(day, rest)| Some((day, rest.split_once(") ")?.1)))
+    {
+        Some((day, hour)) => time(&format!("{day} {hour}"), "%Y/%m/%d %H:%M"),
+        None => time(written, "%Y/%m/%d %H:%M"),
+    }
+}
+
+fn names(asked: &Json, key: &str) -> Vec<String> {
+    let names = items(asked, key).iter().filter_map(Json::as_str);
+    names.map(str::to_owned).collect()
+}
+
+fn lines(path: &Path) -> Outcome<Vec<Json>> {
+    let parse = |(at, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), at + 1).into())
+    };
+    contents(path)?.lines().enumerate().map(parse).collect()
+}
