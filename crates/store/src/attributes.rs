@@ -142,27 +142,14 @@ impl Scope {
     }
 }
 
-/// Works out from the index which rows `filter` accepts, reading at most about `budget` entries for each comparison.
-///
-/// A comparison that is not indexed, or that lists more than the budget, leaves the scope wide and inexact.
-pub(crate) fn scope(
-    connection: &Connection,
-    projection: i64,
-    filter: &Filter,
-    budget: usize,
-) -> Result<Scope> {
+/// Works out from the index which rows `filter` accepts. A comparison that is not indexed leaves the scope wide and
+/// inexact.
+pub(crate) fn scope(connection: &Connection, projection: i64, filter: &Filter) -> Result<Scope> {
     match filter {
         Filter::All => Ok(Scope::everything(true)),
-        Filter::Compare(key, comparison) => compare(connection, projection, key, comparison, budget),
-        Filter::And(parts) => combine(
-            connection,
-            projection,
-            parts,
-            budget,
-            Rows::everything(),
-            Rows::and,
-        ),
-        Filter::Or(parts) => combine(connection, projection, parts, budget, Rows::nothing(), Rows::or),
+        Filter::Compare(key, comparison) => compare(connection, projection, key, comparison),
+        Filter::And(parts) => combine(connection, projection, parts, Rows::everything(), Rows::and),
+        Filter::Or(parts) => combine(connection, projection, parts, Rows::nothing(), Rows::or),
     }
 }
 
@@ -170,7 +157,6 @@ fn combine(
     connection: &Connection,
     projection: i64,
     parts: &[Filter],
-    budget: usize,
     start: Rows,
     join: fn(Rows, Rows) -> Rows,
 ) -> Result<Scope> {
@@ -180,7 +166,7 @@ fn combine(
             exact: true,
         },
         |all, part| {
-            let one = scope(connection, projection, part, budget)?;
+            let one = scope(connection, projection, part)?;
             Ok(Scope {
                 rows: join(all.rows, one.rows),
                 exact: all.exact && one.exact,
@@ -189,13 +175,7 @@ fn combine(
     )
 }
 
-fn compare(
-    connection: &Connection,
-    projection: i64,
-    key: &str,
-    comparison: &Comparison,
-    budget: usize,
-) -> Result<Scope> {
+fn compare(connection: &Connection, projection: i64, key: &str, comparison: &Comparison) -> Result<Scope> {
     if key == "filed_at" {
         return Ok(Scope::everything(false));
     }
@@ -203,13 +183,12 @@ fn compare(
         connection,
         projection,
         key,
-        budget,
     };
     let rows = match comparison {
-        Comparison::Eq(operand) => listing.equal(std::slice::from_ref(operand))?,
-        Comparison::Ne(operand) => listing.equal(std::slice::from_ref(operand))?.map(Rows::not),
-        Comparison::In(operands) => listing.equal(operands)?,
-        Comparison::Nin(operands) => listing.equal(operands)?.map(Rows::not),
+        Comparison::Eq(operand) => Some(listing.equal(std::slice::from_ref(operand))?),
+        Comparison::Ne(operand) => Some(listing.equal(std::slice::from_ref(operand))?.not()),
+        Comparison::In(operands) => Some(listing.equal(operands)?),
+        Comparison::Nin(operands) => Some(listing.equal(operands)?.not()),
         Comparison::Gt(operand) => listing.range(">", operand)?,
         Comparison::Gte(operand) => listing.range(">=", operand)?,
         Comparison::Lt(operand) => listing.range("<", operand)?,
@@ -223,12 +202,11 @@ struct Listing<'a> {
     connection: &'a Connection,
     projection: i64,
     key: &'a str,
-    budget: usize,
 }
 
 impl Listing<'_> {
-    /// Rows whose value equals one of `operands`; `None` past the budget.
-    fn equal(&self, operands: &[Scalar]) -> Result<Option<Rows>> {
+    /// Rows whose value equals one of `operands`.
+    fn equal(&self, operands: &[Scalar]) -> Result<Rows> {
         let values: Vec<Sql> = operands
             .iter()
             .map(|operand| stored_value(&comparable(self.key, operand)))
@@ -242,28 +220,31 @@ impl Listing<'_> {
         // Numbers sort before texts and bytes, so an upper range needs its own end.
         match comparable(self.key, operand) {
             Scalar::Text(_) | Scalar::Bool(_) => Ok(None),
-            number if operator.starts_with('>') => self.list(
-                &format!("value {operator} ? AND value < ''"),
-                vec![stored_value(&number)],
-            ),
-            number => self.list(&format!("value {operator} ?"), vec![stored_value(&number)]),
+            number if operator.starts_with('>') => self
+                .list(
+                    &format!("value {operator} ? AND value < ''"),
+                    vec![stored_value(&number)],
+                )
+                .map(Some),
+            number => self
+                .list(&format!("value {operator} ?"), vec![stored_value(&number)])
+                .map(Some),
         }
     }
 
-    fn list(&self, condition: &str, values: Vec<Sql>) -> Result<Option<Rows>> {
+    fn list(&self, condition: &str, values: Vec<Sql>) -> Result<Rows> {
         let Some(key) = known_key(self.connection, self.key)? else {
-            return Ok(Some(Rows::nothing()));
+            return Ok(Rows::nothing());
         };
         let sql = format!(
-            "SELECT row FROM attributes_{} WHERE key = {key} AND {condition} LIMIT {}",
-            self.projection,
-            i64::try_from(self.budget).unwrap_or(i64::MAX).saturating_add(1)
+            "SELECT row FROM attributes_{} WHERE key = {key} AND {condition}",
+            self.projection
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
         let found = statement
             .query_map(params_from_iter(values), |row| row.get(0))
             .map_err(sqlite)?;
         let rows: Vec<i64> = found.collect::<rusqlite::Result<_>>().map_err(sqlite)?;
-        Ok((rows.len() <= self.budget).then(|| Rows::of(rows)))
+        Ok(Rows::of(rows))
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn search(
         shelf,
         terms: terms.iter().map(String::as_bytes).collect(),
     };
-    let scope = attributes::scope(connection, shelf.projection, &request.filter, usize::MAX)?;
+    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
     let test = Test::new(&scope, &request.filter, &request.document);
     let accepted = match test.is_trivial() {
         true => scope.rows,

@@ -18,12 +18,6 @@ use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::Shelf;
 use crate::vectors;
 
-/// A comparison that lists more than one row in this many is asked of the found drawers instead.
-const BROAD: usize = 8;
-
-/// The fewest entries of the index worth reading for a filter, however small the collection.
-const LEAST_BUDGET: usize = 1024;
-
 /// Up to this many listed rows are cheaper to compare exactly than to find in the segments.
 const FEW: usize = 768;
 
@@ -38,8 +32,8 @@ pub(crate) fn query(
     request: &Query,
 ) -> Result<Vec<Vec<Hit>>> {
     request.check(shelf.space.dimension)?;
-    let budget = (shelf.drawers as usize / BROAD).max(LEAST_BUDGET);
-    let scope = attributes::scope(connection, shelf.projection, &request.filter, budget)?;
+    // However many rows a filter lists, listing them costs less than asking drawers one by one.
+    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
     let search = Search {
         connection,
         palace,

@@ -61,7 +61,7 @@ impl<'a> Test<'a> {
 /// Answers a [`Get`].
 pub(crate) fn get(connection: &Connection, shelf: &Shelf, request: &Get) -> Result<Vec<Drawer>> {
     request.check()?;
-    let scope = attributes::scope(connection, shelf.projection, &request.filter, usize::MAX)?;
+    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
     let test = Test::new(&scope, &request.filter, &request.document);
     let mut page = Page {
         connection,

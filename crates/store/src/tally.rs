@@ -16,7 +16,7 @@ pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> 
     if let Some(counted) = places::count(connection, shelf, filter)? {
         return Ok(counted);
     }
-    let scope = attributes::scope(connection, shelf.projection, filter, usize::MAX)?;
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
     let total = u64::try_from(shelf.drawers).unwrap_or(0);
     if scope.exact {
         let all = (scope.rows.listed(), scope.rows.excluded());
@@ -42,7 +42,7 @@ pub(crate) fn facets(connection: &Connection, shelf: &Shelf, request: &Facets) -
     if request.filter.is_all() {
         return grouped(connection, shelf, &request.by, &columns);
     }
-    let scope = attributes::scope(connection, shelf.projection, &request.filter, usize::MAX)?;
+    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
     let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
     each_accepted(
         connection,
