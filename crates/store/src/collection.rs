@@ -127,7 +127,10 @@ impl Collection for Handle {
     }
 
     fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        self.read(|transaction, shelf| nearest::query(transaction, &self.palace, shelf, request))
+        self.palace.read_scanning(self.wait, |transaction, strewn| {
+            let shelf = Shelf::find(transaction, &self.name)?;
+            nearest::query(transaction, &self.palace, &shelf, request, strewn)
+        })
     }
 
     fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {

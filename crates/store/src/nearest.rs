@@ -24,12 +24,14 @@ const FEW: usize = 768;
 /// How many hits are looked at for each one wanted, at first and then more, when a filter must be asked of them.
 const SPARE: [usize; 2] = [8, 128];
 
-/// Answers a [`Query`]: the same hits that comparing every vector exactly would give.
+/// Answers a [`Query`]: the same hits that comparing every vector exactly would give. Calls `strewn` when the segments
+/// have been read and what is left are single rows.
 pub(crate) fn query(
     connection: &Connection,
     palace: &Palace,
     shelf: &Shelf,
     request: &Query,
+    strewn: &dyn Fn(),
 ) -> Result<Vec<Vec<Hit>>> {
     request.check(shelf.space.dimension)?;
     // However many rows a filter lists, listing them costs less than asking drawers one by one.
@@ -39,6 +41,7 @@ pub(crate) fn query(
         palace,
         shelf,
         request,
+        strewn,
     };
     search.run(&scope)
 }
@@ -48,6 +51,7 @@ struct Search<'a> {
     palace: &'a Palace,
     shelf: &'a Shelf,
     request: &'a Query,
+    strewn: &'a dyn Fn(),
 }
 
 /// A row with its exact distance, and whether its exact vector could be read.
@@ -141,6 +145,7 @@ impl Search<'_> {
             .is_none_or(|excluded| !excluded.is_empty())
             .then_some(allow);
         self.scan_segments(probes, allow, &mut found)?;
+        (self.strewn)();
         self.scan_rows(self.shelf.space.sealed + 1, i64::MAX, probes, allow, &mut found)?;
         probes
             .iter()

@@ -1,5 +1,6 @@
 //! One palace as this process holds it: its file, a pool of connections, and what has been noticed about it.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -201,6 +202,26 @@ impl Palace {
         lease.let_go_of_pages();
         let transaction = lease.transaction().map_err(sqlite)?;
         read(&transaction).map_err(|error| self.name_pages(error))
+    }
+
+    /// As [`Palace::read`], for answers that first go through parts of the file from end to end and are strewn over it
+    /// then; `read` calls what it is given when it has come to that.
+    pub(crate) fn read_scanning<T>(
+        &self,
+        wait: Duration,
+        read: impl FnOnce(&Transaction<'_>, &dyn Fn()) -> Result<T>,
+    ) -> Result<T> {
+        let mut lease = self.lease(false, wait)?;
+        let large = lease.mapped > KEPT_MAPPED;
+        let unmapped = Cell::new(false);
+        let transaction = lease.transaction().map_err(sqlite)?;
+        let strewn = || unmapped.set(large && connection::unmap(&transaction).is_ok());
+        let answer = read(&transaction, &strewn).map_err(|error| self.name_pages(error));
+        drop(transaction);
+        if unmapped.get() {
+            lease.mapped = 0;
+        }
+        answer
     }
 
     /// Names the pages that are known to be damaged in an error that damage has caused.

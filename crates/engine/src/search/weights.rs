@@ -6,7 +6,7 @@
 
 /// How many hits each leg gives at least. From 100 to 400 the figures are the same; below, sources with several
 /// middling pieces lose the evidence that they have several.
-pub(super) const DEPTH: usize = 200;
+pub(super) const DEPTH: usize = 100;
 
 /// How many hits each leg gives for each one wanted, where many are wanted.
 pub(super) const DEPTH_FOR_EACH: usize = 4;
