@@ -13,16 +13,17 @@ pub struct Bag<'a>(&'a [u8]);
 impl<'a> Bag<'a> {
     /// What is stored of these tokens, which single blanks separate; longer ones than any token are cut.
     pub fn pack(tokens: &str) -> Vec<u8> {
-        let mut sorted: Vec<&[u8]> = tokens
+        let mut sorted: Vec<(u64, &[u8])> = tokens
             .split(' ')
             .filter(|token| !token.is_empty())
             .map(|token| token.as_bytes().get(..LONGEST).unwrap_or(token.as_bytes()))
+            .map(|token| (beginning(token), token))
             .collect();
         sorted.sort_unstable();
         let mut bytes = Vec::with_capacity(tokens.len() / 2 + 8);
         put(&mut bytes, sorted.len() as u64);
         for same in sorted.chunk_by(|a, b| a == b) {
-            let term = same.first().copied().unwrap_or_default();
+            let term = same.first().map(|(_, term)| *term).unwrap_or_default();
             bytes.push(term.len() as u8);
             bytes.extend_from_slice(term);
             put(&mut bytes, same.len() as u64);
@@ -84,4 +85,13 @@ impl<'a> Bag<'a> {
         }
         Ok(())
     }
+}
+
+/// The first eight bytes as a number: in order like the tokens themselves, and quicker to compare.
+fn beginning(token: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(token) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first)
 }

@@ -10,6 +10,7 @@ use rusqlite::Connection;
 use super::best::Best;
 use super::live_rows;
 use super::part::{Gathering, Part};
+use crate::failure::sqlite;
 use crate::palace::Palace;
 use crate::row;
 use crate::shelf::Shelf;
@@ -140,7 +141,7 @@ impl Search<'_> {
     /// The parts where the index has not all drawers of the collection, or others too: these are left out, and what
     /// it lacks is read from the rows.
     fn mended(&self, segments: &[Entry], scope: Rows, standing_scope: &Rows) -> Result<Vec<Part>> {
-        let live = Rows::of(live_rows(self.connection, self.shelf, i64::MIN, i64::MAX)?);
+        let live = Rows::of(self.live_rows()?);
         let (mut parts, _) = self.segments(segments, &standing_scope.clone().and(live.clone()))?;
         let scope = scope.and(live);
         parts.push(self.new_drawers(&scope)?.0);
@@ -152,8 +153,27 @@ impl Search<'_> {
 
     /// Every drawer in scope, read from the rows.
     fn all_rows(&self, scope: &Rows) -> Result<Part> {
-        let rows = live_rows(self.connection, self.shelf, i64::MIN, i64::MAX)?;
+        let rows = self.live_rows()?;
         self.listed_rows(&among(&rows, scope))
+    }
+
+    /// Every row of the collection; where the table cannot be walked, as the index of ids knows them. Only for reading:
+    /// a damaged page ends a transaction that writes.
+    fn live_rows(&self) -> Result<Vec<i64>> {
+        match live_rows(self.connection, self.shelf, i64::MIN, i64::MAX) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            done => return done,
+        }
+        let mut rows: Vec<i64> = self
+            .connection
+            .prepare_cached("SELECT row FROM drawers INDEXED BY drawers_id WHERE collection = ?1")
+            .and_then(|mut statement| {
+                let found = statement.query_map([self.shelf.collection], |row| row.get(0));
+                found?.collect()
+            })
+            .map_err(sqlite)?;
+        rows.sort_unstable();
+        Ok(rows)
     }
 
     fn listed_rows(&self, rows: &[i64]) -> Result<Part> {

@@ -272,3 +272,96 @@ pub(crate) fn rewrite_next(
     replace(transaction, projection, &group)?;
     Ok(Some((group.len(), last)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words;
+
+    /// Files the words of this many drawers after `first`, each with one word of its own and one that all hold.
+    fn file(transaction: &Transaction<'_>, first: i64, drawers: i64) {
+        for row in first..first + drawers {
+            let bag = Bag::pack(&format!("all zq{row}"));
+            words::insert(transaction, 1, row, &bag).unwrap();
+        }
+        seal_full(transaction, 1).unwrap();
+    }
+
+    fn sizes(connection: &Connection) -> Vec<i64> {
+        let entries = list(connection, 1).unwrap();
+        entries.iter().map(|entry| entry.drawers).collect()
+    }
+
+    /// The rows that hold a term, in the segment that reaches `row`.
+    fn holding(connection: &Connection, row: i64, term: &str) -> Vec<i64> {
+        let entries = list(connection, 1).unwrap();
+        let entry = entries
+            .iter()
+            .find(|entry| (entry.first..=entry.last).contains(&row));
+        let segment = Segment::read(connection, 1, entry.unwrap()).unwrap();
+        let mut found = Vec::new();
+        let look = |_: &[u8], block: loci_index::postings::Block<'_>| {
+            let list = block.find(term.as_bytes())?.unwrap_or_default();
+            list.each(|drawer, _| found.push(segment.rows[drawer as usize]))
+        };
+        segment.each_block(connection, 1, look).unwrap();
+        found
+    }
+
+    #[test]
+    fn small_segments_become_large_ones_without_what_is_gone() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let transaction = connection.transaction().unwrap();
+        words::create(&transaction, 1).unwrap();
+        file(&transaction, 1, 7 * 2048 + 100);
+        assert_eq!(sizes(&transaction), [2048; 7]);
+        assert!(!merge_is_due(&transaction, 1).unwrap(), "few are left alone");
+        for row in [1, 2, 5000, 14_400] {
+            words::delete(&transaction, 1, row).unwrap();
+        }
+        assert_eq!(
+            gone(&transaction, 1).unwrap(),
+            [1, 2, 5000],
+            "one was not sealed yet"
+        );
+        let before = words::rows(&transaction, 1).unwrap();
+        assert_eq!(before.len(), 7 * 2048 + 96);
+        file(&transaction, 20_000, 2048);
+        assert!(merge_is_due(&transaction, 1).unwrap());
+        merge(&transaction, 1).unwrap();
+        assert_eq!(sizes(&transaction), [8 * 2048 - 3]);
+        assert!(gone(&transaction, 1).unwrap().is_empty() && !merge_is_due(&transaction, 1).unwrap());
+        let rows = words::rows(&transaction, 1).unwrap();
+        let new: Vec<i64> = (20_000..22_048).collect();
+        assert_eq!(rows, [before, new].concat());
+        assert_eq!(holding(&transaction, 4999, "zq4999"), [4999]);
+        assert_eq!(holding(&transaction, 4999, "zq5000"), Vec::<i64>::new());
+        assert_eq!(holding(&transaction, 4999, "all").len(), 8 * 2048 - 3);
+    }
+
+    #[test]
+    fn what_one_transaction_files_is_put_together_in_parts_that_fit() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let transaction = connection.transaction().unwrap();
+        words::create(&transaction, 1).unwrap();
+        file(&transaction, 1, 18 * 2048);
+        merge(&transaction, 1).unwrap();
+        assert_eq!(sizes(&transaction), [16_384, 16_384, 2048, 2048]);
+        words::delete(&transaction, 1, 17_000).unwrap();
+        let mut from = i64::MIN;
+        while let Some((_, last)) = rewrite_next(&transaction, 1, from).unwrap() {
+            from = last;
+        }
+        assert_eq!(
+            sizes(&transaction),
+            [16_384, 16_383, 4096],
+            "compacting takes what is worn or small"
+        );
+        assert_eq!(
+            rewrite_next(&transaction, 1, i64::MIN).unwrap(),
+            None,
+            "and nothing twice"
+        );
+        assert_eq!(words::covered(&transaction, 1).unwrap(), 18 * 2048 - 1);
+    }
+}
