@@ -61,7 +61,7 @@ struct Mapped {
     bytes: u64,
 }
 
-/// A file of up to this many bytes stays mapped while it is written.
+/// A file of up to this many bytes stays mapped where single rows of it are read.
 const KEPT_MAPPED: u64 = 64 << 20;
 
 impl Mapped {
@@ -246,7 +246,7 @@ impl Palace {
     ) -> std::result::Result<T, WriteFailure> {
         let _queue = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lease = self.lease(false, wait)?;
-        lease.let_go_of_pages();
+        lease.unmap();
         let transaction = match lease.transaction_with_behavior(TransactionBehavior::Immediate) {
             Ok(transaction) => transaction,
             Err(cause) if failure::is_busy(&cause) => {
@@ -350,11 +350,19 @@ impl Lease<'_> {
         self.connection = None;
     }
 
-    /// Reads a large file without mapping it from here on, until the connection is lent again: whoever writes a palace
-    /// from end to end would else seem to hold all of it in memory.
+    /// Reads a large file without mapping it from here on, until the connection is lent again: what is strewn over it
+    /// would else seem to be held in memory with all its neighbours.
     fn let_go_of_pages(&mut self) {
-        if self.mapped > KEPT_MAPPED
-            && let Some(connection) = &self.connection
+        if self.mapped > KEPT_MAPPED {
+            self.unmap();
+        }
+    }
+
+    /// Reads without mapping from here on, until the connection is lent again. Whoever writes must: a page that its
+    /// transaction takes anew may lie within the map and behind the end of a file that another process has cut meanwhile,
+    /// and touching it there ends the process.
+    fn unmap(&mut self) {
+        if let Some(connection) = &self.connection
             && connection::unmap(connection).is_ok()
         {
             self.mapped = 0;

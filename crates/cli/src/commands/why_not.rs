@@ -18,7 +18,7 @@ use crate::session::Session;
 #[command(after_long_help = "Examples:\n  loci why-not 3f2a9c 'when do we ship?'\n  \
     loci why-not 3f2a9c invoice --wing work")]
 pub(crate) struct Args {
-    /// The drawer; the beginning of its id is enough
+    /// The drawer; six characters of its id or more are enough
     #[arg(value_name = "ID")]
     id: DrawerId,
 

@@ -47,16 +47,9 @@ pub fn excerpt(text: &str, marks: &[Range<usize>], length: usize) -> Range<usize
     if text.len() <= length {
         return 0..text.len();
     }
-    let held = |start: usize| {
-        let inside = |mark: &&Range<usize>| mark.start >= start && mark.end <= start.saturating_add(length);
-        marks.iter().filter(inside).count()
-    };
-    let begin = marks
-        .iter()
-        .map(|mark| mark.start)
-        .max_by(|a, b| held(*a).cmp(&held(*b)).then(b.cmp(a)));
+    let begin = fullest(marks, length);
     // A few words before the first mark say what it belongs to.
-    let begin = begin.unwrap_or(0).saturating_sub(length / 6);
+    let begin = begin.saturating_sub(length / 6);
     let begin = begin.min(text.len() - length);
     let start = match begin {
         0 => 0,
@@ -67,6 +60,23 @@ pub fn excerpt(text: &str, marks: &[Range<usize>], length: usize) -> Range<usize
         end => last_break(text, start, end),
     };
     start..end
+}
+
+/// Where the first stretch of `length` bytes begins that holds the most marks.
+fn fullest(marks: &[Range<usize>], length: usize) -> usize {
+    let (mut best, mut most, mut end) = (0, 0, 0);
+    for (at, mark) in marks.iter().enumerate() {
+        while marks
+            .get(end)
+            .is_some_and(|other| other.end <= mark.start.saturating_add(length))
+        {
+            end += 1;
+        }
+        if end.saturating_sub(at) > most {
+            (best, most) = (mark.start, end - at);
+        }
+    }
+    best
 }
 
 /// The first place at or after `from`, within a few words, where a word begins; else the next character.
@@ -130,6 +140,14 @@ mod tests {
             "{:?}",
             &text[range]
         );
+    }
+
+    #[test]
+    fn a_text_with_very_many_marks_is_cut_at_once() {
+        let text = "ship it ".repeat(100_000);
+        let marks = marks(&text, &tokenise::query_tokens("ship"));
+        assert_eq!(marks.len(), 100_000);
+        assert_eq!(excerpt(&text, &marks, 80), 0..79);
     }
 
     proptest! {

@@ -119,8 +119,10 @@ impl<'a> Plan<'a> {
     }
 
     fn read_dates(&self, collection: &dyn Collection) -> Result<Vec<Dated>> {
-        let mentions = when::mentions(&self.request.query, self.request.now);
-        let dated = mentions.into_iter().map(|mention| {
+        let mut mentions = when::mentions(&self.request.query, self.request.now);
+        let mut seen = HashSet::new();
+        mentions.retain(|mention| seen.insert((mention.from, mention.before)));
+        let dated = mentions.into_iter().take(weights::MOST_TIMES).map(|mention| {
             let words = self.request.query.get(mention.words.clone());
             let mut dated = Dated {
                 words: words.unwrap_or_default().to_owned(),

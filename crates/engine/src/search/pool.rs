@@ -128,10 +128,12 @@ impl Hits {
         if let Some(hit) = twin.and_then(|twin| self.found.get_mut(twin)) {
             hit.also_in.push(AlsoIn::of(&drawer));
         } else if self.found.len() < self.limit {
+            // The next pool is weighed by itself, and stands behind this one all the same.
+            let last = self.found.last().map_or(f32::INFINITY, |hit| hit.score);
             self.texts.push(text);
             self.found.push(Found {
                 drawer,
-                score: ranked.score,
+                score: ranked.score.clamp(0.0, last.max(0.0)),
                 why: ranked.why,
                 also_in: Vec::new(),
                 around: Around::default(),

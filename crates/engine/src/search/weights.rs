@@ -64,6 +64,9 @@ pub(super) const NAMED_TIME: f32 = 0.5;
 /// The same for a time the query only leans towards.
 pub(super) const ABOUT_TIME: f32 = 0.2;
 
+/// How many different times a query may mention; each costs a count, and a log pasted as a query has thousands.
+pub(super) const MOST_TIMES: usize = 8;
+
 /// How long after a time things are still said of it as if in it ("yesterday we…"), in microseconds: two days.
 pub(super) const TOLD_LATER: i64 = 2 * 24 * 3600 * 1_000_000;
 
@@ -73,5 +76,8 @@ pub(super) const OLD_KEEPS: f32 = 0.4;
 /// After how many days half of the rest is gone.
 pub(super) const HALF_LIFE_DAYS: f32 = 30.0;
 
-/// From which share of common runs of three words two texts are near-identical.
-pub(super) const TWIN: f32 = 0.9;
+/// From how many words on a text may have some more than another and still say the same.
+pub(super) const LONG: usize = 40;
+
+/// How many more.
+pub(super) const MORE_WORDS: usize = 2;

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::tokens::estimate;
+use crate::tokens::{estimate, is_invisible};
 
 /// What stands where a text was cut.
 const CUT: &str = "…";
@@ -12,12 +12,16 @@ const CUT: &str = "…";
 const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// At most the first `limit` characters of a text on one line: every run of blanks and control characters is one
-/// space. The second is whether that is all of it.
+/// space, and characters that show nothing are left out. The second is whether that is all of it.
 pub(super) fn flat(text: &str, limit: usize) -> (String, bool) {
     let mut line = String::new();
     let mut length = 0;
     let mut gap = false;
     for c in text.chars() {
+        // What nobody sees is not said to a model either.
+        if is_invisible(c) {
+            continue;
+        }
         if c.is_whitespace() || c.is_control() {
             gap = !line.is_empty();
             continue;

@@ -33,6 +33,8 @@ pub(crate) struct Scope {
     speaker: Option<String>,
 
     /// Only drawers of this kind: human, assistant, tool_call, tool_result, thinking, system, file
+    ///
+    /// Whoever names a kind, here or with --where, decides about what tools printed too.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
@@ -83,11 +85,19 @@ impl Scope {
                 filter = filter.and(Filter::text(key, value.as_str()));
             }
         }
-        request.filter = filter;
         // Who names a kind has said whether tools are meant.
-        request.tools = self.tools || self.kind.is_some();
+        request.tools = self.tools || names_kind(&filter);
+        request.filter = filter;
         request.recent = self.recent;
         request.dates = !self.no_dates;
         Ok(())
+    }
+}
+
+fn names_kind(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => false,
+        Filter::Compare(key, _) => key == "kind",
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(names_kind),
     }
 }

@@ -74,7 +74,7 @@ fn hundreds_of_equal_texts_are_one_hit_and_crowd_nothing_out() {
 }
 
 #[test]
-fn long_texts_that_differ_in_a_word_are_one_hit_and_in_a_number_hits_of_their_own() {
+fn long_texts_of_which_one_has_a_word_more_are_one_hit_and_those_with_another_number_are_not() {
     // Eighty different words, so that another one at the end is next to nothing.
     let long: Vec<String> = ('a'..='j')
         .flat_map(|a| ('a'..='h').map(move |b| format!("k{a}{b}o")))
@@ -82,7 +82,7 @@ fn long_texts_that_differ_in_a_word_are_one_hit_and_in_a_number_hits_of_their_ow
     let long = format!("backup {}", long.join(" "));
     for world in World::both() {
         let numbered = (1..=20).map(|n| drawer(&format!("day-{n:02}"), &format!("{long} {n}")));
-        let told = ["early", "late"].map(|when| drawer(when, &format!("{long} {when}")));
+        let told = [drawer("early", &long), drawer("late", &format!("{long} again"))];
         let filed = world.file(&machine(), numbered.chain(told).collect());
         let request = SearchRequest {
             limit: 50,
@@ -94,6 +94,49 @@ fn long_texts_that_differ_in_a_word_are_one_hit_and_in_a_number_hits_of_their_ow
             let twins = usize::from(!hit.drawer.id.as_str().starts_with("day"));
             assert_eq!(hit.also_in.len(), twins, "{:?}", hit.drawer.id);
         }
+    }
+}
+
+#[test]
+fn scores_fall_from_hit_to_hit_through_pools_that_fold_and_never_below_nothing() {
+    for world in World::both() {
+        let mut drawers: Vec<_> = (0..150)
+            .map(|n| drawer(&format!("same-{n:03}"), "release river plan and ship"))
+            .collect();
+        drawers.extend((0..60).map(|n| {
+            let mut other = drawer(
+                &format!("other-{n:02}"),
+                &format!("ship {n} release plan {}", n % 7),
+            );
+            other.place.source = Some("one.md".into());
+            other
+        }));
+        let filed = world.file(&machine(), drawers);
+        let request = SearchRequest {
+            limit: 40,
+            ..asked("release river ship plan")
+        };
+        let scores: Vec<f32> = find(&filed, &machine(), &request)
+            .hits
+            .iter()
+            .map(|hit| hit.score)
+            .collect();
+        assert_eq!(scores.len(), 40);
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+        assert!(scores.iter().all(|score| *score >= 0.0), "{scores:?}");
+    }
+}
+
+#[test]
+fn of_a_pasted_log_only_a_few_times_count() {
+    for world in World::both() {
+        let filed = world.file(&machine(), vec![drawer("a", "ship it")]);
+        let log: Vec<String> = (1..=28)
+            .map(|day| format!("ship 2023-02-{day:02} ship 2023-02-{day:02}"))
+            .collect();
+        let answer = find(&filed, &machine(), &asked(&log.join("\n")));
+        assert_eq!(answer.dates.len(), 8);
+        assert!(answer.dates.is_sorted_by(|a, b| a.from < b.from), "none twice");
     }
 }
 
