@@ -16,7 +16,8 @@ mod weights;
 mod why_not;
 
 use loci_core::{
-    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Span, Timestamp,
+    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Severity, Span,
+    Timestamp,
 };
 use serde::Serialize;
 
@@ -252,6 +253,11 @@ fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: V
     let request = plan.request;
     let (legs, mut warnings) = legs::coverage(collection, &plan, &reached)?;
     warnings.extend(collection.info()?.warnings);
+    if plan.more_dates > 0 {
+        let message = format!("{} more times in the query count for nothing", plan.more_dates);
+        let finding = Finding::new("times_left_out", Severity::Note, message);
+        warnings.push(finding.hint("name fewer, or narrow with --since and --before"));
+    }
     let mut hits = hits;
     if request.context > 0 {
         let drawers: Vec<&Drawer> = hits.iter().map(|hit| &hit.drawer).collect();

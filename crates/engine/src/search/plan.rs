@@ -29,6 +29,8 @@ pub(super) struct Plan<'a> {
     pub(super) own: bool,
     /// The times it mentions.
     pub(super) dates: Vec<Dated>,
+    /// How many more it mentions that count for nothing.
+    pub(super) more_dates: usize,
 }
 
 /// A time that words of the query mention.
@@ -111,17 +113,19 @@ impl<'a> Plan<'a> {
             words,
             own,
             dates: Vec::new(),
+            more_dates: 0,
         };
         if request.dates {
-            plan.dates = plan.read_dates(collection)?;
+            (plan.dates, plan.more_dates) = plan.read_dates(collection)?;
         }
         Ok(plan)
     }
 
-    fn read_dates(&self, collection: &dyn Collection) -> Result<Vec<Dated>> {
+    fn read_dates(&self, collection: &dyn Collection) -> Result<(Vec<Dated>, usize)> {
         let mut mentions = when::mentions(&self.request.query, self.request.now);
         let mut seen = HashSet::new();
         mentions.retain(|mention| seen.insert((mention.from, mention.before)));
+        let more = mentions.len().saturating_sub(weights::MOST_TIMES);
         let dated = mentions.into_iter().take(weights::MOST_TIMES).map(|mention| {
             let words = self.request.query.get(mention.words.clone());
             let mut dated = Dated {
@@ -134,7 +138,7 @@ impl<'a> Plan<'a> {
             dated.drawers = collection.count(&self.within(&dated))?;
             Ok(dated)
         });
-        dated.collect()
+        Ok((dated.collect::<Result<_>>()?, more))
     }
 
     /// What is searched of a time.

@@ -136,6 +136,15 @@ fn of_a_pasted_log_only_a_few_times_count() {
             .collect();
         let answer = find(&filed, &machine(), &asked(&log.join("\n")));
         assert_eq!(answer.dates.len(), 8);
+        let said = answer
+            .warnings
+            .iter()
+            .find(|finding| finding.code == "times_left_out");
+        assert!(
+            said.is_some_and(|finding| finding.message.starts_with("20 more")),
+            "{:?}",
+            answer.warnings
+        );
         assert!(answer.dates.is_sorted_by(|a, b| a.from < b.from), "none twice");
     }
 }
