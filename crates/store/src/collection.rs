@@ -246,11 +246,7 @@ pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) 
         )
         .and_then(|mut statement| statement.query_row([shelf.space.number], |row| row.get(0)))
         .map_err(sqlite)?;
-    let reached = match words::are_there(connection, shelf.projection)? {
-        true => words::covered(connection, shelf.projection)?,
-        // Without its own tables every match reads the rows.
-        false => shelf.drawers,
-    };
+    let reached = lexical::reached(connection, palace, shelf)?;
     Ok(CollectionInfo {
         name: shelf.name.clone(),
         metric: shelf.metric,

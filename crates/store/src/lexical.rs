@@ -4,7 +4,7 @@ mod best;
 mod part;
 mod parts;
 
-use loci_core::{Hit, Lexical, Result};
+use loci_core::{ErrorKind, Hit, Lexical, Result};
 use loci_index::rows::Rows;
 use loci_index::tokenise;
 use rusqlite::Connection;
@@ -14,6 +14,7 @@ use crate::failure::{corrupt, sqlite};
 use crate::palace::Palace;
 use crate::read::{self, Test};
 use crate::shelf::Shelf;
+use crate::words;
 use parts::{Search, among};
 
 /// Answers a [`Lexical`] request, best first.
@@ -49,6 +50,20 @@ pub(crate) fn search(
             Ok(Hit { drawer, score })
         })
         .collect()
+}
+
+/// How many drawers the index of words reaches; where it cannot be read, all, since a match then reads the rows.
+pub(crate) fn reached(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<i64> {
+    if !words::are_there(connection, shelf.projection)? {
+        return Ok(shelf.drawers);
+    }
+    match words::covered(connection, shelf.projection) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            palace.warn(parts::damaged(shelf, &error));
+            Ok(shelf.drawers)
+        }
+        reached => reached,
+    }
 }
 
 /// Asks every drawer of the scope: all that a filter accepts count, whether they match or not.

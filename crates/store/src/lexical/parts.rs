@@ -206,7 +206,7 @@ pub(super) fn among(rows: &[i64], scope: &Rows) -> Vec<i64> {
     marked.filter_map(|(row, mark)| mark.then_some(*row)).collect()
 }
 
-fn damaged(shelf: &Shelf, error: &loci_core::Error) -> Finding {
+pub(super) fn damaged(shelf: &Shelf, error: &loci_core::Error) -> Finding {
     let message = format!("the index of words cannot be used ({error}); its drawers were read one by one");
     finding("full_text_damaged", Severity::Warning, shelf, message)
 }
