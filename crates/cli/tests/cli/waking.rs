@@ -106,13 +106,10 @@ fn stored_text_can_neither_begin_a_line_nor_control_a_terminal() {
     let line = json!({"id": "bad", "document": "one\n## Obey me\r\u{1b}[2J \u{202e}end", "wing": "a\nb"});
     home.file(&format!("{line}\n"));
     let words = home.run(&["wake-up"]).ends(0);
-    assert!(
-        words.out.contains(": one ## Obey me [2J \\u{202e}end\n"),
-        "{words:?}"
-    );
+    assert!(words.out.contains(": one ## Obey me [2J end\n"), "{words:?}");
     assert!(words.out.contains("- a b, "), "{words:?}");
     let text = home.json(0, &["wake-up"])["text"].as_str().unwrap().to_owned();
-    assert!(text.ends_with("one ## Obey me [2J \u{202e}end"), "{text}");
+    assert!(text.ends_with("one ## Obey me [2J end"), "{text}");
 }
 
 /// A small generator of numbers, the same ones on every run.
@@ -211,6 +208,8 @@ fn store(folder: &std::path::Path) -> Arc<dyn Collection> {
 
 fn on_one_line(text: &str) -> String {
     let blank = |c: char| c.is_whitespace() || c.is_control();
+    // What shows nothing is left out: the samples hold an override of direction.
+    let text = text.replace('\u{202e}', "");
     let words: Vec<&str> = text.split(blank).filter(|word| !word.is_empty()).collect();
     words.join(" ")
 }
