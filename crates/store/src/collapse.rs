@@ -1,9 +1,10 @@
 //! Files of before content-uniqueness: each group of duplicates becomes its most-used drawer, once.
 
 use loci_core::{DrawerId, Include, Result};
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::attributes::Keys;
+use crate::connection::begin_write;
 use crate::failure::sqlite;
 use crate::shelf::Shelf;
 use crate::write::{self, store_seq};
@@ -23,9 +24,7 @@ pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
     if schema::has_content_index(connection)? {
         return Ok(());
     }
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(sqlite)?;
+    let transaction = begin_write(connection).map_err(sqlite)?;
     // Another process may have done it while this one waited for the lock.
     if !schema::has_content_index(&transaction)? {
         let mut removed = 0;

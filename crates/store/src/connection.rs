@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::failure::{self, sqlite};
 use crate::schema::{self, FileKind};
@@ -88,6 +88,7 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         upgrade::run_if_needed(&mut connection)?;
         collapse::run_if_needed(&mut connection)?;
     }
+    map(&connection, MAPPED_BYTES).map_err(sqlite)?;
     Ok(connection)
 }
 
@@ -115,26 +116,32 @@ fn set_up(connection: &Connection) -> Result<()> {
     set("trusted_schema", &false)?;
     set("temp_store", &"MEMORY")?;
     set("cache_size", &-16_384)?;
-    map(connection, MAPPED_BYTES)?;
     connection.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
 
-fn map(connection: &Connection, bytes: i64) -> Result<()> {
-    connection
-        .pragma_update_and_check(None, "mmap_size", bytes, |_| Ok(()))
-        .map_err(sqlite)
+fn map(connection: &Connection, bytes: i64) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "mmap_size", bytes, |_| Ok(()))
 }
 
 /// Lets go of the mapped file; it is read page by page.
 pub(crate) fn unmap(connection: &Connection) -> Result<()> {
-    map(connection, 0)
+    map(connection, 0).map_err(sqlite)
 }
 
 /// Maps the file anew at its present length; SQLite does so only when the limit changes.
 pub(crate) fn map_again(connection: &Connection) -> Result<()> {
+    unmap(connection)?;
+    map(connection, MAPPED_BYTES).map_err(sqlite)
+}
+
+/// Begins the only kind of transaction that writes; the connection stays without a map after it.
+///
+/// Whoever writes must not map the file: a page that its transaction takes anew may lie within the map and behind the end
+/// of a file that another process has cut meanwhile, and touching it there ends the process.
+pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     map(connection, 0)?;
-    map(connection, MAPPED_BYTES)
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
 /// The error for a write that waited in vain, naming the process that holds the palace where that can be known.

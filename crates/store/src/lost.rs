@@ -1,8 +1,9 @@
 //! Commits that were lost with the log: noted in the palace, and said until somebody clears the note.
 
 use loci_core::{Error, ErrorKind, Finding, Result, Severity, Timestamp};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 
+use crate::connection::begin_write;
 use crate::failure::sqlite;
 use crate::vfs::{self, LostLog};
 use crate::{clock, schema};
@@ -19,9 +20,7 @@ pub(crate) fn note(connection: &mut Connection) -> Result<()> {
     if vfs::lost_log(connection)?.is_none() {
         return Ok(());
     }
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(sqlite)?;
+    let transaction = begin_write(connection).map_err(sqlite)?;
     // Another process may have written the note while this one waited.
     if let Some(loss) = vfs::lost_log(&transaction)? {
         schema::note(&transaction, clock::now(), &format!("{NOTE}{}", describe(&loss)))?;

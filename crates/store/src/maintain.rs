@@ -95,12 +95,13 @@ pub(crate) fn state(
 
 /// Refreshes the statistics that plan queries.
 fn analyze(palace: &Palace, wait: Duration) -> Result<Figures> {
-    let lease = palace.lease(false, wait)?;
-    lease
-        .execute_batch("PRAGMA analysis_limit = 1000; ANALYZE")
-        .map_err(sqlite)?;
-    let statistics: i64 = lease
-        .query_row("SELECT count(*) FROM sqlite_stat1", [], |row| row.get(0))
-        .map_err(sqlite)?;
+    let statistics = palace.write(wait, |transaction| {
+        transaction
+            .execute_batch("PRAGMA analysis_limit = 1000; ANALYZE")
+            .map_err(sqlite)?;
+        transaction
+            .query_row("SELECT count(*) FROM sqlite_stat1", [], |row| row.get(0))
+            .map_err(sqlite)
+    })?;
     Ok(Figures::from([("statistics".to_owned(), statistics)]))
 }

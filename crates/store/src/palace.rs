@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Finding, Result};
 use loci_index::segment::Head;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction};
 
 use crate::connection::{self, Opening};
 use crate::disk::FileIdentity;
@@ -246,8 +246,8 @@ impl Palace {
     ) -> std::result::Result<T, WriteFailure> {
         let _queue = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lease = self.lease(false, wait)?;
-        lease.unmap();
-        let transaction = match lease.transaction_with_behavior(TransactionBehavior::Immediate) {
+        lease.mapped = 0;
+        let transaction = match connection::begin_write(&mut lease) {
             Ok(transaction) => transaction,
             Err(cause) if failure::is_busy(&cause) => {
                 return Err(connection::locked(&self.file, wait, cause).into());
@@ -353,18 +353,7 @@ impl Lease<'_> {
     /// Reads a large file without mapping it from here on, until the connection is lent again: what is strewn over it
     /// would else seem to be held in memory with all its neighbours.
     fn let_go_of_pages(&mut self) {
-        if self.mapped > KEPT_MAPPED {
-            self.unmap();
-        }
-    }
-
-    /// Reads without mapping from here on, until the connection is lent again. Whoever writes must: a page that its
-    /// transaction takes anew may lie within the map and behind the end of a file that another process has cut meanwhile,
-    /// and touching it there ends the process.
-    fn unmap(&mut self) {
-        if let Some(connection) = &self.connection
-            && connection::unmap(connection).is_ok()
-        {
+        if self.mapped > KEPT_MAPPED && connection::unmap(self).is_ok() {
             self.mapped = 0;
         }
     }
@@ -416,4 +405,40 @@ pub(crate) fn missing(file: &Path) -> Error {
         format!("there is no palace in {}", folder.display()),
     )
     .hint("make one with `loci init`, or name another with --palace")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(5);
+
+    fn mapped(connection: &Connection) -> Result<i64> {
+        connection
+            .pragma_query_value(None, "mmap_size", |row| row.get(0))
+            .map_err(sqlite)
+    }
+
+    #[test]
+    fn writers_do_not_map_the_file_and_the_next_reader_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let palace = Palace::new(folder.path().join("palace.db"), None);
+        drop(palace.lease(true, WAIT).unwrap());
+        let all = palace.read(WAIT, |moment| mapped(moment)).unwrap();
+        assert!(all > 0, "a reader maps");
+        for _ in 0..3 {
+            let within = palace.write(WAIT, |transaction| {
+                transaction
+                    .execute("INSERT INTO notes(at, text) VALUES (0, 'a note')", [])
+                    .map_err(sqlite)?;
+                mapped(transaction)
+            });
+            assert_eq!(within.unwrap(), 0);
+            assert_eq!(palace.state().idle.len(), 1, "the same connection comes back");
+            assert_eq!(palace.read(WAIT, |moment| mapped(moment)).unwrap(), all);
+        }
+        let given_up = palace.write(WAIT, |_| Err::<(), _>(Error::invalid("no")));
+        assert!(given_up.is_err());
+        assert_eq!(palace.read(WAIT, |moment| mapped(moment)).unwrap(), all);
+    }
 }

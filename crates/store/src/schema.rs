@@ -1,9 +1,10 @@
 //! The tables of a palace file, its version, and how a new or older file becomes current.
 
 use loci_core::{Error, ErrorKind, Result, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::clock;
+use crate::connection::begin_write;
 use crate::failure::sqlite;
 use crate::{places, vfs};
 
@@ -148,9 +149,7 @@ pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
 
 /// Makes the tables of a new palace, unless another process just did.
 pub(crate) fn create(connection: &mut Connection) -> Result<()> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(sqlite)?;
+    let transaction = begin_write(connection).map_err(sqlite)?;
     if found_version(&transaction)? == 0 {
         for made in [TABLES, SOURCES_TABLE, places::TABLE, CONTENT_INDEX, SPACES_INDEX] {
             transaction.execute_batch(made).map_err(sqlite)?;

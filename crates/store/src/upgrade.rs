@@ -2,8 +2,9 @@
 
 use loci_core::{ErrorKind, Include, Result};
 use loci_index::tokenise::Indexer;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction};
 
+use crate::connection::begin_write;
 use crate::failure::sqlite;
 use crate::lexical::live_rows;
 use crate::schema::{self, FileKind, VERSION};
@@ -49,9 +50,7 @@ enum File {
 }
 
 fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
-    let transaction = connection
-        .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(sqlite)?;
+    let transaction = begin_write(connection).map_err(sqlite)?;
     // Another process may have done it while this one waited for the lock.
     if let FileKind::Older(version) = schema::recognise_in(&transaction)? {
         let steps = [

@@ -168,6 +168,39 @@ fn a_palace_that_many_make_at_once_is_made_once() {
     }
 }
 
+/// Opens the collection of this number, making it, and files one drawer in it.
+fn fill_one(backend: &Embedded, folder: &Path, n: usize) -> Arc<dyn Collection> {
+    let name = CollectionName::new(format!("shelf-{n:02}")).unwrap();
+    let opened = backend.open(&PalaceRef::local(folder), &name, &OpenOptions::create());
+    let collection = opened.unwrap_or_else(|error| panic!("collection {n} was refused: {error:?}"));
+    collection.add(truth::drawer(n, 0, DIMENSION)).unwrap();
+    collection
+}
+
+#[test]
+fn a_palace_takes_many_collections_from_one_handle_and_from_two() {
+    const SHELVES: usize = 20;
+    for handles in [1, 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let backends: Vec<Embedded> = (0..handles).map(|_| Embedded::new()).collect();
+        let shelves: Vec<Arc<dyn Collection>> = (0..SHELVES)
+            .map(|n| fill_one(&backends[n % handles], folder.path(), n))
+            .collect();
+        for (n, shelf) in shelves.iter().enumerate() {
+            let found = shelf.get(&Get::ids([truth::id(n)])).unwrap();
+            assert_eq!(
+                (found.len(), shelf.count(&Filter::All).unwrap()),
+                (1, 1),
+                "shelf {n}"
+            );
+        }
+        let listed = backends[0].collections(&PalaceRef::local(folder.path())).unwrap();
+        assert_eq!(listed.len(), SHELVES);
+        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
+    }
+}
+
 #[test]
 fn readers_never_wait_for_a_writer_and_see_one_moment() {
     let folder = tempfile::tempdir().unwrap();

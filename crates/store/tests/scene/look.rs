@@ -97,11 +97,6 @@ impl Known {
         }
         for drawer in self.sample() {
             let hits = collection.lexical(&Lexical::words(rare_word(drawer), 3));
-            // How rare a word is, is judged among the drawers that can be read: what is found counts here, not its score.
-            let hits = hits.map(|hits| {
-                let unscored = hits.into_iter().map(|hit| Hit { score: 0.0, ..hit });
-                unscored.collect::<Vec<_>>()
-            });
             note(
                 format!("words of {}", drawer.id),
                 hits.map(|hits| flat(&hits, flagged)),
