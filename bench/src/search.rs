@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionName, Embedder, EmbedderIdentity, Error, Filter, Get, OpenOptions,
-    PalaceRef, Result, Timestamp,
+    Backend, Collection, CollectionName, Comparison, Drawer, DrawerId, Embedder, EmbedderIdentity, Error,
+    Filter, Get, Include, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
 };
 use loci_embed::builtin::Builtin;
 use loci_engine::filing::Embedders;
@@ -14,28 +14,22 @@ use loci_store::Embedded;
 use serde_json::{Value, json};
 
 use crate::corpus::Random;
-use crate::measure::{cost, memory_mb};
+use crate::measure::{cost, memory_mb, quantile};
 
-/// Searches `rounds` times and says what it cost: everything, one wing, and with a filter that most drawers pass.
+/// How many drawers are listed at once.
+const PAGE: usize = 1000;
+
+/// Asks `rounds` questions and says what they cost: in everything, in one wing, and in everything but that wing.
 pub(crate) fn run(folder: &Path, rounds: usize) -> Result<Value> {
     let backend = Embedded::new();
     let name = CollectionName::new(CollectionName::DEFAULT)?;
     let collection = backend.open(&PalaceRef::local(folder), &name, &OpenOptions::default())?;
     let only = Only(Arc::new(Builtin::new()?));
     let questions = questions(collection.as_ref(), rounds)?;
-    let wing = questions.first().and_then(|(_, wing)| wing.clone());
     let mut figures = serde_json::Map::new();
-    for (what, filter) in [
-        ("everything", Filter::All),
-        (
-            "one wing",
-            wing.map_or(Filter::All, |wing| Filter::text("wing", wing)),
-        ),
-    ] {
-        figures.insert(
-            what.into(),
-            measure(collection.as_ref(), &only, &questions, &filter)?,
-        );
+    for (what, filter) in filters(&questions) {
+        let figure = measure(collection.as_ref(), &only, &questions, &filter)?;
+        figures.insert(what.into(), figure);
     }
     let (now, peak) = memory_mb();
     Ok(json!({
@@ -45,6 +39,17 @@ pub(crate) fn run(folder: &Path, rounds: usize) -> Result<Value> {
         "resident_mb": now,
         "peak_mb": peak,
     }))
+}
+
+/// Everything, and where a question comes from a wing, that wing and what is not in it.
+fn filters(questions: &[Question]) -> Vec<(&'static str, Filter)> {
+    let mut filters = vec![("everything", Filter::All)];
+    if let Some(wing) = questions.iter().find_map(|question| question.wing.as_deref()) {
+        let not = Comparison::Ne(Scalar::Text(wing.to_owned()));
+        filters.push(("one wing", Filter::text("wing", wing)));
+        filters.push(("all but one wing", Filter::Compare("wing".into(), not)));
+    }
+    filters
 }
 
 /// The embedder of the binary and no other.
@@ -64,59 +69,83 @@ impl Embedders for Only {
     }
 }
 
-/// Runs of four to twelve words out of drawers from all over the palace, with the wing each was taken from.
-fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<(String, Option<String>)>> {
+/// What is asked, and the wing it was taken from.
+#[derive(Debug)]
+struct Question {
+    words: String,
+    wing: Option<String>,
+}
+
+/// Runs of four to twelve words out of drawers from all over the palace; none out of those that hold no words.
+fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<Question>> {
     let mut random = Random::new(7);
     let mut questions = Vec::with_capacity(count);
-    while questions.len() < count {
-        // Ids are spread evenly, or at least listed in order: a random place in them is a random drawer.
-        let at = format!("{:08x}", random.next_bits() as u32);
+    for id in drawn(collection, count, &mut random)? {
+        let drawers = collection.get(&Get::ids([id]))?;
+        questions.extend(drawers.iter().filter_map(|drawer| cut(drawer, &mut random)));
+    }
+    match questions.is_empty() {
+        true => Err(Error::invalid("the palace holds no words to ask with")),
+        false => Ok(questions),
+    }
+}
+
+/// So many ids, drawn by chance from the list of all; an id may be drawn twice.
+fn drawn(collection: &dyn Collection, count: usize, random: &mut Random) -> Result<Vec<DrawerId>> {
+    let drawers = collection.info()?.drawers;
+    let mut places: Vec<u64> = (0..count).map(|_| random.below(drawers)).collect();
+    places.sort_unstable();
+    let mut places = places.into_iter().peekable();
+    let (mut drawn, mut at, mut after) = (Vec::with_capacity(count), 0, None);
+    loop {
         let page = collection.get(&Get {
-            after: Some(loci_core::DrawerId::new(at)?),
-            limit: Some(1),
+            after,
+            limit: Some(PAGE),
+            include: Include::NOTHING,
             ..Get::default()
         })?;
-        let Some(drawer) = page.into_iter().next() else {
-            continue;
+        let Some(last) = page.last() else {
+            return Ok(drawn);
         };
-        let words: Vec<&str> = drawer
-            .document
-            .as_deref()
-            .unwrap_or_default()
-            .split_whitespace()
-            .collect();
-        let length = 4 + random.below(9) as usize;
-        let from = random.below(words.len().saturating_sub(length).max(1) as u64) as usize;
-        let some: Vec<&str> = words.into_iter().skip(from).take(length).collect();
-        if !some.is_empty() {
-            questions.push((some.join(" "), drawer.place.wing));
+        after = Some(last.id.clone());
+        for drawer in page {
+            while places.next_if_eq(&at).is_some() {
+                drawn.push(drawer.id.clone());
+            }
+            at += 1;
         }
     }
-    Ok(questions)
+}
+
+fn cut(drawer: &Drawer, random: &mut Random) -> Option<Question> {
+    let text = drawer.document.as_deref().unwrap_or_default();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let length = 4 + random.below(9) as usize;
+    let from = random.below(words.len().saturating_sub(length).max(1) as u64) as usize;
+    let some: Vec<&str> = words.into_iter().skip(from).take(length).collect();
+    (!some.is_empty()).then(|| Question {
+        words: some.join(" "),
+        wing: drawer.place.wing.clone(),
+    })
 }
 
 fn measure(
     collection: &dyn Collection,
     embedders: &dyn Embedders,
-    questions: &[(String, Option<String>)],
+    questions: &[Question],
     filter: &Filter,
 ) -> Result<Value> {
     let now: Timestamp = "2026-06-01".parse()?;
     let mut spent = Vec::with_capacity(questions.len());
     let mut found = 0;
-    for (question, _) in questions {
-        let mut request = SearchRequest::new(question.as_str(), now);
+    for question in questions {
+        let mut request = SearchRequest::new(question.words.as_str(), now);
         request.filter = filter.clone();
         let (answer, cost) = cost(|| search(collection, embedders, &request));
         found += usize::from(!answer?.hits.is_empty());
         spent.push(cost.cpu * 1e3);
     }
     spent.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        spent
-            .get((spent.len() as f64 * share) as usize)
-            .copied()
-            .unwrap_or(0.0)
-    };
+    let at = |share| quantile(&spent, share);
     Ok(json!({ "p50_cpu_ms": at(0.5), "p95_cpu_ms": at(0.95), "max_cpu_ms": at(0.999), "found": found }))
 }

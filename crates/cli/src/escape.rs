@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use loci_engine::invisible::is_invisible;
+
 /// `text` for one line of human output: nothing in it can move the cursor, break the line or reorder words.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)
@@ -29,14 +31,9 @@ fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// What must not reach a terminal as it is: what controls it, and what nobody would see.
 fn is_hostile(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Bidi marks, embeddings, overrides and isolates.
-            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            // Line and paragraph separators, and characters that show nothing at all.
-            | '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    c.is_control() || is_invisible(c)
 }
 
 #[cfg(test)]

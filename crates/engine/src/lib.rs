@@ -9,6 +9,7 @@ pub mod export;
 pub mod filing;
 pub mod ids;
 pub mod import;
+pub mod invisible;
 pub mod line;
 pub mod mine;
 pub mod neighbours;

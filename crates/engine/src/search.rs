@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::filing::Embedders;
 use crate::neighbours;
-use legs::Reached;
+use legs::{Asked, Reached};
 use plan::Plan;
 
 pub use marks::{excerpt, marks};
@@ -42,7 +42,7 @@ pub struct SearchRequest {
     pub limit: usize,
     /// Only drawers that this accepts.
     pub filter: Filter,
-    /// What tools printed too.
+    /// What tools printed too; see [`SearchRequest::takes_tools`].
     pub tools: bool,
     /// The newest first rather than as a tie-break.
     pub recent: bool,
@@ -81,15 +81,29 @@ impl SearchRequest {
         Ok(())
     }
 
-    /// What is searched: the filter, without what tools printed unless that is asked for.
+    /// Whether what tools printed is searched too: where that is asked for, or where the filter names a kind. Who names
+    /// a kind has said whether tools are meant.
+    pub fn takes_tools(&self) -> bool {
+        self.tools || names_kind(&self.filter)
+    }
+
+    /// What is searched: the filter, without what tools printed unless that is taken too.
     pub fn scope(&self) -> Filter {
-        match self.tools {
+        match self.takes_tools() {
             true => self.filter.clone(),
             false => self.filter.clone().and(Filter::Compare(
                 "kind".into(),
                 Comparison::Ne(Scalar::Text(TOOL_OUTPUT.into())),
             )),
         }
+    }
+}
+
+fn names_kind(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => false,
+        Filter::Compare(key, _) => key == "kind",
+        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(names_kind),
     }
 }
 
@@ -236,29 +250,42 @@ pub fn search(
 ) -> Result<Answer> {
     request.check()?;
     let plan = Plan::new(collection, request)?;
+    let asked = Asked::new(collection, embedders, &request.query)?;
+    let (reached, hits) = hits(collection, &plan, &asked)?;
+    answer(collection, plan, &asked, &reached, hits)
+}
+
+/// The hits of a plan, and what the legs gave for them.
+fn hits(collection: &dyn Collection, plan: &Plan<'_>, asked: &Asked) -> Result<(Reached, Vec<Found>)> {
     let mut depth = plan.depth();
     loop {
-        let reached = legs::run(collection, embedders, &plan, depth)?;
-        let ranked = fuse::fuse(&plan, &reached);
-        let hits = pool::gather(collection, &plan, &ranked)?;
+        let reached = legs::run(collection, plan, asked, depth)?;
+        let ranked = fuse::fuse(plan, &reached);
+        let hits = pool::gather(collection, plan, &ranked)?;
         // Near-identical drawers can fill a leg; what they crowd out is looked for deeper.
-        if hits.len() >= request.limit || !reached.is_cut_short(depth) {
-            return answer(collection, plan, reached, hits);
+        if hits.len() >= plan.request.limit || !reached.is_cut_short(depth) {
+            return Ok((reached, hits));
         }
         depth = depth.saturating_mul(weights::DEEPER);
     }
 }
 
-fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: Vec<Found>) -> Result<Answer> {
+fn answer(
+    collection: &dyn Collection,
+    plan: Plan<'_>,
+    asked: &Asked,
+    reached: &Reached,
+    mut hits: Vec<Found>,
+) -> Result<Answer> {
     let request = plan.request;
-    let (legs, mut warnings) = legs::coverage(collection, &plan, &reached)?;
+    let (legs, mut warnings) = legs::coverage(collection, &plan, asked, reached)?;
+    // Asked anew: damage is noticed where it is read, which may have been just now.
     warnings.extend(collection.info()?.warnings);
     if plan.more_dates > 0 {
         let message = format!("{} more times in the query count for nothing", plan.more_dates);
         let finding = Finding::new("times_left_out", Severity::Note, message);
         warnings.push(finding.hint("name fewer, or narrow with --since and --before"));
     }
-    let mut hits = hits;
     if request.context > 0 {
         let drawers: Vec<&Drawer> = hits.iter().map(|hit| &hit.drawer).collect();
         let around = neighbours::of_many(collection, &drawers, request.context, request.context)?;
@@ -266,7 +293,7 @@ fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: V
             hit.around = around;
         }
     }
-    let tool_output_left_out = match request.tools {
+    let tool_output_left_out = match request.takes_tools() {
         true => 0,
         false => collection.count(&request.filter)?.saturating_sub(plan.in_scope),
     };
@@ -276,7 +303,7 @@ fn answer(collection: &dyn Collection, plan: Plan<'_>, reached: Reached, hits: V
         legs,
         in_scope: plan.in_scope,
         tool_output_left_out,
-        plan: plan.report(&reached),
+        plan: plan.report(reached),
         dates: plan.dates,
         warnings,
     })

@@ -4,6 +4,8 @@
 //! sort of characters (letters of one word, digits, punctuation, another script) is rounded up, and so words cost at
 //! least one token. Ordinary English comes out at about one and a half times what large vocabularies give.
 
+use crate::invisible::is_invisible;
+
 /// What a whole token weighs. A twelfth is fine enough to tell scripts apart.
 const TOKEN: usize = 12;
 
@@ -44,6 +46,7 @@ impl Sort {
 /// What a character weighs, in twelfths of a token.
 fn weight(c: char) -> usize {
     match c {
+        // People are shown an escape like `\u{202e}` instead, which costs more than they do.
         _ if is_invisible(c) => 9 * TOKEN,
         'a'..='z' => 4,
         '0'..='9' => 14,
@@ -70,12 +73,6 @@ fn weight(c: char) -> usize {
         // Emoji, rare signs: four bytes.
         _ => 42,
     }
-}
-
-/// Characters that people are shown as an escape like `\u{202e}`, which costs more than they do.
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// An estimate of the tokens in `text`.

@@ -1,6 +1,7 @@
 //! `loci search`: what was said, found by meaning and by words.
 
 mod json;
+mod question;
 mod scope;
 mod shown;
 
@@ -8,11 +9,10 @@ use clap::builder::RangedU64ValueParser;
 use loci_engine::search::{Answer, SearchRequest, search};
 
 use super::get::warn_of_damage;
-use crate::environment::now;
 use crate::errors::{Done, Exit};
 use crate::session::Session;
 
-pub(crate) use scope::Scope;
+pub(crate) use question::Question;
 
 /// Find what was said, by meaning and by words
 ///
@@ -24,17 +24,8 @@ pub(crate) use scope::Scope;
     loci search invoice --wing work --since 2026-01-01 -n 3\n  \
     loci search 'what broke last week' --context 1 --explain")]
 pub(crate) struct Args {
-    /// The question, or some words
-    #[arg(value_name = "QUERY", required = true)]
-    query: Vec<String>,
-
-    /// How many hits at most
-    #[arg(short, value_name = "N", default_value = "10",
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
-    n: usize,
-
     #[command(flatten)]
-    scope: Scope,
+    question: Question,
 
     /// Also show this many neighbours on each side of a hit
     #[arg(long, value_name = "N", default_value = "0",
@@ -48,13 +39,12 @@ pub(crate) struct Args {
 
 /// Finds it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut request = SearchRequest::new(args.query.join(" "), now());
-    request.limit = args.n;
-    request.context = args.context;
-    args.scope.check()?;
-    request.check()?;
+    args.question.check()?;
     let (_, collection) = session.read()?;
-    args.scope.apply(collection.as_ref(), &mut request)?;
+    let request = SearchRequest {
+        context: args.context,
+        ..args.question.request(collection.as_ref())?
+    };
     let answer = search(collection.as_ref(), &session.embedders, &request)?;
     show(&answer, args, session)
 }
@@ -65,7 +55,7 @@ fn show(answer: &Answer, args: &Args, session: &mut Session) -> Done {
         out.json(&json::AnswerJson::of(answer, args.explain))?;
     } else {
         out.page(|page| shown::answer(answer, args.explain, page))?;
-        for note in shown::notes(answer, args.n) {
+        for note in shown::notes(answer, args.question.n) {
             out.note(&note);
         }
     }

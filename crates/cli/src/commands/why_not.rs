@@ -1,12 +1,10 @@
 //! `loci why-not`: why a search does not show a drawer.
 
-use clap::builder::RangedU64ValueParser;
 use loci_core::DrawerId;
-use loci_engine::search::{SearchRequest, WhyNot, why_not};
+use loci_engine::search::{WhyNot, why_not};
 
-use super::search::Scope;
+use super::search::Question;
 use super::short_id;
-use crate::environment::now;
 use crate::errors::{Done, Exit};
 use crate::page::Page;
 use crate::session::Session;
@@ -22,27 +20,15 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     id: DrawerId,
 
-    /// The query
-    #[arg(value_name = "QUERY", required = true)]
-    query: Vec<String>,
-
-    /// How many hits the search shows
-    #[arg(short, value_name = "N", default_value = "10",
-        value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
-    n: usize,
-
     #[command(flatten)]
-    scope: Scope,
+    question: Question,
 }
 
 /// Says it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut request = SearchRequest::new(args.query.join(" "), now());
-    request.limit = args.n;
-    args.scope.check()?;
-    request.check()?;
+    args.question.check()?;
     let (_, collection) = session.read()?;
-    args.scope.apply(collection.as_ref(), &mut request)?;
+    let request = args.question.request(collection.as_ref())?;
     // An id that means nothing is refused by name below.
     let id = short_id::resolve(collection.as_ref(), &args.id)?.unwrap_or_else(|| args.id.clone());
     let told = why_not(collection.as_ref(), &session.embedders, &id, &request)?;

@@ -1,5 +1,8 @@
 //! The two legs: the nearest by meaning and the best by words, each over everything in scope, and how far they reached.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use loci_core::{
     Collection, CollectionInfo, Error, ErrorKind, Finding, Get, Hit, IdentityState, Include, Lexical, Metric,
     Pending, Query, Result, Severity,
@@ -12,17 +15,50 @@ use crate::filing::{Embedders, question_embedder};
 /// How many drawers without a vector are asked for at once.
 const PAGE: usize = 1024;
 
+/// What a search is asked with. Made once, however often its legs run: embedding can cost a call to a server.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// What the collection said of itself before.
+    info: CollectionInfo,
+    /// The query as the collection's model puts it, or why there is none.
+    question: std::result::Result<Question, Arc<Error>>,
+}
+
+/// A query as a vector.
+#[derive(Debug)]
+struct Question {
+    vector: Vec<f32>,
+    /// What its model's nearness counts against keywords.
+    weight: f32,
+}
+
+impl Asked {
+    pub(super) fn new(collection: &dyn Collection, embedders: &dyn Embedders, query: &str) -> Result<Self> {
+        let info = collection.info()?;
+        let question = Question::new(&info, embedders, query).map_err(Arc::new);
+        Ok(Self { info, question })
+    }
+}
+
+impl Question {
+    fn new(info: &CollectionInfo, embedders: &dyn Embedders, query: &str) -> Result<Self> {
+        let embedder = question_embedder(info, embedders)?;
+        Ok(Self {
+            vector: embedder.query(query)?,
+            weight: weights::NEAREST * embedder.weight(),
+        })
+    }
+}
+
 /// What the legs gave.
 #[derive(Debug)]
 pub(super) struct Reached {
     /// The nearest, best first, or why there are none; empty where nothing is in scope.
-    pub(super) nearest: std::result::Result<Scored, Error>,
+    pub(super) nearest: std::result::Result<Scored, Arc<Error>>,
     /// Those that match the words, best first, or why there are none.
     pub(super) lexical: std::result::Result<Scored, Error>,
     /// How many hits each was asked for.
     pub(super) depth: usize,
-    /// What the collection said of itself before.
-    info: CollectionInfo,
 }
 
 /// The hits of one leg, best first, with scores of which the larger is better.
@@ -65,21 +101,18 @@ impl Scored {
 impl Reached {
     /// Whether a leg has more to give than `depth`.
     pub(super) fn is_cut_short(&self, depth: usize) -> bool {
-        let cut = |leg: &std::result::Result<Scored, Error>| {
-            leg.as_ref().is_ok_and(|leg| leg.cut && leg.hits.len() >= depth)
-        };
-        cut(&self.nearest) || cut(&self.lexical)
+        let cut = |leg: Option<&Scored>| leg.is_some_and(|leg| leg.cut && leg.hits.len() >= depth);
+        cut(self.nearest.as_ref().ok()) || cut(self.lexical.as_ref().ok())
     }
 
     /// How much each leg counts: more, the sharper it is on this query. A leg that found nothing counts nothing.
     pub(super) fn balance(&self) -> Balance {
-        let found = |leg: &'_ std::result::Result<Scored, Error>| {
-            leg.as_ref()
-                .ok()
-                .filter(|leg| !leg.hits.is_empty())
+        let found = |leg: Option<&Scored>| {
+            leg.filter(|leg| !leg.hits.is_empty())
                 .map(|leg| (leg.weight, leg.sharpness() + weights::SHARPNESS_FLOOR))
         };
-        match (found(&self.nearest), found(&self.lexical)) {
+        let legs = (self.nearest.as_ref().ok(), self.lexical.as_ref().ok());
+        match (found(legs.0), found(legs.1)) {
             (Some((weight, near)), Some((_, word))) => {
                 let nearest = weight * (near / word).powf(weights::SHARPNESS);
                 Balance {
@@ -100,41 +133,40 @@ impl Reached {
     }
 }
 
-/// Runs both legs. A leg that cannot answer says why; where neither can, the error of the first is returned.
+/// Runs both legs. A leg that cannot answer says why. Where neither can, what stopped the words is returned: words need
+/// no model, so that is the graver.
 pub(super) fn run(
     collection: &dyn Collection,
-    embedders: &dyn Embedders,
     plan: &Plan<'_>,
+    asked: &Asked,
     depth: usize,
 ) -> Result<Reached> {
-    let info = collection.info()?;
-    let nearest = nearest(collection, embedders, &info, plan, depth);
-    let lexical = lexical(collection, plan, depth);
-    match (nearest, lexical) {
+    let nearest = match &asked.question {
+        Ok(question) => nearest(collection, plan, asked.info.metric, question, depth).map_err(Arc::new),
+        Err(error) => Err(Arc::clone(error)),
+    };
+    match (nearest, lexical(collection, plan, depth)) {
         (Err(_), Err(error)) => Err(error),
         (nearest, lexical) => Ok(Reached {
             nearest,
             lexical,
             depth,
-            info,
         }),
     }
 }
 
 fn nearest(
     collection: &dyn Collection,
-    embedders: &dyn Embedders,
-    info: &CollectionInfo,
     plan: &Plan<'_>,
+    metric: Metric,
+    question: &Question,
     depth: usize,
 ) -> Result<Scored> {
-    let embedder = question_embedder(info, embedders)?;
-    let vector = embedder.query(&plan.request.query)?;
     let ask = |filter, k| {
         let request = Query {
             filter,
             include: Include::NOTHING,
-            ..Query::nearest(vector.clone(), k)
+            ..Query::nearest(question.vector.clone(), k)
         };
         Ok::<_, Error>(collection.query(&request)?.into_iter().next().unwrap_or_default())
     };
@@ -146,16 +178,14 @@ fn nearest(
             hits.extend(ask(plan.within(dated), depth)?);
         }
     }
-    hits.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| by_id(a, b)));
-    hits.dedup_by(|a, b| a.drawer.id == b.drawer.id);
+    let mut hits = each_once(hits);
     for hit in &mut hits {
-        hit.score = match info.metric {
+        hit.score = match metric {
             Metric::Cosine | Metric::Ip => 1.0 - hit.score,
             Metric::L2 => -hit.score,
         };
     }
-    let weight = weights::NEAREST * embedder.weight();
-    Ok(Scored::new(hits, cut, None, weight))
+    Ok(Scored::new(hits, cut, None, question.weight))
 }
 
 fn lexical(collection: &dyn Collection, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
@@ -169,6 +199,15 @@ fn lexical(collection: &dyn Collection, plan: &Plan<'_>, depth: usize) -> Result
     Ok(Scored::new(hits, cut, Some(0.0), 1.0))
 }
 
+/// The nearest first, each drawer once. One that was given another vector between two calls has two distances, which
+/// need not stand side by side; the nearer counts.
+fn each_once(mut hits: Vec<Hit>) -> Vec<Hit> {
+    hits.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| by_id(a, b)));
+    let mut seen = HashSet::new();
+    hits.retain(|hit| seen.insert(hit.drawer.id.clone()));
+    hits
+}
+
 /// Among equals the id decides, not the order in which a backend happens to keep them.
 fn by_id(a: &Hit, b: &Hit) -> std::cmp::Ordering {
     a.drawer.id.cmp(&b.drawer.id)
@@ -178,12 +217,14 @@ fn by_id(a: &Hit, b: &Hit) -> std::cmp::Ordering {
 pub(super) fn coverage(
     collection: &dyn Collection,
     plan: &Plan<'_>,
+    asked: &Asked,
     reached: &Reached,
 ) -> Result<(Legs, Vec<Finding>)> {
+    let info = &asked.info;
     let mut warnings = Vec::new();
     let nearest = match &reached.nearest {
         Ok(leg) => {
-            let missing = without_vector(collection, plan, leg, &reached.info)?;
+            let missing = without_vector(collection, plan, leg, info)?;
             let hint = "make their vectors with `loci embedder switch`; see `loci status`";
             ran(
                 "nearest",
@@ -198,7 +239,7 @@ pub(super) fn coverage(
     };
     let lexical = match &reached.lexical {
         Ok(_) => {
-            let missing = reached.info.drawers.saturating_sub(reached.info.coverage.lexical);
+            let missing = info.drawers.saturating_sub(info.coverage.lexical);
             let missing = missing.min(plan.in_scope);
             let hint = "rebuild the index with `loci maintain reindex`";
             ran(
@@ -288,5 +329,27 @@ fn without_vector(
             ..Get::ids(page.into_iter().map(|one| one.id))
         })?;
         counted += found.len() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_core::{Drawer, DrawerId};
+
+    fn hit(id: &str, score: f32) -> Hit {
+        let drawer = Drawer::bare(DrawerId::new(id).unwrap());
+        Hit { drawer, score }
+    }
+
+    #[test]
+    fn a_drawer_with_two_distances_is_one_hit_at_the_nearer() {
+        let hits = vec![hit("b", 0.2), hit("a", 0.3), hit("a", 0.1), hit("c", 0.2)];
+        let once = each_once(hits);
+        let told: Vec<(&str, f32)> = once
+            .iter()
+            .map(|hit| (hit.drawer.id.as_str(), hit.score))
+            .collect();
+        assert_eq!(told, [("a", 0.1), ("b", 0.2), ("c", 0.2)]);
     }
 }

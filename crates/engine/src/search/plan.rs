@@ -12,7 +12,7 @@ use super::{SearchRequest, weights};
 use crate::when::{self, Exactness};
 
 /// What a request comes to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Plan<'a> {
     pub(super) request: &'a SearchRequest,
     /// What is searched.
@@ -119,6 +119,14 @@ impl<'a> Plan<'a> {
             (plan.dates, plan.more_dates) = plan.read_dates(collection)?;
         }
         Ok(plan)
+    }
+
+    /// The same plan for a request that differs in how many hits it wants.
+    pub(super) fn asking<'b>(&'b self, request: &'b SearchRequest) -> Plan<'b> {
+        Plan {
+            request,
+            ..self.clone()
+        }
     }
 
     fn read_dates(&self, collection: &dyn Collection) -> Result<(Vec<Dated>, usize)> {

@@ -4,9 +4,9 @@ use loci_core::{Collection, Context, Drawer, DrawerId, Error, ErrorKind, Filter,
 use loci_index::tokenise;
 use serde::Serialize;
 
-use super::legs::{self, Scored};
+use super::legs::{self, Asked, Scored};
 use super::plan::Plan;
-use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, search};
+use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, hits};
 use crate::filing::Embedders;
 
 /// How many hits are looked through for a drawer that is not among those shown.
@@ -88,7 +88,8 @@ pub fn why_not(
         reasons: out_of_scope(&drawer, request),
     };
     if told.reasons.is_empty() {
-        in_scope(collection, embedders, &plan, &drawer, &mut told)?;
+        let asked = Asked::new(collection, embedders, &request.query)?;
+        in_scope(collection, &plan, &asked, &drawer, &mut told)?;
     }
     Ok(told)
 }
@@ -130,7 +131,7 @@ fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
                 .hint("search without that filter")
         })
         .collect();
-    if !request.tools && drawer.place.kind.as_deref() == Some(TOOL_OUTPUT) {
+    if !request.takes_tools() && drawer.place.kind.as_deref() == Some(TOOL_OUTPUT) {
         let reason = Reason::new("tool_output", "it is what a tool printed, which is left out");
         reasons.push(reason.hint("search with --tools"));
     }
@@ -139,34 +140,32 @@ fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
 
 fn in_scope(
     collection: &dyn Collection,
-    embedders: &dyn Embedders,
     plan: &Plan<'_>,
+    asked: &Asked,
     drawer: &Drawer,
     told: &mut WhyNot,
 ) -> Result<()> {
-    let answer = search(collection, embedders, plan.request)?;
-    let place = |hit: &Found| hit.drawer.id == drawer.id;
-    told.found = answer.hits.iter().position(place).map(|at| at + 1);
+    let place = |hits: &[Found]| {
+        let at = hits.iter().position(|hit| hit.drawer.id == drawer.id);
+        at.map(|at| at + 1)
+    };
+    let (_, shown) = hits(collection, plan, asked)?;
+    told.found = place(&shown);
+    told.rank = told.found;
     let all = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
-    let whole = legs::run(collection, embedders, plan, all)?;
+    let whole = legs::run(collection, plan, asked, all)?;
     told.nearest = whole.nearest.as_ref().ok().and_then(|leg| standing(leg, drawer));
     told.lexical = whole.lexical.as_ref().ok().and_then(|leg| standing(leg, drawer));
+    if told.found.is_some() {
+        return Ok(());
+    }
     let further = SearchRequest {
         limit: plan.request.limit.max(FURTHER),
         ..plan.request.clone()
     };
-    told.rank = match told.found {
-        Some(_) => told.found,
-        None => search(collection, embedders, &further)?
-            .hits
-            .iter()
-            .position(place)
-            .map(|at| at + 1),
-    };
-    if told.found.is_some() {
-        return Ok(());
-    }
-    told.reasons = not_among(plan, drawer, told, &answer.hits, whole.nearest.is_ok());
+    let (_, more) = hits(collection, &plan.asking(&further), asked)?;
+    told.rank = place(&more);
+    told.reasons = not_among(plan, drawer, told, &shown, whole.nearest.is_ok());
     Ok(())
 }
 

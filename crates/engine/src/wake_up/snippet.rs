@@ -2,7 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::tokens::{estimate, is_invisible};
+use crate::invisible::is_invisible;
+use crate::tokens::estimate;
 
 /// What stands where a text was cut.
 const CUT: &str = "…";

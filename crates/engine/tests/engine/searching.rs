@@ -5,6 +5,7 @@ mod dates;
 mod laws;
 mod limits;
 mod random;
+mod scope;
 mod why_not;
 
 use std::sync::Arc;

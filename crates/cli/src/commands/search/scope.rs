@@ -1,4 +1,4 @@
-//! Where a search looks: the options that `search` and `why-not` share.
+//! Where a search looks, and what counts there.
 
 use std::ffi::OsString;
 
@@ -85,19 +85,10 @@ impl Scope {
                 filter = filter.and(Filter::text(key, value.as_str()));
             }
         }
-        // Who names a kind has said whether tools are meant.
-        request.tools = self.tools || names_kind(&filter);
+        request.tools = self.tools;
         request.filter = filter;
         request.recent = self.recent;
         request.dates = !self.no_dates;
         Ok(())
-    }
-}
-
-fn names_kind(filter: &Filter) -> bool {
-    match filter {
-        Filter::All => false,
-        Filter::Compare(key, _) => key == "kind",
-        Filter::And(parts) | Filter::Or(parts) => parts.iter().any(names_kind),
     }
 }

@@ -107,7 +107,11 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     let tools = accepted
         .clone()
         .filter(|new| new.place.kind.as_deref() == Some("tool_result"));
-    let left_out = if request.tools { 0 } else { tools.count() as u64 };
+    let left_out = if request.takes_tools() {
+        0
+    } else {
+        tools.count() as u64
+    };
     prop_assert_eq!(answer.in_scope, shelf.count(&request.scope()).unwrap());
     prop_assert_eq!(answer.in_scope + left_out, shelf.count(&request.filter).unwrap());
     prop_assert_eq!(answer.in_scope + left_out, accepted.count() as u64);
