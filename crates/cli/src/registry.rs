@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use loci_chroma::Chroma;
 use loci_core::{Backend, Doctor, Error, ErrorKind, Result, Snapshot};
 use loci_store::Embedded;
 
@@ -49,10 +50,16 @@ impl Registry {
     /// Every backend of this build.
     pub(crate) fn standard() -> Self {
         Self {
-            entries: vec![Entry {
-                name: DEFAULT,
-                make: embedded,
-            }],
+            entries: vec![
+                Entry {
+                    name: DEFAULT,
+                    make: embedded,
+                },
+                Entry {
+                    name: Chroma::NAME,
+                    make: chroma,
+                },
+            ],
         }
     }
 
@@ -98,6 +105,15 @@ fn embedded() -> Kit {
         backend: Arc::clone(&embedded) as _,
         doctor: Some(Arc::clone(&embedded) as _),
         snapshot: Some(embedded),
+    }
+}
+
+fn chroma() -> Kit {
+    let chroma = Arc::new(Chroma::new());
+    Kit {
+        backend: Arc::clone(&chroma) as _,
+        doctor: Some(chroma),
+        snapshot: None,
     }
 }
 
@@ -165,7 +181,10 @@ mod tests {
         let error = registry().make("nowhere").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("nowhere"), "{error}");
-        assert_eq!(error.hint_text(), Some("known backends: embedded, elsewhere"));
+        assert_eq!(
+            error.hint_text(),
+            Some("known backends: embedded, chroma, elsewhere")
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -15,6 +16,10 @@ pub trait Doctor: fmt::Debug + Send + Sync {
 
     /// Says what is true of the palace at `path`. Never writes.
     fn examine(&self, path: &Path) -> Result<Diagnosis>;
+
+    /// What the rule of age alone would set aside: indexes older than their rows by more than `age`, each with whether
+    /// that would be wrong. For comparison only; age is a hint, never a verdict.
+    fn judged_by_age(&self, path: &Path, age: Duration) -> Result<Vec<Finding>>;
 
     /// The named steps this doctor can take, with what each changes.
     fn fixes(&self) -> &[FixInfo];

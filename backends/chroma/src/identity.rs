@@ -1,0 +1,96 @@
+//! What MemPalace recorded of the models that made a palace's vectors.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use loci_core::EmbedderIdentity;
+use serde_json::Value as Json;
+
+/// MemPalace's record, in the palace's folder.
+pub(crate) const FILE: &str = "mempalace_embedder.json";
+/// What stands for the revision, which MemPalace does not record.
+const REVISION: &str = "mempalace";
+/// The largest record that is read.
+const LARGEST: u64 = 1 << 20;
+
+/// The models recorded, by collection; under the empty name for all.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded(BTreeMap<String, (String, Option<usize>)>);
+
+/// Reads the record of a folder; one that is absent or not understood records nothing.
+pub(crate) fn read(folder: &Path) -> Recorded {
+    let path = folder.join(FILE);
+    let small = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
+    let json = small.then(|| fs::read(&path).ok()).flatten();
+    let json = json.and_then(|bytes| serde_json::from_slice::<Json>(&bytes).ok());
+    json.as_ref().map(parse).unwrap_or_default()
+}
+
+/// The record is one object for the palace, or one for each collection, with or without `collections` around them.
+fn parse(json: &Json) -> Recorded {
+    let mut recorded = BTreeMap::new();
+    let each = json.get("collections").unwrap_or(json);
+    for (name, entry) in each.as_object().into_iter().flatten() {
+        recorded.extend(model(entry).map(|model| (name.clone(), model)));
+    }
+    recorded.extend(model(json).map(|model| (String::new(), model)));
+    Recorded(recorded)
+}
+
+fn model(entry: &Json) -> Option<(String, Option<usize>)> {
+    let name = ["model_name", "model"]
+        .iter()
+        .find_map(|key| entry.get(key)?.as_str())?;
+    let dimension = entry.get("dimension").and_then(Json::as_u64);
+    Some((
+        name.to_owned(),
+        dimension.and_then(|dimension| usize::try_from(dimension).ok()),
+    ))
+}
+
+impl Recorded {
+    /// The model of a collection whose vectors have `dimension` values; nothing where the record contradicts them.
+    pub(crate) fn of(&self, collection: &str, dimension: Option<usize>) -> Option<EmbedderIdentity> {
+        let (model, recorded) = self.0.get(collection).or_else(|| self.0.get(""))?;
+        let dimension = dimension.or(*recorded)?;
+        recorded
+            .is_none_or(|recorded| recorded == dimension)
+            .then(|| EmbedderIdentity {
+                model: model.clone(),
+                revision: REVISION.to_owned(),
+                dimension,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_record_is_read_in_each_of_its_shapes() {
+        let one = json!({"model_name": "minilm", "dimension": 384});
+        for record in [
+            one.clone(),
+            json!({"drawers": one}),
+            json!({"collections": {"drawers": one}}),
+        ] {
+            let identity = parse(&record).of("drawers", Some(384)).unwrap();
+            assert_eq!(
+                (identity.model.as_str(), identity.dimension),
+                ("minilm", 384),
+                "{record}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_record_that_contradicts_the_vectors_counts_for_nothing() {
+        let record = parse(&json!({"model_name": "minilm", "dimension": 384}));
+        assert_eq!(record.of("drawers", Some(768)), None);
+        assert_eq!(parse(&json!([1, 2])).of("drawers", Some(3)), None);
+        assert_eq!(parse(&json!({"drawers": 7})).of("drawers", Some(3)), None);
+    }
+}

@@ -1,0 +1,365 @@
+//! One collection laid out: every live record, where its row is, and where its newest vector lies.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use loci_core::{DrawerId, Result};
+use rusqlite::Connection;
+
+use crate::catalogue::{Listed, Schema, number, rows, text};
+use crate::database::Database;
+use crate::failure;
+use crate::graph::{Expected, Graph};
+use crate::replay::{Consumed, Replay, Row};
+use crate::sequence::sequence;
+
+/// Where a record's newest vector lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VectorAt {
+    /// In the write queue, under this number.
+    Queue(i64),
+    /// In the graph, in this element.
+    Graph(u32),
+    /// Nowhere any more.
+    Nowhere,
+}
+
+/// One live record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Its id.
+    pub(crate) id: DrawerId,
+    /// Its row; `None` for one that only the queue has.
+    pub(crate) row: Option<i64>,
+    /// Where its vector is.
+    pub(crate) vector: VectorAt,
+    /// Writes in the queue that its row has not seen.
+    pub(crate) pending: Box<[i64]>,
+    /// Its own id, where that is none a drawer can have.
+    pub(crate) odd_id: Option<Box<str>>,
+}
+
+/// A collection laid out.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    /// What the database lists of it.
+    pub(crate) listed: Listed,
+    /// Its live records, in byte order of their ids.
+    pub(crate) records: Vec<Record>,
+    /// Its graph, where a folder of it is there.
+    pub(crate) graph: Option<Graph>,
+    /// How many values its vectors have.
+    pub(crate) dimension: Option<usize>,
+    /// What else is known of it.
+    pub(crate) tally: Tally,
+}
+
+/// Figures of a collection that its doctor tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// Rows in `embeddings`.
+    pub(crate) rows: u64,
+    /// Rows whose sequence number is kept as bytes.
+    pub(crate) rows_in_bytes: u64,
+    /// Writes in the queue.
+    pub(crate) writes: u64,
+    /// Writes in the queue of a kind nobody knows.
+    pub(crate) odd_writes: u64,
+    /// Writes the rows have not seen.
+    pub(crate) waiting: u64,
+    /// Writes the graph has not seen.
+    pub(crate) behind: u64,
+    /// The newest write, in the queue or in a row.
+    pub(crate) newest: i64,
+    /// How far the rows say they have consumed the queue.
+    pub(crate) rows_reach: Option<i64>,
+    /// How far the graph says it has.
+    pub(crate) graph_reach: Option<i64>,
+    /// The highest number any write can have had.
+    pub(crate) highest: i64,
+    /// Records that the graph names, that are not live, and whose removal no write in the queue explains.
+    pub(crate) orphans: u64,
+    /// The first few of them.
+    pub(crate) orphan_ids: Vec<String>,
+    /// Live records that the graph should hold and whose label stands in none of its elements.
+    pub(crate) misplaced: u64,
+    /// Live records whose row was lost and that the queue brought back.
+    pub(crate) brought_back: u64,
+}
+
+impl Shelf {
+    /// Lays out the collection `listed` of the folder at `folder`.
+    pub(crate) fn read(folder: &Path, database: &Database, schema: &Schema, listed: Listed) -> Result<Self> {
+        let connection = &database.connection;
+        let mut tally = Tally::default();
+        let by_id = read_rows(connection, schema, &listed, &mut tally)?;
+        let graph = open_graph(folder, &listed)?;
+        read_reach(connection, schema, &listed, graph.as_ref(), &mut tally)?;
+        let consumed = Consumed {
+            up_to: tally.consumed(),
+            rows_lost: database.is_salvaged(),
+        };
+        let replay = match schema.has("embeddings_queue") {
+            true => Replay::read(connection, &listed.id, &by_id, consumed)?,
+            false => Replay::default(),
+        };
+        tally.take(&replay);
+        let mut shelf = Self {
+            dimension: listed.dimension,
+            listed,
+            records: Vec::with_capacity(by_id.len()),
+            graph,
+            tally,
+        };
+        shelf.lay_out(by_id, replay);
+        shelf.settle_dimension(connection)?;
+        Ok(shelf)
+    }
+
+    fn lay_out(&mut self, by_id: HashMap<String, Row>, mut replay: Replay) {
+        self.count_orphans(&by_id, &replay);
+        for (own_id, row) in by_id {
+            let track = replay.tracks.remove(&own_id);
+            match track {
+                Some(track) if !track.lives(Some(row)) => {}
+                Some(track) => {
+                    let kept = (!track.anew).then_some(row.number);
+                    self.shelve(own_id, kept, &track);
+                }
+                None => self.shelve(own_id, Some(row.number), &Default::default()),
+            }
+        }
+        for (own_id, track) in replay.tracks {
+            if track.lives(None) {
+                self.tally.brought_back += 1;
+                self.shelve(own_id, None, &track);
+            }
+        }
+        self.records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    }
+
+    /// What the graph names without there being a row, or a write that explains why there is none.
+    fn count_orphans(&mut self, by_id: &HashMap<String, Row>, replay: &Replay) {
+        let Some(graph) = &self.graph else { return };
+        for id in graph.ids() {
+            let explained = || {
+                replay
+                    .tracks
+                    .get(&**id)
+                    .is_some_and(|track| track.removed || track.exists)
+            };
+            if by_id.contains_key(&**id) {
+                self.tally.misplaced += u64::from(graph.layout.is_some() && graph.element(id).is_none());
+            } else if !explained() {
+                self.tally.orphans += 1;
+                if self.tally.orphan_ids.len() < 3 {
+                    self.tally.orphan_ids.push(id.to_string());
+                }
+            }
+        }
+    }
+
+    fn shelve(&mut self, own_id: String, row: Option<i64>, track: &crate::replay::Track) {
+        let in_graph = || self.graph.as_ref().filter(|_| !track.removed)?.element(&own_id);
+        let vector = match track.vector {
+            Some(sequence) => VectorAt::Queue(sequence),
+            None => in_graph().map_or(VectorAt::Nowhere, VectorAt::Graph),
+        };
+        let (id, odd_id) = match DrawerId::new(own_id.as_str()) {
+            Ok(id) => (id, None),
+            Err(_) => match stand_in(&own_id) {
+                Ok(id) => (id, Some(own_id.into_boxed_str())),
+                Err(_) => return,
+            },
+        };
+        self.records.push(Record {
+            id,
+            row,
+            vector,
+            pending: track.pending.clone().into_boxed_slice(),
+            odd_id,
+        });
+    }
+
+    /// Where no dimension is recorded, vectors show it.
+    fn settle_dimension(&mut self, connection: &Connection) -> Result<()> {
+        let of_graph = self
+            .graph
+            .as_ref()
+            .and_then(|graph| graph.layout)
+            .map(|layout| layout.dimension());
+        self.dimension = self.dimension.or(of_graph);
+        if self.dimension.is_none() {
+            let queued = self.records.iter().find_map(|record| match record.vector {
+                VectorAt::Queue(sequence) => Some(sequence),
+                _ => None,
+            });
+            if let Some(sequence) = queued {
+                let sql = "SELECT length(vector) / 4 FROM embeddings_queue WHERE seq_id = ?1";
+                let found = number(connection, "the write queue", sql, &[&sequence])?;
+                self.dimension = found
+                    .and_then(|found| usize::try_from(found).ok())
+                    .filter(|found| *found > 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many records have their vector in the queue, in the graph, and nowhere.
+    pub(crate) fn vectors(&self) -> (u64, u64, u64) {
+        let mut counts = (0, 0, 0);
+        for record in &self.records {
+            match record.vector {
+                VectorAt::Queue(_) => counts.0 += 1,
+                VectorAt::Graph(_) => counts.1 += 1,
+                VectorAt::Nowhere => counts.2 += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Record {
+    /// The id Chroma knows it by.
+    pub(crate) fn own_id(&self) -> &str {
+        self.odd_id.as_deref().unwrap_or(self.id.as_str())
+    }
+}
+
+impl Tally {
+    /// How far the rows have really consumed the queue: not beyond any write there was.
+    fn consumed(&self) -> i64 {
+        match self.rows_reach {
+            Some(reach) if reach <= self.highest => reach,
+            _ => self.newest,
+        }
+    }
+
+    /// Whether a recorded position lies beyond every write there was, so that new writes would be ignored.
+    pub(crate) fn is_absurd(&self, reach: Option<i64>) -> bool {
+        reach.is_some_and(|reach| reach > self.highest)
+    }
+
+    fn take(&mut self, replay: &Replay) {
+        self.writes = replay.writes;
+        self.odd_writes = replay.odd;
+        self.waiting = replay.waiting;
+        self.newest = self.newest.max(replay.newest.unwrap_or_default());
+    }
+}
+
+/// An id for a record whose own is empty or too long for a drawer: its beginning, and what tells it apart.
+fn stand_in(own_id: &str) -> Result<DrawerId> {
+    let mut end = own_id.len().min(900);
+    while !own_id.is_char_boundary(end) {
+        end -= 1;
+    }
+    let beginning = own_id.get(..end).unwrap_or_default();
+    // FNV-1a: it must only differ where ids differ, and stay the same for ever.
+    let mark = own_id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    DrawerId::new(format!("{beginning}…{mark:016x}"))
+}
+
+fn read_rows(
+    connection: &Connection,
+    schema: &Schema,
+    listed: &Listed,
+    tally: &mut Tally,
+) -> Result<HashMap<String, Row>> {
+    let mut by_id = HashMap::new();
+    let Some(segment) = listed
+        .metadata_segment
+        .as_ref()
+        .filter(|_| schema.has("embeddings"))
+    else {
+        return Ok(by_id);
+    };
+    // The plus sign keeps SQLite from answering from an index, which may disagree with the rows.
+    let sql = "SELECT id, embedding_id, seq_id FROM embeddings WHERE +segment_id = ?1 ORDER BY id";
+    rows(connection, "the rows", sql, &[segment], |row| {
+        let kept = sequence(row, 2)?;
+        tally.rows += 1;
+        tally.rows_in_bytes += u64::from(kept.is_bytes);
+        tally.newest = tally.newest.max(kept.number.unwrap_or_default());
+        let own_id = text(row, 1)?.unwrap_or_default();
+        by_id.insert(
+            own_id,
+            Row {
+                number: row.get(0)?,
+                sequence: kept.number,
+            },
+        );
+        Ok(())
+    })?;
+    Ok(by_id)
+}
+
+fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
+    let Some(segment) = listed
+        .vector_segment
+        .as_deref()
+        .filter(|name| crate::folder::is_segment(name))
+    else {
+        return Ok(None);
+    };
+    let place = folder.join(segment);
+    if !place.is_dir() {
+        return Ok(None);
+    }
+    let expected = Expected {
+        dimension: listed.dimension,
+        links: listed.links,
+    };
+    let opened = Graph::open(&place, expected);
+    opened
+        .map(Some)
+        .map_err(|cause| failure::io("read", &place, cause))
+}
+
+/// How far rows and graph say they have consumed the queue, and the highest number any write can have had.
+fn read_reach(
+    connection: &Connection,
+    schema: &Schema,
+    listed: &Listed,
+    graph: Option<&Graph>,
+    tally: &mut Tally,
+) -> Result<()> {
+    let mut reach: HashMap<String, i64> = HashMap::new();
+    if schema.has("max_seq_id") {
+        let sql = "SELECT segment_id, seq_id FROM max_seq_id";
+        rows(connection, "the consumed positions", sql, &[], |row| {
+            if let (Some(segment), Some(number)) = (text(row, 0)?, sequence(row, 1)?.number) {
+                reach.insert(segment, number);
+            }
+            Ok(())
+        })?;
+    }
+    let of = |segment: &Option<String>| segment.as_ref().and_then(|segment| reach.get(segment).copied());
+    let recorded = graph.and_then(Graph::known).and_then(|labels| labels.max_seq_id);
+    tally.rows_reach = of(&listed.metadata_segment);
+    tally.graph_reach = of(&listed.vector_segment).or(recorded);
+    let (newest, behind) = match schema.has("embeddings_queue") {
+        true => {
+            let newest = number(
+                connection,
+                "the write queue",
+                "SELECT max(seq_id) FROM embeddings_queue",
+                &[],
+            )?;
+            let sql =
+                "SELECT count(*) FROM embeddings_queue WHERE substr(topic, -length(?1)) = ?1 AND seq_id > ?2";
+            let reach = tally.graph_reach.unwrap_or_default();
+            (
+                newest,
+                number(connection, "the write queue", sql, &[&listed.id, &reach])?,
+            )
+        }
+        false => (None, None),
+    };
+    tally.behind = behind.unwrap_or_default().unsigned_abs();
+    // Without a queue nothing tells how far numbers went; then only what no palace reaches is absurd.
+    tally.highest = newest.map_or(1 << 48, |newest| newest.max(tally.newest));
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The rows of a SQLite file as JSON, one drawer each.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use serde_json::{Map, Value as Json, json};
+
+use super::Sidecars;
+use crate::database;
+
+/// Takes every row of every table of the file at `path`; what cannot be read is written down.
+pub(super) fn read(path: &Path, name: &str, sidecars: &mut Sidecars) {
+    let taken = database::open_beside(path)
+        .map_err(|error| error.to_string())
+        .and_then(|(connection, _private)| {
+            rows(&connection, name, sidecars).map_err(|error| error.to_string())
+        });
+    if let Err(why) = taken {
+        sidecars.unread.push((name.to_owned(), why));
+    }
+}
+
+fn rows(connection: &Connection, name: &str, sidecars: &mut Sidecars) -> rusqlite::Result<()> {
+    let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
+               AND coalesce(sql, '') NOT LIKE 'CREATE VIRTUAL%' ORDER BY name";
+    let mut statement = connection.prepare(sql)?;
+    let tables: Vec<(String, String)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (table, made_by) in tables {
+        sidecars.take(format!("{name}/{table}"), made_by, name);
+        let quoted = table.replace('"', "\"\"");
+        let mut statement = connection.prepare(&format!("SELECT * FROM \"{quoted}\""))?;
+        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let mut found = statement.query([])?;
+        let mut number = 0_u64;
+        while let Some(row) = found.next()? {
+            number += 1;
+            let document = object(row, &columns)?.to_string();
+            sidecars.take(format!("{name}/{table}/{number:09}"), document, name);
+        }
+    }
+    Ok(())
+}
+
+fn object(row: &Row<'_>, columns: &[String]) -> rusqlite::Result<Json> {
+    let mut object = Map::new();
+    for (at, column) in columns.iter().enumerate() {
+        object.insert(column.clone(), value(row.get_ref(at)?));
+    }
+    Ok(Json::Object(object))
+}
+
+fn value(value: ValueRef<'_>) -> Json {
+    match value {
+        ValueRef::Null => Json::Null,
+        ValueRef::Integer(int) => json!(int),
+        ValueRef::Real(float) => json!(float),
+        ValueRef::Text(bytes) => Json::String(String::from_utf8_lossy(bytes).into_owned()),
+        ValueRef::Blob(bytes) => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": digits })
+        }
+    }
+}
