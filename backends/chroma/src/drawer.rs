@@ -1,6 +1,6 @@
 //! Makes a drawer of a record: its text, its metadata with their types, where it is filed, and its vector.
 
-use loci_core::{Drawer, Include, Metadata, Place, Result, Scalar, Timestamp, Value};
+use loci_core::{Drawer, Include, Metadata, Place, Result, Scalar, Timestamp, Value, Whereabouts};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::Value as Json;
@@ -75,6 +75,11 @@ impl Reader<'_> {
         }
         if include.embedding {
             drawer.embedding = self.vector(record)?;
+            drawer.vector_from = Whereabouts(Some(match (&drawer.embedding, record.vector) {
+                (Some(_), VectorAt::Queue(_)) => "queue",
+                (Some(_), VectorAt::Graph(_)) => "graph",
+                _ => "none",
+            }));
         }
         Ok(drawer)
     }

@@ -22,6 +22,8 @@ pub(crate) struct DrawerJson<'a> {
     uses: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     embedding: Option<Option<&'a [f32]>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector_from: Option<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     damage: &'a [String],
 }
@@ -44,6 +46,7 @@ impl<'a> DrawerJson<'a> {
             filed_at: drawer.filed_at,
             uses: drawer.uses,
             embedding: embeddings.then_some(drawer.embedding.as_deref()),
+            vector_from: drawer.vector_from.0,
             damage: &drawer.damage,
         }
     }
@@ -180,6 +183,9 @@ fn details(drawer: &Drawer, page: &mut Page) {
     if let Some(vector) = &drawer.embedding {
         let json = serde_json::to_string(vector).unwrap_or_default();
         page.plain("  ").dim("embedding ").plain(&json).end();
+    }
+    if let Some(place) = drawer.vector_from.0 {
+        page.plain("  ").dim("vector from ").plain(place).end();
     }
 }
 

@@ -15,6 +15,9 @@ use crate::output::Output;
 use crate::palace::{configured_backend, locate};
 use crate::registry::{Asked, Kit, Registry};
 
+/// Where MemPalace keeps drawers.
+const MEMPALACE: &str = "mempalace_drawers";
+
 /// What a command works with.
 pub(crate) struct Session {
     /// The arguments every command shares.
@@ -85,18 +88,30 @@ impl Session {
         })
     }
 
-    /// The collection that is meant.
-    pub(crate) fn collection(&self) -> Result<CollectionName> {
-        match &self.globals.collection {
-            Some(name) => Ok(name.clone()),
-            None => CollectionName::new(CollectionName::DEFAULT),
+    /// The collection that is meant in `palace`: the one that is named; else the usual one if it is there or there is
+    /// none; else, in a palace that came from elsewhere, the one MemPalace keeps drawers in, or the only one.
+    pub(crate) fn collection(&self, palace: &Palace) -> Result<CollectionName> {
+        if let Some(name) = &self.globals.collection {
+            return Ok(name.clone());
+        }
+        let usual = CollectionName::new(CollectionName::DEFAULT)?;
+        let opened = palace
+            .backend()
+            .open(&palace.reference, &usual, &OpenOptions::default());
+        match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let there = palace.backend().collections(&palace.reference);
+                let there = there.unwrap_or_default().into_iter().map(|info| info.name);
+                Ok(usual_among(there.collect(), usual))
+            }
+            _ => Ok(usual),
         }
     }
 
     /// The palace and collection that are meant, opened to be read. Makes nothing.
     pub(crate) fn read(&self) -> Result<(Palace, Arc<dyn Collection>)> {
         let palace = self.palace()?;
-        let collection = palace.open(&self.collection()?)?;
+        let collection = palace.open(&self.collection(&palace)?)?;
         Ok((palace, collection))
     }
 }
@@ -160,6 +175,16 @@ impl Palace {
     }
 }
 
+/// The collection that stands for the usual one where that is not there.
+fn usual_among(there: Vec<CollectionName>, usual: CollectionName) -> CollectionName {
+    let mempalace = there.iter().find(|name| name.as_str() == MEMPALACE);
+    let only = || match there.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    };
+    mempalace.or_else(only).cloned().unwrap_or(usual)
+}
+
 /// What a collection noticed while it was read. That it cannot say is itself worth a warning.
 pub(crate) fn noticed(collection: &dyn Collection) -> Vec<Finding> {
     match collection.info() {
@@ -172,5 +197,27 @@ pub(crate) fn noticed(collection: &dyn Collection) -> Vec<Finding> {
             )
             .hint("look closer with `loci verify`"),
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_palace_from_elsewhere_is_asked_in_the_collection_it_has() {
+        let name = |name: &str| CollectionName::new(name).unwrap();
+        let chosen = |there: &[&str]| {
+            let there = there.iter().map(|one| name(one)).collect();
+            usual_among(there, name("drawers")).to_string()
+        };
+        assert_eq!(chosen(&[]), "drawers");
+        assert_eq!(chosen(&["notes"]), "notes");
+        assert_eq!(chosen(&["big", "mempalace_drawers", "tiny"]), "mempalace_drawers");
+        assert_eq!(
+            chosen(&["big", "tiny"]),
+            "drawers",
+            "which one is for the user to say"
+        );
     }
 }

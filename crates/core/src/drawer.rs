@@ -25,6 +25,8 @@ pub struct Drawer {
     pub context: Option<Context>,
     /// The exact vector as it was given, if asked for and if there is one.
     pub embedding: Option<Vec<f32>>,
+    /// Where the vector was found, if that was asked for and the backend keeps vectors in more than one place.
+    pub vector_from: Whereabouts,
     /// What is wrong with the stored bytes of this drawer; empty for a sound one.
     pub damage: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl Drawer {
             uses: 0,
             context: None,
             embedding: None,
+            vector_from: Whereabouts::default(),
             damage: Vec::new(),
         }
     }
@@ -60,6 +63,18 @@ impl Drawer {
             Value::One(scalar) => Some(Cow::Borrowed(scalar)),
             Value::Many(_) => None,
         })
+    }
+}
+
+/// Where a backend found something, in its own word for the place, or that it is nowhere.
+///
+/// It says nothing about the thing itself: two drawers are equal wherever they were found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Whereabouts(pub Option<&'static str>);
+
+impl PartialEq for Whereabouts {
+    fn eq(&self, _other: &Self) -> bool {
+        true
     }
 }
 

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{Context, Drawer, DrawerId, Error, ErrorKind, Filter, Metadata, Place, Result, Timestamp, Value};
+use crate::{
+    Context, Drawer, DrawerId, Error, ErrorKind, Filter, Metadata, Place, Result, Timestamp, Value,
+    Whereabouts,
+};
 
 /// One change to a collection. A batch of them is applied in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +70,7 @@ impl NewDrawer {
             uses: self.uses,
             context: self.context.clone(),
             embedding: self.embedding.clone(),
+            vector_from: Whereabouts::default(),
             damage: Vec::new(),
         })
     }

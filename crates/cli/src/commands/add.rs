@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let place = filing::Place {
         backend: palace.backend(),
         palace: &palace.reference,
-        collection: &session.collection()?,
+        collection: &session.collection(&palace)?,
         embedders: &session.embedders,
     };
     let filing = Filing::open(&place, Some(&drawer).filter(|drawer| drawer.embedding.is_some()))?;

@@ -103,7 +103,7 @@ fn collections(args: &Args, session: &Session, palace: &Palace) -> Done<Vec<Coll
     }
     match args.all {
         true => Ok(palace.collections()?.into_iter().map(|info| info.name).collect()),
-        false => Ok(vec![session.collection()?]),
+        false => Ok(vec![session.collection(palace)?]),
     }
 }
 

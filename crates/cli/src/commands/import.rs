@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         on_bad_line: OnBadLine::List,
         batch: BATCH,
         into: session.globals.collection.clone(),
-        otherwise: session.collection()?,
+        otherwise: session.collection(&palace)?,
     };
     let is_new = !palace.exists();
     let report = file(&mut lines, &palace, request, session)?;

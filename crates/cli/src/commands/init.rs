@@ -1,7 +1,7 @@
 //! `loci init`: makes a palace.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Metric, OpenOptions};
+use loci_core::{CollectionName, Metric, OpenOptions};
 use loci_engine::Embedders as _;
 use loci_engine::status;
 use serde_json::json;
@@ -37,7 +37,10 @@ pub(crate) struct Args {
 /// Makes what is missing and says what is there.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let palace = session.palace_at(session.globals.palace.as_deref(), args.backend.as_deref())?;
-    let name = session.collection()?;
+    let name = match &session.globals.collection {
+        Some(name) => name.clone(),
+        None => CollectionName::new(CollectionName::DEFAULT)?,
+    };
     let there = match palace.exists() {
         true => palace.collections()?.iter().any(|info| info.name == name),
         false => false,

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
         return Err(error.hint("nothing was changed").into());
     }
-    let collection = palace.open(&session.collection()?)?;
+    let collection = palace.open(&session.collection(&palace)?)?;
     if args.drop_retired {
         let before = collection.spaces()?.len();
         let dropped = before.saturating_sub(collection.switch(&Switch::DropRetired)?.len());

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         false => None,
     };
     let mut bar = Bar::new(extent, terminal);
-    let collection = session.collection()?;
+    let collection = session.collection(&palace)?;
     let place = Place {
         backend: palace.backend(),
         palace: &palace.reference,

@@ -23,7 +23,7 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         on_bad_line: OnBadLine::Stop,
         batch,
         into: session.globals.collection.clone(),
-        otherwise: session.collection()?,
+        otherwise: session.collection(&palace)?,
     };
     let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
     let mut at = 0;

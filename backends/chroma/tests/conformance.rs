@@ -1,0 +1,87 @@
+//! The Chroma backend shows the contract on folders written as Chroma writes them, filled through a twin that writes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test: a panic is a red line"
+)]
+
+#[path = "conformance/writer.rs"]
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use loci_chroma::Chroma;
+use loci_conformance::{Harness, World};
+use loci_core::{Backend, PalaceRef};
+use tempfile::TempDir;
+use writer::Writer;
+
+struct ChromaHarness;
+
+struct Folders {
+    root: TempDir,
+    backend: Arc<Chroma>,
+    writer: Arc<Writer>,
+}
+
+impl Folders {
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+}
+
+impl Harness for ChromaHarness {
+    fn name(&self) -> String {
+        "chroma".to_owned()
+    }
+
+    fn fresh(&self) -> Result<Box<dyn World>, String> {
+        let root = tempfile::tempdir().map_err(|error| error.to_string())?;
+        Ok(Box::new(Folders {
+            root,
+            backend: Arc::new(Chroma::new()),
+            writer: Arc::new(Writer::new()),
+        }))
+    }
+}
+
+impl World for Folders {
+    fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend) as _
+    }
+
+    fn writer(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.writer) as _
+    }
+
+    fn palace(&self) -> PalaceRef {
+        PalaceRef::local(self.path("palace"))
+    }
+
+    fn another_palace(&self) -> PalaceRef {
+        PalaceRef::local(self.path("another"))
+    }
+
+    fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
+        Ok(Arc::new(Chroma::new()))
+    }
+}
+
+/// What Chroma's rows have no room for.
+const WAIVERS: [(&str, &str); 2] = [
+    (
+        "verbatim::a_place_is_kept_with_its_span_and_its_time_to_the_microsecond",
+        "Chroma keeps no spans",
+    ),
+    (
+        "verbatim::metadata_is_kept_exactly_arrays_in_their_order",
+        "Chroma keeps no empty lists",
+    ),
+];
+
+fn main() {
+    loci_conformance::main(ChromaHarness, &WAIVERS);
+}
