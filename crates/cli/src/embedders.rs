@@ -95,6 +95,11 @@ impl Embedders for Installed {
     }
 
     fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+        if let Some(name) = by_other_name(identity)
+            && let Some(own) = self.named(name)?
+        {
+            return Ok(own);
+        }
         let own = match identity.model.as_str() {
             builtin::NAME | minilm::NAME => self.named(&identity.model)?,
             _ => match self.serving(identity)? {
@@ -116,6 +121,16 @@ impl Embedders for Installed {
     }
 }
 
+/// How many values the vectors of all-MiniLM-L6-v2 have.
+const WIDTH: usize = 384;
+
+/// What a model is called here that MemPalace recorded: it runs the same weights, and records no revision.
+fn by_other_name(identity: &EmbedderIdentity) -> Option<&'static str> {
+    let name = identity.model.rsplit('/').next()?.to_ascii_lowercase();
+    let same = matches!(name.as_str(), "minilm" | "all-minilm-l6-v2" | "default");
+    (identity.revision == "mempalace" && same && identity.dimension == WIDTH).then_some(minilm::NAME)
+}
+
 fn unknown(name: &str, known: &[String]) -> Error {
     Error::invalid(format!("there is no embedder called {name:?}")).hint(format!(
         "nothing was changed; there are: {}; a server is added with `loci model install {name} --url URL`",
@@ -126,4 +141,32 @@ fn unknown(name: &str, known: &[String]) -> Error {
 fn nobody(identity: &EmbedderIdentity) -> Error {
     let message = format!("nothing on this machine makes vectors of {identity}");
     Error::new(ErrorKind::NotFound, message).hint("see what there is with `loci model list`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_mempalace_calls_a_model_is_the_one_of_the_same_weights() {
+        let recorded = |model: &str, revision: &str, dimension| {
+            by_other_name(&EmbedderIdentity {
+                model: model.to_owned(),
+                revision: revision.to_owned(),
+                dimension,
+            })
+        };
+        assert_eq!(recorded("minilm", "mempalace", 384), Some("minilm"));
+        assert_eq!(
+            recorded("sentence-transformers/all-MiniLM-L6-v2", "mempalace", 384),
+            Some("minilm")
+        );
+        assert_eq!(recorded("embeddinggemma", "mempalace", 384), None);
+        assert_eq!(
+            recorded("minilm", "1", 384),
+            None,
+            "another revision is another model"
+        );
+        assert_eq!(recorded("minilm", "mempalace", 768), None);
+    }
 }

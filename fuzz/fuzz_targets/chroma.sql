@@ -1,0 +1,20 @@
+-- A small palace as Chroma 1.5 lays it out: one vector in the queue, one in the graph, one nowhere.
+CREATE TABLE acquire_write (id INTEGER PRIMARY KEY, lock_status INTEGER NOT NULL);
+CREATE TABLE databases (id TEXT PRIMARY KEY, name TEXT NOT NULL, tenant_id TEXT NOT NULL);
+CREATE TABLE collections (id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension INTEGER, database_id TEXT NOT NULL, config_json_str TEXT, schema_str TEXT);
+CREATE TABLE collection_metadata (collection_id TEXT, key TEXT NOT NULL, str_value TEXT, int_value INTEGER, float_value REAL, bool_value INTEGER, PRIMARY KEY (collection_id, key));
+CREATE TABLE segment_metadata (segment_id TEXT, key TEXT NOT NULL, str_value TEXT, int_value INTEGER, float_value REAL, bool_value INTEGER, PRIMARY KEY (segment_id, key));
+CREATE TABLE segments (id TEXT PRIMARY KEY, type TEXT NOT NULL, scope TEXT NOT NULL, collection TEXT NOT NULL);
+CREATE TABLE embeddings (id INTEGER PRIMARY KEY, segment_id TEXT NOT NULL, embedding_id TEXT NOT NULL, seq_id BLOB NOT NULL, created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, UNIQUE (segment_id, embedding_id));
+CREATE TABLE embedding_metadata (id INTEGER, key TEXT NOT NULL, string_value TEXT, int_value INTEGER, float_value REAL, bool_value INTEGER, PRIMARY KEY (id, key));
+CREATE TABLE max_seq_id (segment_id TEXT PRIMARY KEY, seq_id INTEGER);
+CREATE TABLE embeddings_queue (seq_id INTEGER PRIMARY KEY, created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, operation INTEGER NOT NULL, topic TEXT NOT NULL, id TEXT NOT NULL, vector BLOB, encoding TEXT, metadata TEXT);
+CREATE VIRTUAL TABLE embedding_fulltext_search USING fts5(string_value, tokenize='trigram');
+INSERT INTO databases VALUES ('00000000-0000-0000-0000-000000000000', 'default_database', 'default_tenant');
+INSERT INTO collections VALUES ('c', 'notes', 3, '00000000-0000-0000-0000-000000000000', '{}', NULL);
+INSERT INTO segments VALUES ('0f579090-6c91-45c4-9815-035e2a1e6d42', 'v', 'VECTOR', 'c'), ('m', 'm', 'METADATA', 'c');
+INSERT INTO embeddings(id, segment_id, embedding_id, seq_id) VALUES (1, 'm', 'a', 1), (2, 'm', 'b', 2), (3, 'm', 'd', x'0000000000000003');
+INSERT INTO embedding_metadata VALUES (1, 'chroma:document', 'a text', NULL, NULL, NULL), (2, 'chroma:document', 'another text', NULL, NULL, NULL), (1, 'n', NULL, 7, NULL, NULL), (2, 'f', NULL, NULL, 0.5, NULL), (3, 'b', NULL, NULL, NULL, 1);
+INSERT INTO embedding_fulltext_search(rowid, string_value) SELECT id, string_value FROM embedding_metadata WHERE key = 'chroma:document';
+INSERT INTO max_seq_id VALUES ('m', 3), ('0f579090-6c91-45c4-9815-035e2a1e6d42', 2);
+INSERT INTO embeddings_queue(seq_id, operation, topic, id, vector, encoding, metadata) VALUES (1, 0, 'persistent://default/default/c', 'a', x'0000803f0000000000000000', 'FLOAT32', '{"n":7}'), (4, 1, 'persistent://default/default/c', 'b', NULL, NULL, '{"late":true}');
