@@ -37,6 +37,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) spare_texts: bool,
     /// The collection's graph.
     pub(crate) graph: Option<&'a Graph>,
+    /// Graphs of it that were set aside.
+    pub(crate) aside: &'a [Graph],
     /// How many values vectors have.
     pub(crate) dimension: Option<usize>,
 }
@@ -78,6 +80,7 @@ impl Reader<'_> {
             drawer.vector_from = Whereabouts(Some(match (&drawer.embedding, record.vector) {
                 (Some(_), VectorAt::Queue(_)) => "queue",
                 (Some(_), VectorAt::Graph(_)) => "graph",
+                (Some(_), VectorAt::Aside(..)) => "set aside",
                 _ => "none",
             }));
         }
@@ -86,12 +89,17 @@ impl Reader<'_> {
 
     /// The record's newest vector, if there is one that fits the collection.
     pub(crate) fn vector(&self, record: &Record) -> Result<Option<Vec<f32>>> {
-        let vector = match (record.vector, self.graph) {
-            (VectorAt::Queue(sequence), _) => self.queued(sequence)?,
-            (VectorAt::Graph(element), Some(graph)) => graph
+        let of = |graph: Option<&Graph>, element| match graph {
+            Some(graph) => graph
                 .vector(element)
-                .map_err(|cause| failure::io("read", &graph.folder, cause))?,
-            _ => None,
+                .map_err(|cause| failure::io("read", &graph.folder, cause)),
+            None => Ok(None),
+        };
+        let vector = match record.vector {
+            VectorAt::Queue(sequence) => self.queued(sequence)?,
+            VectorAt::Graph(element) => of(self.graph, element)?,
+            VectorAt::Aside(graph, element) => of(self.aside.get(usize::from(graph)), element)?,
+            VectorAt::Nowhere => None,
         };
         let fits = |vector: &Vec<f32>| {
             self.dimension.is_none_or(|dimension| dimension == vector.len())
@@ -116,15 +124,15 @@ impl Reader<'_> {
     fn content(&self, record: &Record, with_document: bool) -> Result<Content> {
         let mut content = Content::default();
         if let Some(row) = record.row {
-            self.from_rows(row, with_document, &mut content)?;
+            self.read_rows(row, with_document, &mut content)?;
         }
         for sequence in &record.pending {
-            self.from_queue(*sequence, &mut content)?;
+            self.read_queued(*sequence, &mut content)?;
         }
         Ok(content)
     }
 
-    fn from_rows(&self, row: i64, with_document: bool, content: &mut Content) -> Result<()> {
+    fn read_rows(&self, row: i64, with_document: bool, content: &mut Content) -> Result<()> {
         let sql = match (self.has_truths, with_document) {
             (true, true) => metadata!("bool_value", ""),
             (true, false) => metadata!("bool_value", " AND key <> 'chroma:document'"),
@@ -169,7 +177,7 @@ impl Reader<'_> {
     }
 
     /// Applies a write that the row has not seen, as Chroma would: given keys replace, null takes away.
-    fn from_queue(&self, sequence: i64, content: &mut Content) -> Result<()> {
+    fn read_queued(&self, sequence: i64, content: &mut Content) -> Result<()> {
         let mut written = None;
         let sql = "SELECT metadata, created_at FROM embeddings_queue WHERE seq_id = ?1";
         rows(self.connection, "the write queue", sql, &[&sequence], |row| {

@@ -102,16 +102,29 @@ impl Examination {
     }
 
     fn model(&mut self, loaded: &Loaded, shelf: &Shelf) {
-        let (queued, in_graph, nowhere) = shelf.vectors();
+        let whence = shelf.vectors();
         let name = shelf.listed.name.as_str();
-        if loaded.identity(shelf, queued + in_graph) == loci_core::IdentityState::Unknown {
+        if loaded.identity(shelf, whence.found()) == loci_core::IdentityState::Unknown {
             let message = format!("nobody recorded which model made the vectors of {name:?}");
             self.find(Finding::new("unknown_embedder", Severity::Note, message).collection(name));
         }
-        if nowhere > 0 {
+        if whence.aside > 0 {
             let message = format!(
-                "{nowhere} of {} records of {name:?} have no vector any more, neither in the queue nor in the graph; \
+                "the vectors of {} records of {name:?} are only in graphs that a repair set aside; Chroma no longer finds \
+                 them, and they are read from there",
+                whence.aside
+            );
+            self.find(
+                Finding::new("vectors_set_aside", Severity::Error, message)
+                    .hint(MOVE)
+                    .collection(name),
+            );
+        }
+        if whence.nowhere > 0 {
+            let message = format!(
+                "{} of {} records of {name:?} have no vector any more, neither in the queue nor in the graph; \
                  their texts are whole",
+                whence.nowhere,
                 shelf.records.len()
             );
             let hint = "after `loci migrate` their texts can be embedded again with --embed-missing";
@@ -133,14 +146,15 @@ impl Examination {
 
 /// The figures of one collection, as scripts read them.
 fn figures(shelf: &Shelf, documents: u64) -> CollectionDiagnosis {
-    let (queued, in_graph, nowhere) = shelf.vectors();
+    let whence = shelf.vectors();
     let elements = shelf.graph.as_ref().map_or(0, graphs::elements);
     let unclaimed = shelf.graph.as_ref().map_or(0, |graph| graph.unclaimed);
     let figures = json!({
         "documents": documents,
-        "vectors_from_graph": in_graph,
-        "vectors_from_queue": queued,
-        "rows_without_vector": nowhere,
+        "vectors_from_graph": whence.graph,
+        "vectors_from_queue": whence.queue,
+        "vectors_from_set_aside": whence.aside,
+        "rows_without_vector": whence.nowhere,
         "graph_elements": elements,
         "graph_orphans": shelf.tally.orphans + unclaimed,
         "queue_backlog": shelf.tally.behind,

@@ -242,13 +242,14 @@ impl Loaded {
     }
 
     fn describe(&self, shelf: &Shelf) -> CollectionInfo {
-        let (queued, in_graph, nowhere) = shelf.vectors();
-        let identity = self.identity(shelf, queued + in_graph);
+        let whence = shelf.vectors();
+        let identity = self.identity(shelf, whence.found());
         let drawers = shelf.records.len() as u64;
         let mut warnings = self.warnings();
-        if nowhere > 0 {
+        if whence.nowhere > 0 {
             let message = format!(
-                "{nowhere} of {drawers} records of {:?} have no vector any more",
+                "{} of {drawers} records of {:?} have no vector any more",
+                whence.nowhere,
                 shelf.listed.name.as_str()
             );
             warnings.push(
@@ -262,7 +263,7 @@ impl Loaded {
             identity,
             drawers,
             coverage: Coverage {
-                nearest: queued + in_graph,
+                nearest: whence.found(),
                 packed: 0,
                 lexical: drawers,
             },

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::catalogue::{Listed, Schema, number, rows, text};
 use crate::database::Database;
 use crate::failure;
+use crate::folder::{is_segment, is_set_aside, segment_folders};
 use crate::graph::{Expected, Graph};
 use crate::replay::{Consumed, Replay, Row};
 use crate::sequence::sequence;
@@ -20,6 +21,8 @@ pub(crate) enum VectorAt {
     Queue(i64),
     /// In the graph, in this element.
     Graph(u32),
+    /// In a graph that a repair set aside, by its place in the list of those, in this element.
+    Aside(u16, u32),
     /// Nowhere any more.
     Nowhere,
 }
@@ -48,6 +51,8 @@ pub(crate) struct Shelf {
     pub(crate) records: Vec<Record>,
     /// Its graph, where a folder of it is there.
     pub(crate) graph: Option<Graph>,
+    /// Graphs of it that a repair set aside, newest first; looked at only where vectors are missing.
+    pub(crate) aside: Vec<Graph>,
     /// How many values its vectors have.
     pub(crate) dimension: Option<usize>,
     /// What else is known of it.
@@ -109,9 +114,11 @@ impl Shelf {
             listed,
             records: Vec::with_capacity(by_id.len()),
             graph,
+            aside: Vec::new(),
             tally,
         };
         shelf.lay_out(by_id, replay);
+        shelf.look_aside(folder)?;
         shelf.settle_dimension(connection)?;
         Ok(shelf)
     }
@@ -181,6 +188,31 @@ impl Shelf {
         });
     }
 
+    /// Finds vectors that neither queue nor graph has any more in graphs that a repair set aside.
+    fn look_aside(&mut self, folder: &Path) -> Result<()> {
+        let missing = |record: &Record| record.vector == VectorAt::Nowhere && record.row.is_some();
+        let Some(segment) = self.listed.vector_segment.clone() else {
+            return Ok(());
+        };
+        if !self.records.iter().any(missing) {
+            return Ok(());
+        }
+        let mut names = segment_folders(folder).map_err(|cause| failure::io("read", folder, cause))?;
+        names.retain(|name| is_set_aside(name) && name.starts_with(&segment));
+        for name in names.iter().rev().take(usize::from(u16::MAX)) {
+            let opened = Graph::open(&folder.join(name), expected(&self.listed));
+            self.aside.extend(opened.ok());
+        }
+        for record in self.records.iter_mut().filter(|record| missing(record)) {
+            let found = self.aside.iter().zip(0_u16..).find_map(|(graph, at)| {
+                let element = graph.element(record.own_id())?;
+                Some(VectorAt::Aside(at, element))
+            });
+            record.vector = found.unwrap_or(VectorAt::Nowhere);
+        }
+        Ok(())
+    }
+
     /// Where no dimension is recorded, vectors show it.
     fn settle_dimension(&mut self, connection: &Connection) -> Result<()> {
         let of_graph = self
@@ -205,17 +237,38 @@ impl Shelf {
         Ok(())
     }
 
-    /// How many records have their vector in the queue, in the graph, and nowhere.
-    pub(crate) fn vectors(&self) -> (u64, u64, u64) {
-        let mut counts = (0, 0, 0);
+    /// Where the records have their vectors.
+    pub(crate) fn vectors(&self) -> Whence {
+        let mut whence = Whence::default();
         for record in &self.records {
             match record.vector {
-                VectorAt::Queue(_) => counts.0 += 1,
-                VectorAt::Graph(_) => counts.1 += 1,
-                VectorAt::Nowhere => counts.2 += 1,
+                VectorAt::Queue(_) => whence.queue += 1,
+                VectorAt::Graph(_) => whence.graph += 1,
+                VectorAt::Aside(..) => whence.aside += 1,
+                VectorAt::Nowhere => whence.nowhere += 1,
             }
         }
-        counts
+        whence
+    }
+}
+
+/// How many records have their vector where.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Whence {
+    /// In the write queue.
+    pub(crate) queue: u64,
+    /// In the graph.
+    pub(crate) graph: u64,
+    /// In a graph that was set aside.
+    pub(crate) aside: u64,
+    /// Nowhere.
+    pub(crate) nowhere: u64,
+}
+
+impl Whence {
+    /// How many have one.
+    pub(crate) fn found(&self) -> u64 {
+        self.queue + self.graph + self.aside
     }
 }
 
@@ -296,12 +349,15 @@ fn read_rows(
     Ok(by_id)
 }
 
+fn expected(listed: &Listed) -> Expected {
+    Expected {
+        dimension: listed.dimension,
+        links: listed.links,
+    }
+}
+
 fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
-    let Some(segment) = listed
-        .vector_segment
-        .as_deref()
-        .filter(|name| crate::folder::is_segment(name))
-    else {
+    let Some(segment) = listed.vector_segment.as_deref().filter(|name| is_segment(name)) else {
         return Ok(None);
     };
     let place = folder.join(segment);

@@ -28,6 +28,7 @@ impl<'a> View<'a> {
                     has_truths: loaded.schema.has_column("embedding_metadata", "bool_value"),
                     spare_texts: salvaged && loaded.schema.has("embedding_fulltext_search_content"),
                     graph: shelf.graph.as_ref(),
+                    aside: &shelf.aside,
                     dimension: shelf.dimension,
                 };
                 Self::Shelf(reader, shelf)

@@ -47,8 +47,10 @@ pub(crate) fn quarrels(shelf: &Shelf) -> Vec<Finding> {
     pickle(graph, &mut add);
     links(graph, &mut add);
     let tally = &shelf.tally;
+    // Where labels could not be read, elements without one are not gone, only nameless.
+    let whole = graph.known().is_some_and(|labels| labels.broken.is_none());
     let orphans = tally.orphans + graph.unclaimed;
-    if orphans > 0 {
+    if orphans > 0 && whole {
         let named = match tally.orphan_ids.first() {
             Some(id) => format!(", among them {id:?}"),
             None => String::new(),

@@ -32,7 +32,7 @@ fn rows(connection: &Connection, name: &str, sidecars: &mut Sidecars) -> rusqlit
         sidecars.take(format!("{name}/{table}"), made_by, name);
         let quoted = table.replace('"', "\"\"");
         let mut statement = connection.prepare(&format!("SELECT * FROM \"{quoted}\""))?;
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = statement.query([])?;
         let mut number = 0_u64;
         while let Some(row) = found.next()? {

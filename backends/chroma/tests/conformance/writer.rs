@@ -228,9 +228,9 @@ impl Shelf<'_> {
         );
         let mut elements = Vec::new();
         for (at, drawer) in drawers.iter().enumerate() {
-            if at % 3 == 0 && drawer.embedding.is_some() {
+            if let Some(vector) = drawer.embedding.as_ref().filter(|_| at % 3 == 0) {
                 *sequence += 1;
-                let older = vec![9.0; drawer.embedding.as_ref().unwrap().len()];
+                let older = vec![9.0; vector.len()];
                 self.queue(*sequence, drawer, Some(&older));
             }
             *sequence += 1;
