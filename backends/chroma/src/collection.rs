@@ -158,7 +158,7 @@ impl Collection for ChromaCollection {
                 metadata: true,
                 ..Include::NOTHING
             };
-            for at in 0..view.len() {
+            for at in view.as_they_lie() {
                 count += u64::from(filter.accepts(&view.drawer(at, include)?));
             }
             Ok(count)
@@ -173,7 +173,7 @@ impl Collection for ChromaCollection {
         };
         self.look(|view| {
             let mut counted: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
-            for at in 0..view.len() {
+            for at in view.as_they_lie() {
                 let drawer = view.drawer(at, include)?;
                 if request.filter.accepts(&drawer) {
                     let values = request

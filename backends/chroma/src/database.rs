@@ -22,6 +22,8 @@ use crate::salvage::{self, Salvage};
 
 /// How long to wait for a process that is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of a database is kept in memory, in the negative kilobytes SQLite counts by.
+const CACHE: i64 = -16_384;
 /// How often a copy is begun anew when the files change under it.
 const TRIES: usize = 5;
 
@@ -156,7 +158,8 @@ fn connect(path: &Path, mode: &str) -> Result<Connection> {
     let ready = connection
         .busy_timeout(PATIENCE)
         .and_then(|()| connection.pragma_update(None, "trusted_schema", false))
-        .and_then(|()| connection.pragma_update(None, "cell_size_check", true));
+        .and_then(|()| connection.pragma_update(None, "cell_size_check", true))
+        .and_then(|()| connection.pragma_update(None, "cache_size", CACHE));
     ready.map_err(|cause| failure::sqlite(path.display(), cause))?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)

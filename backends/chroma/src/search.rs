@@ -23,7 +23,7 @@ pub(crate) fn nearest(view: &View<'_>, request: &Query) -> Result<Vec<Vec<Hit>>>
         document: &request.document,
     };
     let mut lists: Vec<Vec<Scored>> = vec![Vec::new(); request.vectors.len()];
-    for at in 0..view.len() {
+    for at in view.as_they_lie() {
         let Some(vector) = view.vector(at)? else { continue };
         // A vector without a direction has no distance from anything.
         if loci_core::write::check_vector(&vector).is_err() || !counts(view, at, &scope)? {
@@ -105,7 +105,7 @@ pub(crate) fn lexical(view: &View<'_>, request: &Lexical, words: &Words) -> Resu
     let mut statistics = Statistics::default();
     let mut holding = vec![0_u64; words.places.len()];
     let mut matches = Vec::new();
-    for at in 0..view.len() {
+    for at in view.as_they_lie() {
         let drawer = view.drawer(at, reading)?;
         if !scope.accepts(&drawer) {
             continue;

@@ -49,6 +49,8 @@ pub(crate) struct Shelf {
     pub(crate) listed: Listed,
     /// Its live records, in byte order of their ids.
     pub(crate) records: Vec<Record>,
+    /// The records once more, by their place above, in the order their rows lie in: quicker to read one after the other.
+    pub(crate) as_they_lie: Vec<u32>,
     /// Its graph, where a folder of it is there.
     pub(crate) graph: Option<Graph>,
     /// Graphs of it that a repair set aside, newest first; looked at only where vectors are missing.
@@ -113,6 +115,7 @@ impl Shelf {
             dimension: listed.dimension,
             listed,
             records: Vec::with_capacity(by_id.len()),
+            as_they_lie: Vec::new(),
             graph,
             aside: Vec::new(),
             tally,
@@ -143,6 +146,10 @@ impl Shelf {
             }
         }
         self.records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        let mut lying: Vec<(Option<i64>, u32)> =
+            self.records.iter().map(|record| record.row).zip(0..).collect();
+        lying.sort_unstable();
+        self.as_they_lie = lying.into_iter().map(|(_, at)| at).collect();
     }
 
     /// What the graph names without there being a row, or a write that explains why there is none.
