@@ -36,10 +36,24 @@ impl Examination {
         let saved: Vec<String> = salvage
             .saved
             .iter()
+            .filter(|(_, count)| **count > 0)
             .map(|(table, count)| format!("{count} of {table}"))
             .collect();
         let message = format!("rows saved page by page: {}", saved.join(", "));
         self.find(Finding::new("rows_saved", Severity::Note, message));
+        let loose: u64 = salvage.loose.values().sum();
+        if loose > 0 {
+            let message =
+                format!("{loose} of them lay on pages nothing leads to; some may have been deleted before");
+            self.find(Finding::new("rows_loose", Severity::Warning, message));
+        }
+        if salvage.restored > 0 {
+            let message = format!(
+                "{} documents came back from the copy the full text keeps",
+                salvage.restored
+            );
+            self.find(Finding::new("documents_restored", Severity::Note, message));
+        }
     }
 
     /// Chroma 1.x dies of numbers kept as bytes; older releases keep all of them so.

@@ -1,0 +1,98 @@
+//! Real SQLite files with Chroma's tables, damaged on purpose: what lies on whole pages comes back, and nothing else.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test: a panic is a red line"
+)]
+
+mod damage;
+mod made;
+mod random;
+mod releases;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+
+use made::{Made, dump};
+
+use super::{Salvage, salvage};
+
+/// A file of these bytes.
+fn file_of(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+/// Salvages a file of these bytes.
+fn salvaged(bytes: &[u8]) -> Salvage {
+    let file = file_of(bytes);
+    salvage(&file, &|done, pages| assert!(done <= pages)).unwrap()
+}
+
+/// What was saved, as rows of the tables that the file had.
+fn rows_of(saved: &Salvage, made: &Made) -> BTreeSet<String> {
+    assert!(saved.file.starts_with(saved._folder.path()));
+    let connection = rusqlite::Connection::open(&saved.file).unwrap();
+    let check: String = connection
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(check, "ok");
+    dump(&connection, &made.columns)
+}
+
+/// At most a few, for a message that can be read.
+fn few(rows: impl Iterator<Item = impl AsRef<str>>) -> String {
+    rows.take(3)
+        .map(|row| row.as_ref().chars().take(150).collect::<String>() + "\n")
+        .collect()
+}
+
+/// Every row that was live and is on none of the damaged pages was saved; and what was saved was once written,
+/// or is listed as damaged.
+fn check(made: &Made, damaged: &[u8]) -> Salvage {
+    let saved = salvaged(damaged);
+    let rows = rows_of(&saved, made);
+    let at_risk = made.markers_lost_in(damaged);
+    let lost = made
+        .live
+        .difference(&rows)
+        .filter(|row| !made::is_at_risk(row, &at_risk));
+    assert_eq!(
+        few(lost),
+        "",
+        "rows on whole pages are lost; losses: {:?}",
+        saved.losses
+    );
+    let listed = saved
+        .losses
+        .iter()
+        .any(|loss| loss.message.contains("UTF-8") || loss.message.contains("zeros"));
+    let invented = rows
+        .difference(&made.ever)
+        .filter(|row| !(listed && row.contains(['\u{fffd}', '\0'])));
+    assert_eq!(
+        few(invented),
+        "",
+        "rows that nobody wrote; losses: {:?}",
+        saved.losses
+    );
+    saved
+}
+
+/// As [`check`], and no deleted row came back.
+fn check_live(made: &Made, damaged: &[u8]) -> Salvage {
+    let saved = check(made, damaged);
+    let back = rows_of(&saved, made);
+    let back = back.difference(&made.live);
+    assert_eq!(
+        few(back),
+        "",
+        "deleted rows came back; losses: {:?}",
+        saved.losses
+    );
+    saved
+}
