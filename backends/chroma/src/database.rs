@@ -120,7 +120,7 @@ impl Database {
     fn copied(folder: &Path, ending: &'static str) -> Result<Self> {
         for _ in 0..TRIES {
             let before = Stamp::of(folder, &[]);
-            let private = copy(&database(folder))?;
+            let private = copy(&beside(folder, ""))?;
             if before.is(&Stamp::of(folder, &[])) {
                 let connection = connect(&database(private.path()), "mode=rw")?;
                 return Ok(Self {

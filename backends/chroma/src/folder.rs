@@ -34,8 +34,13 @@ pub(crate) fn database(folder: &Path) -> PathBuf {
 }
 
 /// What SQLite keeps beside the database while it is written: the log, or the journal to roll back from.
+///
+/// It lies beside the file itself, not beside a link to it.
 pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
-    folder.join(format!("{DATABASE}{ending}"))
+    let file = database(folder);
+    let mut name = fs::canonicalize(&file).unwrap_or(file).into_os_string();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// Whether another tool set the folder `name` aside.

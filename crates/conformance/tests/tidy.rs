@@ -27,7 +27,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     (
         "cli",
         &[
-            "core", "store", "embed", "engine", "serve", "chroma", "postgres", "qdrant",
+            "core", "store", "embed", "engine", "serve", "chroma", "memtomem", "postgres", "qdrant",
         ],
     ),
     ("backends", &["core", "index"]),
@@ -107,7 +107,7 @@ fn section<'a>(manifest: &'a str, name: &str) -> Vec<&'a str> {
     after.take_while(|line| !line.starts_with('[')).collect()
 }
 
-fn manifests() -> BTreeMap<String, String> {
+fn manifests() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
     files(&root, "Cargo.toml", &mut found);

@@ -145,6 +145,26 @@ impl<'a> Importer<'a> {
             Ok(Some(read)) => read,
             Err(error) => return self.refuse(number, error).map(|()| None),
         };
+        self.take(number, collection, drawer)
+    }
+
+    /// Takes a drawer that came from elsewhere than a line, as number `number` in reports; returns the batch that
+    /// became durable by it, if one did.
+    pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<Committed>> {
+        let into = self.request.into.as_ref();
+        let collection = into.unwrap_or(&self.request.otherwise).clone();
+        match self.check(&collection, &drawer) {
+            Ok(()) => self.take(number, collection, drawer),
+            Err(error) => self.refuse(number, error).map(|()| None),
+        }
+    }
+
+    fn take(
+        &mut self,
+        number: u64,
+        collection: CollectionName,
+        drawer: NewDrawer,
+    ) -> Result<Option<Committed>> {
         let shelf = self.shelves.entry(collection.clone()).or_default();
         let mut committed = None;
         if shelf.holds(&drawer.id) {
@@ -191,12 +211,18 @@ impl<'a> Importer<'a> {
             Some(into) => into.clone(),
             None => given.collection.unwrap_or_else(|| self.request.otherwise.clone()),
         };
-        let dimension = self.dimension(&collection)?;
-        check_batch(&[Write::Upsert(given.drawer.clone())], dimension)?;
-        if let Some(vector) = &given.drawer.embedding {
+        self.check(&collection, &given.drawer)?;
+        Ok(Some((collection, given.drawer)))
+    }
+
+    /// Refuses a drawer that the collection cannot take.
+    fn check(&mut self, collection: &CollectionName, drawer: &NewDrawer) -> Result<()> {
+        let dimension = self.dimension(collection)?;
+        check_batch(&[Write::Upsert(drawer.clone())], dimension)?;
+        if let Some(vector) = &drawer.embedding {
             self.shelves.entry(collection.clone()).or_default().dimension = Some(vector.len());
         }
-        Ok(Some((collection, given.drawer)))
+        Ok(())
     }
 
     /// The dimension vectors must have, if it is settled. Makes nothing.

@@ -1,6 +1,8 @@
-//! `loci import`: lines of JSON into drawers, storing none twice.
+//! `loci import`: lines of JSON, or another program's database, into drawers, storing none twice.
 
-use std::path::PathBuf;
+mod memtomem;
+
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use loci_core::Error;
@@ -11,30 +13,43 @@ use crate::errors::{Done, Exit};
 use crate::input::Lines;
 use crate::session::{Palace, Session};
 
-/// File the drawers of an export
+/// File the drawers of an export, or the chunks of a memtomem database
 ///
 /// Each line goes to the collection it names, unless --collection is given. Lines that cannot be stored are
 /// listed and the others go on; the exit status is then 1. However often it runs, no drawer is stored twice.
+///
+/// `loci import memtomem DB` files each chunk of a memtomem database (~/.memtomem/memtomem.db) under its own id: its
+/// namespace is the wing, its project the room, its file the source; lines, headings, tags and everything else are
+/// kept. Chunks that stand there twice are filed once, the most used one. Vectors are made anew by the model of this
+/// palace. The database is only read, and what is wrong with it is listed.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci import palace.jsonl --palace ./copy\n  \
-    loci export --all --embeddings | loci import - --palace ./copy --on-conflict replace")]
+#[command(
+    override_usage = "loci import [OPTIONS] <FILE>\n       loci import [OPTIONS] memtomem <DB>",
+    after_long_help = "Examples:\n  loci import palace.jsonl --palace ./copy\n  \
+    loci export --all --embeddings | loci import - --palace ./copy --on-conflict replace\n  \
+    loci import memtomem ~/.memtomem/memtomem.db"
+)]
 pub(crate) struct Args {
-    /// The file; `-` is standard input
+    /// The file; `-` is standard input. Or the word `memtomem`, and a database after it
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// What to do with a line whose drawer is there already
+    /// The database to import, after the word `memtomem`
+    #[arg(value_name = "DB")]
+    database: Option<PathBuf>,
+
+    /// What to do with a line or chunk whose drawer is there already
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_conflict: Conflict,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Conflict {
     /// Leave what is there.
     Keep,
     /// Replace it whole.
     Replace,
-    /// List the line as failed.
+    /// List the line or chunk as failed.
     Fail,
 }
 
@@ -43,7 +58,29 @@ const BATCH: usize = 1000;
 
 /// Files them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut lines = Lines::open(&args.file)?;
+    match &args.database {
+        Some(database) if args.file == Path::new(MEMTOMEM) => {
+            memtomem::run(database, args.on_conflict, session)
+        }
+        Some(_) => Err(unknown(&args.file).into()),
+        None => lines(args, session),
+    }
+}
+
+/// The word that says that a database of memtomem follows.
+const MEMTOMEM: &str = "memtomem";
+
+fn unknown(program: &Path) -> Error {
+    Error::invalid(format!("loci cannot import from {:?}", program.display().to_string())).hint(
+        "nothing was imported; write `loci import FILE` for an export, or `loci import memtomem DB` for its database",
+    )
+}
+
+fn lines(args: &Args, session: &mut Session) -> Done {
+    let mut lines = Lines::open(&args.file).map_err(|error| match args.file == Path::new(MEMTOMEM) {
+        true => error.hint("nothing was imported; name the database after it: `loci import memtomem DB`"),
+        false => error,
+    })?;
     let palace = session.palace()?;
     let request = ImportRequest {
         on_conflict: match args.on_conflict {

@@ -252,7 +252,7 @@ fn counts(report: &MineReport, seconds: f64, page: &mut Page) {
 }
 
 /// A list for people; a long one says how much of it is not shown.
-fn listed(what: &str, lines: Vec<String>, page: &mut Page) {
+pub(super) fn listed(what: &str, lines: Vec<String>, page: &mut Page) {
     if lines.is_empty() {
         return;
     }

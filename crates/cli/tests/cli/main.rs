@@ -15,6 +15,7 @@ mod finding;
 mod hostile;
 mod keeping;
 mod losing_nothing;
+mod memtomem;
 mod mining;
 mod moving;
 mod places;
