@@ -21,6 +21,7 @@ mod list;
 mod maintain;
 mod man;
 mod matching;
+mod migrate;
 mod mine;
 mod model;
 mod neighbours;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Changes(changes::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Migrate(migrate::Args),
     Verify(verify::Args),
     Maintain(maintain::Args),
     Status(status::Args),
@@ -115,6 +117,7 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Changes(args) => changes::run(args, session),
         Command::Backup(args) => backup::run(args, session),
         Command::Restore(args) => restore::run(args, session),
+        Command::Migrate(args) => migrate::run(args, session),
         Command::Verify(args) => verify::run(args, session),
         Command::Maintain(args) => maintain::run(args, session),
         Command::Status(args) => status::run(args, session),

@@ -30,6 +30,10 @@ impl Progress {
 
     /// Takes note that `done` of `total` is done, where the total is known.
     pub(crate) fn tick(&mut self, done: u64, total: Option<u64>) {
+        if self.from.is_none() {
+            // What came before, such as opening a palace, says nothing about how fast this goes.
+            self.began = Instant::now();
+        }
         let from = *self.from.get_or_insert(done);
         if !self.watched || Instant::now() < self.next {
             return;
@@ -37,17 +41,22 @@ impl Progress {
         self.next = Instant::now() + PAUSE;
         let line = match total {
             Some(total) => {
-                let left = left(
-                    self.began.elapsed(),
-                    done.saturating_sub(from),
-                    total.saturating_sub(done),
-                );
-                format!("{}: {done} of {total}{left}\n", self.doing)
+                let (took, since) = (self.began.elapsed(), done.saturating_sub(from));
+                let left = left(took, since, total.saturating_sub(done));
+                format!("{}: {done} of {total}{}{left}\n", self.doing, rate(took, since))
             }
             None => format!("{}: {done}\n", self.doing),
         };
         // Progress that cannot be shown stops nothing.
         let _ = io::stderr().write_all(line.as_bytes());
+    }
+}
+
+/// How much is done in a second, if that tells something.
+fn rate(took: Duration, done: u64) -> String {
+    match done as f64 / took.as_secs_f64().max(0.001) {
+        fast if fast >= 1.0 => format!(", {fast:.0}/s"),
+        _ => String::new(),
     }
 }
 
@@ -67,6 +76,13 @@ pub(crate) fn left(took: Duration, done: u64, left: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_is_told_where_it_says_something() {
+        let two = Duration::from_secs(2);
+        assert_eq!(rate(two, 5000), ", 2500/s");
+        assert_eq!(rate(two, 0), "");
+    }
 
     #[test]
     fn what_is_left_is_told_in_units_people_read() {

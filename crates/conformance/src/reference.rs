@@ -230,7 +230,7 @@ impl Backend for Reference {
             palace: palace.clone(),
             key,
             name: collection.clone(),
-            declared: how.embedder.clone(),
+            declared: how.declared(),
             backend_closed: Arc::clone(&self.closed),
             palace_closed: self.lease(palace),
             watcher: self.watcher.clone(),

@@ -10,14 +10,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::{
-    Changes, CollectionInfo, CollectionName, Cursor, Drawer, DrawerId, EmbedderIdentity, Error, ErrorKind,
-    Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind,
+    Changes, CollectionInfo, CollectionName, Cursor, Declared, Drawer, DrawerId, EmbedderIdentity, Error,
+    ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange, Lexical, MaintenanceKind,
     MaintenanceReport, MaintenanceState, Metric, NewDrawer, PalaceRef, Pending, Query, Receipt, Result,
     Revised, Revision, Selection, SourceRecord, Sources, Space, Switch, Unembedded, Write,
 };
 
 /// The version of this contract.
-pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 3 };
+pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 1, minor: 4 };
 
 /// An engine that holds the collections of palaces.
 ///
@@ -345,6 +345,9 @@ pub struct OpenOptions {
     pub dimension: Option<usize>,
     /// What made the vectors this caller will write or ask with.
     pub embedder: Option<EmbedderIdentity>,
+    /// This writer moves a whole palace: vectors of a model nobody recorded may be added to a collection whose model
+    /// is unknown, and it stays unknown. Counts for nothing where a model is recorded or declared.
+    pub carries_unknown: bool,
     /// How long a write waits for other writers before it is `Locked`.
     pub wait: Duration,
 }
@@ -356,6 +359,7 @@ impl Default for OpenOptions {
             metric: None,
             dimension: None,
             embedder: None,
+            carries_unknown: false,
             wait: Duration::from_secs(30),
         }
     }
@@ -367,6 +371,14 @@ impl OpenOptions {
         Self {
             create: true,
             ..Self::default()
+        }
+    }
+
+    /// What a handle opened so says of the vectors it will write.
+    pub fn declared(&self) -> Declared {
+        Declared {
+            embedder: self.embedder.clone(),
+            carries_unknown: self.carries_unknown,
         }
     }
 }

@@ -50,6 +50,15 @@ impl fmt::Display for EmbedderIdentity {
     }
 }
 
+/// What a writer says of the vectors it will write.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// What made them, where the writer knows.
+    pub embedder: Option<EmbedderIdentity>,
+    /// They are carried over with a whole palace, and nobody recorded what made them.
+    pub carries_unknown: bool,
+}
+
 /// What a collection knows of the model that made its vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityState {
@@ -71,10 +80,12 @@ impl IdentityState {
     }
 
     /// The rule for writing vectors: into a known space only what declares itself the same, into an empty one
-    /// anything, into an unknown one nothing until its model is confirmed.
-    pub fn check_write(&self, declared: Option<&EmbedderIdentity>) -> Result<()> {
-        match (self, declared) {
+    /// anything, into an unknown one nothing until its model is confirmed, but for what a writer without a model
+    /// carries over with a whole palace.
+    pub fn check_write(&self, declared: &Declared) -> Result<()> {
+        match (self, declared.embedder.as_ref()) {
             (Self::Unset, _) => Ok(()),
+            (Self::Unknown, None) if declared.carries_unknown => Ok(()),
             (Self::Known(stored), Some(declared)) if stored == declared => Ok(()),
             (Self::Known(stored), Some(declared)) => Err(mismatch(stored, declared)),
             (Self::Known(stored), None) => Err(Error::new(
@@ -127,10 +138,19 @@ mod tests {
     fn the_three_states_decide_what_may_be_written() {
         let (a, b) = (model("a"), model("b"));
         let known = IdentityState::Known(a.clone());
-        assert!(IdentityState::Unset.check_write(None).is_ok());
-        assert!(known.check_write(Some(&a)).is_ok());
-        assert!(known.check_write(None).is_err());
-        assert!(IdentityState::Unknown.check_write(Some(&a)).is_err());
+        let declares = |embedder: Option<&EmbedderIdentity>, carries_unknown| Declared {
+            embedder: embedder.cloned(),
+            carries_unknown,
+        };
+        assert!(IdentityState::Unset.check_write(&declares(None, false)).is_ok());
+        assert!(known.check_write(&declares(Some(&a), false)).is_ok());
+        assert!(known.check_write(&declares(None, false)).is_err());
+        assert!(known.check_write(&declares(None, true)).is_err());
+        let unknown = IdentityState::Unknown;
+        assert!(unknown.check_write(&declares(Some(&a), false)).is_err());
+        assert!(unknown.check_write(&declares(Some(&a), true)).is_err());
+        assert!(unknown.check_write(&declares(None, false)).is_err());
+        assert!(unknown.check_write(&declares(None, true)).is_ok());
         let error = known.check_open(Some(&b)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::IdentityMismatch);
         assert!(

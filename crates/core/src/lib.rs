@@ -29,7 +29,7 @@ pub use doctor::{
     CollectionDiagnosis, Diagnosis, Doctor, Finding, FixInfo, FixMode, FixReport, SegmentDiagnosis, Severity,
 };
 pub use drawer::{Context, Drawer, Place, Span, Whereabouts};
-pub use embedder::{Embedder, EmbedderIdentity, IdentityChange, IdentityState};
+pub use embedder::{Declared, Embedder, EmbedderIdentity, IdentityChange, IdentityState};
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{Comparison, DocumentFilter, Filter, Operand};
 pub use id::{CollectionName, DrawerId};

@@ -201,7 +201,7 @@ impl Filing {
     }
 }
 
-fn embed(embedder: &dyn Embedder, batch: &mut [Write], kept: &HashSet<DrawerId>) -> Result<()> {
+pub(crate) fn embed(embedder: &dyn Embedder, batch: &mut [Write], kept: &HashSet<DrawerId>) -> Result<()> {
     let mut new: Vec<&mut NewDrawer> = batch
         .iter_mut()
         .filter_map(|write| match write {

@@ -1,9 +1,10 @@
-//! The operations of a palace: mine, cat, sync, import, export, verify, status, a change of model. Knows no backend, model or protocol by name.
+//! The operations of a palace: mine, cat, sync, import, export, migrate, verify, status, a change of model. Knows no backend, model or protocol by name.
 //!
 //! Nothing here prints or asks what time it is: requests come in, reports go out. The environment is read in two places:
 //! `walk::global_excludes`, which callers may ask, and the temporary folder into which Cursor's database is copied
 //! where it could not be read without writing beside it.
 
+mod canonical;
 pub mod cat;
 pub mod export;
 pub mod filing;
@@ -11,6 +12,8 @@ pub mod ids;
 pub mod import;
 pub mod invisible;
 pub mod line;
+mod merge;
+pub mod migrate;
 pub mod mine;
 pub mod neighbours;
 pub mod refile;
@@ -29,6 +32,7 @@ pub use export::{ExportReport, export};
 pub use filing::{Embedders, Filing, embed_question, try_out};
 pub use ids::derive_id;
 pub use import::{Committed, FailedLine, ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
+pub use migrate::{MigrateReport, MigrateRequest, migrate};
 pub use mine::{MineReport, MineRequest, mine};
 pub use search::{Answer, SearchRequest, search, why_not};
 pub use status::{StatusReport, status};

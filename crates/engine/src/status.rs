@@ -5,6 +5,8 @@ use loci_core::{
 };
 use serde::Serialize;
 
+use crate::migrate::record::migrations;
+
 /// What a palace holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusReport {
@@ -26,6 +28,9 @@ pub struct StatusReport {
     pub coverage: Coverage,
     /// Every collection of the palace.
     pub collections: Vec<CollectionStatus>,
+    /// Records of the migrations that brought the collection here, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub migrations: Vec<serde_json::Value>,
     /// What a reader should know.
     pub warnings: Vec<Finding>,
 }
@@ -96,6 +101,7 @@ pub fn status(
         metric: info.metric.name(),
         coverage: info.coverage,
         collections: collections.collect(),
+        migrations: migrations(collection)?,
         warnings: info.warnings,
     })
 }

@@ -13,6 +13,7 @@ use loci_core::{
 };
 use serde::Serialize;
 
+use crate::migrate::record::RESERVED;
 use crate::mine::name::{self, WITHIN};
 use crate::mine::stamp::{Seen, Stamp};
 
@@ -186,7 +187,8 @@ fn each_record(
                 .filter(|_| page.len() == PAGE)
                 .map(|last| last.source.clone());
             for record in page {
-                if is_below(&record.source, &prefix) {
+                // What Loci keeps for itself is no source.
+                if is_below(&record.source, &prefix) && !record.source.starts_with(RESERVED) {
                     each(record)?;
                 }
             }

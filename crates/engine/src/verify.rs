@@ -3,8 +3,10 @@
 mod compare;
 mod findings;
 mod lookup;
+mod pardon;
+mod sample;
 
-pub use compare::{Side, compare};
+pub use compare::{Against, Comparison, Side, compare};
 
 use loci_core::{
     Backend, Capability, Collection, CollectionName, Cursor, Diagnosis, Error, ErrorKind, Facets, Filter,
@@ -40,9 +42,18 @@ pub struct VerifyReport {
     pub drawers: u64,
     /// A digest of every drawer with its vector; equal palaces have equal digests.
     pub hash: String,
+    /// The same of the palace it was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
 }
 
 impl VerifyReport {
+    /// Adds what came of comparing it with another palace.
+    pub fn compared(&mut self, comparison: Comparison) {
+        self.add(comparison.findings);
+        self.against = Some(comparison.against);
+    }
+
     /// Adds what else was found, and what follows from it.
     pub fn add(&mut self, findings: Vec<Finding>) {
         for finding in findings {
@@ -89,6 +100,7 @@ pub fn verify(
         findings: Vec::new(),
         drawers: check.drawers,
         hash: check.hasher.finalize().to_hex().to_string(),
+        against: None,
     };
     if let Some(diagnosis) = diagnosis {
         report.add(diagnosis.findings.clone());
@@ -148,7 +160,7 @@ impl Check<'_> {
         let mut walk = Walk::new(collection, include);
         for drawer in walk.by_ref() {
             let drawer = drawer?;
-            self.hasher.update(line::write(name, &drawer, true).as_bytes());
+            self.hasher.update(line::canonical(name, &drawer).as_bytes());
             self.hasher.update(b"\n");
             for damage in &drawer.damage {
                 let message = format!("the drawer {:?} is damaged: {damage}", drawer.id.as_str());

@@ -69,6 +69,13 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// This walk, going on behind the drawer `id`, or from the beginning.
+    #[must_use]
+    pub fn after(mut self, id: Option<DrawerId>) -> Self {
+        self.request.after = id;
+        self
+    }
+
     /// What could not be read so far.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out

@@ -165,7 +165,7 @@ impl Backend for Embedded {
         Ok(Arc::new(Handle::new(
             palace,
             collection.clone(),
-            how.embedder.clone(),
+            how.declared(),
             how.wait,
         )))
     }

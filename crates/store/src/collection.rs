@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use loci_core::{
-    Changes, Collection, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, EmbedderIdentity, Error,
-    ErrorKind, Facet, Facets, Filled, Filling, Filter, Finding, Get, Hit, IdentityChange, IdentityState,
-    Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, Pending, Query, Receipt, Result, Revised,
-    Revision, Severity, SourceRecord, Sources, Space, Switch, Unembedded, Write,
+    Changes, Collection, CollectionInfo, CollectionName, Coverage, Cursor, Declared, Drawer,
+    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Finding, Get, Hit,
+    IdentityChange, IdentityState, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, Pending,
+    Query, Receipt, Result, Revised, Revision, Severity, SourceRecord, Sources, Space, Switch, Unembedded,
+    Write,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -23,23 +24,18 @@ use crate::{clock, feed, fill, lexical, maintain, nearest, read, schema, sources
 pub(crate) struct Handle {
     palace: Arc<Palace>,
     name: CollectionName,
-    embedder: Option<EmbedderIdentity>,
+    declared: Declared,
     wait: Duration,
     /// Set when a commit failed: what is on disk is whole, but this handle no longer claims to know it.
     poisoned: AtomicBool,
 }
 
 impl Handle {
-    pub(crate) fn new(
-        palace: Arc<Palace>,
-        name: CollectionName,
-        embedder: Option<EmbedderIdentity>,
-        wait: Duration,
-    ) -> Self {
+    pub(crate) fn new(palace: Arc<Palace>, name: CollectionName, declared: Declared, wait: Duration) -> Self {
         Self {
             palace,
             name,
-            embedder,
+            declared,
             wait,
             poisoned: AtomicBool::new(false),
         }
@@ -113,8 +109,7 @@ impl Collection for Handle {
         };
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            let declared = self.embedder.as_ref();
-            write::apply(transaction, palace, shelf, declared, batch, &prepared)
+            write::apply(transaction, palace, shelf, &self.declared, batch, &prepared)
         })
     }
 
@@ -226,7 +221,7 @@ impl Collection for Handle {
         let drafts = sources::draft(revisions)?;
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            sources::revise(transaction, palace, shelf, self.embedder.as_ref(), drafts)
+            sources::revise(transaction, palace, shelf, &self.declared, drafts)
         })
     }
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use loci_core::write::check_batch;
-use loci_core::{
-    EmbedderIdentity, Parts, Result, Revised, Revision, SourceRecord, Sources, Timestamp, Write,
-};
+use loci_core::{Declared, Parts, Result, Revised, Revision, SourceRecord, Sources, Timestamp, Write};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::failure::{corrupt, sqlite};
@@ -50,7 +48,7 @@ pub(crate) fn revise(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
     shelf: Shelf,
-    declared: Option<&EmbedderIdentity>,
+    declared: &Declared,
     drafts: Vec<Draft<'_>>,
 ) -> Result<Vec<Revised>> {
     let mut revising = Revising {

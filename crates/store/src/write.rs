@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use loci_core::{
-    Drawer, DrawerId, EmbedderIdentity, Get, Include, NewDrawer, Patch, Place, Receipt, Result, Selection,
-    Twin, Write,
+    Declared, Drawer, DrawerId, Get, Include, NewDrawer, Patch, Place, Receipt, Result, Selection, Twin,
+    Write,
 };
 use loci_index::tokenise::Indexer;
 use rusqlite::{Connection, Transaction, params};
@@ -55,7 +55,7 @@ pub(crate) fn apply(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
     shelf: Shelf,
-    declared: Option<&EmbedderIdentity>,
+    declared: &Declared,
     batch: &[Write],
     prepared: &Prepared,
 ) -> Result<Receipt> {
@@ -71,7 +71,7 @@ pub(crate) struct Work<'t, 'c> {
     transaction: &'t Transaction<'c>,
     pub(crate) shelf: Shelf,
     /// What made the vectors, as whoever opened the collection says.
-    declared: Option<&'t EmbedderIdentity>,
+    declared: &'t Declared,
     keys: Keys,
     seq: i64,
     receipt: Receipt,
@@ -81,7 +81,7 @@ impl<'t, 'c> Work<'t, 'c> {
     pub(crate) fn begin(
         transaction: &'t Transaction<'c>,
         shelf: Shelf,
-        declared: Option<&'t EmbedderIdentity>,
+        declared: &'t Declared,
     ) -> Result<Self> {
         Ok(Self {
             transaction,
@@ -128,10 +128,10 @@ impl<'t, 'c> Work<'t, 'c> {
             return Ok(());
         };
         // Vectors of another model often have another dimension too; that they are of another model says more.
-        self.shelf.identity().check_open(declared)?;
+        self.shelf.identity().check_open(declared.embedder.as_ref())?;
         loci_core::write::check_batch(batch, self.shelf.space.dimension)?;
         self.shelf.identity().check_write(declared)?;
-        match declared {
+        match &declared.embedder {
             Some(embedder) if embedder.dimension != dimension => {
                 return Err(loci_core::write::dimension_mismatch(
                     embedder.dimension,

@@ -52,6 +52,17 @@ fn tell(report: &StatusReport, page: &mut Page) {
         coverage.nearest, coverage.packed, coverage.lexical
     ));
     page.end();
+    for record in &report.migrations {
+        let text = |field: &str| record.get(field).and_then(|value| value.as_str()).unwrap_or("?");
+        page.dim("moved     ")
+            .plain(&format!(
+                "from {} ({}) on {}",
+                text("from"),
+                text("from_backend"),
+                text("finished_at")
+            ))
+            .end();
+    }
     for other in report
         .collections
         .iter()

@@ -16,15 +16,19 @@ use crate::session::{Palace, Session};
 /// vector, and examines the files. `hash` is the same for palaces that hold the same drawers. Exits with 1 if
 /// something is found.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci verify\n  loci verify --against ./copy --json")]
+#[command(
+    after_long_help = "Examples:\n  loci verify\n  loci verify --against ./copy --json\n  \
+    loci verify --palace ./moved --against ~/.mempalace/palace"
+)]
 pub(crate) struct Args {
-    /// Compare drawer by drawer with this palace
+    /// Compare with this palace: every id, text, metadata value and vector
     #[arg(long, value_name = "REF")]
     against: Option<OsString>,
 
-    /// How many drawers of each collection to look up again
-    #[arg(long, value_name = "N", default_value = "1000")]
-    sample: u64,
+    /// How many drawers of each collection to look up again [default: 1000]; with --against, compare about so many
+    /// drawers instead of all
+    #[arg(long, value_name = "N")]
+    sample: Option<u64>,
 }
 
 /// Checks it.
@@ -41,7 +45,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         other.collections()?;
     }
     let diagnosis = examine(&palace)?;
-    let request = VerifyRequest { sample: args.sample };
+    let usual = VerifyRequest::default();
+    let request = VerifyRequest {
+        sample: args.sample.unwrap_or(usual.sample),
+    };
     let mut progress = session.out.progress("drawers checked");
     let mut report = verify(
         palace.backend(),
@@ -52,9 +59,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     )?;
     if let Some(other) = &other {
         let mut progress = session.out.progress("drawers compared");
-        report.add(compare(
+        report.compared(compare(
             (palace.backend(), &palace.reference),
             (other.backend(), &other.reference),
+            args.sample,
             &mut |done| progress.tick(done, None),
         )?);
     }
@@ -91,6 +99,12 @@ fn tell(report: &VerifyReport, page: &mut Page) {
     page.plain(&format!(": {}", drawers(report.drawers)))
         .dim(&format!("  {}", report.hash))
         .end();
+    if let Some(against) = &report.against {
+        let hash = against.hash.as_deref().unwrap_or("");
+        page.plain(&format!("against: {}", drawers(against.drawers)))
+            .dim(&format!("  {hash}"))
+            .end();
+    }
 }
 
 /// Sets down findings, a line each and their hints below.

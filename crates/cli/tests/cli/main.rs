@@ -16,6 +16,7 @@ mod hostile;
 mod keeping;
 mod losing_nothing;
 mod memtomem;
+mod migrating;
 mod mining;
 mod moving;
 mod places;

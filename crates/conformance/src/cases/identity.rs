@@ -22,6 +22,8 @@ cases! { "identity":
     "vectors nobody declared make the model unknown, and reading warns" [+EmbeddingsPassthrough -ReadOnly] => unknown_warns;
     "into an unknown space no vectors are written until its model is confirmed" [+EmbeddingsPassthrough -ReadOnly] => unknown_refuses;
     "an unknown space takes drawers without vectors and answers queries" [+EmbeddingsPassthrough -ReadOnly] => unknown_goes_on;
+    "a writer that carries a whole palace adds vectors of an unknown model, which stays unknown" [+EmbeddingsPassthrough -ReadOnly] => carried;
+    "what carries a whole palace writes no vectors into a known space, nor under a name into an unknown one" [+EmbeddingsPassthrough -ReadOnly] => carried_nowhere_else;
     "confirm settles an unknown model" [+EmbeddingsPassthrough -ReadOnly] => confirm_unknown;
     "confirm settles an unset model" [+EmbeddingsPassthrough -ReadOnly] => confirm_unset;
     "confirm is refused on a model known to be another" [+EmbeddingsPassthrough -ReadOnly] => confirm_known;
@@ -49,6 +51,46 @@ fn unknown(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
     let undeclared = declaring(scene, None)?;
     undeclared.add(vectored("a", "text", &VECTOR))?;
     Ok(undeclared)
+}
+
+/// A handle of somebody who moves a whole palace.
+fn carrying(scene: &Scene<'_>, embedder: Option<EmbedderIdentity>) -> loci_core::Result<Arc<dyn Collection>> {
+    let how = OpenOptions {
+        embedder,
+        carries_unknown: true,
+        ..OpenOptions::create()
+    };
+    scene.backend().open(&scene.palace(), &drawers(), &how)
+}
+
+fn carried(scene: &Scene<'_>) -> Outcome {
+    let carrier = carrying(scene, None)?;
+    carrier.add(vectored("a", "text", &VECTOR))?;
+    carrier.add(vectored("b", "text", &VECTOR))?;
+    same!(carrier.info()?.identity, IdentityState::Unknown, "identity");
+    let usual = declaring(scene, None)?.add(vectored("c", "text", &VECTOR));
+    refused(usual, ErrorKind::IdentityMismatch, &["unknown"])?;
+    carrier.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+    same!(
+        carrier.info()?.identity,
+        IdentityState::Known(model("model-a")),
+        "identity once somebody confirmed it"
+    );
+    declaring(scene, Some(model("model-a")))?.add(vectored("c", "text", &VECTOR))?;
+    same!(all_ids(carrier.as_ref())?, ["a", "b", "c"], "ids");
+    Ok(())
+}
+
+fn carried_nowhere_else(scene: &Scene<'_>) -> Outcome {
+    let carrier = carrying(scene, None)?;
+    carrier.add(vectored("a", "text", &VECTOR))?;
+    let named = carrying(scene, Some(model("model-a")))?.add(vectored("b", "text", &VECTOR));
+    refused(named, ErrorKind::IdentityMismatch, &["unknown"])?;
+    carrier.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+    let late = carrier.add(vectored("b", "text", &VECTOR));
+    refused(late, ErrorKind::IdentityMismatch, &["model-a"])?;
+    same!(all_ids(carrier.as_ref())?, ["a"], "ids");
+    Ok(())
 }
 
 fn unset(scene: &Scene<'_>) -> Outcome {

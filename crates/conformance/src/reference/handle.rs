@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
+    Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Declared, Descriptor, Drawer,
     EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange,
     Include, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, OpenOptions,
     PalaceRef, Pending, Query, Receipt, Result, Revised, Revision, Selection, SourceRecord, Sources, Space,
@@ -26,7 +26,7 @@ pub(super) struct Handle {
     pub(super) palace: PalaceRef,
     pub(super) key: SpaceKey,
     pub(super) name: CollectionName,
-    pub(super) declared: Option<EmbedderIdentity>,
+    pub(super) declared: Declared,
     pub(super) backend_closed: Arc<AtomicBool>,
     pub(super) palace_closed: Arc<AtomicBool>,
     pub(super) watcher: Option<Watcher>,
@@ -91,9 +91,10 @@ impl Handle {
 
     /// Refuses a batch that `table` does not take from this handle.
     pub(super) fn check_writes(&self, table: &Table, batch: &[Write]) -> Result<()> {
-        let declared = self.declared.as_ref().map(|embedder| embedder.dimension);
+        let embedder = self.declared.embedder.as_ref();
+        let declared = embedder.map(|embedder| embedder.dimension);
         let (dimension, identity) = (table.dimension.or(declared), table.identity());
-        let same_model = identity.check_open(self.declared.as_ref());
+        let same_model = identity.check_open(embedder);
         if same_model.is_err() && has_vectors(batch) {
             // Vectors of another model often have another dimension too; that they are of another model says more.
             check_batch(batch, None)?;
@@ -102,7 +103,7 @@ impl Handle {
         check_batch(batch, dimension)?;
         if has_vectors(batch) {
             self.descriptor.require(&Capability::EmbeddingsPassthrough)?;
-            identity.check_write(self.declared.as_ref())?;
+            identity.check_write(&self.declared)?;
         }
         for write in batch {
             if let Write::Delete(Selection::Matching(filter)) = write {
@@ -139,7 +140,7 @@ impl Collection for Handle {
                 return Err(closed("this collection is gone"));
             };
             self.check_writes(table, batch)?;
-            let mut applying = Applying::to(table, space.seq, now, self.declared.as_ref());
+            let mut applying = Applying::to(table, space.seq, now, self.declared.embedder.as_ref());
             applying.batch(batch)?;
             let (after, seq, receipt) = applying.end();
             *table = after;

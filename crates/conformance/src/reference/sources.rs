@@ -76,7 +76,7 @@ impl Handle {
         if record.map(|record| record.revision) != one.expects {
             return Ok(Revised::Overtaken);
         }
-        let mut applying = Applying::to(table, *seq, now, self.declared.as_ref());
+        let mut applying = Applying::to(table, *seq, now, self.declared.embedder.as_ref());
         for part in &one.parts {
             self.check_writes(applying.table(), part)?;
             applying.batch(part)?;

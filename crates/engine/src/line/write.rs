@@ -36,6 +36,11 @@ pub fn write(collection: &CollectionName, drawer: &Drawer, embeddings: bool) -> 
     serde_json::to_string(&line).expect("a drawer has only string keys and writable values")
 }
 
+/// The line by which palaces are hashed: equal for drawers that mean the same, whatever backend holds them.
+pub(crate) fn canonical(collection: &CollectionName, drawer: &Drawer) -> String {
+    write(collection, &crate::canonical::canonical(drawer.clone()), true)
+}
+
 /// Whether JSON can hold every value of the vector.
 pub(crate) fn is_finite(vector: &[f32]) -> bool {
     vector.iter().all(|value| value.is_finite())

@@ -1,6 +1,5 @@
-//! Compares two palaces drawer by drawer in one merged walk.
+//! Compares two palaces drawer by drawer in one merged walk, or a sample of them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,38 +7,97 @@ use loci_core::{
     Backend, Capability, Collection, CollectionName, Drawer, Finding, Include, OpenOptions, PalaceRef,
     Result, Severity,
 };
+use serde::Serialize;
 
 use super::findings::Findings;
-use crate::Walk;
+use super::pardon::Pardon;
+use super::sample;
+use crate::canonical::{canonical, differing};
+use crate::merge::{Merge, Pair};
+use crate::{Walk, line};
 
 /// A palace and the backend that holds it.
 pub type Side<'a> = (&'a dyn Backend, &'a PalaceRef);
 
+/// What came of comparing two palaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// In what they differ.
+    pub findings: Vec<Finding>,
+    /// What the other one holds.
+    pub against: Against,
+}
+
+/// What the palace that another is compared with holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Against {
+    /// Its digest, where all of it was read.
+    pub hash: Option<String>,
+    /// How many drawers it holds.
+    pub drawers: u64,
+}
+
 /// Lists in which drawers `here` and `there` differ: those only one has, and which fields differ in the others.
 ///
-/// `progress` is told how many drawers were compared.
-pub fn compare(here: Side<'_>, there: Side<'_>, progress: &mut dyn FnMut(u64)) -> Result<Vec<Finding>> {
-    let mut findings = Findings::default();
-    let mut compared = 0;
-    let vectors = [here, there]
-        .iter()
-        .all(|(backend, _)| backend.descriptor().can(&Capability::EmbeddingsOut));
-    let include = Include {
-        embedding: vectors,
-        ..Include::EVERYTHING
+/// Metadata differs where a type does. Vectors are the same bit for bit; where both sides name one model, or a
+/// migration's record says that texts were embedded anew, near enough is told and no difference. With `sample`, only
+/// about so many drawers are compared, spread evenly. `progress` is told how many drawers were.
+pub fn compare(
+    here: Side<'_>,
+    there: Side<'_>,
+    sample: Option<u64>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Comparison> {
+    let mut comparing = Comparing {
+        here,
+        there,
+        vectors: [here, there]
+            .iter()
+            .all(|(backend, _)| backend.descriptor().can(&Capability::EmbeddingsOut)),
+        findings: Findings::default(),
+        hasher: blake3::Hasher::new(),
+        drawers: 0,
+        compared: 0,
+        progress,
     };
+    let total: u64 = there
+        .0
+        .collections(there.1)?
+        .iter()
+        .map(|info| info.drawers)
+        .sum();
     for name in names(here)?.union(&names(there)?) {
-        let (mine, theirs) = (open(here, name)?, open(there, name)?);
-        let mut merge = Merge {
-            mine: mine.as_deref().map(|collection| Walk::new(collection, include)),
-            theirs: theirs.as_deref().map(|collection| Walk::new(collection, include)),
-        };
-        merge.run(name, &mut findings, &mut || {
-            compared += 1;
-            progress(compared);
-        })?;
+        comparing.collection(name, sample.map(|sample| (sample, total)))?;
     }
-    Ok(findings.into_vec())
+    if !comparing.vectors {
+        let message = "one side does not hand vectors over, so they were not compared";
+        comparing
+            .findings
+            .push(Finding::new("vectors_not_compared", Severity::Note, message));
+    }
+    if sample.is_some() {
+        let message = format!(
+            "only {} of {total} drawers of the other palace were compared, spread evenly",
+            comparing.compared
+        );
+        let note = Finding::new("sampled", Severity::Note, message);
+        comparing
+            .findings
+            .push(note.hint("leave --sample out to compare all of them"));
+    }
+    Ok(Comparison {
+        findings: comparing.findings.into_vec(),
+        against: Against {
+            hash: sample
+                .is_none()
+                .then(|| comparing.hasher.finalize().to_hex().to_string()),
+            drawers: if sample.is_some() {
+                total
+            } else {
+                comparing.drawers
+            },
+        },
+    })
 }
 
 fn names((backend, palace): Side<'_>) -> Result<BTreeSet<CollectionName>> {
@@ -58,97 +116,133 @@ fn open((backend, palace): Side<'_>, name: &CollectionName) -> Result<Option<Arc
     }
 }
 
-struct Merge<'a> {
-    mine: Option<Walk<'a>>,
-    theirs: Option<Walk<'a>>,
+struct Comparing<'a> {
+    here: Side<'a>,
+    there: Side<'a>,
+    /// Whether both sides hand vectors over.
+    vectors: bool,
+    findings: Findings,
+    /// Of the other palace.
+    hasher: blake3::Hasher,
+    /// How many drawers of the other palace were read.
+    drawers: u64,
+    compared: u64,
+    progress: &'a mut dyn FnMut(u64),
 }
 
-impl Merge<'_> {
-    fn run(&mut self, name: &CollectionName, findings: &mut Findings, tick: &mut dyn FnMut()) -> Result<()> {
-        let (mut mine, mut theirs) = (next(&mut self.mine)?, next(&mut self.theirs)?);
-        loop {
-            let order = match (&mine, &theirs) {
-                (None, None) => break,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(one), Some(other)) => one.id.cmp(&other.id),
-            };
-            if let Some((code, message)) = difference(order, mine.as_ref(), theirs.as_ref()) {
-                findings.push(Finding::new(code, Severity::Error, message).collection(name.as_str()));
+impl Comparing<'_> {
+    fn collection(&mut self, name: &CollectionName, sample: Option<(u64, u64)>) -> Result<()> {
+        let (mine, theirs) = (open(self.here, name)?, open(self.there, name)?);
+        let mut pardon = Pardon::of(mine.as_deref(), theirs.as_deref())?;
+        match (sample, &mine, &theirs) {
+            (Some((sample, total)), Some(mine), Some(theirs)) => {
+                let include = self.include(self.vectors);
+                sample::pairs(
+                    mine.as_ref(),
+                    theirs.as_ref(),
+                    sample,
+                    total,
+                    include,
+                    &mut |pair| {
+                        self.pair(name, pair, &mut pardon);
+                    },
+                )?;
+                self.counts(name, mine.as_ref(), theirs.as_ref(), &pardon)?;
             }
-            if order.is_le() {
-                mine = next(&mut self.mine)?;
-            }
-            if order.is_ge() {
-                theirs = next(&mut self.theirs)?;
-            }
-            tick();
+            _ => self.whole(name, mine.as_deref(), theirs.as_deref(), &mut pardon)?,
         }
-        for walk in [&self.mine, &self.theirs].into_iter().flatten() {
-            for left in walk.left_out() {
-                let finding = Finding::new("unreadable_drawer", Severity::Error, left.message.clone());
-                findings.push(finding.collection(name.as_str()));
+        for note in pardon.into_notes() {
+            self.findings.push(note.collection(name.as_str()));
+        }
+        Ok(())
+    }
+
+    fn include(&self, embedding: bool) -> Include {
+        Include {
+            embedding,
+            ..Include::EVERYTHING
+        }
+    }
+
+    fn whole(
+        &mut self,
+        name: &CollectionName,
+        mine: Option<&dyn Collection>,
+        theirs: Option<&dyn Collection>,
+        pardon: &mut Pardon,
+    ) -> Result<()> {
+        let their_vectors = self.there.0.descriptor().can(&Capability::EmbeddingsOut);
+        let (include, included) = (self.include(self.vectors), self.include(their_vectors));
+        let mut merge = Merge::new(
+            mine.map(|collection| Walk::new(collection, include)),
+            theirs.map(|collection| Walk::new(collection, included)),
+        );
+        while let Some(pair) = merge.step()? {
+            if let Pair::Both(_, theirs) | Pair::Second(theirs) = &pair {
+                self.hasher.update(line::canonical(name, theirs).as_bytes());
+                self.hasher.update(b"\n");
+                self.drawers += 1;
             }
+            self.pair(name, pair, pardon);
+        }
+        for left in merge.walks().flat_map(Walk::left_out) {
+            let finding = Finding::new("unreadable_drawer", Severity::Error, left.message.clone());
+            self.findings.push(finding.collection(name.as_str()));
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, name: &CollectionName, pair: Pair, pardon: &mut Pardon) {
+        self.compared += 1;
+        (self.progress)(self.compared);
+        let (code, message) = match pair {
+            Pair::First(one) => (
+                "only_here",
+                format!("{} is here and not in the other palace", called(&one)),
+            ),
+            Pair::Second(other) if pardon.gave_way(&other.id) => return,
+            Pair::Second(other) => (
+                "only_there",
+                format!("{} is in the other palace and not here", called(&other)),
+            ),
+            Pair::Both(one, other) => {
+                let (one, other) = (canonical(*one), canonical(*other));
+                let mut fields = differing(&one, &other);
+                fields.retain(|field| *field != "place" || !pardon.lost_its_span(&one, &other));
+                if self.vectors && !pardon.vectors(&one, &other) {
+                    fields.push("embedding");
+                }
+                if fields.is_empty() {
+                    return;
+                }
+                (
+                    "differs",
+                    format!("{} differs in its {}", called(&one), fields.join(", ")),
+                )
+            }
+        };
+        let finding = Finding::new(code, Severity::Error, message);
+        self.findings.push(finding.collection(name.as_str()));
+    }
+
+    /// Where not every drawer is looked at, at least their numbers must agree.
+    fn counts(
+        &mut self,
+        name: &CollectionName,
+        mine: &dyn Collection,
+        theirs: &dyn Collection,
+        pardon: &Pardon,
+    ) -> Result<()> {
+        let (here, there) = (mine.info()?.drawers, theirs.info()?.drawers);
+        if here + pardon.collapsed() != there && here != there {
+            let message = format!("{name} holds {here} drawers here and {there} in the other palace");
+            let finding = Finding::new("count_differs", Severity::Error, message);
+            self.findings.push(finding.collection(name.as_str()));
         }
         Ok(())
     }
 }
 
-fn next(walk: &mut Option<Walk<'_>>) -> Result<Option<Drawer>> {
-    walk.as_mut().and_then(Iterator::next).transpose()
-}
-
-fn difference(
-    order: Ordering,
-    mine: Option<&Drawer>,
-    theirs: Option<&Drawer>,
-) -> Option<(&'static str, String)> {
-    match (order, mine, theirs) {
-        (Ordering::Less, Some(one), _) => Some((
-            "only_here",
-            format!(
-                "the drawer {:?} is here and not in the other palace",
-                one.id.as_str()
-            ),
-        )),
-        (Ordering::Greater, _, Some(other)) => Some((
-            "only_there",
-            format!(
-                "the drawer {:?} is in the other palace and not here",
-                other.id.as_str()
-            ),
-        )),
-        (Ordering::Equal, Some(one), Some(other)) => {
-            let fields = differing(one, other);
-            (!fields.is_empty()).then(|| {
-                let message = format!(
-                    "the drawer {:?} differs in its {}",
-                    one.id.as_str(),
-                    fields.join(", ")
-                );
-                ("differs", message)
-            })
-        }
-        _ => None,
-    }
-}
-
-fn differing(one: &Drawer, other: &Drawer) -> Vec<&'static str> {
-    let bits = |drawer: &Drawer| -> Option<Vec<u32>> {
-        let vector = drawer.embedding.as_ref()?;
-        Some(vector.iter().map(|value| value.to_bits()).collect())
-    };
-    [
-        ("document", one.document != other.document),
-        ("metadata", one.metadata != other.metadata),
-        ("place", one.place != other.place),
-        ("filed_at", one.filed_at != other.filed_at),
-        ("uses", one.uses != other.uses),
-        ("context", one.context != other.context),
-        ("embedding", bits(one) != bits(other)),
-        ("damage", one.damage != other.damage),
-    ]
-    .into_iter()
-    .filter_map(|(field, differs)| differs.then_some(field))
-    .collect()
+fn called(drawer: &Drawer) -> String {
+    format!("the drawer {:?}", drawer.id.as_str())
 }

@@ -22,6 +22,20 @@ pub(crate) enum Harm {
     Unnamed,
     /// It is not among the hits of any vector.
     Unindexed,
+    /// It has no text and no time of filing, as records of other software may.
+    Bare,
+    /// Its vector is all zero.
+    Zero,
+    /// Its wing is another than its metadata says.
+    Elsewhere,
+    /// It is the beginning of `book`, whatever else is.
+    Begins,
+    /// A number in its metadata is not finite.
+    Infinite,
+    /// Its vector has one value only.
+    Short,
+    /// It is refused by whoever should file it.
+    Refused,
 }
 
 /// A backend some of whose drawers are damaged.
@@ -95,6 +109,13 @@ impl<B: Backend> Backend for Damaged<B> {
 
 impl Collection for Handle {
     fn apply(&self, batch: &[Write]) -> Result<Receipt> {
+        let refused = |write: &Write| match write {
+            Write::Add(new) => self.harms.get(new.id.as_str()) == Some(&Harm::Refused),
+            _ => false,
+        };
+        if batch.iter().any(refused) {
+            return Err(Error::invalid("there is no room for this one"));
+        }
         self.inner.apply(batch)
     }
     fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
@@ -113,6 +134,25 @@ impl Collection for Handle {
                 Some(Harm::Shown) => drawer.damage.push("its hash differs".into()),
                 Some(Harm::Text) if request.include.document => {
                     return Err(Error::new(ErrorKind::Corrupt, "a page is torn"));
+                }
+                Some(Harm::Bare) => (drawer.document, drawer.filed_at) = (None, None),
+                Some(Harm::Zero) => {
+                    drawer.embedding = drawer.embedding.take().map(|vector| vec![0.0; vector.len()])
+                }
+                Some(Harm::Short) => drawer.embedding = drawer.embedding.take().map(|_| vec![1.0]),
+                Some(Harm::Elsewhere) => drawer.place.wing = Some("elsewhere".into()),
+                Some(Harm::Begins) => {
+                    drawer.place.source = Some("book".into());
+                    drawer.place.span = Some(Span {
+                        start: 0,
+                        end: 4,
+                        line_start: 1,
+                        line_end: 1,
+                    });
+                }
+                Some(Harm::Infinite) => {
+                    let metadata = drawer.metadata.take().unwrap_or_default();
+                    drawer.metadata = Some(metadata.with("n", f64::INFINITY));
                 }
                 Some(Harm::Whole) => return Err(Error::new(ErrorKind::Corrupt, "a row is torn")),
                 _ => {}

@@ -11,6 +11,7 @@ mod embedders;
 mod export;
 mod filing;
 mod import;
+mod migrating;
 mod mining;
 mod neighbours;
 mod searching;

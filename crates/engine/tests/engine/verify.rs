@@ -108,7 +108,9 @@ fn two_palaces_are_compared_drawer_by_drawer() {
     import(&two, OnConflict::Keep, &exported(&one, "drawers"));
     let differences = |one: &dyn Backend, two: &dyn Backend| {
         let palace = palace();
-        compare((one, &palace), (two, &palace), &mut |_| {}).unwrap()
+        compare((one, &palace), (two, &palace), None, &mut |_| {})
+            .unwrap()
+            .findings
     };
     assert_eq!(differences(&one, &two), []);
 
@@ -141,10 +143,92 @@ fn many_differences_are_counted_beyond_the_first_twenty() {
     filled(&one, 100);
     filled(&two, 10);
     let palace = palace();
-    let findings = compare((&one, &palace), (&two, &palace), &mut |_| {}).unwrap();
+    let findings = compare((&one, &palace), (&two, &palace), None, &mut |_| {})
+        .unwrap()
+        .findings;
     let last = findings
         .iter()
         .find(|finding| finding.message.starts_with("and "))
         .unwrap();
     assert_eq!(last.message, "and 70 more of only_here", "{findings:?}");
+}
+
+/// A palace of one drawer whose vector is of `model`.
+fn of_model(model: &str, vector: [f32; 3], count: &str) -> Reference {
+    let backend = reference();
+    let how = OpenOptions {
+        embedder: Some(super::embedders::Bag::new(model, 3).0),
+        ..OpenOptions::create()
+    };
+    let drawers = backend.open(&palace(), &name("drawers"), &how).unwrap();
+    let line = format!(
+        r#"{{"id":"a","document":"text","filed_at":"2026-01-01T00:00:00Z","metadata":{{"n":{count}}}}}"#
+    );
+    let mut drawer = loci_engine::line::read(&line).unwrap().drawer;
+    drawer.embedding = Some(vector.to_vec());
+    drawers.apply(&[Write::Add(drawer)]).unwrap();
+    backend
+}
+
+#[test]
+fn vectors_that_the_same_model_made_anew_are_told_and_others_are_a_difference() {
+    let start = [1.0, 0.0, 0.0];
+    for (model, other, expect) in [
+        ("m", of_model("m", start, "1"), &[][..]),
+        (
+            "m",
+            of_model("m", [1.0, 0.01, 0.0], "1"),
+            &[("re_encoded", Severity::Note)],
+        ),
+        (
+            "m",
+            of_model("m", [1.0, 0.1, 0.0], "1"),
+            &[("differs", Severity::Error)],
+        ),
+        (
+            "m",
+            of_model("n", [1.0, 0.01, 0.0], "1"),
+            &[("differs", Severity::Error)],
+        ),
+        (
+            "given",
+            of_model("given", [1.0, 0.01, 0.0], "1"),
+            &[("differs", Severity::Error)],
+        ),
+        ("m", of_model("m", start, "1.0"), &[("differs", Severity::Error)]),
+    ] {
+        let one = of_model(model, start, "1");
+        let palace = palace();
+        let compared = compare((&one, &palace), (&other, &palace), None, &mut |_| {}).unwrap();
+        let found: Vec<(&str, Severity)> = compared
+            .findings
+            .iter()
+            .map(|finding| (finding.code.as_str(), finding.severity))
+            .collect();
+        assert_eq!(found, expect, "{compared:?}");
+        assert_eq!(compared.against.hash, Some(verified(&other, None).hash));
+    }
+}
+
+#[test]
+fn a_sample_is_spread_over_the_other_palace_and_counts_are_compared() {
+    let (one, two) = (reference(), reference());
+    filled(&one, 50);
+    filled(&two, 60);
+    let palace = palace();
+    let compared = compare((&one, &palace), (&two, &palace), Some(6), &mut |_| {}).unwrap();
+    assert_eq!(compared.against.hash, None);
+    assert_eq!(compared.against.drawers, 60);
+    let messages: Vec<&str> = compared.findings.iter().map(|one| one.message.as_str()).collect();
+    assert!(messages.iter().any(|one| one.contains("6 of 60")), "{messages:?}");
+    assert!(
+        messages
+            .iter()
+            .any(|one| one.contains("\"d050\" is in the other")),
+        "{messages:?}"
+    );
+    assert!(
+        messages.iter().any(|one| one.contains("50 drawers here and 60")),
+        "{messages:?}"
+    );
 }

@@ -1,0 +1,60 @@
+//! Where two palaces lie to each other: one may not be the other, nor within it.
+
+use std::path::{Path, PathBuf};
+
+use loci_core::{Error, Result};
+
+use crate::verify::Side;
+
+/// Refuses a source that is the target, and one that lies within the other.
+pub(super) fn check(from: Side<'_>, to: Side<'_>) -> Result<()> {
+    let (Some(one), Some(other)) = (&from.1.local_path, &to.1.local_path) else {
+        let same = from.0.descriptor().name == to.0.descriptor().name
+            && (&from.1.id, &from.1.namespace) == (&to.1.id, &to.1.namespace);
+        return match same {
+            true => Err(same_place(&from.1.id)),
+            false => Ok(()),
+        };
+    };
+    let (one, other) = (real(one), real(other));
+    if one == other {
+        return Err(same_place(&from.1.id));
+    }
+    if one.starts_with(&other) || other.starts_with(&one) {
+        return Err(Error::invalid(format!(
+            "{} and {} lie within each other, so one cannot be moved to the other",
+            from.1.id, to.1.id
+        ))
+        .hint("nothing was changed; name a target beside the source"));
+    }
+    Ok(())
+}
+
+fn same_place(place: &str) -> Error {
+    Error::invalid(format!("{place} is both the source and the target"))
+        .hint("nothing was changed; name another place with --to")
+}
+
+/// The path without links, as far as it exists.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => real(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_exist_is_found_through_what_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert_eq!(real(&link.join("a/b")), real(folder.path()).join("a/b"));
+    }
+}
