@@ -180,6 +180,26 @@ fn uri(path: &Path, mode: &str) -> PathBuf {
     PathBuf::from(format!("{text}?{mode}"))
 }
 
+/// The length of a database that is shorter than its own header says, and the length it should have.
+pub(crate) fn cut_short(folder: &Path) -> Option<(u64, u64)> {
+    let path = database(folder);
+    let length = fs::metadata(&path).ok()?.len();
+    let mut header = [0; 100];
+    File::open(&path)
+        .and_then(|mut file| file.read_exact(&mut header))
+        .ok()?;
+    let number =
+        |at: usize| -> Option<u32> { Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?)) };
+    let size = match u16::from_be_bytes(header.get(16..18)?.try_into().ok()?) {
+        1 => 65_536,
+        size => u64::from(size),
+    };
+    // The count holds only where the last writer knew of it.
+    let counted = number(24)? == number(92)?;
+    let needed = size * u64::from(number(28)?);
+    (counted && length < needed).then_some((length, needed))
+}
+
 fn has_bytes(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.len() > 0)
 }

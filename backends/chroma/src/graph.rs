@@ -6,7 +6,7 @@
 mod files;
 pub(crate) mod header;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -94,18 +94,21 @@ impl Graph {
             return Ok(());
         };
         let labels = self.labels.as_ref().and_then(|labels| labels.as_ref().ok());
-        let wanted: std::collections::HashSet<u64> = labels.map_or_else(Default::default, |labels| {
+        let wanted: HashSet<u64> = labels.map_or_else(Default::default, |labels| {
             labels.by_id.values().copied().collect()
         });
-        let (mut unclaimed, mut repeated) = (0, 0);
+        let (mut unclaimed, mut twice) = (0, HashSet::new());
         let mut elements = HashMap::with_capacity(wanted.len().min(file.holds(&layout) as usize));
         file.labels(&layout, &mut |element, label, deleted| {
             if !wanted.contains(&label) {
                 unclaimed += u64::from(!deleted);
             } else if elements.insert(label, element).is_some() {
-                repeated += 1;
+                twice.insert(label);
             }
         })?;
+        // Nobody can tell which of two elements is the record's, and another's vector is worse than none.
+        elements.retain(|label, _| !twice.contains(label));
+        let repeated = twice.len() as u64;
         self.elements = elements;
         (self.unclaimed, self.repeated) = (unclaimed, repeated);
         Ok(())

@@ -11,7 +11,7 @@ use loci_core::{
 };
 
 use crate::catalogue::{self, Listed, Schema};
-use crate::database::{Database, Reading};
+use crate::database::{self, Database, Reading};
 use crate::failure;
 use crate::folder::{self, Format, Stamp};
 use crate::identity::{self, Recorded};
@@ -111,9 +111,9 @@ impl Palace {
 
     /// Reads the database page by page if a check of every page finds damage, and says what was found.
     pub(crate) fn examine_pages(&self) -> Result<()> {
-        self.with(|loaded, _| match loaded.database.is_salvaged() {
+        self.with(|loaded, folder| match loaded.database.is_salvaged() {
             true => Ok(()),
-            false => loaded.check_pages(),
+            false => loaded.check_pages(folder),
         })
     }
 }
@@ -181,7 +181,13 @@ impl Loaded {
     }
 
     /// Refuses to go on with pages SQLite finds wrong; those of the full text do not count.
-    fn check_pages(&self) -> Result<()> {
+    fn check_pages(&self, folder: &Path) -> Result<()> {
+        if let (Reading::InPlace, Some((length, needed))) =
+            (&self.database.reading, database::cut_short(folder))
+        {
+            let message = format!("the file has {length} of {needed} bytes");
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
         for table in [
             "collections",
             "segments",

@@ -10,7 +10,7 @@ pub use compare::{Against, Comparison, Side, compare};
 
 use loci_core::{
     Backend, Capability, Collection, CollectionName, Cursor, Diagnosis, Error, ErrorKind, Facets, Filter,
-    Finding, Include, OpenOptions, PalaceRef, Result, Severity,
+    Finding, IdentityState, Include, OpenOptions, PalaceRef, Result, Severity,
 };
 use serde::Serialize;
 
@@ -183,7 +183,11 @@ impl Check<'_> {
         }
         self.settle(name, collection, before.seq, doubts)?;
         let after = collection.info()?;
-        for warning in after.warnings {
+        for mut warning in after.warnings {
+            // Nobody knows the model: worth knowing, and no fault of what is stored.
+            if after.identity == IdentityState::Unknown && warning.code == "embedder_unknown" {
+                warning.severity = Severity::Note;
+            }
             self.findings.push(warning);
         }
         Ok(())

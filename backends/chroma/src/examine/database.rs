@@ -56,12 +56,13 @@ impl Examination {
         }
     }
 
-    /// Chroma 1.x dies of numbers kept as bytes; older releases keep all of them so.
+    /// Under Chroma 1.x numbers kept as bytes fail every call where they stand for positions, and some releases also
+    /// where they stand in rows; before 1.0 all are kept so.
     fn byte_numbers(&mut self, loaded: &Loaded) -> Result<()> {
         if !loaded.schema.is_since_1() {
             return Ok(());
         }
-        for table in ["embeddings", "max_seq_id"] {
+        for (table, severity) in [("embeddings", Severity::Warning), ("max_seq_id", Severity::Error)] {
             if !loaded.schema.has(table) {
                 continue;
             }
@@ -69,10 +70,10 @@ impl Examination {
             let count = number(&loaded.database.connection, table, &sql, &[])?.unwrap_or_default();
             if count > 0 {
                 let message = format!(
-                    "{count} sequence numbers in {table} are kept as bytes, as before 1.0; Chroma 1.x cannot read them"
+                    "{count} sequence numbers in {table} are kept as bytes, as before 1.0; Chroma 1.x stumbles over them"
                 );
                 let hint = "`loci doctor PATH --fix seq-ids` turns them into numbers";
-                self.find(Finding::new("blob_seq_ids", Severity::Error, message).hint(hint));
+                self.find(Finding::new("blob_seq_ids", severity, message).hint(hint));
             }
         }
         Ok(())

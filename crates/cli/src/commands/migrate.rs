@@ -2,18 +2,20 @@
 
 use std::ffi::OsString;
 
-use loci_core::{Error, ErrorKind};
+use loci_core::{Error, ErrorKind, Finding, Severity};
 use loci_engine::migrate::record::{CollectionRecord, Flags, Listed};
 use loci_engine::migrate::{MigrateReport, MigrateRequest, Step, migrate};
 
-use super::verify::findings;
+use serde::Serialize;
+
+use super::verify::{self, findings};
 use crate::environment::now;
 use crate::errors::{Done, Exit};
 use crate::output::Output;
 use crate::page::Page;
 use crate::progress::Progress;
 use crate::render::drawers;
-use crate::session::Session;
+use crate::session::{Palace, Session};
 
 /// Move a whole palace to another place or backend
 ///
@@ -67,6 +69,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let from = session.palace_at(Some(&args.from), None)?;
     from.collections()?;
+    let source_findings = source_findings(&from, session)?;
     let to = target(args, session)?;
     let embedder = match &args.embedder {
         Some(name) => Some(session.embedders.named(name)?.ok_or_else(no_model)?),
@@ -90,14 +93,38 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let report = migrate(&request, &mut |step| watcher.hear(step, &mut session.out))?;
     let out = &mut session.out;
     match out.is_json() {
-        true => out.json(&report)?,
+        true => out.json(&Moved {
+            report: &report,
+            source_findings: &source_findings,
+        })?,
         false => out.page(|page| tell(&report, page))?,
     }
     Ok(Exit::found(report.ok))
 }
 
+/// What happened, and what is wrong with the source.
+#[derive(Serialize)]
+struct Moved<'a> {
+    #[serde(flatten)]
+    report: &'a MigrateReport,
+    source_findings: &'a [Finding],
+}
+
+/// What is wrong with the source, said before anything is moved: what it lost before cannot be moved either. Once it was
+/// examined, whatever is damaged in it is no longer trusted when it is read.
+fn source_findings(from: &Palace, session: &mut Session) -> Done<Vec<Finding>> {
+    let diagnosis = verify::examine(from)?;
+    let grave = |finding: &Finding| finding.severity != Severity::Note;
+    let findings = diagnosis.into_iter().flat_map(|diagnosis| diagnosis.findings);
+    let findings: Vec<Finding> = findings.filter(grave).collect();
+    for finding in findings.iter().take(SHOWN) {
+        session.out.note(&format!("the source: {}", finding.message));
+    }
+    Ok(findings)
+}
+
 /// The target's palace. Unlike a source it is embedded unless something says otherwise, whatever lies there now.
-fn target(args: &Args, session: &Session) -> Done<crate::session::Palace> {
+fn target(args: &Args, session: &Session) -> Done<Palace> {
     match session.palace_at(Some(&args.to), None) {
         Ok(to) if !to.kit.backend.descriptor().can(&loci_core::Capability::ReadOnly) => Ok(to),
         // What lies there is of a backend that takes no writes; with --overwrite it is moved aside.

@@ -43,6 +43,8 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     };
     if let Some(other) = &other {
         other.collections()?;
+        // Once its files were examined, whatever is damaged is no longer trusted when it is read.
+        examine(other)?;
     }
     let diagnosis = examine(&palace)?;
     let usual = VerifyRequest::default();
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
 }
 
 /// What the doctor of a palace in files finds; that it cannot look because of damage is a finding.
-fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
+pub(super) fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
     let (Some(doctor), Some(folder)) = (&palace.kit.doctor, &palace.reference.local_path) else {
         return Ok(None);
     };
