@@ -108,6 +108,7 @@ impl Known<'_> {
                 .unwrap_or_default(),
         };
         Ok(NewDrawer {
+            wordless: false,
             document,
             context: self.context(),
             metadata: self.metadata(&id),

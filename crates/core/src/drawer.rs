@@ -11,7 +11,7 @@ use crate::{DrawerId, Error, Metadata, Result, Scalar, Timestamp, Value};
 pub struct Drawer {
     /// Its name within the collection.
     pub id: DrawerId,
-    /// The text, verbatim.
+    /// The text, verbatim; `None` also where it was asked for and the drawer has none at all.
     pub document: Option<String>,
     /// What is known beside the text, exactly as it was given.
     pub metadata: Option<Metadata>,

@@ -30,6 +30,8 @@ pub struct NewDrawer {
     pub id: DrawerId,
     /// The text, kept verbatim; may be empty.
     pub document: String,
+    /// Whether it has no text at all, which is not the same as an empty one; `document` is then empty.
+    pub wordless: bool,
     /// Text to index around the document.
     pub context: Option<Context>,
     /// What is known beside the text, kept exactly.
@@ -50,6 +52,7 @@ impl NewDrawer {
         Self {
             id,
             document: document.into(),
+            wordless: false,
             context: None,
             metadata: Metadata::new(),
             place: Place::default(),
@@ -63,7 +66,7 @@ impl NewDrawer {
     pub fn filed(&self, filed_at: Timestamp) -> Result<Drawer> {
         Ok(Drawer {
             id: self.id.clone(),
-            document: Some(self.document.clone()),
+            document: (!self.wordless).then(|| self.document.clone()),
             metadata: Some(self.metadata.clone()),
             place: self.place.completed_from(&self.metadata)?,
             filed_at: Some(self.filed_at.unwrap_or(filed_at)),
@@ -80,6 +83,9 @@ impl NewDrawer {
         self.place.completed_from(&self.metadata)?;
         if let Some(span) = &self.place.span {
             span.check()?;
+        }
+        if self.wordless && !self.document.is_empty() {
+            return Err(Error::invalid("a drawer is said to have no text, and has one"));
         }
         if i64::try_from(self.uses).is_err() {
             return Err(Error::invalid(format!("{} uses do not fit", self.uses)));

@@ -9,12 +9,11 @@ use loci_core::{Context, Drawer, Metadata, Place, Timestamp, Value};
 
 /// The drawer with everything filled in that follows from what it holds, and without what the contract refuses.
 ///
-/// A missing text is the empty one. A place field takes the value of the metadata key of its name, for the two are
+/// A place field takes the value of the metadata key of its name, for the two are
 /// one thing. A drawer nobody recorded the filing of was filed when it was said, or else in 1970.
 pub(crate) fn canonical(mut drawer: Drawer) -> Drawer {
     let metadata = drawer.metadata.get_or_insert_default();
     settle_place(&mut drawer.place, metadata);
-    drawer.document.get_or_insert_default();
     drawer.uses = drawer.uses.min(i64::MAX as u64);
     drawer.filed_at = drawer.filed_at.or(drawer.place.said_at).or_else(epoch);
     drawer.context = drawer.context.filter(|around| *around != Context::default());
@@ -75,7 +74,6 @@ mod tests {
     #[test]
     fn what_a_backend_cannot_know_is_filled_in() {
         let known = canonical(bare());
-        assert_eq!(known.document.as_deref(), Some(""));
         assert_eq!(known.metadata, Some(Metadata::new()));
         assert_eq!(known.filed_at, epoch());
         let said: Timestamp = "2026-01-02".parse().unwrap();

@@ -20,6 +20,14 @@ const COLUMNS: &str =
     "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
     speaker, kind, metadata, before, after, document";
 
+/// What stands for the hash of a drawer that has no text at all: no text has it, and no two drawers share it.
+fn hash_without_text(id: &str) -> [u8; 32] {
+    *blake3::Hasher::new_derive_key("loci drawer without a text")
+        .update(id.as_bytes())
+        .finalize()
+        .as_bytes()
+}
+
 /// The content hash of a document.
 pub(crate) fn content_hash(document: &str) -> [u8; 32] {
     *blake3::hash(document.as_bytes()).as_bytes()
@@ -89,6 +97,10 @@ pub(crate) fn insert(
         VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
     let (place, span) = (&drawer.place, drawer.place.span.as_ref());
     let document = drawer.document.as_deref().unwrap_or_default();
+    let hash = match &drawer.document {
+        Some(document) => content_hash(document),
+        None => hash_without_text(drawer.id.as_str()),
+    };
     transaction
         .prepare_cached(sql)
         .and_then(|mut statement| {
@@ -96,7 +108,7 @@ pub(crate) fn insert(
                 row,
                 collection,
                 drawer.id.as_str(),
-                content_hash(document),
+                hash,
                 drawer.uses as i64,
                 drawer.filed_at.map_or(0, Timestamp::as_micros),
                 place.said_at.map(Timestamp::as_micros),
@@ -216,9 +228,12 @@ impl Cells<'_> {
     }
 
     /// The document, compared with the hash that was stored with it.
-    fn document(&mut self) -> Result<Option<String>> {
+    fn document(&mut self, id: &str) -> Result<Option<String>> {
         let document = self.text(18, "the document")?;
         let hash: Vec<u8> = self.row.get(2).map_err(sqlite)?;
+        if document.as_deref() == Some("") && hash == hash_without_text(id) {
+            return Ok(None);
+        }
         if document
             .as_deref()
             .is_some_and(|document| content_hash(document).as_slice() != hash)
@@ -240,7 +255,11 @@ fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
     let place = cells.place()?;
     let metadata = if include.metadata { cells.metadata()? } else { None };
     let context = if include.context { cells.context()? } else { None };
-    let document = if include.document { cells.document()? } else { None };
+    let document = if include.document {
+        cells.document(&id)?
+    } else {
+        None
+    };
     let drawer = Drawer {
         document,
         metadata,

@@ -281,8 +281,9 @@ impl Shelf<'_> {
         if let (None, Some(time)) = (metadata.get("said_at"), drawer.place.said_at) {
             metadata.insert("said_at", time.to_string());
         }
-        let document = Value::One(Scalar::Text(drawer.document.clone().unwrap()));
-        for (key, value) in metadata.iter().chain([("chroma:document", &document)]) {
+        let document = drawer.document.clone().map(|text| Value::One(Scalar::Text(text)));
+        let document = document.as_ref().map(|document| ("chroma:document", document));
+        for (key, value) in metadata.iter().chain(document) {
             match value {
                 Value::One(scalar) => self.value("embedding_metadata", row, key, scalar),
                 Value::Many(scalars) => {

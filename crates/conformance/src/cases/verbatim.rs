@@ -10,6 +10,7 @@ cases! { "verbatim":
     "ids compare by bytes" [] => ids_by_bytes;
     "the text is kept verbatim; may be empty" [] => any_text;
     "a text of a megabyte is kept verbatim" [] => large_text;
+    "a drawer without any text is kept apart from one with an empty text" [] => no_text;
     "metadata is kept exactly: integers, floats, booleans and texts apart" [] => metadata_types;
     "metadata is kept exactly: numbers at their limits" [] => metadata_limits;
     "metadata is kept exactly: arrays in their order" [] => metadata_arrays;
@@ -208,6 +209,34 @@ fn places(scene: &Scene<'_>) -> Outcome {
         Some(Metadata::new()),
         "metadata"
     );
+    Ok(())
+}
+
+fn no_text(scene: &Scene<'_>) -> Outcome {
+    let wordless = |called: &str| NewDrawer {
+        wordless: true,
+        ..plain(called, "")
+    };
+    let drawers = scene.filled([wordless("none"), plain("empty", ""), wordless("none either")])?;
+    same!(read(drawers.as_ref(), "none")?.document, None, "no text");
+    same!(read(drawers.as_ref(), "none either")?.document, None, "no text");
+    same!(
+        read(drawers.as_ref(), "empty")?.document.as_deref(),
+        Some(""),
+        "the empty text"
+    );
+    if !scene.can(loci_core::Capability::ReadOnly) {
+        let mut patch = loci_core::Patch::new(id("none"));
+        patch.metadata.insert("n".into(), Some(Value::from(1_i64)));
+        drawers.apply(&[Write::Update(patch)])?;
+        same!(read(drawers.as_ref(), "none")?.document, None, "no text, still");
+        drawers.apply(&[Write::Upsert(plain("none", "text"))])?;
+        same!(
+            read(drawers.as_ref(), "none")?.document.as_deref(),
+            Some("text"),
+            "the text it has now"
+        );
+    }
     Ok(())
 }
 

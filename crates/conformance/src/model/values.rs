@@ -136,6 +136,8 @@ pub(super) fn a_drawer(vectors: bool) -> impl Strategy<Value = NewDrawer> + Clon
     )
         .prop_map(
             |(id, document, context, (metadata, place, filed_at, uses), embedding)| NewDrawer {
+                // Of drawers with an empty text some have none at all.
+                wordless: document.is_empty() && uses % 2 == 1,
                 id,
                 document,
                 context,

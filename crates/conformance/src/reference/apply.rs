@@ -171,5 +171,5 @@ impl<'a> Applying<'a> {
 /// What makes two drawers the same piece of the same source.
 fn piece(drawer: &Drawer) -> Option<(&str, &str, u64)> {
     let source = drawer.place.source.as_deref()?;
-    Some((source, text(drawer), drawer.place.span?.start))
+    Some((source, drawer.document.as_deref()?, drawer.place.span?.start))
 }

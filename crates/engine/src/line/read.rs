@@ -39,12 +39,13 @@ pub fn read(text: &str) -> Result<GivenLine> {
     let completed = place.completed_from(&metadata)?;
     let id = fields
         .id
-        .unwrap_or_else(|| derive_id(&completed, &fields.document));
+        .unwrap_or_else(|| derive_id(&completed, fields.document.as_deref().unwrap_or_default()));
     Ok(GivenLine {
         collection: fields.collection,
         drawer: NewDrawer {
             id,
-            document: fields.document,
+            wordless: fields.document.is_none(),
+            document: fields.document.unwrap_or_default(),
             context: fields.context.map(Into::into),
             metadata,
             place,
@@ -85,7 +86,9 @@ fn parse<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
 struct Fields {
     collection: Option<CollectionName>,
     id: Option<DrawerId>,
-    document: String,
+    /// Must be there; null says that the drawer has no text at all.
+    #[serde(deserialize_with = "Option::deserialize")]
+    document: Option<String>,
     metadata: Option<Entries>,
     embedding: Option<Vec<f32>>,
     wing: Option<String>,
@@ -179,6 +182,13 @@ mod tests {
     }
 
     #[test]
+    fn a_line_may_say_that_there_is_no_text() {
+        let line = read(r#"{"id":"a","document":null}"#).unwrap();
+        assert!(line.drawer.wordless && line.drawer.document.is_empty());
+        assert!(!read(r#"{"id":"a","document":""}"#).unwrap().drawer.wordless);
+    }
+
+    #[test]
     fn a_line_may_give_a_document_alone() {
         let line = read(r#"{"document":"hello"}"#).unwrap();
         assert_eq!(line.drawer.id, derive_id(&Place::default(), "hello"));
@@ -221,7 +231,6 @@ mod tests {
             "wing is given twice",
         );
         refused(r#"{"id":"x"}"#, "document");
-        refused(r#"{"document":null}"#, "null");
         refused(r#"{"document":"x","id":""}"#, "id is empty");
         refused(r#"{"document":"x","collection":"a b"}"#, "collection name");
         refused(r#"{"document":"x","said_at":"yesterday"}"#, "yesterday");

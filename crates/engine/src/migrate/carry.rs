@@ -28,6 +28,7 @@ pub(super) fn expected(
 pub(super) fn filed(drawer: Drawer) -> Result<NewDrawer> {
     let new = NewDrawer {
         id: drawer.id,
+        wordless: drawer.document.is_none(),
         document: drawer.document.unwrap_or_default(),
         context: drawer.context,
         metadata: drawer.metadata.unwrap_or_default(),

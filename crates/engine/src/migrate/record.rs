@@ -269,7 +269,7 @@ fn told(code: &str) -> (Severity, &'static str) {
         "other_dimension" => (Warning, "had a vector of another length, which was left out"),
         "missing_vector" => (Note, "have no vector in the source"),
         "unsound_vector" => (Note, "had a vector that no backend may store, which was left out"),
-        "without_document" => (Note, "have no text; theirs is the empty one now"),
+        "without_document" => (Note, "have no text at all, and were carried so"),
         "without_filed_at" => (Note, "do not say when they were filed"),
         "place_conflict" => (Note, "gave a place and other metadata; the metadata stayed"),
         "span_left_out" => (
