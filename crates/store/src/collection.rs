@@ -114,11 +114,8 @@ impl Collection for Handle {
     }
 
     fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        let get = |transaction: &Transaction<'_>, shelf: &Shelf| read::get(transaction, shelf, request);
-        match request.ids.is_some() {
-            true => self.read_strewn(get),
-            false => self.read(get),
-        }
+        // By id or in order of ids, rows are strewn over the file: they lie in the order they were filed.
+        self.read_strewn(|transaction, shelf| read::get(transaction, shelf, request))
     }
 
     fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {

@@ -4,7 +4,7 @@ use loci_core::{
     Drawer, DrawerId, EmbedderIdentity, NewDrawer, Patch, Receipt, Result, Selection, Timestamp, Twin, Write,
 };
 
-use super::table::{Row, Table, text};
+use super::table::{Row, Table};
 
 /// Batches being applied to a copy of a table.
 pub(super) struct Applying<'a> {
