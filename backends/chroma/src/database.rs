@@ -150,7 +150,7 @@ impl Database {
     }
 }
 
-fn connect(path: &Path, mode: &str) -> Result<Connection> {
+pub(crate) fn connect(path: &Path, mode: &str) -> Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(uri(path, mode), flags)

@@ -4,8 +4,8 @@
 //! attention a warning, and what is damaged or may answer wrongly an error.
 
 mod database;
-mod full_text;
-mod graphs;
+pub(crate) mod full_text;
+pub(crate) mod graphs;
 
 use std::path::Path;
 use std::time::Duration;

@@ -12,7 +12,7 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use files::{Elements, Facts, PICKLE, SETTLED};
+pub(crate) use files::{Elements, Facts, Lengths, PICKLE, SETTLED};
 use header::Layout;
 
 use crate::pickle::{self, Labels};
@@ -36,7 +36,10 @@ pub(crate) struct Graph {
     pub(crate) unclaimed: u64,
     /// How many labels stand in more than one element.
     pub(crate) repeated: u64,
-    file: Option<Elements>,
+    /// The elements.
+    /// How long vectors were, where that is written down.
+    lengths: Option<Lengths>,
+    pub(crate) file: Option<Elements>,
 }
 
 /// What is known without the folder: it helps where the header is gone.
@@ -46,6 +49,8 @@ pub(crate) struct Expected {
     pub(crate) dimension: Option<usize>,
     /// How many links an element has, from the collection's settings.
     pub(crate) links: Option<u64>,
+    /// Whether vectors were made one long when they were stored, with their true length written down beside.
+    pub(crate) normalised: bool,
 }
 
 impl Graph {
@@ -63,6 +68,7 @@ impl Graph {
             elements: HashMap::new(),
             unclaimed: 0,
             repeated: 0,
+            lengths: expected.normalised.then(|| Lengths::open(folder)).flatten(),
             file,
         };
         graph.find_layout(expected)?;
@@ -128,8 +134,23 @@ impl Graph {
         }
     }
 
-    /// The vector of an element; `None` where it lies beyond the file or is no vector.
+    /// The vector of an element as Chroma gives it out: as long again as it was when it was written.
+    ///
+    /// `None` where it lies beyond the file or is no vector.
     pub(crate) fn vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
+        let Some(mut vector) = self.stored_vector(element)? else {
+            return Ok(None);
+        };
+        let length = self.lengths.as_ref().and_then(|lengths| lengths.of(element));
+        if let Some(length) = length.filter(|length| vector.iter().all(|value| (value * length).is_finite()))
+        {
+            vector.iter_mut().for_each(|value| *value *= length);
+        }
+        Ok(Some(vector))
+    }
+
+    /// The vector of an element as it lies in the file.
+    pub(crate) fn stored_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
         match (&self.file, &self.layout) {
             (Some(file), Some(layout)) => file.vector(layout, element),
             _ => Ok(None),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use loci_core::{DrawerId, Result};
+use loci_core::{DrawerId, Metric, Result};
 use rusqlite::Connection;
 
 use crate::catalogue::{Listed, Schema, number, rows, text};
@@ -360,6 +360,7 @@ fn expected(listed: &Listed) -> Expected {
     Expected {
         dimension: listed.dimension,
         links: listed.links,
+        normalised: listed.metric == Metric::Cosine,
     }
 }
 
@@ -374,6 +375,7 @@ fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
     let expected = Expected {
         dimension: listed.dimension,
         links: listed.links,
+        normalised: listed.metric == Metric::Cosine,
     };
     let opened = Graph::open(&place, expected);
     opened

@@ -241,7 +241,7 @@ impl Examination {
                 continue;
             };
             let read = graph
-                .vector(element)
+                .stored_vector(element)
                 .map_err(|cause| failure::io("read", &graph.folder, cause))?;
             if is_vector(read.as_deref(), shelf.listed.metric) {
                 continue;

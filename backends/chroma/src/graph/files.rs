@@ -119,7 +119,7 @@ impl Elements {
     }
 
     /// Tells the label of each element, and whether it is marked deleted.
-    pub(super) fn labels(&self, layout: &Layout, tell: &mut dyn FnMut(u32, u64, bool)) -> io::Result<()> {
+    pub(crate) fn labels(&self, layout: &Layout, tell: &mut dyn FnMut(u32, u64, bool)) -> io::Result<()> {
         for element in 0..self.holds(layout) {
             let mut links = [0; 4];
             let there = self.read(&mut links, element * layout.size)?;
@@ -181,6 +181,24 @@ impl Elements {
             }
         }
         Ok(looked > 0 && seen.len() as u64 * 2 >= looked)
+    }
+}
+
+/// How long each element's vector was before it was made one long.
+#[derive(Debug)]
+pub(crate) struct Lengths(File);
+
+impl Lengths {
+    /// The lengths of a segment, where they are written down.
+    pub(super) fn open(folder: &Path) -> Option<Self> {
+        File::open(folder.join(LENGTHS)).ok().map(Self)
+    }
+
+    /// The length of an element's vector; nothing where what is written cannot be one.
+    pub(super) fn of(&self, element: u32) -> Option<f32> {
+        let mut bytes = [0; 4];
+        self.0.read_exact_at(&mut bytes, u64::from(element) * 4).ok()?;
+        Some(f32::from_le_bytes(bytes)).filter(|length| length.is_normal() && *length > 0.0)
     }
 }
 

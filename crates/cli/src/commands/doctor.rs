@@ -1,20 +1,40 @@
 //! `loci doctor`: examines palaces in files, of every kind a backend knows, and mends them in named steps.
 
+mod table;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use loci_core::{Doctor, Error, ErrorKind, FixMode, Result};
+use loci_core::{Diagnosis, Doctor, Error, ErrorKind, Finding, FixMode, FixReport, Result, Severity};
+use serde::Serialize;
 
 use super::verify::findings;
 use crate::errors::{Done, Exit};
+use crate::page::Page;
 use crate::session::Session;
+
+/// What the rule of age says of a segment, which is never more than a note.
+const AGED: &str = "stale_mtime";
+/// The step that the rule of age is compared with.
+const QUARANTINE: &str = "quarantine";
 
 /// Examine a palace in files
 ///
 /// Looks only, and never writes, unless a step is named with --fix and confirmed with --yes. Exits with 1 if
-/// something graver than a note is found.
+/// something graver than a note is found, or if a step would change something.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci doctor ./notes\n  loci doctor ./notes --json")]
+#[command(after_long_help = "Steps for folders of ChromaDB:
+  quarantine  sets graphs aside that disagree with the rows, so that Chroma makes them anew; no vector is lost
+  seq-ids     turns sequence numbers that are kept as bytes into numbers, which Chroma 1.x needs
+  max-seq-id  sets absurd positions in the write queue to what was really consumed
+  full-text   makes the full text anew from the documents
+
+Examples:
+  loci doctor ./notes
+  loci doctor ./notes --json
+  loci doctor ./chroma --fix quarantine
+  loci doctor ./chroma --fix quarantine --yes")]
 pub(crate) struct Args {
     /// The palace's folder
     #[arg(value_name = "PATH")]
@@ -25,37 +45,35 @@ pub(crate) struct Args {
     fix: Option<String>,
 
     /// Take the step
+    ///
+    /// The database is copied beside itself first, and the copy read back.
     #[arg(long, requires = "fix")]
     yes: bool,
+
+    /// Take the newest application of the step back
+    ///
+    /// Refused once something was written to the palace since.
+    #[arg(long, requires = "fix", conflicts_with = "yes")]
+    undo: bool,
+
+    /// Mention graphs that are older than their rows by more than this
+    ///
+    /// For comparison only: what is old need not be wrong, and each is said to be either.
+    #[arg(long, value_name = "N", default_value = "3600")]
+    stale_seconds: u64,
 }
 
 /// Examines or mends it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let doctor = doctor(&args.path, session)?;
     if let Some(step) = &args.fix {
-        return fix(doctor.as_ref(), &args.path, step, args.yes, session);
+        return fix(doctor.as_ref(), args, step, session);
     }
-    let diagnosis = doctor.examine(&args.path)?;
+    let diagnosis = examined(doctor.as_ref(), args)?;
     let out = &mut session.out;
-    if out.is_json() {
-        out.json(&diagnosis)?;
-    } else {
-        out.page(|page| {
-            findings(&diagnosis.findings, page);
-            for collection in &diagnosis.collections {
-                page.plain(&format!("{:>8}  ", collection.rows))
-                    .plain(&collection.name)
-                    .end();
-            }
-            page.bold(if diagnosis.healthy {
-                "healthy"
-            } else {
-                "not healthy"
-            });
-            page.plain(": ").plain(&diagnosis.kind);
-            page.plain(&format!(", {} segments", diagnosis.segments.len()))
-                .end();
-        })?;
+    match out.is_json() {
+        true => out.json(&diagnosis)?,
+        false => out.page(|page| tell(&diagnosis, page))?,
     }
     Ok(Exit::found(diagnosis.healthy))
 }
@@ -77,44 +95,142 @@ fn doctor(path: &Path, session: &Session) -> Result<Arc<dyn Doctor>> {
     })
 }
 
-fn fix(doctor: &dyn Doctor, path: &Path, step: &str, yes: bool, session: &mut Session) -> Done {
-    if !doctor.fixes().iter().any(|fix| fix.step == step) {
-        let steps: Vec<String> = doctor
-            .fixes()
-            .iter()
-            .map(|fix| format!("{} ({})", fix.step, fix.changes))
-            .collect();
-        let hint = match steps.is_empty() {
-            true => "this kind of palace has no steps".to_owned(),
-            false => format!("steps: {}", steps.join("; ")),
-        };
-        let error = Error::new(
-            ErrorKind::Unsupported,
-            format!("there is no step called {step:?}"),
-        );
-        return Err(error.hint(hint).into());
+/// The doctor's verdict, with what is old by the seconds asked for.
+fn examined(doctor: &dyn Doctor, args: &Args) -> Result<Diagnosis> {
+    let mut diagnosis = doctor.examine(&args.path)?;
+    if !diagnosis.collections.is_empty() {
+        diagnosis.findings.retain(|finding| finding.code != AGED);
+        diagnosis.findings.extend(aged(doctor, args)?);
     }
-    let how = if yes { FixMode::Apply } else { FixMode::DryRun };
-    let report = doctor.fix(path, step, how)?;
-    let out = &mut session.out;
-    if out.is_json() {
-        out.json(&report)?;
+    Ok(diagnosis)
+}
+
+fn aged(doctor: &dyn Doctor, args: &Args) -> Result<Vec<Finding>> {
+    doctor.judged_by_age(&args.path, Duration::from_secs(args.stale_seconds))
+}
+
+fn tell(diagnosis: &Diagnosis, page: &mut Page) {
+    findings(&diagnosis.findings, page);
+    table::collections(&diagnosis.collections, page);
+    page.bold(if diagnosis.healthy {
+        "healthy"
     } else {
-        out.page(|page| {
-            page.bold(&report.step)
-                .plain(if report.applied {
-                    ": done"
-                } else {
-                    ": would change"
-                })
-                .end();
-            for change in &report.changes {
-                page.plain("    ").plain(change).end();
-            }
-            if let Some(undo) = &report.undo {
-                page.dim("undo  ").plain(undo).end();
-            }
-        })?;
+        "not healthy"
+    });
+    page.plain(": ").plain(&diagnosis.kind);
+    page.plain(&format!(", {} segments", diagnosis.segments.len()))
+        .end();
+}
+
+/// A step that was taken or described, and the verdict afterwards.
+#[derive(Debug, Serialize)]
+struct Mended {
+    #[serde(flatten)]
+    report: FixReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged_by_age: Option<Vec<Finding>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnosis: Option<Diagnosis>,
+}
+
+fn fix(doctor: &dyn Doctor, args: &Args, step: &str, session: &mut Session) -> Done {
+    if !doctor.fixes().iter().any(|fix| fix.step == step) {
+        return Err(unknown(doctor, step).into());
     }
-    Ok(Exit::Done)
+    let how = match (args.yes, args.undo) {
+        (_, true) => FixMode::Undo,
+        (true, _) => FixMode::Apply,
+        _ => FixMode::DryRun,
+    };
+    let judged_by_age = match step == QUARANTINE && how != FixMode::Undo {
+        true => Some(compared(doctor, args)?),
+        false => None,
+    };
+    let report = doctor.fix(&args.path, step, how)?;
+    let diagnosis = match how {
+        FixMode::Apply => Some(examined(doctor, args)?),
+        _ => None,
+    };
+    let mended = Mended {
+        report,
+        judged_by_age,
+        diagnosis,
+    };
+    let out = &mut session.out;
+    match out.is_json() {
+        true => out.json(&mended)?,
+        false => out.page(|page| tell_mended(&mended, how, page))?,
+    }
+    Ok(match (how, &mended.diagnosis) {
+        (FixMode::Apply, Some(diagnosis)) => Exit::found(diagnosis.healthy),
+        (FixMode::DryRun, _) => Exit::found(mended.report.undo.is_none()),
+        _ => Exit::Done,
+    })
+}
+
+fn unknown(doctor: &dyn Doctor, step: &str) -> Error {
+    let steps: Vec<String> = doctor
+        .fixes()
+        .iter()
+        .map(|fix| format!("{} ({})", fix.step, fix.changes))
+        .collect();
+    let hint = match steps.is_empty() {
+        true => "this kind of palace has no steps".to_owned(),
+        false => format!("steps: {}", steps.join("; ")),
+    };
+    let message = format!("there is no step called {step:?}");
+    Error::new(ErrorKind::Unsupported, message).hint(hint)
+}
+
+/// What the rule of age would set aside, where that would be wrong, and what it would have left.
+fn compared(doctor: &dyn Doctor, args: &Args) -> Result<Vec<Finding>> {
+    let diagnosis = doctor.examine(&args.path)?;
+    if diagnosis.collections.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut compared = aged(doctor, args)?;
+    let unsound = diagnosis.segments.iter().filter(|segment| !segment.sound);
+    let missed: Vec<Finding> = unsound
+        .filter(|segment| {
+            !compared
+                .iter()
+                .any(|found| found.segment.as_ref() == Some(&segment.name))
+        })
+        .map(|segment| {
+            let message = format!(
+                "the rule of age would leave {} where it is, though it disagrees with the rows",
+                segment.name
+            );
+            Finding::new("missed_by_age", Severity::Note, message).segment(&segment.name)
+        })
+        .collect();
+    compared.extend(missed);
+    Ok(compared)
+}
+
+fn tell_mended(mended: &Mended, how: FixMode, page: &mut Page) {
+    let report = &mended.report;
+    let state = match (how, report.applied, &report.undo) {
+        (FixMode::Undo, ..) => ": taken back",
+        (_, true, _) => ": done",
+        (_, false, Some(_)) => ": would change",
+        (_, false, None) => ": nothing to do",
+    };
+    page.bold(&report.step).plain(state).end();
+    for change in &report.changes {
+        page.plain("    ").plain(change).end();
+    }
+    if let Some(judged) = &mended.judged_by_age {
+        findings(judged, page);
+    }
+    if let Some(undo) = &report.undo {
+        let (word, line) = match report.applied {
+            true => ("undo  ", undo.as_str()),
+            false => ("nothing was changed; ", "--yes takes the step"),
+        };
+        page.dim(word).plain(line).end();
+    }
+    if let Some(diagnosis) = &mended.diagnosis {
+        tell(diagnosis, page);
+    }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod conversations;
+mod doctoring;
 mod embedding;
 mod everyday;
 mod filing;
