@@ -86,8 +86,8 @@ pub(crate) struct Tally {
     pub(crate) highest: i64,
     /// Records that the graph names, that are not live, and whose removal no write in the queue explains.
     pub(crate) orphans: u64,
-    /// The first few of them.
-    pub(crate) orphan_ids: Vec<String>,
+    /// The first of them.
+    pub(crate) orphan_id: Option<String>,
     /// Live records that the graph should hold and whose label stands in none of its elements.
     pub(crate) misplaced: u64,
     /// Live records whose row was lost and that the queue brought back.
@@ -166,8 +166,9 @@ impl Shelf {
                 self.tally.misplaced += u64::from(graph.layout.is_some() && graph.element(id).is_none());
             } else if !explained() {
                 self.tally.orphans += 1;
-                if self.tally.orphan_ids.len() < 3 {
-                    self.tally.orphan_ids.push(id.to_string());
+                let named = self.tally.orphan_id.get_or_insert_with(|| id.to_string());
+                if **id < **named {
+                    *named = id.to_string();
                 }
             }
         }

@@ -64,7 +64,8 @@ pub(crate) fn question_embedder(
             "nobody recorded which model made this collection's vectors",
         )
         .hint(
-            "say which with `loci embedder set MODEL`, or make new ones with `loci embedder switch MODEL`",
+            "say which with `loci embedder set MODEL`, or make new ones with `loci embedder switch MODEL`; a palace that \
+             takes no writes is moved with `loci migrate` first",
         )),
     }
 }

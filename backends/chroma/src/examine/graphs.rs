@@ -51,7 +51,7 @@ pub(crate) fn quarrels(shelf: &Shelf) -> Vec<Finding> {
     let whole = graph.known().is_some_and(|labels| labels.broken.is_none());
     let orphans = tally.orphans + graph.unclaimed;
     if orphans > 0 && whole {
-        let named = match tally.orphan_ids.first() {
+        let named = match &tally.orphan_id {
             Some(id) => format!(", among them {id:?}"),
             None => String::new(),
         };
