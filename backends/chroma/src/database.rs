@@ -24,6 +24,8 @@ use crate::salvage::{self, Salvage};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of a database is kept in memory, in the negative kilobytes SQLite counts by.
 const CACHE: i64 = -16_384;
+/// A file is all holes if it says that it is this many times as long as it is on the disk; no disk packs so well.
+const HOLES: u64 = 64;
 /// How often a copy is begun anew when the files change under it.
 const TRIES: usize = 5;
 
@@ -35,6 +37,10 @@ pub(crate) struct Database {
     /// How it is read.
     pub(crate) reading: Reading,
 }
+
+/// That nobody commits.
+#[derive(Debug)]
+pub(crate) struct Held(());
 
 /// How a database is read.
 #[derive(Debug)]
@@ -105,7 +111,11 @@ impl Database {
 
     fn in_place(folder: &Path) -> Result<Self> {
         let path = database(folder);
-        let mode = match is_in_log_mode(&path)? {
+        // SQLite would open what stands in the place of a log or a journal, and a pipe never answers.
+        let trapped = ["-wal", "-journal"]
+            .iter()
+            .any(|ending| is_no_file(&beside(folder, ending)));
+        let mode = match trapped || is_in_log_mode(&path)? {
             true => "mode=ro&immutable=1",
             false => "mode=ro",
         };
@@ -135,6 +145,41 @@ impl Database {
         let message = format!("{} changes faster than it can be read", folder.display());
         Err(Error::new(ErrorKind::Locked, message)
             .hint("nothing was changed; try again when nobody writes to it"))
+    }
+
+    /// Keeps everybody from committing to a database that is read where it lies, until it is released.
+    pub(crate) fn hold(&self) -> Result<Held> {
+        let begun = self
+            .connection
+            .execute_batch("BEGIN")
+            .map_err(|cause| failure::sqlite("the database", cause));
+        // A transaction takes its lock when it first reads.
+        match begun.and_then(|()| self.probe()) {
+            Ok(()) => Ok(Held(())),
+            Err(error) => {
+                let _ = self.connection.execute_batch("ROLLBACK");
+                let hint =
+                    "nothing was changed; another process is writing to it, try again when it has ended";
+                Err(match error.kind() {
+                    ErrorKind::Locked => error.hint(hint),
+                    _ => error,
+                })
+            }
+        }
+    }
+
+    /// A number that is another one after somebody else committed.
+    ///
+    /// The file is not opened to find out: closing it would drop the lock this process holds on it.
+    pub(crate) fn version(&self) -> Option<i64> {
+        let sql = "PRAGMA data_version";
+        self.connection.query_row(sql, [], |row| row.get(0)).ok()
+    }
+
+    /// Lets others commit again.
+    pub(crate) fn release(&self, _held: Held) {
+        // A damaged page may have ended it already, or the database was opened anew meanwhile.
+        let _ = self.connection.execute_batch("ROLLBACK");
     }
 
     /// Reads the schema, so that what cannot be opened fails now.
@@ -201,7 +246,12 @@ pub(crate) fn cut_short(folder: &Path) -> Option<(u64, u64)> {
 }
 
 fn has_bytes(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.len() > 0)
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
+}
+
+/// Whether something stands there that is no file.
+fn is_no_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok() && !path.is_file()
 }
 
 /// Whether the header says that a log belongs to the database.
@@ -224,10 +274,7 @@ pub(crate) fn open_beside(path: &Path) -> Result<(Connection, TempDir)> {
 
 /// Copies a SQLite file and what lies beside it; never the shared memory, which SQLite makes anew.
 fn copy(path: &Path) -> Result<TempDir> {
-    let private = tempfile::Builder::new()
-        .prefix("loci-chroma-")
-        .tempdir()
-        .map_err(|cause| failure::io("make a private folder in", &std::env::temp_dir(), cause))?;
+    let private = private_folder("loci-chroma-")?;
     for (ending, to) in [
         ("", database(private.path())),
         ("-wal", beside(private.path(), "-wal")),
@@ -236,18 +283,41 @@ fn copy(path: &Path) -> Result<TempDir> {
         let mut from = path.as_os_str().to_owned();
         from.push(ending);
         let from = PathBuf::from(from);
-        match fs::copy(&from, &to) {
-            // A copy is ours to settle, also where the original may not be written.
-            Ok(_) => own(&to)?,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(failure::io("copy", &from, cause)),
-        }
+        copy_file(&from, &to).map_err(|cause| failure::io("copy", &from, cause))?;
     }
     Ok(private)
 }
 
-fn own(path: &Path) -> Result<()> {
+/// A temporary folder that only this user may look into.
+pub(crate) fn private_folder(prefix: &str) -> Result<TempDir> {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-        .map_err(|cause| failure::io("use", path, cause))
+    tempfile::Builder::new()
+        .prefix(prefix)
+        .permissions(fs::Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(|cause| failure::io("make a private folder in", &std::env::temp_dir(), cause))
+}
+
+/// Copies a regular file, if there is one, to a new one of this user's alone; of one that is nearly all holes only as much
+/// as is there, for neither a log nor a database is ever so.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let Ok(found) = fs::metadata(from) else {
+        return Ok(());
+    };
+    if !found.is_file() {
+        return Ok(());
+    }
+    let there = found.blocks() * 512;
+    let length = match there.saturating_mul(HOLES) < found.len() {
+        true => there,
+        false => found.len(),
+    };
+    let mut copy = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(to)?;
+    io::copy(&mut File::open(from)?.take(length), &mut copy)?;
+    Ok(())
 }

@@ -10,6 +10,8 @@ use crate::failure;
 use crate::graph::Graph;
 use crate::shelf::{Record, VectorAt};
 
+/// The key under which a record keeps an id that no drawer can have.
+const OWN_ID: &str = "chroma:id";
 /// The key under which Chroma keeps a record's text.
 pub(crate) const DOCUMENT: &str = "chroma:document";
 
@@ -55,7 +57,10 @@ struct Content {
 impl Reader<'_> {
     /// The record with what is asked for; its place and times always.
     pub(crate) fn drawer(&self, record: &Record, include: Include) -> Result<Drawer> {
-        let content = self.content(record, include.document)?;
+        let mut content = self.content(record, include.document)?;
+        if let Some(own) = &record.odd_id {
+            content.metadata.insert(OWN_ID, &**own);
+        }
         let mut drawer = Drawer::bare(record.id.clone());
         let filed = content.metadata.get("filed_at").and_then(Value::as_text);
         drawer.filed_at = filed

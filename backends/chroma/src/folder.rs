@@ -108,11 +108,8 @@ impl Look {
 impl Stamp {
     /// Looks at the database, what lies beside it, and the files of these segments.
     pub(crate) fn of(folder: &Path, segments: &[String]) -> Self {
-        let database = [
-            database(folder),
-            beside(folder, "-wal"),
-            beside(folder, "-journal"),
-        ];
+        // A journal comes and goes with every write; only a commit counts, or that nobody is there to finish it.
+        let database = [database(folder), beside(folder, "-wal")];
         let graphs = segments.iter().flat_map(|segment| {
             let files = crate::graph::SETTLED;
             files.map(|file| folder.join(segment).join(file))

@@ -7,7 +7,6 @@ mod files;
 pub(crate) mod header;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,17 +163,12 @@ impl Graph {
 }
 
 fn read_labels(folder: &Path) -> io::Result<Option<Result<Labels, String>>> {
-    let file = match File::open(folder.join(PICKLE)) {
-        Ok(file) => file,
-        Err(error) if files::is_absent(&error) => return Ok(None),
-        Err(error) => return Err(error),
+    let Some(file) = files::open_file(&folder.join(PICKLE))? else {
+        return Ok(None);
     };
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Ok(Some(Err("it is no file".to_owned())));
-    }
+    let length = file.metadata()?.len();
     Ok(Some(pickle::read(
         BufReader::with_capacity(1 << 16, file),
-        found.len(),
+        length,
     )))
 }

@@ -19,6 +19,9 @@ use crate::shelf::Shelf;
 use crate::sidecars::{self, Sidecars};
 use crate::users;
 
+/// How often something is read anew because the folder changed meanwhile.
+const TRIES: usize = 20;
+
 /// A folder and what was read of it.
 #[derive(Debug)]
 pub(crate) struct Palace {
@@ -32,6 +35,8 @@ pub(crate) struct Palace {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     stamp: Stamp,
+    /// What the database said it was when it was opened; another one after somebody committed.
+    version: Option<i64>,
     /// The database.
     pub(crate) database: Database,
     /// Its tables.
@@ -86,7 +91,36 @@ impl Palace {
             return Err(Error::new(ErrorKind::Closed, "this palace was closed").hint("open it again"));
         }
         let mut slot = self.lock();
-        let loaded = self.fresh(&mut slot)?;
+        let mut trouble = None;
+        for _ in 0..TRIES {
+            let loaded = self.fresh(&mut slot)?;
+            // From here on nobody commits to a database that is read where it lies. What was read before counts only if
+            // it is still the same, and what is done now only if nothing changed to its end.
+            let held = match loaded.database.hold() {
+                Ok(held) => held,
+                Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+                Err(error) => {
+                    (trouble, *slot) = (Some(error), None);
+                    continue;
+                }
+            };
+            let still = |loaded: &Loaded| stamp(&self.folder).is_ok_and(|now| loaded.stamp.is(&now));
+            let same = still(loaded) && loaded.database.version() == loaded.version;
+            let done = same.then(|| self.act(loaded, &act));
+            let unchanged = still(loaded);
+            loaded.database.release(held);
+            match done {
+                Some(done) if unchanged => return done,
+                _ => *slot = None,
+            }
+        }
+        let message = format!("{} changes faster than it can be read", self.folder.display());
+        let changing = Error::new(ErrorKind::Locked, message);
+        Err(trouble
+            .unwrap_or_else(|| changing.hint("nothing was changed; try again when nobody writes to it")))
+    }
+
+    fn act<T>(&self, loaded: &mut Loaded, act: &impl Fn(&mut Loaded, &Path) -> Result<T>) -> Result<T> {
         match act(loaded, &self.folder) {
             Err(error) if error.kind() == ErrorKind::Corrupt && !loaded.database.is_salvaged() => {
                 let database = Database::salvage(&self.folder, &error.to_string())?;
@@ -160,6 +194,7 @@ impl Loaded {
     }
 
     fn read(folder: &Path, stamp: Stamp, database: Database) -> Result<Self> {
+        let version = database.version();
         let schema = Schema::read(&database.connection)?;
         if !schema.has("collections") && !schema.has("embeddings") && !database.is_salvaged() {
             return Err(Error::new(
@@ -172,6 +207,7 @@ impl Loaded {
             recorded: identity::read(folder),
             sidecars: sidecars::read(folder)?,
             users: users::of(&folder::database(folder)),
+            version,
             stamp,
             database,
             schema,
@@ -286,6 +322,11 @@ impl Loaded {
             (None, 0) => IdentityState::Unset,
             (None, _) => IdentityState::Unknown,
         }
+    }
+
+    /// Whether another process has the folder open.
+    pub(crate) fn is_in_use(&self) -> bool {
+        !self.users.is_empty()
     }
 
     /// What a reader of any collection should know.

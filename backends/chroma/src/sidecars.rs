@@ -91,7 +91,7 @@ pub(crate) fn read(folder: &Path) -> Result<Sidecars> {
         }
         for name in DATABASES {
             let path = place.join(name);
-            if path.is_file()
+            if is_file(&path, name, &mut sidecars)
                 && !sidecars
                     .drawers
                     .iter()
@@ -147,10 +147,10 @@ fn text(path: &Path, name: &str, sidecars: &mut Sidecars) {
     if sidecars.drawers.iter().any(|drawer| drawer.id.as_str() == name) {
         return;
     }
-    let Ok(found) = fs::metadata(path) else { return };
-    if !found.is_file() {
+    if !is_file(path, name, sidecars) {
         return;
     }
+    let Ok(found) = fs::metadata(path) else { return };
     if found.len() > LARGEST {
         sidecars
             .unread
@@ -164,4 +164,15 @@ fn text(path: &Path, name: &str, sidecars: &mut Sidecars) {
             .push((name.to_owned(), "it is no text".to_owned())),
         Err(cause) => sidecars.unread.push((name.to_owned(), cause.to_string())),
     }
+}
+
+/// Whether a regular file stands there; something else that does is written down.
+fn is_file(path: &Path, name: &str, sidecars: &mut Sidecars) -> bool {
+    let is_file = path.is_file();
+    if !is_file && fs::symlink_metadata(path).is_ok() {
+        sidecars
+            .unread
+            .push((name.to_owned(), "it is no file".to_owned()));
+    }
+    is_file
 }

@@ -157,6 +157,59 @@ fn texts(drawers: &[Drawer]) -> Vec<(String, Option<String>, Option<Metadata>)> 
     drawers.iter().map(one).collect()
 }
 
+#[test]
+fn what_stands_where_a_file_should_neither_traps_a_reader_nor_costs_a_text() {
+    let traps: [fn(&Path); 3] = [
+        |path| {
+            assert!(
+                std::process::Command::new("mkfifo")
+                    .arg(path)
+                    .status()
+                    .unwrap()
+                    .success()
+            )
+        },
+        |path| fs::create_dir(path).unwrap(),
+        |path| std::os::unix::fs::symlink(path, path).unwrap(),
+    ];
+    let sound = texts(&ask(folder().path()));
+    for trap in traps {
+        let folder = folder();
+        let graph: Vec<PathBuf> = files(folder.path())
+            .into_iter()
+            .filter(|path| !path.ends_with("chroma.sqlite3"))
+            .collect();
+        for path in &graph {
+            fs::remove_file(path).unwrap();
+            trap(path);
+        }
+        for beside in [
+            "chroma.sqlite3-wal",
+            "chroma.sqlite3-journal",
+            "knowledge_graph.sqlite3",
+            "tunnels.json",
+        ] {
+            trap(&folder.path().join(beside));
+        }
+        assert_eq!(texts(&ask(folder.path())), sound);
+        let examined = Chroma::new().examine(folder.path()).unwrap();
+        let unread = examined
+            .findings
+            .iter()
+            .filter(|finding| finding.code == "sidecar_unread");
+        assert_eq!(unread.count(), 2, "{:?}", examined.findings);
+    }
+}
+
+#[test]
+fn a_log_of_holes_is_not_copied_whole() {
+    let folder = folder();
+    let sound = texts(&ask(folder.path()));
+    let log = fs::File::create(folder.path().join("chroma.sqlite3-wal")).unwrap();
+    log.set_len(1 << 40).unwrap();
+    assert_eq!(texts(&ask(folder.path())), sound);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 

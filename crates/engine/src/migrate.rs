@@ -198,6 +198,7 @@ impl Work<'_> {
         let record = self.record();
         let rows = record.collections.iter().map(rows_of).collect::<Vec<_>>();
         let mut findings = self.findings(&record, changed)?;
+        findings.extend(damage(self.plans));
         if !self.keep(&record)? {
             let message = "the target has no room for a record of the migration";
             findings.push(
@@ -233,7 +234,7 @@ impl Work<'_> {
             from_backend: from.0.descriptor().name.clone(),
             to_backend: to.0.descriptor().name.clone(),
             kind: plan::kind(self.plans),
-            lossless: collections.iter().all(CollectionRecord::is_lossless),
+            lossless: collections.iter().all(CollectionRecord::is_lossless) && damage(self.plans).is_empty(),
             started_at: self.target.started_at().unwrap_or(self.request.now),
             finished_at: self.finished,
             flags: self.request.flags,
@@ -283,6 +284,17 @@ impl Work<'_> {
         }
         Ok(findings)
     }
+}
+
+/// What the source itself says is damaged in it: what it lost before nobody can carry.
+fn damage(plans: &[Plan]) -> Vec<Finding> {
+    let mut damage: Vec<Finding> = Vec::new();
+    for warning in plans.iter().flat_map(|plan| &plan.info.warnings) {
+        if warning.severity == Severity::Error && !damage.contains(warning) {
+            damage.push(warning.clone());
+        }
+    }
+    damage
 }
 
 fn rows_of(collection: &CollectionRecord) -> CollectionRows {

@@ -145,7 +145,12 @@ impl Examination {
                 "{} writes to {name:?} are in the queue and not in its rows; they are read with them",
                 tally.waiting
             );
-            self.find(Finding::new("metadata_backlog", Severity::Warning, message).collection(name));
+            // Who writes right now has written to the queue first.
+            let severity = match loaded.is_in_use() {
+                true => Severity::Note,
+                false => Severity::Warning,
+            };
+            self.find(Finding::new("metadata_backlog", severity, message).collection(name));
         }
         if tally.odd_writes > 0 {
             let message = format!(

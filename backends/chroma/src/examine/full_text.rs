@@ -64,7 +64,8 @@ impl Examination {
         }
         let sql = format!(
             "SELECT count(*) FROM embedding_metadata m LEFT JOIN {TABLE}_docsize d ON d.id = m.id \
-             WHERE m.key = 'chroma:document' AND m.string_value IS NOT NULL AND d.id IS NULL"
+             LEFT JOIN {TABLE}_content c ON c.id = m.id WHERE m.key = 'chroma:document' \
+             AND m.string_value IS NOT NULL AND (d.id IS NULL OR c.id IS NULL)"
         );
         let missing = number(connection, "the full text", &sql, &[])?.unwrap_or_default();
         if missing > 0 {

@@ -53,13 +53,13 @@ pub(crate) struct Facts {
 impl Facts {
     pub(super) fn of(folder: &Path) -> io::Result<Self> {
         let look = |name: &str| match fs::metadata(folder.join(name)) {
-            Ok(found) => Ok(Some(Outside {
+            Ok(found) => Ok(found.is_file().then(|| Outside {
                 length: found.len(),
                 on_disk: found.blocks() * 512,
                 modified: found.modified().ok(),
             })),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            Err(_) => Ok(None),
         };
         Ok(Self {
             header: look(HEADER)?,
@@ -69,12 +69,20 @@ impl Facts {
     }
 }
 
-/// Whether an error says that something is not there.
-pub(crate) fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+/// Opens a regular file; nothing where there is none, be it that something else stands there: reading a pipe would never end.
+///
+/// Only that a file may not be read is an error, since somebody can change that.
+pub(crate) fn open_file(path: &Path) -> io::Result<Option<File>> {
+    let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let is_file = match fs::metadata(path) {
+        Ok(found) => found.is_file(),
+        Err(error) if denied(&error) => return Err(error),
+        Err(_) => false,
+    };
+    match is_file.then(|| File::open(path)) {
+        Some(Err(error)) if denied(&error) => Err(error),
+        opened => Ok(opened.and_then(Result::ok)),
+    }
 }
 
 /// The elements of `data_level0.bin`, read where they lie.
@@ -86,16 +94,11 @@ pub(crate) struct Elements {
 
 impl Elements {
     pub(super) fn open(folder: &Path) -> io::Result<Option<Self>> {
-        let file = match File::open(folder.join(LEVEL0)) {
-            Ok(file) => file,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => return Err(error),
+        let Some(file) = open_file(&folder.join(LEVEL0))? else {
+            return Ok(None);
         };
-        let found = file.metadata()?;
-        Ok(found.is_file().then_some(Self {
-            file,
-            length: found.len(),
-        }))
+        let length = file.metadata()?.len();
+        Ok(Some(Self { file, length }))
     }
 
     /// How many elements of `layout` lie wholly within the file.
@@ -191,7 +194,7 @@ pub(crate) struct Lengths(File);
 impl Lengths {
     /// The lengths of a segment, where they are written down.
     pub(super) fn open(folder: &Path) -> Option<Self> {
-        File::open(folder.join(LENGTHS)).ok().map(Self)
+        open_file(&folder.join(LENGTHS)).ok()?.map(Self)
     }
 
     /// The length of an element's vector; nothing where what is written cannot be one.

@@ -1,11 +1,10 @@
 //! `header.bin`: a hundred bytes that say how large elements are and what lies where in them.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::Expected;
-use super::files::{HEADER, is_absent};
+use super::files::{HEADER, open_file};
 
 /// What lies where in an element: links, then the vector, then the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +49,9 @@ const WIDEST: u64 = 1 << 20;
 /// Reads a segment's header; the inner error is what is wrong with it.
 pub(super) fn read(folder: &Path, expected: Expected) -> io::Result<Result<Layout, String>> {
     let mut bytes = Vec::new();
-    match File::open(folder.join(HEADER)) {
-        Ok(file) => drop(file.take(LENGTH as u64).read_to_end(&mut bytes)?),
-        Err(error) if is_absent(&error) => return Ok(Err("there is none".to_owned())),
-        Err(error) => return Err(error),
+    match open_file(&folder.join(HEADER))? {
+        Some(file) => drop(file.take(LENGTH as u64).read_to_end(&mut bytes)?),
+        None => return Ok(Err("there is none".to_owned())),
     }
     let parsed = parse(&bytes);
     Ok(parsed.and_then(|layout| match expected.dimension {

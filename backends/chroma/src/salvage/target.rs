@@ -39,7 +39,7 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn create() -> Result<Self> {
-        let folder = TempDir::with_prefix("loci-salvage-").map_err(no_room)?;
+        let folder = crate::database::private_folder("loci-salvage-")?;
         let file = folder.path().join("chroma.sqlite3");
         let connection = Connection::open(&file).map_err(no_room)?;
         connection.execute_batch(SETTINGS).map_err(no_room)?;

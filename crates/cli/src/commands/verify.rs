@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             args.sample,
             &mut |done| progress.tick(done, None),
         )?);
+        report.add(damage_there(other)?);
     }
     let out = &mut session.out;
     match out.is_json() {
@@ -74,6 +75,17 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         false => out.page(|page| tell(&report, page))?,
     }
     Ok(Exit::found(report.ok))
+}
+
+/// What the other palace says is damaged in it: equal to it is then not the same as whole.
+fn damage_there(other: &Palace) -> Result<Vec<Finding>> {
+    let warnings = other.collections()?.into_iter().flat_map(|info| info.warnings);
+    let damage = warnings.filter(|warning| warning.severity == Severity::Error);
+    let noted = damage.map(|warning| {
+        let message = format!("the other palace: {}", warning.message);
+        Finding::new("damaged_there", Severity::Note, message)
+    });
+    Ok(noted.collect())
 }
 
 /// What the doctor of a palace in files finds; that it cannot look because of damage is a finding.

@@ -40,6 +40,11 @@ pub(super) fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
+    if path.components().next_back() == Some(std::path::Component::ParentDir) {
+        // A step back out of a folder that is not there yet leads to where that folder would lie.
+        let within = path.parent().map(real).unwrap_or_default();
+        return within.parent().map_or(within.clone(), Path::to_path_buf);
+    }
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => real(parent).join(name),
         _ => path.to_path_buf(),
@@ -49,6 +54,17 @@ pub(super) fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_through_a_folder_that_is_not_there_is_the_place_it_means() {
+        let root = tempfile::tempdir().unwrap();
+        let palace = root.path().join("palace");
+        std::fs::create_dir(&palace).unwrap();
+        let around = root.path().join("nowhere").join("..").join("palace");
+        assert_eq!(real(&around), real(&palace));
+        let missing = root.path().join("nowhere").join("..").join("new");
+        assert_eq!(real(&missing), real(root.path()).join("new"));
+    }
 
     #[test]
     fn what_does_not_exist_is_found_through_what_does() {

@@ -153,7 +153,9 @@ fn missing(
     info: &CollectionInfo,
     known: Option<&EmbedderIdentity>,
 ) -> Result<Option<Arc<dyn Embedder>>> {
-    if !request.flags.embed_missing || info.coverage.nearest >= info.drawers {
+    // A collection without vectors and without a model is one that is found by words; it lacks nothing.
+    let wordy = info.identity == IdentityState::Unset && info.coverage.nearest == 0;
+    if !request.flags.embed_missing || wordy || info.coverage.nearest >= info.drawers {
         return Ok(None);
     }
     let lacking = info.drawers.saturating_sub(info.coverage.nearest);
