@@ -158,12 +158,7 @@ impl Database {
             Ok(()) => Ok(Held(())),
             Err(error) => {
                 let _ = self.connection.execute_batch("ROLLBACK");
-                let hint =
-                    "nothing was changed; another process is writing to it, try again when it has ended";
-                Err(match error.kind() {
-                    ErrorKind::Locked => error.hint(hint),
-                    _ => error,
-                })
+                Err(error)
             }
         }
     }
@@ -174,6 +169,32 @@ impl Database {
     pub(crate) fn version(&self) -> Option<i64> {
         let sql = "PRAGMA data_version";
         self.connection.query_row(sql, [], |row| row.get(0)).ok()
+    }
+
+    /// Refuses a database that ends in the middle of a page, which SQLite reads as zeros.
+    pub(crate) fn check_length(&self, folder: &Path) -> Result<()> {
+        if !matches!(self.reading, Reading::InPlace) {
+            return Ok(());
+        }
+        let path = database(folder);
+        let length = fs::metadata(&path)
+            .map_err(|cause| failure::io("look at", &path, cause))?
+            .len();
+        let of = |pragma: &str| {
+            self.connection
+                .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+        };
+        let needed = of("page_count").and_then(|pages| Ok(pages.saturating_mul(of("page_size")?)));
+        let needed = needed
+            .map_err(|cause| failure::sqlite("the database", cause))?
+            .unsigned_abs();
+        match length < needed {
+            true => Err(Error::new(
+                ErrorKind::Corrupt,
+                format!("the file has {length} of {needed} bytes"),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Lets others commit again.
@@ -223,26 +244,6 @@ fn uri(path: &Path, mode: &str) -> PathBuf {
         }
     }
     PathBuf::from(format!("{text}?{mode}"))
-}
-
-/// The length of a database that is shorter than its own header says, and the length it should have.
-pub(crate) fn cut_short(folder: &Path) -> Option<(u64, u64)> {
-    let path = database(folder);
-    let length = fs::metadata(&path).ok()?.len();
-    let mut header = [0; 100];
-    File::open(&path)
-        .and_then(|mut file| file.read_exact(&mut header))
-        .ok()?;
-    let number =
-        |at: usize| -> Option<u32> { Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?)) };
-    let size = match u16::from_be_bytes(header.get(16..18)?.try_into().ok()?) {
-        1 => 65_536,
-        size => u64::from(size),
-    };
-    // The count holds only where the last writer knew of it.
-    let counted = number(24)? == number(92)?;
-    let needed = size * u64::from(number(28)?);
-    (counted && length < needed).then_some((length, needed))
 }
 
 fn has_bytes(path: &Path) -> bool {

@@ -106,7 +106,7 @@ impl Examination {
         let name = shelf.listed.name.as_str();
         if loaded.identity(shelf, whence.found()) == loci_core::IdentityState::Unknown {
             let message = format!("nobody recorded which model made the vectors of {name:?}");
-            self.find(Finding::new("unknown_embedder", Severity::Note, message).collection(name));
+            self.find(Finding::new("embedder_unknown", Severity::Note, message).collection(name));
         }
         if whence.aside > 0 {
             let message = format!(
@@ -137,7 +137,7 @@ impl Examination {
     }
 
     fn sidecars(&mut self, loaded: &Loaded) {
-        for (file, why) in &loaded.sidecars.unread {
+        for (file, why) in &loaded.sidecars().unread {
             let message = format!("{file} beside the database cannot be read: {why}");
             self.find(Finding::new("sidecar_unread", Severity::Warning, message));
         }

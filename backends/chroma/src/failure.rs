@@ -18,7 +18,13 @@ pub(crate) fn sqlite(what: impl Display, cause: rusqlite::Error) -> Error {
         // A column of another type, or a table that is not there, is damage too: Chroma made them all.
         _ => ErrorKind::Corrupt,
     };
-    Error::new(kind, format!("cannot read {what}: {cause}")).caused_by(cause)
+    let error = Error::new(kind, format!("cannot read {what}: {cause}")).caused_by(cause);
+    match kind {
+        ErrorKind::Locked => {
+            error.hint("nothing was changed; another process is writing to it, try again when it has ended")
+        }
+        _ => error,
+    }
 }
 
 /// What the file system refused.

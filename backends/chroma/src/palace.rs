@@ -1,5 +1,6 @@
 //! A Chroma folder that is open: read when first asked, and read anew whenever its files change.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use loci_core::{
 };
 
 use crate::catalogue::{self, Listed, Schema};
-use crate::database::{self, Database, Reading};
+use crate::database::{Database, Reading};
 use crate::failure;
 use crate::folder::{self, Format, Stamp};
 use crate::identity::{self, Recorded};
@@ -45,12 +46,13 @@ pub(crate) struct Loaded {
     pub(crate) listed: Vec<Listed>,
     /// Those that were laid out, by name.
     shelves: BTreeMap<CollectionName, Shelf>,
-    /// What MemPalace keeps beside the database.
-    pub(crate) sidecars: Sidecars,
+    /// What MemPalace keeps beside the database, read when first asked for.
+    sidecars: OnceCell<Sidecars>,
     /// What MemPalace recorded of models.
     recorded: Recorded,
-    /// Who else has the folder open.
-    users: Vec<users::User>,
+    /// Who else has the folder open, looked for when first asked.
+    users: OnceCell<Vec<users::User>>,
+    folder: PathBuf,
 }
 
 /// What a name stands for.
@@ -145,9 +147,9 @@ impl Palace {
 
     /// Reads the database page by page if a check of every page finds damage, and says what was found.
     pub(crate) fn examine_pages(&self) -> Result<()> {
-        self.with(|loaded, folder| match loaded.database.is_salvaged() {
+        self.with(|loaded, _| match loaded.database.is_salvaged() {
             true => Ok(()),
-            false => loaded.check_pages(folder),
+            false => loaded.check_pages(),
         })
     }
 }
@@ -205,8 +207,9 @@ impl Loaded {
         let listed = catalogue::collections(&database.connection, &schema)?;
         Ok(Self {
             recorded: identity::read(folder),
-            sidecars: sidecars::read(folder)?,
-            users: users::of(&folder::database(folder)),
+            sidecars: OnceCell::new(),
+            users: OnceCell::new(),
+            folder: folder.to_path_buf(),
             version,
             stamp,
             database,
@@ -217,13 +220,8 @@ impl Loaded {
     }
 
     /// Refuses to go on with pages SQLite finds wrong; those of the full text do not count.
-    fn check_pages(&self, folder: &Path) -> Result<()> {
-        if let (Reading::InPlace, Some((length, needed))) =
-            (&self.database.reading, database::cut_short(folder))
-        {
-            let message = format!("the file has {length} of {needed} bytes");
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
+    fn check_pages(&self) -> Result<()> {
+        self.database.check_length(&self.folder)?;
         for table in [
             "collections",
             "segments",
@@ -253,8 +251,8 @@ impl Loaded {
 
     /// What `name` stands for, laid out.
     pub(crate) fn content(&mut self, folder: &Path, name: &CollectionName) -> Result<Content<'_>> {
-        if name.as_str() == sidecars::NAME && !self.sidecars.is_empty() {
-            return Ok(Content::Sidecars(&self.sidecars));
+        if name.as_str() == sidecars::NAME && !self.sidecars().is_empty() {
+            return Ok(Content::Sidecars(self.sidecars()));
         }
         if !self.shelves.contains_key(name) {
             let listed = self.listed.iter().find(|listed| listed.name == *name);
@@ -268,7 +266,7 @@ impl Loaded {
 
     /// The names of everything that can be opened.
     pub(crate) fn names(&self) -> Vec<CollectionName> {
-        let beside = (!self.sidecars.is_empty()).then(|| CollectionName::new(sidecars::NAME).ok());
+        let beside = (!self.sidecars().is_empty()).then(|| CollectionName::new(sidecars::NAME).ok());
         let mut names: Vec<CollectionName> = self.listed.iter().map(|listed| listed.name.clone()).collect();
         names.extend(beside.flatten());
         names.sort_unstable();
@@ -326,12 +324,22 @@ impl Loaded {
 
     /// Whether another process has the folder open.
     pub(crate) fn is_in_use(&self) -> bool {
-        !self.users.is_empty()
+        !self.users().is_empty()
+    }
+
+    fn users(&self) -> &[users::User] {
+        self.users
+            .get_or_init(|| users::of(&folder::database(&self.folder)))
+    }
+
+    /// What MemPalace keeps beside the database.
+    pub(crate) fn sidecars(&self) -> &Sidecars {
+        self.sidecars.get_or_init(|| sidecars::read(&self.folder))
     }
 
     /// What a reader of any collection should know.
     pub(crate) fn warnings(&self) -> Vec<Finding> {
-        let mut warnings: Vec<Finding> = self.users.iter().map(users::User::finding).collect();
+        let mut warnings: Vec<Finding> = self.users().iter().map(users::User::finding).collect();
         match &self.database.reading {
             Reading::InPlace => {}
             Reading::Copied { beside, .. } => warnings.push(unfinished(beside)),

@@ -20,11 +20,13 @@ pub(crate) struct Row {
     pub(crate) sequence: Option<i64>,
 }
 
-/// How far the queue has been applied to the rows.
+/// How far the queue has been applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Consumed {
     /// Writes up to this one are in the rows.
     pub(crate) up_to: i64,
+    /// Writes up to this one are in the graph.
+    pub(crate) by_graph: i64,
     /// Rows may be missing although their writes were applied, because the database is damaged.
     pub(crate) rows_lost: bool,
 }
@@ -69,14 +71,14 @@ impl Operation {
 pub(crate) struct Replay {
     /// What it tells of each record it names.
     pub(crate) tracks: HashMap<String, Track>,
-    /// How many writes there are.
-    pub(crate) writes: u64,
     /// How many of them are of a kind nobody knows.
     pub(crate) odd: u64,
     /// The newest write.
     pub(crate) newest: Option<i64>,
     /// How many come after what the rows have consumed.
     pub(crate) waiting: u64,
+    /// How many come after what the graph has.
+    pub(crate) behind: u64,
 }
 
 impl Replay {
@@ -92,9 +94,9 @@ impl Replay {
                    WHERE substr(topic, -length(?1)) = ?1 ORDER BY seq_id";
         rows(connection, "the write queue", sql, &[&id], |row| {
             let sequence: i64 = row.get(0)?;
-            replay.writes += 1;
             replay.newest = replay.newest.max(Some(sequence));
             replay.waiting += u64::from(sequence > consumed.up_to);
+            replay.behind += u64::from(sequence > consumed.by_graph);
             let record = text(row, 2)?.unwrap_or_default();
             match Operation::of(row.get(1)?) {
                 Some(operation) => {
@@ -177,6 +179,7 @@ mod tests {
 
     const ALL: Consumed = Consumed {
         up_to: 100,
+        by_graph: 0,
         rows_lost: false,
     };
 

@@ -64,12 +64,6 @@ pub(crate) struct Shelf {
 /// Figures of a collection that its doctor tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Rows in `embeddings`.
-    pub(crate) rows: u64,
-    /// Rows whose sequence number is kept as bytes.
-    pub(crate) rows_in_bytes: u64,
-    /// Writes in the queue.
-    pub(crate) writes: u64,
     /// Writes in the queue of a kind nobody knows.
     pub(crate) odd_writes: u64,
     /// Writes the rows have not seen.
@@ -104,6 +98,7 @@ impl Shelf {
         read_reach(connection, schema, &listed, graph.as_ref(), &mut tally)?;
         let consumed = Consumed {
             up_to: tally.consumed(),
+            by_graph: tally.graph_reach.unwrap_or_default(),
             rows_lost: database.is_salvaged(),
         };
         let replay = match schema.has("embeddings_queue") {
@@ -302,9 +297,9 @@ impl Tally {
     }
 
     fn take(&mut self, replay: &Replay) {
-        self.writes = replay.writes;
         self.odd_writes = replay.odd;
         self.waiting = replay.waiting;
+        self.behind = replay.behind;
         self.newest = self.newest.max(replay.newest.unwrap_or_default());
     }
 }
@@ -340,16 +335,14 @@ fn read_rows(
     // The plus sign keeps SQLite from answering from an index, which may disagree with the rows.
     let sql = "SELECT id, embedding_id, seq_id FROM embeddings WHERE +segment_id = ?1 ORDER BY id";
     rows(connection, "the rows", sql, &[segment], |row| {
-        let kept = sequence(row, 2)?;
-        tally.rows += 1;
-        tally.rows_in_bytes += u64::from(kept.is_bytes);
-        tally.newest = tally.newest.max(kept.number.unwrap_or_default());
+        let kept = sequence(row, 2)?.number;
+        tally.newest = tally.newest.max(kept.unwrap_or_default());
         let own_id = text(row, 1)?.unwrap_or_default();
         by_id.insert(
             own_id,
             Row {
                 number: row.get(0)?,
-                sequence: kept.number,
+                sequence: kept,
             },
         );
         Ok(())
@@ -373,12 +366,7 @@ fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
     if !place.is_dir() {
         return Ok(None);
     }
-    let expected = Expected {
-        dimension: listed.dimension,
-        links: listed.links,
-        normalised: listed.metric == Metric::Cosine,
-    };
-    let opened = Graph::open(&place, expected);
+    let opened = Graph::open(&place, expected(listed));
     opened
         .map(Some)
         .map_err(|cause| failure::io("read", &place, cause))
@@ -406,25 +394,15 @@ fn read_reach(
     let recorded = graph.and_then(Graph::known).and_then(|labels| labels.max_seq_id);
     tally.rows_reach = of(&listed.metadata_segment);
     tally.graph_reach = of(&listed.vector_segment).or(recorded);
-    let (newest, behind) = match schema.has("embeddings_queue") {
-        true => {
-            let newest = number(
-                connection,
-                "the write queue",
-                "SELECT max(seq_id) FROM embeddings_queue",
-                &[],
-            )?;
-            let sql =
-                "SELECT count(*) FROM embeddings_queue WHERE substr(topic, -length(?1)) = ?1 AND seq_id > ?2";
-            let reach = tally.graph_reach.unwrap_or_default();
-            (
-                newest,
-                number(connection, "the write queue", sql, &[&listed.id, &reach])?,
-            )
-        }
-        false => (None, None),
+    let newest = match schema.has("embeddings_queue") {
+        true => number(
+            connection,
+            "the write queue",
+            "SELECT max(seq_id) FROM embeddings_queue",
+            &[],
+        )?,
+        false => None,
     };
-    tally.behind = behind.unwrap_or_default().unsigned_abs();
     // Without a queue nothing tells how far numbers went; then only what no palace reaches is absurd.
     tally.highest = newest.map_or(1 << 48, |newest| newest.max(tally.newest));
     Ok(())

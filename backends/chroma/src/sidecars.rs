@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use loci_core::{
     CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerId, IdentityState, Metadata, Metric,
-    Place, Result,
+    Place,
 };
 
 /// What the collection is called.
 pub(crate) const NAME: &str = "mempalace_sidecars";
 
-/// Files of text, in the palace's folder or beside it.
-const TEXTS: [&str; 8] = [
+/// Files of text, in the palace's folder or beside it. Its config is not among them: it may hold keys of services.
+const TEXTS: [&str; 7] = [
     "tunnels.json",
     "hallways.json",
     "identity.txt",
@@ -25,7 +25,6 @@ const TEXTS: [&str; 8] = [
     "entity_registry.json",
     "known_names.json",
     "mempalace_embedder.json",
-    "config.json",
 ];
 /// SQLite files, in the palace's folder or beside it.
 const DATABASES: [&str; 2] = ["knowledge_graph.sqlite3", "logstream.sqlite3"];
@@ -83,7 +82,7 @@ impl Sidecars {
 }
 
 /// Reads what lies in and beside the folder.
-pub(crate) fn read(folder: &Path) -> Result<Sidecars> {
+pub(crate) fn read(folder: &Path) -> Sidecars {
     let mut sidecars = Sidecars::default();
     for place in places(folder) {
         for name in TEXTS {
@@ -113,7 +112,7 @@ pub(crate) fn read(folder: &Path) -> Result<Sidecars> {
     }
     sidecars.drawers.sort_by(|one, other| one.id.cmp(&other.id));
     sidecars.drawers.dedup_by(|later, earlier| later.id == earlier.id);
-    Ok(sidecars)
+    sidecars
 }
 
 /// The palace's folder, and the one around it where that is MemPalace's own.

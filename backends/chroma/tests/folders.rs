@@ -201,7 +201,7 @@ fn a_palace_whose_model_nobody_recorded_says_so() {
     for release in BOTH_KINDS {
         let folder = Folder::copy(release, "flushed");
         let found = examine(&folder).findings;
-        let unknown = found.iter().find(|finding| finding.code == "unknown_embedder");
+        let unknown = found.iter().find(|finding| finding.code == "embedder_unknown");
         assert_eq!(
             unknown.map(|finding| finding.severity),
             Some(Severity::Note),
@@ -209,7 +209,7 @@ fn a_palace_whose_model_nobody_recorded_says_so() {
         );
         let found = examine(&Folder::copy(release, "mempalace")).findings;
         assert!(
-            !found.iter().any(|finding| finding.code == "unknown_embedder"),
+            !found.iter().any(|finding| finding.code == "embedder_unknown"),
             "{found:?}"
         );
     }

@@ -91,8 +91,23 @@ impl Session {
     /// The collection that is meant in `palace`: the one that is named; else the usual one if it is there or there is
     /// none; else, in a palace that came from elsewhere, the one MemPalace keeps drawers in, or the only one.
     pub(crate) fn collection(&self, palace: &Palace) -> Result<CollectionName> {
+        self.meant(palace).map(|(name, _)| name)
+    }
+
+    /// The palace and collection that are meant, opened to be read. Makes nothing.
+    pub(crate) fn read(&self) -> Result<(Palace, Arc<dyn Collection>)> {
+        let palace = self.palace()?;
+        let collection = match self.meant(&palace)? {
+            (_, Some(opened)) => opened,
+            (name, None) => palace.open(&name)?,
+        };
+        Ok((palace, collection))
+    }
+
+    /// The collection that is meant, and the handle on it where finding out has opened it.
+    fn meant(&self, palace: &Palace) -> Result<(CollectionName, Option<Arc<dyn Collection>>)> {
         if let Some(name) = &self.globals.collection {
-            return Ok(name.clone());
+            return Ok((name.clone(), None));
         }
         let usual = CollectionName::new(CollectionName::DEFAULT)?;
         let opened = palace
@@ -102,17 +117,11 @@ impl Session {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let there = palace.backend().collections(&palace.reference);
                 let there = there.unwrap_or_default().into_iter().map(|info| info.name);
-                Ok(usual_among(there.collect(), usual))
+                Ok((usual_among(there.collect(), usual), None))
             }
-            _ => Ok(usual),
+            // What else is wrong with it is said by whoever opens it to do something with it.
+            opened => Ok((usual, opened.ok())),
         }
-    }
-
-    /// The palace and collection that are meant, opened to be read. Makes nothing.
-    pub(crate) fn read(&self) -> Result<(Palace, Arc<dyn Collection>)> {
-        let palace = self.palace()?;
-        let collection = palace.open(&self.collection(&palace)?)?;
-        Ok((palace, collection))
     }
 }
 
