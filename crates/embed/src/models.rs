@@ -135,6 +135,11 @@ impl Models {
         if self.look(model) == State::Absent {
             return Err(absent(name));
         }
+        self.findings(model)
+    }
+
+    /// Every file of a model as it is now; somebody may be taking them away meanwhile.
+    fn findings(&self, model: &Model) -> Result<Vec<Finding>> {
         let place = self.place(model);
         let finding = |pinned: &Pinned| {
             let path = place.join(&pinned.path);
@@ -142,11 +147,7 @@ impl Models {
             Ok(Finding {
                 file: pinned.path.clone(),
                 expected: pinned.sha256.clone(),
-                found: if there {
-                    Some(digest::of_file(&path)?)
-                } else {
-                    None
-                },
+                found: if there { digest::of_file(&path)? } else { None },
             })
         };
         model.files.iter().map(finding).collect()
@@ -181,7 +182,7 @@ impl Models {
     /// Whether every file of a model is there as it is pinned.
     fn is_whole(&self, model: &Model) -> Result<bool> {
         let installed = self.look(model) == State::Installed;
-        Ok(installed && self.verify(&model.name)?.iter().all(Finding::is_good))
+        Ok(installed && self.findings(model)?.iter().all(Finding::is_good))
     }
 
     fn model(&self, name: &str) -> Result<&Model> {

@@ -28,10 +28,13 @@ pub(super) fn of(mut reader: impl Read, mut each: impl FnMut(&[u8]) -> io::Resul
     Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The SHA-256 of a file.
-pub(super) fn of_file(path: &Path) -> Result<String> {
-    let sum = File::open(path).and_then(|file| of(file, |_| Ok(())));
-    sum.map_err(|cause| super::io("cannot read", path, cause))
+/// The SHA-256 of a file; nothing where there is none.
+pub(super) fn of_file(path: &Path) -> Result<Option<String>> {
+    match File::open(path).and_then(|file| of(file, |_| Ok(()))) {
+        Ok(sum) => Ok(Some(sum)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(super::io("cannot read", path, cause)),
+    }
 }
 
 #[cfg(test)]

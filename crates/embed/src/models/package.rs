@@ -141,7 +141,7 @@ fn open(package: &Package, into: &Path) -> Result<Source> {
     let Some(wheel) = files.find(|path| path.extension().is_some_and(|ending| ending == "whl")) else {
         return Source::open(into);
     };
-    let found = digest::of_file(&wheel)?;
+    let found = digest::of_file(&wheel)?.unwrap_or_default();
     if found == package.sha256 {
         return Source::open(&wheel);
     }
