@@ -21,6 +21,7 @@ mod list;
 mod maintain;
 mod man;
 mod matching;
+mod mcp;
 mod migrate;
 mod mine;
 mod model;
@@ -82,6 +83,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     Model(model::Args),
     Embedder(embedder::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -125,6 +127,7 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Doctor(args) => doctor::run(args, session),
         Command::Model(args) => model::run(args, session),
         Command::Embedder(args) => embedder::run(args, session),
+        Command::Mcp(args) => mcp::run(args, session),
         Command::Completions(args) => completions::run(args, session),
         Command::Man(args) => man::run(args, session),
         Command::HelpMarkdown(args) => help_markdown::run(args, session),

@@ -52,6 +52,17 @@ impl Session {
         }
     }
 
+    /// A run within a run, which says nothing.
+    pub(crate) fn silent(globals: Globals, environment: Environment) -> Self {
+        let out = Output::standard(&globals, &environment);
+        Self::new(globals, environment, out)
+    }
+
+    /// What this run was started with.
+    pub(crate) fn origin(&self) -> (Globals, Environment) {
+        (self.globals.clone(), self.environment.clone())
+    }
+
     /// The palace that is meant. Looks, but makes nothing.
     pub(crate) fn palace(&self) -> Result<Palace> {
         self.palace_at(self.globals.palace.as_deref(), None)

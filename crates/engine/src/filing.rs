@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use loci_core::{
     Backend, Collection, CollectionInfo, CollectionName, Context, DrawerId, Embedder, EmbedderIdentity,
-    Error, ErrorKind, Get, IdentityChange, IdentityState, Include, NewDrawer, OpenOptions, PalaceRef,
+    Error, ErrorKind, Get, IdentityChange, IdentityState, Include, NewDrawer, OpenOptions, PalaceRef, Patch,
     Receipt, Result, Write,
 };
 
@@ -199,6 +199,24 @@ impl Filing {
     pub fn apply(&self, mut batch: Vec<Write>) -> Result<Receipt> {
         self.embed(&mut batch)?;
         self.collection.apply(&batch)
+    }
+
+    /// Gives a changed text its vector, by the context it has or is given.
+    pub fn embed_patch(&self, patch: &mut Patch) -> Result<()> {
+        let (Some(embedder), Some(document), None) = (&self.embedder, &patch.document, &patch.embedding)
+        else {
+            return Ok(());
+        };
+        let include = Include {
+            context: true,
+            ..Include::NOTHING
+        };
+        let ids = Get::ids([patch.id.clone()]);
+        let stored = self.collection.get(&Get { include, ..ids })?.pop();
+        let context = patch.context.clone().or(stored.and_then(|drawer| drawer.context));
+        let text = Context::indexed(context.as_ref(), document);
+        patch.embedding = embedder.passages(&[&text])?.pop();
+        Ok(())
     }
 }
 

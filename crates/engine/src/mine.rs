@@ -29,8 +29,10 @@ pub mod walk;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_core::{Result, Timestamp};
+use loci_core::{Error, ErrorKind, Result, Timestamp};
 use serde::Serialize;
 
 use crate::filing::Place;
@@ -69,6 +71,32 @@ pub struct MineRequest {
     pub avoid: Vec<PathBuf>,
     /// The user's own ignore file for every repository.
     pub excludes: Option<PathBuf>,
+    /// Ends the run between two sources.
+    pub stop: Stop,
+}
+
+/// Asks something that takes long to end soon; what it did until then stays.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.is_asked() {
+            false => Ok(()),
+            true => Err(Error::new(ErrorKind::Conflict, "mining was stopped")
+                .hint("what was filed until then stays; the next run goes on from there")),
+        }
+    }
 }
 
 impl MineRequest {
@@ -87,6 +115,7 @@ impl MineRequest {
             dry_run: false,
             avoid: Vec::new(),
             excludes: None,
+            stop: Stop::default(),
         }
     }
 }

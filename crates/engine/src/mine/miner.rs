@@ -195,6 +195,7 @@ impl<'a> Miner<'a> {
     }
 
     fn consider(&mut self, job: Job, record: Option<SourceRecord>) -> Result<()> {
+        self.request.stop.check()?;
         let seen = seen_of(&job.found);
         let stamp = record.as_ref().and_then(|record| Stamp::from_text(&record.stamp));
         if let Some(stamp) = &stamp
@@ -294,6 +295,7 @@ impl<'a> Miner<'a> {
         if waiting.is_empty() {
             return Ok(());
         }
+        self.request.stop.check()?;
         let filing = self.filing()?;
         let large = waiting.iter().any(Waiting::is_large);
         let before = match large {

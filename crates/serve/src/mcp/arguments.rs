@@ -1,0 +1,189 @@
+//! Arguments as agents send them: what is unknown is named, what is meant is understood.
+
+use loci_core::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Arguments that some clients add by themselves and that mean nothing to a tool.
+const IGNORED: [&str; 1] = ["wait_for_previous"];
+
+/// Reads arguments that must fit `schema`.
+///
+/// Nothing, and an empty text where another is not required, is as if it were not given. A number or yes-or-no written
+/// as a text is taken for what it says, and one text for a list of one.
+pub(crate) fn read<T: DeserializeOwned>(
+    mut given: Map<String, Value>,
+    schema: &Map<String, Value>,
+) -> Result<T> {
+    let properties = object(schema.get("properties"));
+    given.retain(|name, _| !IGNORED.contains(&name.as_str()));
+    refuse_unknown(&given, &properties)?;
+    let required = names(schema.get("required"));
+    let mut understood = Map::new();
+    for (name, value) in given {
+        let is_required = required.contains(&name.as_str());
+        let expected = properties.get(&name).and_then(|property| property.get("type"));
+        let expected = expected.and_then(Value::as_str).unwrap_or_default();
+        let empty = value.is_null() || (value.as_str() == Some("") && !is_required);
+        if !empty {
+            let value = as_expected(&name, value, expected)?;
+            understood.insert(name, value);
+        }
+    }
+    let missing: Vec<&str> = required
+        .into_iter()
+        .filter(|name| !understood.contains_key(*name))
+        .collect();
+    if !missing.is_empty() {
+        return Err(Error::invalid(format!("missing: {}", missing.join(", ")))
+            .hint("nothing was done; call again with all required arguments"));
+    }
+    serde_json::from_value(Value::Object(understood)).map_err(|cause| {
+        Error::invalid(format!("the arguments cannot be read: {cause}"))
+            .hint("nothing was done; the tool's input schema says what it takes")
+    })
+}
+
+fn refuse_unknown(given: &Map<String, Value>, properties: &Map<String, Value>) -> Result<()> {
+    let unknown: Vec<&str> = given
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !properties.contains_key(*name))
+        .collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let known = match known.is_empty() {
+        true => "this tool takes none".to_owned(),
+        false => format!("this tool takes: {}", known.join(", ")),
+    };
+    Err(
+        Error::invalid(format!("unknown arguments: {}", unknown.join(", ")))
+            .hint(format!("nothing was done; {known}")),
+    )
+}
+
+fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
+    let text = value.as_str().map(str::trim);
+    let fits = match (expected, &value) {
+        ("integer", Value::Number(number)) => match number.as_f64() {
+            Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 1e15 => {
+                Some(Value::from(whole as i64))
+            }
+            _ => number
+                .is_i64()
+                .then(|| value.clone())
+                .or_else(|| number.is_u64().then(|| value.clone())),
+        },
+        ("integer", _) => text.and_then(|text| text.parse::<i64>().ok()).map(Value::from),
+        ("number", Value::Number(_)) => Some(value.clone()),
+        ("number", _) => text.and_then(|text| text.parse::<f64>().ok()).map(Value::from),
+        ("boolean", Value::Bool(_)) => Some(value.clone()),
+        ("boolean", _) => match text {
+            Some("true") => Some(true.into()),
+            Some("false") => Some(false.into()),
+            _ => None,
+        },
+        ("string", Value::String(_)) => Some(value.clone()),
+        ("array", Value::Array(_)) => Some(value.clone()),
+        ("array", Value::String(text)) => Some(Value::Array(vec![text.clone().into()])),
+        ("object", Value::Object(_)) | ("", _) => Some(value.clone()),
+        _ => None,
+    };
+    fits.ok_or_else(|| {
+        let given = value.to_string();
+        let given: String = given.chars().take(60).collect();
+        Error::invalid(format!("`{name}` must be {}, not {given}", called(expected)))
+            .hint("nothing was done; call again with another value")
+    })
+}
+
+fn called(expected: &str) -> &'static str {
+    match expected {
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "an object",
+        _ => "a text",
+    }
+}
+
+fn object(value: Option<&Value>) -> Map<String, Value> {
+    value.and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+fn names(value: Option<&Value>) -> Vec<&str> {
+    let list = value.and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::schema;
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Sample {
+        query: String,
+        limit: Option<usize>,
+        dry_run: Option<bool>,
+        share: Option<f64>,
+        #[serde(default)]
+        ids: Vec<String>,
+    }
+
+    fn read_sample(given: Value) -> Result<Sample> {
+        let Value::Object(given) = given else {
+            unreachable!()
+        };
+        read(given, &schema::taken::<Sample>())
+    }
+
+    #[track_caller]
+    fn refused(given: Value, expect: &str) {
+        let error = read_sample(given).unwrap_err();
+        assert!(error.to_string().contains(expect), "{error}");
+    }
+
+    #[test]
+    fn what_is_meant_is_understood() {
+        let plain = json!({"query": "q", "limit": 5, "dry_run": true, "share": 0.5, "ids": ["a"]});
+        let loose = json!({"query": "q", "limit": "5", "dry_run": "true", "share": "0.5", "ids": "a",
+            "wait_for_previous": false});
+        assert_eq!(read_sample(plain).unwrap(), read_sample(loose).unwrap());
+        let whole = read_sample(json!({"query": "q", "limit": 5.0})).unwrap();
+        assert_eq!(whole.limit, Some(5));
+        let empty = read_sample(json!({"query": "q", "limit": null, "dry_run": ""})).unwrap();
+        assert_eq!((empty.limit, empty.dry_run), (None, None));
+    }
+
+    #[test]
+    fn what_is_unknown_missing_or_of_another_sort_is_named() {
+        refused(
+            json!({"query": "q", "wings": "x", "zeal": 1}),
+            "unknown arguments: wings, zeal",
+        );
+        refused(json!({"limit": 5}), "missing: query");
+        refused(json!({"query": null}), "missing: query");
+        refused(json!({"query": 7}), "`query` must be a text, not 7");
+        refused(
+            json!({"query": "q", "limit": "many"}),
+            "`limit` must be a whole number",
+        );
+        refused(
+            json!({"query": "q", "limit": 1.5}),
+            "`limit` must be a whole number",
+        );
+        refused(json!({"query": "q", "limit": -1}), "cannot be read");
+        refused(
+            json!({"query": "q", "dry_run": "perhaps"}),
+            "`dry_run` must be true or false",
+        );
+        refused(json!({"query": "q", "ids": {"a": 1}}), "`ids` must be a list");
+    }
+}

@@ -1,0 +1,130 @@
+//! Filing notes: places, ids that make a retry write once, and what is said when it is durable.
+
+use loci_core::{
+    Collection, Drawer, DrawerId, Error, ErrorKind, Get, NewDrawer, Place, Receipt, Result, Write,
+};
+use loci_engine::mine::project::tidy_name;
+use loci_engine::mine::spelled;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::address;
+use super::tool::Call;
+
+/// The longest text one call may file, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// What became of a drawer that was to be filed. It is durable.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Filed {
+    pub(crate) id: String,
+    pub(crate) address: String,
+    /// added, or kept: it was there already
+    pub(crate) outcome: &'static str,
+    pub(crate) seq: u64,
+}
+
+/// Refuses texts that say nothing, or too much for one drawer.
+pub(crate) fn check_text(name: &str, text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid(format!("`{name}` is empty")).hint("nothing was filed"));
+    }
+    if text.len() > LONGEST {
+        let message = format!(
+            "`{name}` has {} bytes; one call files {LONGEST} at most",
+            text.len()
+        );
+        return Err(Error::invalid(message).hint("nothing was filed; write it to a file and use `mine`"));
+    }
+    Ok(())
+}
+
+/// The name of a wing or room as it is stored.
+pub(crate) fn name(what: &str, given: &str) -> Result<String> {
+    tidy_name(given).ok_or_else(|| {
+        Error::invalid(format!("{given:?} is no name for a {what}")).hint("nothing was changed")
+    })
+}
+
+/// The wing something is filed in: the one that is named, spelled as the collection spells it; else, where only some
+/// exist, the first of those.
+pub(crate) fn wing(
+    given: Option<&str>,
+    collection: &dyn Collection,
+    call: &Call<'_>,
+) -> Result<Option<String>> {
+    match given {
+        Some(given) => spelled(collection, &name("wing", given)?).map(Some),
+        None => Ok(call.house.scope.wings.first().cloned()),
+    }
+}
+
+/// The id of a drawer that is filed under a key, so that whoever tries again writes once.
+pub(crate) fn keyed(key: &str) -> Result<DrawerId> {
+    if key.len() > 1024 {
+        return Err(Error::invalid("`idempotency_key` is longer than 1,024 bytes").hint("nothing was filed"));
+    }
+    let hash = blake3::Hasher::new_derive_key("loci mcp idempotency key")
+        .update(key.as_bytes())
+        .finalize();
+    DrawerId::new(hash.to_hex().chars().take(32).collect::<String>())
+}
+
+/// Files one drawer and says what became of it.
+pub(crate) fn file(call: &Call<'_>, new: impl Fn(&dyn Collection) -> Result<NewDrawer>) -> Result<Filed> {
+    call.house.file(|filing, collection| {
+        let mut batch = vec![Write::Add(new(collection)?)];
+        filing.embed(&mut batch)?;
+        let receipt = collection.apply(&batch)?;
+        let Some(Write::Add(new)) = batch.pop() else {
+            return Err(Error::new(ErrorKind::Internal, "what was filed was lost"));
+        };
+        filed(collection, &new, &receipt)
+    })
+}
+
+fn filed(collection: &dyn Collection, new: &NewDrawer, receipt: &Receipt) -> Result<Filed> {
+    let twin = receipt.twins.iter().find(|twin| twin.given == new.id);
+    let id = twin.map_or(&new.id, |twin| &twin.existing);
+    let added = receipt.added.contains(&new.id);
+    let mut drawer = Drawer::bare(id.clone());
+    drawer.place = Place {
+        span: None,
+        ..new.place.clone()
+    };
+    if !added {
+        let there = collection.get(&Get::ids([id.clone()]))?.pop();
+        if let Some(there) = there {
+            if there.document.as_deref() != Some(new.document.as_str()) {
+                return Err(taken(id));
+            }
+            drawer = there;
+        }
+    }
+    Ok(Filed {
+        id: id.to_string(),
+        address: address::of_drawer(&drawer),
+        outcome: if added { "added" } else { "kept" },
+        seq: receipt.seq,
+    })
+}
+
+fn taken(id: &DrawerId) -> Error {
+    let message = format!(
+        "this idempotency key was used for another text, which is {:?}",
+        id.as_str()
+    );
+    Error::new(ErrorKind::Conflict, message)
+        .with("id", id)
+        .hint("nothing was filed; use a new key for a new text, or `update` to change that one")
+}
+
+/// What is said of drawers that are not there.
+pub(crate) fn missing(ids: &[DrawerId]) -> Error {
+    let ids: Vec<&str> = ids.iter().map(DrawerId::as_str).collect();
+    Error::new(
+        ErrorKind::NotFound,
+        format!("no drawer has the id {}", ids.join(", ")),
+    )
+    .hint("nothing was changed; ids come from `search` and `list`")
+}

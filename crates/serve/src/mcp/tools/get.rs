@@ -1,0 +1,180 @@
+//! `get`: drawers whole and verbatim, in parts where they are longer than the budget.
+
+use loci_core::{DrawerId, Error, ErrorKind, Get as Request, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::mcp::budget::Budget;
+use crate::mcp::shown::{Brief, QUOTED, Shown};
+use crate::mcp::tool::{Call, Effect, Reply, Tool};
+
+/// How many drawers one call may ask for.
+const MOST: usize = 200;
+/// The least of a text that is worth sending, in bytes.
+const LEAST: usize = 200;
+
+pub(crate) struct Get;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Input {
+    ids: Vec<String>,
+    tokens: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Output {
+    #[schemars(with = "Vec<Brief>")]
+    drawers: Vec<Shown>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+    /// The text goes on: call again with this cursor and append
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Tool for Get {
+    const NAME: &'static str = "get";
+    const ABOUT: &'static str = "Read drawers whole, by id. A text longer than the budget comes in parts: call again \
+        with `next` as cursor and append.";
+    const EFFECT: Effect = Effect::Reads;
+    type Input = Input;
+    type Output = Output;
+
+    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
+        let budget = Budget::of(input.tokens)?;
+        let ids = ids(&input.ids)?;
+        let (first, skip) = position(input.cursor.as_deref(), ids.len())?;
+        let collection = call.house.read()?;
+        let found = collection.get(&Request::ids(ids.iter().cloned()))?;
+        let is_there = |id: &DrawerId| found.iter().any(|drawer| drawer.id == *id);
+        let missing: Vec<String> = ids
+            .iter()
+            .filter(|id| !is_there(id))
+            .map(ToString::to_string)
+            .collect();
+        if found.is_empty() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no drawer has the id {}", missing.join(", ")),
+            )
+            .hint("ids come from `search` and `list`"));
+        }
+        let (drawers, next) = parts(&found, first, skip, budget);
+        let text = say(&drawers, &missing, next.as_deref());
+        let value = Output {
+            drawers,
+            missing,
+            next,
+        };
+        Ok(Reply { text, value })
+    }
+}
+
+/// Ids as they are stored; an address is taken for the id in it.
+pub(super) fn ids(given: &[String]) -> Result<Vec<DrawerId>> {
+    if given.is_empty() || given.len() > MOST {
+        return Err(Error::invalid(format!(
+            "`ids` must name 1 to {MOST} drawers, not {}",
+            given.len()
+        ))
+        .hint("nothing was done"));
+    }
+    let mut ids: Vec<DrawerId> = Vec::with_capacity(given.len());
+    for one in given {
+        let id = match crate::mcp::address::read(one) {
+            Ok(crate::mcp::address::Address::Drawer(id)) => DrawerId::new(id)?,
+            _ => DrawerId::new(one.as_str())?,
+        };
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Where a cursor goes on: which drawer, and from which byte of it.
+fn position(cursor: Option<&str>, drawers: usize) -> Result<(usize, usize)> {
+    let Some(cursor) = cursor else { return Ok((0, 0)) };
+    let read = cursor
+        .split_once(':')
+        .and_then(|(drawer, byte)| Some((drawer.parse().ok()?, byte.parse().ok()?)));
+    read.filter(|(drawer, _)| *drawer < drawers).ok_or_else(|| {
+        Error::invalid(format!("{cursor:?} is no cursor of these ids"))
+            .hint("give `next` of the answer before, and the same ids as then")
+    })
+}
+
+fn parts(
+    found: &[loci_core::Drawer],
+    first: usize,
+    skip: usize,
+    mut budget: Budget,
+) -> (Vec<Shown>, Option<String>) {
+    let mut drawers = Vec::new();
+    for (at, drawer) in found.iter().enumerate().skip(first) {
+        let document = drawer.document.as_deref().unwrap_or_default();
+        let from = if at == first {
+            document.floor_char_boundary(skip)
+        } else {
+            0
+        };
+        let rest = document.get(from..).unwrap_or_default();
+        let mut take = rest.len().min(budget.bytes());
+        loop {
+            let part = rest.get(..rest.floor_char_boundary(take)).unwrap_or_default();
+            let mut shown = Shown::of(drawer, part);
+            shown.more = part.len() < rest.len();
+            let fits = budget.spend(&said(&shown), &shown);
+            let enough = part.len() >= LEAST.min(rest.len());
+            if (fits && enough) || (drawers.is_empty() && take <= LEAST) {
+                let stop = shown.more;
+                drawers.push(shown);
+                if stop {
+                    return (drawers, Some(format!("{at}:{}", from + part.len())));
+                }
+                break;
+            }
+            if take <= LEAST {
+                return (drawers, Some(format!("{at}:{from}")));
+            }
+            take = (take * 3 / 4).max(LEAST);
+        }
+    }
+    (drawers, None)
+}
+
+/// A drawer in words: where it is from, then its text with every line marked as a quotation.
+fn said(shown: &Shown) -> String {
+    let place = [shown.wing.as_deref(), shown.room.as_deref()].map(|name| name.unwrap_or("-"));
+    let flags = match shown.flags.is_empty() {
+        true => String::new(),
+        false => format!(" · {}", shown.flags.join(", ")),
+    };
+    let mut text = format!(
+        "[{}] {} · trust {}{flags}\n",
+        shown.id,
+        place.join("/"),
+        shown.trust
+    );
+    for line in shown.text.split('\n') {
+        text.push_str("> ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+fn say(drawers: &[Shown], missing: &[String], next: Option<&str>) -> String {
+    let mut text = format!("{QUOTED}\n");
+    for shown in drawers {
+        text.push_str(&said(shown));
+    }
+    if !missing.is_empty() {
+        text.push_str(&format!("Missing: {}\n", missing.join(", ")));
+    }
+    if let Some(next) = next {
+        text.push_str(&format!("More: cursor {next}"));
+    }
+    text
+}
