@@ -1,6 +1,7 @@
 //! The server: which tools there are, and how one call of a tool is carried out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loci_core::{Error, ErrorKind};
 use loci_engine::mine::Stop;
@@ -8,10 +9,11 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
     ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    Tool, ToolAnnotations,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{Peer, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -29,6 +31,9 @@ const INSTRUCTIONS: &str = "Loci is the memory of this user and their agents: ev
 
 /// How many long runs may go on at once; what waits holds up nobody else.
 const LONG_RUNS: usize = 2;
+
+/// How long an answer waits for the last word of progress to be sent.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Whose names the tools have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,7 +97,7 @@ impl Server {
     ) -> CallToolResult {
         let stop = Stop::default();
         let _when_dropped = AskWhenDropped(stop.clone());
-        let (said, mut heard) = mpsc::unbounded_channel();
+        let (said, heard) = mpsc::unbounded_channel();
         let client = context.peer.peer_info().map(|info| info.client_info.name.clone());
         let permit = match self
             .inner
@@ -118,25 +123,40 @@ impl Server {
                 tool.call(arguments, &call)
             }
         });
-        tokio::pin!(work);
-        let token = context.meta.get_progress_token();
-        loop {
-            tokio::select! {
-                biased;
-                () = context.ct.cancelled() => {
-                    return result(Err(Error::new(ErrorKind::Conflict, "the request was cancelled")));
-                }
-                Some((done, total, words)) = heard.recv() => {
-                    if let Some(token) = token.clone() {
-                        let mut param = ProgressNotificationParam::new(token, done);
-                        param.total = total;
-                        param.message = Some(words);
-                        let _ = context.peer.notify_progress(param).await;
-                    }
-                }
-                done = &mut work => return result(done),
-            }
+        let teller = tokio::spawn(tell(
+            heard,
+            context.meta.get_progress_token(),
+            context.peer.clone(),
+        ));
+        let done = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Err(Error::new(ErrorKind::Conflict, "the request was cancelled")),
+            done = work => done,
+        };
+        // No word of progress may come after the answer; one that cannot be sent is not waited for.
+        let abort = teller.abort_handle();
+        if tokio::time::timeout(LAST_WORDS, teller).await.is_err() {
+            abort.abort();
         }
+        result(done)
+    }
+}
+
+/// How far something is: done, of how many, and in words.
+type Progress = (f64, Option<f64>, String);
+
+/// Passes on how far a call is, to whoever asked for that.
+async fn tell(
+    mut heard: mpsc::UnboundedReceiver<Progress>,
+    token: Option<ProgressToken>,
+    peer: Peer<RoleServer>,
+) {
+    while let Some((done, total, words)) = heard.recv().await {
+        let Some(token) = token.clone() else { continue };
+        let mut param = ProgressNotificationParam::new(token, done);
+        param.total = total;
+        param.message = Some(words);
+        let _ = peer.notify_progress(param).await;
     }
 }
 
