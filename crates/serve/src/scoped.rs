@@ -228,3 +228,6 @@ impl Collection for Scoped {
         Err(not_here("the feed of changes"))
     }
 }
+
+#[cfg(test)]
+mod tests;
