@@ -1,6 +1,6 @@
 //! Filing: who embeds for a collection, and whose vectors are taken.
 
-use loci_core::{ErrorKind, Get, IdentityState, Include, NewDrawer, Write};
+use loci_core::{ErrorKind, Get, IdentityState, Include, NewDrawer, Patch, Write};
 use loci_engine::filing::{Filing, Place, given};
 
 use crate::embedders::{Bag, Machine};
@@ -143,4 +143,33 @@ fn what_is_there_already_is_not_embedded_again() {
         .iter()
         .map(|write| matches!(write, Write::Add(new) if new.embedding.is_some()));
     assert_eq!(embedded.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_changed_text_gets_its_vector_and_a_changed_place_keeps_it() {
+    let (backend, machine) = (reference(), machine());
+    file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
+    let (palace, collection) = (palace(), name("drawers"));
+    let place = Place {
+        backend: &backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &machine,
+    };
+    let filing = Filing::open(&place, None).unwrap();
+    let vector_after = |mut patch: Patch| {
+        filing.embed_patch(&mut patch).unwrap();
+        filing.collection().apply(&[Write::Update(patch)]).unwrap();
+        let request = Get {
+            include: Include::EVERYTHING,
+            ..Get::ids([id("a")])
+        };
+        filing.collection().get(&request).unwrap().remove(0).embedding
+    };
+    let mut moved = Patch::new(id("a"));
+    moved.place.room = Some("harbour".into());
+    assert_eq!(vector_after(moved), Some(machine.0[0].of(TEXT)));
+    let mut said = Patch::new(id("a"));
+    said.document = Some("the ship is late".into());
+    assert_eq!(vector_after(said), Some(machine.0[0].of("the ship is late")));
 }

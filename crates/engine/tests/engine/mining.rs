@@ -218,6 +218,40 @@ fn mining_goes_on_when_somebody_moves_the_collection_to_another_model() {
     assert_eq!(info.dimension, Some(12));
 }
 
+#[test]
+fn a_run_that_is_asked_to_stop_leaves_whole_sources_and_the_next_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = many_files(folder.path());
+    let backend = reference();
+    let (palace, collection) = (palace(), super::name("drawers"));
+    let place = Place {
+        backend: &backend,
+        palace: &palace,
+        collection: &collection,
+        embedders: &NOBODY,
+    };
+    let request = MineRequest::of([folder.path().to_path_buf()]);
+    let clock = || Timestamp::from_micros(0).unwrap();
+    let stopped = mine(&place, &request, &clock, &mut |progress| {
+        if progress.drawers > 0 {
+            request.stop.ask();
+        }
+    });
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Conflict);
+    let every = Sources::Under {
+        prefix: String::new(),
+        after: None,
+        limit: files,
+    };
+    let sources = opened(&backend).sources(&every).unwrap().len();
+    assert!((1..files).contains(&sources), "{sources} sources");
+    let report = mined_at(&backend, &[folder.path()], 0);
+    assert_eq!(
+        (report.sources_seen, report.sources_unchanged),
+        (files as u64, sources as u64)
+    );
+}
+
 /// An embedder that fails after some texts, as a server does that goes away.
 #[derive(Debug)]
 struct Tired(Bag, std::sync::atomic::AtomicUsize);
