@@ -60,6 +60,9 @@ pub(crate) fn value(value: &impl Serialize) -> Result<Value> {
     })
 }
 
+/// How far a list is followed.
+const FARTHEST: usize = 1_000_000;
+
 /// Where a list goes on: how many were shown so far, and a mark of what was asked, so that a cursor of another question is
 /// noticed.
 pub(crate) fn cursor(shown: usize, asked: &str) -> String {
@@ -70,7 +73,9 @@ pub(crate) fn cursor(shown: usize, asked: &str) -> String {
 pub(crate) fn shown_before(cursor: Option<&str>, asked: &str) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     let parts = cursor.split_once('.');
-    let shown = parts.and_then(|(shown, _)| shown.parse().ok());
+    let shown = parts
+        .and_then(|(shown, _)| shown.parse().ok())
+        .filter(|shown| *shown <= FARTHEST);
     match (shown, parts) {
         (Some(shown), Some((_, of))) if of == mark(asked) => Ok(shown),
         _ => Err(

@@ -25,7 +25,7 @@ const LONGEST: usize = 16 << 20;
 /// How many messages may wait on either side.
 const WAITING: usize = 256;
 /// How many requests are carried out at once.
-const THREADS: usize = 16;
+const THREADS: usize = 10;
 /// How long a thread without work is kept.
 const IDLE: Duration = Duration::from_secs(5);
 /// How long writing down the last answers may take, and ending what is still being done.

@@ -1,6 +1,9 @@
 //! `search`: what was said, found by meaning and by words.
 
-use loci_core::Result;
+use std::collections::HashSet;
+
+use loci_core::{Collection, DrawerId, Error, ErrorKind, Result};
+use loci_engine::filing::Embedders;
 use loci_engine::search::{Answer, Found, SearchRequest, excerpt, marks, search};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,12 +82,12 @@ impl Tool for Search {
             ..Within::default()
         };
         let request = SearchRequest {
-            // One more says whether there are more.
-            limit: before + limit + 1,
             filter: filter.filter(collection.as_ref())?,
             ..SearchRequest::new(input.query, call.house.now())
         };
-        let answer = search(collection.as_ref(), call.house.embedders(), &request)?;
+        // One more says whether there are more.
+        let wanted = before + limit + 1;
+        let answer = ranked(collection.as_ref(), call.house.embedders(), request, wanted)?;
         let warnings: Vec<String> = answer
             .warnings
             .iter()
@@ -93,6 +96,41 @@ impl Tool for Search {
         budget.spend(&warnings.concat(), &warnings);
         Ok(reply(answer, before, limit, &asked, warnings, budget))
     }
+}
+
+/// How deep a search goes at first, and then, until there is enough.
+const DEPTHS: [usize; 4] = [20, 200, 2_000, 20_000];
+
+/// At least so many hits, if there are that many. How hits are ranked depends on how many are asked for, so the first come
+/// from the same search whichever page is wanted, and deeper ones add what was not among them: pages neither repeat nor
+/// leave out.
+pub(crate) fn ranked(
+    collection: &dyn Collection,
+    embedders: &dyn Embedders,
+    mut request: SearchRequest,
+    wanted: usize,
+) -> Result<Answer> {
+    let mut whole: Option<Answer> = None;
+    for limit in DEPTHS {
+        request.limit = limit;
+        let answer = search(collection, embedders, &request)?;
+        let ended = answer.hits.len() < limit;
+        match &mut whole {
+            None => whole = Some(answer),
+            Some(whole) => {
+                let seen: HashSet<DrawerId> = whole.hits.iter().map(|hit| hit.drawer.id.clone()).collect();
+                let new = answer
+                    .hits
+                    .into_iter()
+                    .filter(|hit| !seen.contains(&hit.drawer.id));
+                whole.hits.extend(new);
+            }
+        }
+        if ended || whole.as_ref().is_some_and(|whole| whole.hits.len() >= wanted) {
+            break;
+        }
+    }
+    whole.ok_or_else(|| Error::new(ErrorKind::Internal, "no search was made"))
 }
 
 fn reply(
