@@ -2,7 +2,7 @@
 
 use loci_core::{Error, Result};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// Arguments that some clients add by themselves and that mean nothing to a tool.
 const IGNORED: [&str; 1] = ["wait_for_previous"];
@@ -27,6 +27,7 @@ pub(crate) fn read<T: DeserializeOwned>(
         let empty = value.is_null() || (value.as_str() == Some("") && !is_required);
         if !empty {
             let value = as_expected(&name, value, expected)?;
+            refuse_odd_items(&name, &value, properties.get(&name))?;
             understood.insert(name, value);
         }
     }
@@ -67,16 +68,8 @@ fn refuse_unknown(given: &Map<String, Value>, properties: &Map<String, Value>) -
 fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
     let text = value.as_str().map(str::trim);
     let fits = match (expected, &value) {
-        ("integer", Value::Number(number)) => match number.as_f64() {
-            Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 1e15 => {
-                Some(Value::from(whole as i64))
-            }
-            _ => number
-                .is_i64()
-                .then(|| value.clone())
-                .or_else(|| number.is_u64().then(|| value.clone())),
-        },
-        ("integer", _) => text.and_then(|text| text.parse::<i64>().ok()).map(Value::from),
+        ("integer", Value::Number(number)) => whole(number).map(Value::from),
+        ("integer", _) => text.and_then(|text| text.parse::<u64>().ok()).map(Value::from),
         ("number", Value::Number(_)) => Some(value.clone()),
         ("number", _) => text.and_then(|text| text.parse::<f64>().ok()).map(Value::from),
         ("boolean", Value::Bool(_)) => Some(value.clone()),
@@ -99,9 +92,35 @@ fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
     })
 }
 
+/// A count, also where it is written as 5.0.
+fn whole(number: &Number) -> Option<u64> {
+    let written = number
+        .as_f64()
+        .filter(|float| number.is_f64() && float.fract() == 0.0);
+    let fits = |float: &f64| (0.0..1e15).contains(float);
+    number
+        .as_u64()
+        .or_else(|| written.filter(fits).map(|float| float as u64))
+}
+
+/// Refuses what is no text in a list of texts.
+fn refuse_odd_items(name: &str, value: &Value, property: Option<&Value>) -> Result<()> {
+    let of_texts = property.and_then(|property| property.pointer("/items/type")) == Some(&"string".into());
+    let odd = value
+        .as_array()
+        .and_then(|items| items.iter().find(|item| !item.is_string()));
+    match odd.filter(|_| of_texts) {
+        None => Ok(()),
+        Some(odd) => Err(
+            Error::invalid(format!("`{name}` must be a list of texts; {odd} is none"))
+                .hint("nothing was done; call again with another value"),
+        ),
+    }
+}
+
 fn called(expected: &str) -> &'static str {
     match expected {
-        "integer" => "a whole number",
+        "integer" => "a whole number from 0 on",
         "number" => "a number",
         "boolean" => "true or false",
         "array" => "a list",
@@ -179,11 +198,18 @@ mod tests {
             json!({"query": "q", "limit": 1.5}),
             "`limit` must be a whole number",
         );
-        refused(json!({"query": "q", "limit": -1}), "cannot be read");
+        refused(
+            json!({"query": "q", "limit": -1}),
+            "`limit` must be a whole number",
+        );
         refused(
             json!({"query": "q", "dry_run": "perhaps"}),
             "`dry_run` must be true or false",
         );
         refused(json!({"query": "q", "ids": {"a": 1}}), "`ids` must be a list");
+        refused(
+            json!({"query": "q", "ids": ["a", 7]}),
+            "`ids` must be a list of texts; 7 is none",
+        );
     }
 }

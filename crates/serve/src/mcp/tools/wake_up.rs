@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::Budget;
-use crate::mcp::shown::QUOTED;
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
 
 pub(crate) struct WakeUp;
@@ -45,7 +44,7 @@ impl Tool for WakeUp {
                     now: call.house.now(),
                 },
             )?;
-            let text = format!("{QUOTED}\n{}", report.text);
+            let text = report.text.clone();
             let value = Output {
                 text: report.text,
                 drawers: report.drawers.iter().map(ToString::to_string).collect(),
