@@ -94,6 +94,12 @@ impl Graph {
         self.labels.as_ref()?.as_ref().ok()
     }
 
+    /// Whether the pickle cannot be read to its end.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let labels = self.labels.as_ref();
+        labels.is_some_and(|labels| labels.as_ref().map_or(true, |labels| labels.broken.is_some()))
+    }
+
     fn place_labels(&mut self) -> io::Result<()> {
         let (Some(layout), Some(file)) = (self.layout, &self.file) else {
             return Ok(());

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use loci_core::{
     CollectionInfo, CollectionName, Coverage, Cursor, EmbedderIdentity, Error, ErrorKind, Finding,
@@ -20,8 +22,12 @@ use crate::shelf::Shelf;
 use crate::sidecars::{self, Sidecars};
 use crate::users;
 
-/// How often something is read anew because the folder changed meanwhile.
+/// How often, at least, something is read anew because the folder changed meanwhile.
 const TRIES: usize = 20;
+/// For how long, at least, and for how long a graph that stands half saved is left to whoever may be saving it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long until such a graph is looked at again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A folder and what was read of it.
 #[derive(Debug)]
@@ -93,8 +99,10 @@ impl Palace {
             return Err(Error::new(ErrorKind::Closed, "this palace was closed").hint("open it again"));
         }
         let mut slot = self.lock();
-        let mut trouble = None;
-        for _ in 0..TRIES {
+        let began = Instant::now();
+        let (mut trouble, mut tries) = (None, 0);
+        while tries < TRIES || (trouble.is_none() && began.elapsed() < PATIENCE) {
+            tries += 1;
             let loaded = self.fresh(&mut slot)?;
             // From here on nobody commits to a database that is read where it lies. What was read before counts only if
             // it is still the same, and what is done now only if nothing changed to its end.
@@ -106,20 +114,33 @@ impl Palace {
                     continue;
                 }
             };
-            let still = |loaded: &Loaded| stamp(&self.folder).is_ok_and(|now| loaded.stamp.is(&now));
-            let same = still(loaded) && loaded.database.version() == loaded.version;
+            let same = self.is_still(loaded) && loaded.database.version() == loaded.version;
             let done = same.then(|| self.act(loaded, &act));
-            let unchanged = still(loaded);
+            let half_saved = loaded.is_half_saved();
+            let unchanged = self.is_still(loaded);
             loaded.database.release(held);
             match done {
-                Some(done) if unchanged => return done,
-                _ => *slot = None,
+                Some(done) if unchanged && !half_saved => return done,
+                _ => self.outlast_saving(loaded),
             }
+            *slot = None;
         }
         let message = format!("{} changes faster than it can be read", self.folder.display());
         let changing = Error::new(ErrorKind::Locked, message);
         Err(trouble
             .unwrap_or_else(|| changing.hint("nothing was changed; try again when nobody writes to it")))
+    }
+
+    /// Whether no file changed since it was read.
+    fn is_still(&self, loaded: &Loaded) -> bool {
+        stamp(&self.folder).is_ok_and(|now| loaded.stamp.is(&now))
+    }
+
+    /// Waits as long as a graph stands half saved and nothing happens.
+    fn outlast_saving(&self, loaded: &Loaded) {
+        while self.is_still(loaded) && loaded.is_half_saved() {
+            thread::sleep(PAUSE);
+        }
     }
 
     fn act<T>(&self, loaded: &mut Loaded, act: &impl Fn(&mut Loaded, &Path) -> Result<T>) -> Result<T> {
@@ -320,6 +341,17 @@ impl Loaded {
             (None, 0) => IdentityState::Unset,
             (None, _) => IdentityState::Unknown,
         }
+    }
+
+    /// Whether somebody may be in the middle of saving a graph that was read.
+    ///
+    /// Chroma empties the pickle and fills it again under no lock. Until it has, no file changes, and every vector that
+    /// was purged from the queue seems lost. One that stays so, or that nobody has open, is damaged.
+    fn is_half_saved(&self) -> bool {
+        let graphs = self.shelves.values().filter_map(|shelf| shelf.graph.as_ref());
+        let mut torn = graphs.filter(|graph| graph.is_cut_short());
+        torn.any(|graph| graph.facts.age().is_some_and(|age| age < PATIENCE))
+            && users::may_write(&folder::database(&self.folder))
     }
 
     /// Whether another process has the folder open.

@@ -43,6 +43,13 @@ pub(crate) fn of(file: &Path) -> Vec<User> {
     named.collect()
 }
 
+/// Whether another process may be writing to `file`: one has it open, or the system would not tell of one.
+pub(crate) fn may_write(file: &Path) -> bool {
+    let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
+    // What processes of another user have open is not shown, and not every system has this folder.
+    owner(Path::new("/proc/self")) != owner(file) || !of(file).is_empty()
+}
+
 fn holds(process: u32, file: (u64, u64)) -> bool {
     let open = fs::read_dir(format!("/proc/{process}/fd"))
         .into_iter()
@@ -70,6 +77,7 @@ mod tests {
         assert_eq!(of(&path), []);
         let _held = fs::File::open(&path).unwrap();
         assert_eq!(of(&path), [], "this process itself does not count");
+        assert!(!may_write(&path));
         let script = format!("exec 7<'{}'; echo ready; read line", path.display());
         let mut shell = Command::new("sh")
             .args(["-c", &script])
@@ -83,6 +91,7 @@ mod tests {
         let users = of(&path);
         assert_eq!(users.len(), 1, "{users:?}");
         assert_eq!(users[0].process, shell.id());
+        assert!(may_write(&path));
         drop(shell.stdin.take());
         shell.wait().unwrap();
     }

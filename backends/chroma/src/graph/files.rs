@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::Expected;
 use super::header::Layout;
@@ -66,6 +66,12 @@ impl Facts {
             level0: look(LEVEL0)?,
             links: look(LINKS)?,
         })
+    }
+
+    /// How long ago Chroma last began to save them: it writes these before the pickle.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        let files = [self.header, self.level0, self.links].into_iter().flatten();
+        files.filter_map(|file| file.modified).max()?.elapsed().ok()
     }
 }
 
