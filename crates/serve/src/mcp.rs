@@ -10,6 +10,7 @@
 mod address;
 mod arguments;
 mod budget;
+mod compat;
 mod diary;
 mod prompts;
 mod receipt;

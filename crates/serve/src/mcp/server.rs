@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::tool::{Call, Effect, Entry, Reply};
-use super::{prompts, resources, tools};
+use super::{compat, prompts, resources, tools};
 use crate::house::House;
 
 /// What an agent is told of the whole.
@@ -55,6 +55,7 @@ pub struct Server {
 
 struct Inner {
     house: House,
+    dialect: Dialect,
     tools: Vec<Entry>,
     writes: Arc<Semaphore>,
     long_runs: Arc<Semaphore>,
@@ -64,11 +65,13 @@ impl Server {
     /// A server for `house`. Touches nothing yet.
     pub fn new(house: House, dialect: Dialect) -> Self {
         let tools = match dialect {
-            Dialect::Loci | Dialect::Mempalace => tools::all(&house.scope),
+            Dialect::Loci => tools::all(&house.scope),
+            Dialect::Mempalace => compat::all(&house.scope),
         };
         Self {
             inner: Arc::new(Inner {
                 house,
+                dialect,
                 tools,
                 writes: Arc::new(Semaphore::new(WRITES)),
                 long_runs: Arc::new(Semaphore::new(LONG_RUNS)),
@@ -144,7 +147,25 @@ impl Server {
         if tokio::time::timeout(LAST_WORDS, teller).await.is_err() {
             abort.abort();
         }
-        result(done)
+        match done {
+            Ok(reply) => answered(reply),
+            Err(error) => self.failed(at, &error),
+        }
+    }
+
+    /// Why a tool has no answer. In either dialect the result is marked as an error: MemPalace marks few of its own, but
+    /// clients and agents understand the mark, and one that reads only the keys finds those it knows.
+    fn failed(&self, at: usize, error: &Error) -> CallToolResult {
+        let effect = self.inner.tools.get(at).map(|tool| tool.effect);
+        match (self.inner.dialect, effect) {
+            (Dialect::Mempalace, Some(effect)) => {
+                let said = compat::described(error, effect);
+                let mut result = CallToolResult::error(vec![ContentBlock::text(compat::spoken(&said))]);
+                result.structured_content = Some(said);
+                result
+            }
+            _ => CallToolResult::error(vec![ContentBlock::text(described(error).to_string())]),
+        }
     }
 }
 
@@ -175,18 +196,14 @@ impl Drop for AskWhenDropped {
     }
 }
 
-/// The answer of a tool, or why there is none: a kind, a message and what to do next.
-fn result(done: loci_core::Result<Reply<Value>>) -> CallToolResult {
-    match done {
-        Ok(reply) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
-            result.structured_content = Some(reply.value);
-            result
-        }
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(described(&error).to_string())]),
-    }
+/// The answer of a tool.
+fn answered(reply: Reply<Value>) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
+    result.structured_content = Some(reply.value);
+    result
 }
 
+/// Why there is no answer: a kind, a message and what to do next.
 fn described(error: &Error) -> Value {
     let mut said = json!({ "kind": error.kind().name(), "message": error.message() });
     if let (Some(object), Some(hint)) = (said.as_object_mut(), error.hint_text()) {
@@ -208,7 +225,9 @@ fn refused(error: &Error) -> ErrorData {
 /// What agents are told of a tool.
 fn described_tool(entry: &Entry) -> Tool {
     let mut tool = Tool::new(entry.name, entry.about, Arc::new(entry.input.clone()));
-    tool.output_schema = Some(Arc::new(entry.output.clone()));
+    // Without a type it says nothing.
+    let typed = entry.output.contains_key("type");
+    tool.output_schema = typed.then(|| Arc::new(entry.output.clone()));
     let hints = ToolAnnotations::new();
     tool.annotations = Some(match entry.effect {
         Effect::Reads => hints.read_only(true),
@@ -220,12 +239,18 @@ fn described_tool(entry: &Entry) -> Tool {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let all = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
             .enable_prompts()
             .build();
-        let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
+        // MemPalace has tools only, and our prompts speak of tools by our names.
+        let tools_only = ServerCapabilities::builder().enable_tools().build();
+        let (capabilities, instructions) = match self.inner.dialect {
+            Dialect::Loci => (all, INSTRUCTIONS),
+            Dialect::Mempalace => (tools_only, compat::INSTRUCTIONS),
+        };
+        let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
         info.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         info.server_info = Implementation::new("loci", env!("CARGO_PKG_VERSION"));
         info
@@ -299,9 +324,11 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(prompts::all(
-            self.inner.house.scope.read_only,
-        )))
+        let prompts = match self.inner.dialect {
+            Dialect::Loci => prompts::all(self.inner.house.scope.read_only),
+            Dialect::Mempalace => Vec::new(),
+        };
+        Ok(ListPromptsResult::with_all_items(prompts))
     }
 
     async fn get_prompt(

@@ -7,7 +7,7 @@ mod diary_read;
 mod diary_write;
 mod get;
 mod list;
-mod mine;
+pub(crate) mod mine;
 mod refile;
 mod search;
 mod status;
@@ -39,10 +39,11 @@ pub(crate) fn all(scope: &Scope) -> Vec<Entry> {
     tools.into_iter().filter(|tool| offered(tool, scope)).collect()
 }
 
-/// Whether a tool is there at all: what writes is withheld from readers, and mining, which may refile what others filed,
-/// from those who see only some wings.
+/// Whether a tool is there at all: what writes is withheld from readers, and what goes by source wherever it is filed
+/// (mining, sync) from those who see only some wings.
 pub(crate) fn offered(tool: &Entry, scope: &Scope) -> bool {
-    let withheld = match tool.name.ends_with("mine") {
+    let by_source = tool.name.ends_with("mine") || tool.name.ends_with("sync");
+    let withheld = match by_source {
         true => scope.read_only || !scope.wings.is_empty(),
         false => scope.read_only && tool.effect != Effect::Reads,
     };

@@ -20,10 +20,10 @@ pub(crate) struct Mine;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
     /// An absolute path: file or folder
-    path: String,
-    wing: Option<String>,
-    room: Option<String>,
-    dry_run: Option<bool>,
+    pub(crate) path: String,
+    pub(crate) wing: Option<String>,
+    pub(crate) room: Option<String>,
+    pub(crate) dry_run: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,28 +51,34 @@ impl Tool for Mine {
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let request = request(&input, call)?;
-        let began = Instant::now();
-        let found = call.house.found()?;
-        let total = mine::survey(&request)?.sources;
-        let said = Cell::new(None);
-        let report = mine::mine(
-            &call.house.place(&found),
-            &request,
-            &call.house.clock(),
-            &mut |progress| {
-                if said.get() != Some(progress.sources) {
-                    said.set(Some(progress.sources));
-                    let words = format!(
-                        "{} of {total} sources, {} drawers added",
-                        progress.sources, progress.drawers
-                    );
-                    (call.progress)(progress.sources as f64, Some(total as f64), words);
-                }
-            },
-        )?;
-        Ok(reply(&report, began.elapsed().as_secs_f64()))
+        let (report, seconds) = run(&input, call)?;
+        Ok(reply(&report, seconds))
     }
+}
+
+/// Mines, and says how long it took.
+pub(crate) fn run(input: &Input, call: &Call<'_>) -> Result<(MineReport, f64)> {
+    let request = request(input, call)?;
+    let began = Instant::now();
+    let found = call.house.found()?;
+    let total = mine::survey(&request)?.sources;
+    let said = Cell::new(None);
+    let report = mine::mine(
+        &call.house.place(&found),
+        &request,
+        &call.house.clock(),
+        &mut |progress| {
+            if said.get() != Some(progress.sources) {
+                said.set(Some(progress.sources));
+                let words = format!(
+                    "{} of {total} sources, {} drawers added",
+                    progress.sources, progress.drawers
+                );
+                (call.progress)(progress.sources as f64, Some(total as f64), words);
+            }
+        },
+    )?;
+    Ok((report, began.elapsed().as_secs_f64()))
 }
 
 fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
@@ -101,7 +107,8 @@ fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
     Ok(request)
 }
 
-fn reply(report: &MineReport, seconds: f64) -> Reply<Output> {
+/// What mining did, in words and as a value.
+pub(crate) fn reply(report: &MineReport, seconds: f64) -> Reply<Output> {
     let failed = report
         .sources_failed
         .iter()
