@@ -7,6 +7,7 @@ mod backup;
 mod cat;
 mod changes;
 mod completions;
+mod connect;
 mod count;
 mod delete;
 mod doctor;
@@ -84,6 +85,7 @@ pub(crate) enum Command {
     Model(model::Args),
     Embedder(embedder::Args),
     Mcp(mcp::Args),
+    Connect(connect::Args),
     Completions(completions::Args),
     Man(man::Args),
     #[command(hide = true)]
@@ -128,6 +130,7 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Model(args) => model::run(args, session),
         Command::Embedder(args) => embedder::run(args, session),
         Command::Mcp(args) => mcp::run(args, session),
+        Command::Connect(args) => connect::run(args, session),
         Command::Completions(args) => completions::run(args, session),
         Command::Man(args) => man::run(args, session),
         Command::HelpMarkdown(args) => help_markdown::run(args, session),

@@ -6,6 +6,7 @@
 mod args;
 mod bar;
 mod commands;
+mod connect;
 mod cursor;
 mod embedders;
 mod environment;

@@ -3,6 +3,7 @@
 use loci_core::{
     Collection, Drawer, DrawerId, Error, ErrorKind, Get, NewDrawer, Place, Receipt, Result, Write,
 };
+use loci_engine::derive_id;
 use loci_engine::mine::project::tidy_name;
 use loci_engine::mine::spelled;
 use schemars::JsonSchema;
@@ -13,6 +14,9 @@ use super::tool::Call;
 
 /// The longest text one call may file, in bytes.
 const LONGEST: usize = 1 << 20;
+
+/// How many drawers that were filed under one text and then changed are passed over.
+const MOST_CHANGED: usize = 100;
 
 /// What became of a drawer that was to be filed. It is durable.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -68,6 +72,20 @@ pub(crate) fn keyed(key: &str) -> Result<DrawerId> {
         .update(key.as_bytes())
         .finalize();
     DrawerId::new(hash.to_hex().chars().take(32).collect::<String>())
+}
+
+/// The id of a drawer that follows from its place and text. Where a drawer that was filed under it says something else by
+/// now, because it was changed, another one that follows from that.
+pub(crate) fn derived(collection: &dyn Collection, place: &Place, text: &str) -> Result<DrawerId> {
+    let mut id = derive_id(place, text);
+    for _ in 0..MOST_CHANGED {
+        let there = collection.get(&Get::ids([id.clone()]))?.pop();
+        match there {
+            Some(other) if other.document.as_deref() != Some(text) => id = keyed(id.as_str())?,
+            _ => break,
+        }
+    }
+    Ok(id)
 }
 
 /// Files one drawer and says what became of it.
@@ -127,4 +145,31 @@ pub(crate) fn missing(ids: &[DrawerId]) -> Error {
         format!("no drawer has the id {}", ids.join(", ")),
     )
     .hint("nothing was changed; ids come from `search` and `list`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_conformance::Reference;
+    use loci_core::{Backend, CollectionExt, CollectionName, OpenOptions, PalaceRef, Patch};
+
+    #[test]
+    fn a_text_whose_drawer_was_changed_since_gets_an_id_of_its_own() {
+        let name = CollectionName::new("drawers").unwrap();
+        let collection = Reference::new()
+            .open(&PalaceRef::named("p"), &name, &OpenOptions::create())
+            .unwrap();
+        let place = Place::default();
+        let id = || derived(collection.as_ref(), &place, "first").unwrap();
+        let first = id();
+        collection.add(NewDrawer::new(first.clone(), "first")).unwrap();
+        assert_eq!(id(), first, "the same text in the same place is filed once");
+        let mut patch = Patch::new(first.clone());
+        patch.document = Some("changed".into());
+        collection.apply(&[Write::Update(patch)]).unwrap();
+        let second = id();
+        assert_ne!(second, first);
+        collection.add(NewDrawer::new(second.clone(), "first")).unwrap();
+        assert_eq!(id(), second, "and so is the second");
+    }
 }

@@ -98,7 +98,7 @@ impl Server {
     /// Waits until a tool may be run.
     async fn turn(&self, at: usize) -> Option<OwnedSemaphorePermit> {
         let turns = match self.inner.tools.get(at)? {
-            tool if tool.name.ends_with("mine") => &self.inner.long_runs,
+            tool if tools::goes_by_source(tool) => &self.inner.long_runs,
             tool if tool.effect != Effect::Reads => &self.inner.writes,
             _ => return None,
         };

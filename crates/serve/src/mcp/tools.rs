@@ -42,10 +42,14 @@ pub(crate) fn all(scope: &Scope) -> Vec<Entry> {
 /// Whether a tool is there at all: what writes is withheld from readers, and what goes by source wherever it is filed
 /// (mining, sync) from those who see only some wings.
 pub(crate) fn offered(tool: &Entry, scope: &Scope) -> bool {
-    let by_source = tool.name.ends_with("mine") || tool.name.ends_with("sync");
-    let withheld = match by_source {
+    let withheld = match goes_by_source(tool) {
         true => scope.read_only || !scope.wings.is_empty(),
         false => scope.read_only && tool.effect != Effect::Reads,
     };
     !withheld
+}
+
+/// Whether a tool reads sources, which takes as long as there are many.
+pub(crate) fn goes_by_source(tool: &Entry) -> bool {
+    ["mine", "sync"].iter().any(|name| tool.name.ends_with(name))
 }

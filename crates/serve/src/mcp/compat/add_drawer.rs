@@ -1,7 +1,6 @@
 //! `mempalace_add_drawer`: files a text.
 
 use loci_core::{DrawerId, Get, Include, Metadata, NewDrawer, Place, Result};
-use loci_engine::derive_id;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +81,7 @@ pub(super) fn file(note: &Note<'_>, call: &Call<'_>) -> Result<Output> {
             said_at: Some(now),
             span: None,
         };
-        let id = derive_id(&place, note.content);
+        let id = receipt::derived(collection, &place, note.content)?;
         Ok(NewDrawer {
             metadata: Metadata::new().with("added_by", note.added_by),
             place,

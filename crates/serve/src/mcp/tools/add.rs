@@ -1,7 +1,6 @@
 //! `add`: files a note.
 
 use loci_core::{NewDrawer, Place, Result};
-use loci_engine::derive_id;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,7 +51,7 @@ impl Tool for Add {
             };
             let id = match &input.idempotency_key {
                 Some(key) => receipt::keyed(key)?,
-                None => derive_id(&place, &input.text),
+                None => receipt::derived(collection, &place, &input.text)?,
             };
             Ok(NewDrawer {
                 place,
