@@ -12,6 +12,7 @@ mod arguments;
 mod budget;
 mod compat;
 mod diary;
+mod http;
 mod prompts;
 mod receipt;
 mod reply;
@@ -26,5 +27,6 @@ mod tools;
 mod wary;
 mod within;
 
+pub use http::{Limits, Listening, Rate, address, serve as serve_http};
 pub use server::{Dialect, Server};
 pub use stdio::serve as serve_stdio;

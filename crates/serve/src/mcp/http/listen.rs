@@ -1,0 +1,146 @@
+//! Where the server listens: on this machine and nowhere else.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use loci_core::{Error, ErrorKind, Result};
+use tokio::net::TcpListener;
+
+/// The port that is taken when none is named.
+const PORT: u16 = 8765;
+
+/// The address that is meant by `PORT`, `HOST` or `HOST:PORT`. Only those of this machine itself are taken.
+pub fn address(text: &str) -> Result<SocketAddr> {
+    let text = text.trim();
+    let address = read(text).ok_or_else(|| {
+        Error::invalid(format!("{text:?} is no address to listen on"))
+            .hint("give a port, 127.0.0.1:PORT or [::1]:PORT; port 0 is any that is free")
+    })?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err(elsewhere(address)),
+    }
+}
+
+fn read(text: &str) -> Option<SocketAddr> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some((Ipv4Addr::LOCALHOST, text.parse().ok()?).into());
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some(address);
+    }
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
+        return Some((ip, PORT).into());
+    }
+    let (host, port) = text.split_once(':').unwrap_or((text, "8765"));
+    let known = host.eq_ignore_ascii_case("localhost") && port.bytes().all(|byte| byte.is_ascii_digit());
+    known.then_some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into())
+}
+
+fn elsewhere(address: SocketAddr) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("{address} can be reached from other machines, and a palace is served on this one only"),
+    )
+    .hint(
+        "nothing was started; listen on 127.0.0.1 or [::1], and let others in through `ssh -L` or a reverse proxy \
+         with TLS",
+    )
+}
+
+/// Listens there.
+pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    if !address.ip().is_loopback() {
+        return Err(elsewhere(address));
+    }
+    TcpListener::bind(address).await.map_err(|cause| {
+        let hint = match cause.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program listens there, perhaps another `loci mcp --http`; name another port, or 0 for any that is free"
+            }
+            io::ErrorKind::PermissionDenied => "ports below 1024 are the system's; name another",
+            _ => "nothing was started; name another address",
+        };
+        Error::new(ErrorKind::Unavailable, format!("cannot listen on {address}"))
+            .with("address", address)
+            .hint(hint)
+            .caused_by(cause)
+    })
+}
+
+/// What a client may call this server: each name without and with its port.
+pub(super) fn names(address: SocketAddr) -> Vec<[String; 2]> {
+    let own = match address.ip() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    };
+    let usual = [
+        "localhost".to_owned(),
+        Ipv4Addr::LOCALHOST.to_string(),
+        format!("[{}]", Ipv6Addr::LOCALHOST),
+    ];
+    let more = (!usual.contains(&own)).then_some(own);
+    let named = usual.into_iter().chain(more);
+    named
+        .map(|name| [name.clone(), format!("{name}:{}", address.port())])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<&str>) {
+        let read = address(text).ok().map(|address| address.to_string());
+        assert_eq!(read.as_deref(), expect, "{text:?}");
+    }
+
+    #[test]
+    fn ports_and_addresses_of_this_machine_are_understood() {
+        check("9000", Some("127.0.0.1:9000"));
+        check("0", Some("127.0.0.1:0"));
+        check("localhost", Some("127.0.0.1:8765"));
+        check("LOCALHOST:1", Some("127.0.0.1:1"));
+        check("127.0.0.1:8080", Some("127.0.0.1:8080"));
+        check("127.0.0.1", Some("127.0.0.1:8765"));
+        check("127.3.2.1:8080", Some("127.3.2.1:8080"));
+        check("[::1]:8080", Some("[::1]:8080"));
+        check("[::1]", Some("[::1]:8765"));
+        check("::1", Some("[::1]:8765"));
+    }
+
+    #[test]
+    fn other_machines_and_nonsense_are_refused() {
+        for text in [
+            "",
+            "0.0.0.0",
+            "0.0.0.0:8765",
+            "[::]:8765",
+            "192.168.1.7:8765",
+            "[::ffff:127.0.0.1]:8765",
+            "example.org:8765",
+            "localhost.example.org:8765",
+            "localhost:",
+            "localhost:+1",
+            "localhost:65536",
+            "65536",
+            "-1",
+            "[::1",
+        ] {
+            check(text, None);
+        }
+        let error = address("0.0.0.0:8765").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.hint_text().unwrap().contains("ssh -L"), "{error:?}");
+    }
+
+    #[test]
+    fn the_server_answers_to_its_own_address_too() {
+        let names = names("127.3.2.1:80".parse().unwrap());
+        assert_eq!(names.len(), 4);
+        assert_eq!(names[3], ["127.3.2.1".to_owned(), "127.3.2.1:80".to_owned()]);
+        assert_eq!(super::names("[::1]:80".parse().unwrap()).len(), 3);
+    }
+}
