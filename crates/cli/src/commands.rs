@@ -16,6 +16,7 @@ mod export;
 mod facets;
 mod get;
 mod help_markdown;
+mod hook;
 mod import;
 mod init;
 mod list;
@@ -32,7 +33,7 @@ mod refile;
 mod restore;
 mod rooms;
 mod search;
-mod short_id;
+pub(crate) mod short_id;
 mod show;
 mod status;
 mod sync;
@@ -46,6 +47,8 @@ use clap::Subcommand;
 
 use crate::errors::Done;
 use crate::session::Session;
+
+pub(crate) use hook::{fail_open, is_hook};
 
 /// What can be done with a palace.
 #[derive(Debug, Subcommand)]
@@ -86,8 +89,11 @@ pub(crate) enum Command {
     Embedder(embedder::Args),
     Mcp(mcp::Args),
     Connect(connect::Args),
+    Hook(hook::Args),
     Completions(completions::Args),
     Man(man::Args),
+    #[command(hide = true)]
+    HookDrain(hook::DrainArgs),
     #[command(hide = true)]
     HelpMarkdown(help_markdown::Args),
 }
@@ -131,6 +137,8 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
         Command::Embedder(args) => embedder::run(args, session),
         Command::Mcp(args) => mcp::run(args, session),
         Command::Connect(args) => connect::run(args, session),
+        Command::Hook(args) => hook::run(args, session),
+        Command::HookDrain(args) => hook::drain(args, session),
         Command::Completions(args) => completions::run(args, session),
         Command::Man(args) => man::run(args, session),
         Command::HelpMarkdown(args) => help_markdown::run(args, session),

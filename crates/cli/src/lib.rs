@@ -13,6 +13,7 @@ mod environment;
 mod errors;
 mod escape;
 mod help;
+mod hook;
 mod input;
 mod output;
 mod page;
@@ -29,6 +30,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Cli;
+use commands::Command;
 use environment::Environment;
 use errors::{Exit, Stop};
 use output::Output;
@@ -45,7 +47,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             let output = Output::standard(&cli.globals, &environment);
             let mut session = Session::new(cli.globals, environment, output);
             let ended = commands::run(&cli.command, &mut session);
-            conclude(ended, &mut session.out)
+            match cli.command {
+                // It has answered as well as it could, and must not be seen to fail.
+                Command::Hook(_) => Exit::Done,
+                _ => conclude(ended, &mut session.out),
+            }
+        }
+        Err(error) if error.use_stderr() && commands::is_hook(&words) => {
+            commands::fail_open(&error, &environment)
         }
         Err(error) => {
             let json = words

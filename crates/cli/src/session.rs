@@ -12,7 +12,7 @@ use crate::args::Globals;
 use crate::embedders::Installed;
 use crate::environment::Environment;
 use crate::output::Output;
-use crate::palace::{configured_backend, locate};
+use crate::palace::{Located, configured_backend, locate};
 use crate::registry::{Asked, Kit, Registry};
 
 /// Where MemPalace keeps drawers.
@@ -61,6 +61,16 @@ impl Session {
     /// What this run was started with.
     pub(crate) fn origin(&self) -> (Globals, Environment) {
         (self.globals.clone(), self.environment.clone())
+    }
+
+    /// What the environment says.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Where the palace is that is meant, without a look at it.
+    pub(crate) fn located(&self) -> Result<Located> {
+        locate(self.globals.palace.as_deref(), &self.environment, &self.registry)
     }
 
     /// The palace that is meant. Looks, but makes nothing.

@@ -18,6 +18,7 @@ pub mod mine;
 pub mod neighbours;
 pub mod refile;
 pub mod search;
+pub mod spool;
 pub mod status;
 pub mod switch;
 pub mod sync;

@@ -32,7 +32,7 @@ pub(super) fn find<'a>(collection: &dyn Collection, asked: &'a [DrawerId]) -> Re
 }
 
 /// The whole id that `asked` means, if any.
-pub(super) fn resolve(collection: &dyn Collection, asked: &DrawerId) -> Result<Option<DrawerId>> {
+pub(crate) fn resolve(collection: &dyn Collection, asked: &DrawerId) -> Result<Option<DrawerId>> {
     let itself = collection.get(&Get {
         include: Include::NOTHING,
         ..Get::ids([asked.clone()])

@@ -1,7 +1,10 @@
 //! `loci status`: what a palace holds and how far search reaches.
 
+use loci_engine::spool::{Spool, Standing};
 use loci_engine::{StatusReport, status};
+use serde::Serialize;
 
+use super::hook;
 use crate::errors::{Done, Exit};
 use crate::page::Page;
 use crate::render::drawers;
@@ -12,17 +15,58 @@ use crate::session::Session;
 #[command(after_long_help = "Example:\n  loci status --palace ./notes")]
 pub(crate) struct Args {}
 
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    report: &'a StatusReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spool: Option<Standing>,
+}
+
 /// Shows it.
 pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
     let (palace, collection) = session.read()?;
     let report = status(palace.backend(), &palace.reference, collection.as_ref())?;
+    let spool = spooled(session);
+    let left = spool.as_ref().map(|(spool, standing)| left(spool, *standing));
     let out = &mut session.out;
     match out.is_json() {
-        true => out.json(&report)?,
+        true => out.json(&Answer {
+            report: &report,
+            spool: spool.map(|(_, standing)| standing),
+        })?,
         false => out.page(|page| tell(&report, page))?,
     }
     out.warnings(&report.warnings);
+    if let Some(left) = left {
+        out.flush()?;
+        out.note(&left);
+    }
     Ok(Exit::Done)
+}
+
+/// What hooks left for this palace, where there is something. A spool that cannot be read says nothing.
+fn spooled(session: &Session) -> Option<(Spool, Standing)> {
+    let spool = hook::spool(session).ok()?;
+    let standing = spool.standing().ok()?;
+    (standing != Standing::default()).then_some((spool, standing))
+}
+
+fn left(spool: &Spool, standing: Standing) -> String {
+    let waiting = match standing.waiting {
+        0 => None,
+        1 => Some("1 conversation waits to be mined".to_owned()),
+        many => Some(format!("{many} conversations wait to be mined")),
+    };
+    let failed = (standing.failed > 0).then(|| {
+        let folder = spool.folder().display();
+        format!(
+            "{} could not be mined, see failed.jsonl and hook.log in {folder}",
+            standing.failed
+        )
+    });
+    let said: Vec<String> = [waiting, failed].into_iter().flatten().collect();
+    format!("from hooks: {}", said.join("; "))
 }
 
 fn tell(report: &StatusReport, page: &mut Page) {
