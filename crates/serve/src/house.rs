@@ -9,6 +9,7 @@ use loci_core::{
     PalaceRef, Result, Timestamp,
 };
 use loci_engine::filing::{Embedders, Filing, Place};
+use loci_engine::mine::spelled;
 
 use crate::scoped::Scoped;
 
@@ -114,21 +115,29 @@ impl House {
             ErrorKind::NotFound => nothing_there(&found),
             _ => error,
         })?;
-        Ok(self.scoped(collection))
+        self.scoped(collection)
     }
 
-    pub(crate) fn scoped(&self, collection: Arc<dyn Collection>) -> Arc<dyn Collection> {
-        match self.scope.wings.is_empty() {
-            true => collection,
-            false => Arc::new(Scoped::new(collection, self.scope.clone())),
+    /// The part of a collection this server may see; its wings are spelled as the collection spells them.
+    pub(crate) fn scoped(&self, collection: Arc<dyn Collection>) -> Result<Arc<dyn Collection>> {
+        if self.scope.wings.is_empty() {
+            return Ok(collection);
         }
+        let wings = self.scope.wings.iter();
+        let scope = Scope {
+            wings: wings
+                .map(|wing| spelled(collection.as_ref(), wing))
+                .collect::<Result<_>>()?,
+            ..self.scope
+        };
+        Ok(Arc::new(Scoped::new(collection, scope)))
     }
 
     /// Writes with what files into the palace, which is made if it is missing. Where somebody moved the palace to another
     /// model, or an earlier commit failed, it is opened anew and tried once more.
     pub(crate) fn file<T>(&self, write: impl Fn(&Filing, &dyn Collection) -> Result<T>) -> Result<T> {
         let attempt = |filing: Filing| {
-            let collection = self.scoped(filing.collection().clone());
+            let collection = self.scoped(filing.collection().clone())?;
             write(&filing, collection.as_ref())
         };
         match attempt(self.filing()?) {

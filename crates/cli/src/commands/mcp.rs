@@ -1,9 +1,12 @@
 //! `loci mcp`: the palace served to agents.
 
+use std::fs::File;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use loci_core::{Error, Result};
+use loci_core::{Error, ErrorKind, Result};
+use loci_engine::mine::project::tidy_name;
 use loci_serve::mcp::{Dialect, Limits, Listening, Server, address, serve_http, serve_stdio};
 use loci_serve::{Found, House, Scope};
 
@@ -59,7 +62,12 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let server = Server::new(house(args, session)?, dialect(args));
     match &args.http {
         Some(http) => serve_http(server, listening(http, args, session)?)?,
-        None => serve_stdio(server, std::io::stdin(), std::io::stdout())?,
+        None => {
+            let output = own_output().map_err(|cause| {
+                Error::new(ErrorKind::Io, "standard output cannot be written").caused_by(cause)
+            })?;
+            serve_stdio(server, io::stdin(), output)?;
+        }
     }
     Ok(Exit::Done)
 }
@@ -102,6 +110,22 @@ fn announce(out: &mut Output, address: SocketAddr, token_file: &Path) {
     }
 }
 
+/// Standard output past the lock that whoever writes to it holds: while a client does not read, writing to it waits, and
+/// ending the process must not wait for that.
+#[cfg(unix)]
+fn own_output() -> io::Result<File> {
+    use std::os::fd::AsFd as _;
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Standard output past the lock that whoever writes to it holds: while a client does not read, writing to it waits, and
+/// ending the process must not wait for that.
+#[cfg(windows)]
+fn own_output() -> io::Result<File> {
+    use std::os::windows::io::AsHandle as _;
+    io::stdout().as_handle().try_clone_to_owned().map(File::from)
+}
+
 fn dialect(args: &Args) -> Dialect {
     match args.compat {
         Some(_) => Dialect::Mempalace,
@@ -109,15 +133,22 @@ fn dialect(args: &Args) -> Dialect {
     }
 }
 
+fn wing_named(given: &str) -> Result<String> {
+    tidy_name(given).ok_or_else(|| {
+        Error::invalid(format!("{given:?} is no name for a wing"))
+            .hint("give --wing a name as `loci wings` lists them")
+    })
+}
+
 /// The palace that is meant, to be looked for when it is needed.
 fn house(args: &Args, session: &Session) -> Result<House> {
-    if let Some(empty) = args.wing.iter().find(|wing| wing.trim().is_empty()) {
-        return Err(Error::invalid(format!("{empty:?} is no name for a wing"))
-            .hint("give --wing a name as `loci wings` lists them"));
-    }
     let scope = Scope {
         read_only: args.read_only,
-        wings: args.wing.clone(),
+        wings: args
+            .wing
+            .iter()
+            .map(|wing| wing_named(wing))
+            .collect::<Result<_>>()?,
     };
     let (globals, environment) = session.origin();
     let embedders = Installed::new(&environment);

@@ -14,6 +14,8 @@ use super::tool::Call;
 
 /// The longest text one call may file, in bytes.
 const LONGEST: usize = 1 << 20;
+/// How much is told of ids that are not there, in bytes.
+pub(crate) const TOLD: usize = 2_000;
 
 /// How many drawers that were filed under one text and then changed are passed over.
 const MOST_CHANGED: usize = 100;
@@ -59,7 +61,10 @@ pub(crate) fn wing(
 ) -> Result<Option<String>> {
     match given {
         Some(given) => spelled(collection, &name("wing", given)?).map(Some),
-        None => Ok(call.house.scope.wings.first().cloned()),
+        None => {
+            let first = call.house.scope.wings.first();
+            first.map(|wing| spelled(collection, wing)).transpose()
+        }
     }
 }
 
@@ -139,12 +144,31 @@ fn taken(id: &DrawerId) -> Error {
 
 /// What is said of drawers that are not there.
 pub(crate) fn missing(ids: &[DrawerId]) -> Error {
-    let ids: Vec<&str> = ids.iter().map(DrawerId::as_str).collect();
     Error::new(
         ErrorKind::NotFound,
-        format!("no drawer has the id {}", ids.join(", ")),
+        format!("no drawer has the id {}", list(ids, &told(ids, TOLD))),
     )
     .hint("nothing was changed; ids come from `search` and `list`")
+}
+
+/// As many of some ids as may be told in so many bytes, from the first on.
+pub(crate) fn told(ids: &[DrawerId], bytes: usize) -> Vec<String> {
+    let mut left = bytes;
+    let fits = |id: &&DrawerId| {
+        let rest = left.checked_sub(id.as_str().len() + 4);
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    ids.iter().take_while(fits).map(ToString::to_string).collect()
+}
+
+/// Ids in words: those that are told, and how many more there are.
+pub(crate) fn list(ids: &[DrawerId], told: &[String]) -> String {
+    let more = match ids.len() - told.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", told.join(", "))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use loci_core::{Collection, DrawerId, Error, ErrorKind, Facets, Filter, Get, Inc
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::address::{self, Address};
-use super::shown::{QUOTED, Shown, beginning};
+use super::shown::{QUOTED, Shown, beginning, flat};
 use super::tools::wings::{rooms, wings};
 use crate::house::House;
 
@@ -48,14 +48,14 @@ pub(crate) fn list(house: &House, cursor: Option<&str>) -> Result<(Vec<Resource>
         let mut values = facet.values.into_iter();
         let (wing, room) = (values.next().flatten(), values.next().flatten());
         if last.as_ref() != Some(&wing) {
-            let name = wing.clone().unwrap_or_else(|| "(no wing)".into());
+            let name = flat(wing.as_deref().unwrap_or("(no wing)"));
             all.push(Resource::new(address::of_wing(wing.as_deref()), name).with_mime_type("text/plain"));
             last = Some(wing.clone());
         }
         let name = format!(
             "{}/{}",
-            wing.as_deref().unwrap_or("-"),
-            room.as_deref().unwrap_or("-")
+            flat(wing.as_deref().unwrap_or("-")),
+            flat(room.as_deref().unwrap_or("-"))
         );
         let about = format!("{} drawers", facet.drawers);
         all.push(
@@ -137,11 +137,7 @@ fn of_room(collection: &dyn Collection, wing: Option<&str>, room: Option<&str>) 
             drawer,
             beginning(drawer.document.as_deref().unwrap_or_default(), QUOTE),
         );
-        text.push_str(&format!(
-            "\n{} \"{}\"",
-            shown.address,
-            super::shown::flat(&shown.text)
-        ));
+        text.push_str(&format!("\n{} \"{}\"", shown.address, flat(&shown.text)));
     }
     if facet.drawers > DRAWERS as u64 {
         text.push_str("\nThe rest: the tool `list`.");

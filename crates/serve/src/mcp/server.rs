@@ -18,6 +18,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::shown::cut;
 use super::tool::{Call, Effect, Entry, Reply};
 use super::{compat, prompts, resources, tools};
 use crate::house::House;
@@ -33,6 +34,9 @@ const INSTRUCTIONS: &str = "Loci is the memory of this user and their agents: ev
 /// no search.
 const WRITES: usize = 4;
 const LONG_RUNS: usize = 2;
+
+/// The most that is said of what went wrong, in bytes: what was given may be of any length, and is repeated there.
+const LONGEST_ERROR: usize = 2_400;
 
 /// How long an answer waits for the last word of progress to be sent.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -115,7 +119,7 @@ impl Server {
         let stop = Stop::default();
         let _when_dropped = AskWhenDropped(stop.clone());
         let (said, heard) = mpsc::unbounded_channel();
-        let client = context.peer.peer_info().map(|info| info.client_info.name.clone());
+        let client = context.client_info().map(|info| info.name);
         let permit = self.turn(at).await;
         let work = self.aside({
             let stop = stop.clone();
@@ -203,22 +207,26 @@ fn answered(reply: Reply<Value>) -> CallToolResult {
     result
 }
 
+fn cut_error(text: &str) -> String {
+    cut(text, LONGEST_ERROR)
+}
+
 /// Why there is no answer: a kind, a message and what to do next.
 fn described(error: &Error) -> Value {
-    let mut said = json!({ "kind": error.kind().name(), "message": error.message() });
+    let mut said = json!({ "kind": error.kind().name(), "message": cut_error(error.message()) });
     if let (Some(object), Some(hint)) = (said.as_object_mut(), error.hint_text()) {
-        object.insert("hint".into(), hint.into());
+        object.insert("hint".into(), cut_error(hint).into());
     }
     json!({ "error": said })
 }
 
 /// An error about something that is no tool.
 fn refused(error: &Error) -> ErrorData {
-    let data = Some(described(error));
+    let (message, data) = (cut_error(&error.to_string()), Some(described(error)));
     match error.kind() {
-        ErrorKind::NotFound => ErrorData::resource_not_found(error.to_string(), data),
-        ErrorKind::Invalid => ErrorData::invalid_params(error.to_string(), data),
-        _ => ErrorData::internal_error(error.to_string(), data),
+        ErrorKind::NotFound => ErrorData::resource_not_found(message, data),
+        ErrorKind::Invalid => ErrorData::invalid_params(message, data),
+        _ => ErrorData::internal_error(message, data),
     }
 }
 
@@ -275,7 +283,7 @@ impl ServerHandler for Server {
             let names: Vec<&str> = self.inner.tools.iter().map(|tool| tool.name).collect();
             let message = format!(
                 "there is no tool {:?}; there are: {}",
-                request.name,
+                cut_error(&request.name),
                 names.join(", ")
             );
             return Err(ErrorData::invalid_params(message, None));
@@ -312,10 +320,17 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = cut_error(&request.uri);
         let read = self
             .aside(move |inner| resources::read(&inner.house, &request.uri))
             .await;
-        let contents = read.map_err(|error| refused(&error))?;
+        let contents = read.map_err(|error| {
+            let mut refused = refused(&error);
+            if let Some(Value::Object(data)) = &mut refused.data {
+                data.insert("uri".into(), uri.into());
+            }
+            refused
+        })?;
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
@@ -346,22 +361,28 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        const KNOWN: [&str; 6] = [
-            "initialize",
+        const KNOWN: [&str; 5] = [
             "tools/call",
             "resources/read",
             "prompts/get",
             "tools/list",
             "resources/list",
         ];
-        match KNOWN.contains(&request.method.as_str()) {
+        // Requests that say their revision for themselves have no handshake.
+        let has_handshake = context.meta.protocol_version().is_none();
+        let is_handshake = has_handshake && request.method == "initialize";
+        match is_handshake || KNOWN.contains(&request.method.as_str()) {
             true => Err(ErrorData::invalid_params(
                 format!("the parameters of {} cannot be read", request.method),
                 None,
             )),
-            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+            false => Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                cut_error(&request.method),
+                None,
+            )),
         }
     }
 }

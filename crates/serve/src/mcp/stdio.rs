@@ -89,6 +89,8 @@ struct Lines {
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     /// Messages of a batch that wait their turn.
     queue: VecDeque<Value>,
+    /// What is to be said of lines that were no messages, as soon as there is room.
+    refusals: VecDeque<Vec<u8>>,
     /// Whether a request has come; nothing else means anything before that.
     opened: bool,
 }
@@ -111,17 +113,27 @@ impl Lines {
             incoming,
             outgoing: Some(outgoing),
             queue: VecDeque::new(),
+            refusals: VecDeque::new(),
             opened: false,
         };
         (lines, writer)
     }
 
-    /// Says that something was no message, if there is room to say it.
-    fn refuse(&self, id: Value, code: i32, message: &str) {
+    /// Says that something was no message.
+    fn refuse(&mut self, id: Value, code: i32, message: &str) {
         let said = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-        if let Some(outgoing) = &self.outgoing {
-            let _ = outgoing.try_send(line(&said));
+        self.refusals.push_back(line(&said));
+    }
+
+    /// Waits until every refusal is on its way; none is lost if this is dropped halfway. None if the client is gone.
+    async fn say_refusals(&mut self) -> Option<()> {
+        while !self.refusals.is_empty() {
+            let room = self.outgoing.as_ref()?.reserve().await.ok()?;
+            if let Some(said) = self.refusals.pop_front() {
+                room.send(said);
+            }
         }
+        Some(())
     }
 
     /// The message in a value, unless it is none or means nothing yet.
@@ -167,6 +179,7 @@ impl Transport<RoleServer> for Lines {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            self.say_refusals().await?;
             if let Some(value) = self.queue.pop_front() {
                 match self.read(value) {
                     Some(message) => return Some(message),

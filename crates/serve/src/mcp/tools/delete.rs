@@ -49,7 +49,7 @@ impl Tool for Delete {
         let collection = call.house.read()?;
         let (found, missing) = meant(&input, collection.as_ref())?;
         let matched = found.len() as u64;
-        let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let missing = receipt::told(&missing, receipt::TOLD);
         if let Some(count) = input.count.filter(|count| *count != matched) {
             return Err(Error::new(
                 ErrorKind::Conflict,

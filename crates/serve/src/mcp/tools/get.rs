@@ -1,17 +1,20 @@
 //! `get`: drawers whole and verbatim, in parts where they are longer than the budget.
 
-use loci_core::{DrawerId, Error, ErrorKind, Get as Request, Result};
+use loci_core::{DrawerId, Error, Get as Request, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::Budget;
-use crate::mcp::shown::{Brief, QUOTED, Shown};
+use crate::mcp::receipt;
+use crate::mcp::shown::{Brief, QUOTED, Shown, flat};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
 
 /// How many drawers one call may ask for.
 const MOST: usize = 200;
 /// The least of a text that is worth sending, in bytes.
 const LEAST: usize = 200;
+/// What anybody takes for the end of a line.
+const ENDS_LINE: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 pub(crate) struct Get;
 
@@ -42,26 +45,21 @@ impl Tool for Get {
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let budget = Budget::of(input.tokens)?;
+        let mut budget = Budget::of(input.tokens)?;
         let ids = ids(&input.ids)?;
         let (first, skip) = position(input.cursor.as_deref(), ids.len())?;
         let collection = call.house.read()?;
         let found = collection.get(&Request::ids(ids.iter().cloned()))?;
         let is_there = |id: &DrawerId| found.iter().any(|drawer| drawer.id == *id);
-        let missing: Vec<String> = ids
-            .iter()
-            .filter(|id| !is_there(id))
-            .map(ToString::to_string)
-            .collect();
+        let absent: Vec<DrawerId> = ids.iter().filter(|id| !is_there(id)).cloned().collect();
         if found.is_empty() {
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("no drawer has the id {}", missing.join(", ")),
-            )
-            .hint("ids come from `search` and `list`"));
+            return Err(receipt::missing(&absent));
         }
+        let missing = receipt::told(&absent, budget.bytes() / 4);
+        let named = receipt::list(&absent, &missing);
+        budget.spend(&named, &missing);
         let (drawers, next) = parts(&found, first, skip, budget);
-        let text = say(&drawers, &missing, next.as_deref());
+        let text = say(&drawers, &named, next.as_deref());
         let value = Output {
             drawers,
             missing,
@@ -120,11 +118,16 @@ fn parts(
             0
         };
         let rest = document.get(from..).unwrap_or_default();
+        // Looking through the whole text for flags takes its time; it is done once, not for every size tried.
+        let known = Shown::of(drawer, "");
         let mut take = rest.len().min(budget.bytes());
         loop {
             let part = rest.get(..rest.floor_char_boundary(take)).unwrap_or_default();
-            let mut shown = Shown::of(drawer, part);
-            shown.more = part.len() < rest.len();
+            let shown = Shown {
+                text: part.to_owned(),
+                more: part.len() < rest.len(),
+                ..known.clone()
+            };
             let fits = budget.spend(&said(&shown), &shown);
             let enough = part.len() >= LEAST.min(rest.len());
             if (fits && enough) || (drawers.is_empty() && take <= LEAST) {
@@ -153,11 +156,11 @@ fn said(shown: &Shown) -> String {
     };
     let mut text = format!(
         "[{}] {} · trust {}{flags}\n",
-        shown.id,
-        place.join("/"),
+        flat(&shown.id),
+        flat(&place.join("/")),
         shown.trust
     );
-    for line in shown.text.split('\n') {
+    for line in shown.text.replace("\r\n", "\n").split(ENDS_LINE) {
         text.push_str("> ");
         text.push_str(line);
         text.push('\n');
@@ -165,13 +168,13 @@ fn said(shown: &Shown) -> String {
     text
 }
 
-fn say(drawers: &[Shown], missing: &[String], next: Option<&str>) -> String {
+fn say(drawers: &[Shown], missing: &str, next: Option<&str>) -> String {
     let mut text = format!("{QUOTED}\n");
     for shown in drawers {
         text.push_str(&said(shown));
     }
     if !missing.is_empty() {
-        text.push_str(&format!("Missing: {}\n", missing.join(", ")));
+        text.push_str(&format!("Missing: {missing}\n"));
     }
     if let Some(next) = next {
         text.push_str(&format!("More: cursor {next}"));

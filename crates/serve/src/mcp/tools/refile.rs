@@ -44,11 +44,14 @@ impl Tool for Move {
         if report.matched == 0 {
             return Err(receipt::missing(&ids));
         }
-        let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
+        let missing = receipt::told(&report.missing, receipt::TOLD);
         let already = report.matched.saturating_sub(report.moved);
         let mut text = format!("{} moved, {already} were there already", report.moved);
         if !missing.is_empty() {
-            text.push_str(&format!("; missing: {}", missing.join(", ")));
+            text.push_str(&format!(
+                "; missing: {}",
+                receipt::list(&report.missing, &missing)
+            ));
         }
         Ok(Reply {
             text,

@@ -1,0 +1,124 @@
+"""What is written: once, durably, never by mistake, and never reported for what is not there."""
+
+import threading
+
+from wire import expect, main, same
+
+
+def unknown_arguments_are_named(scene):
+    with scene.server() as server:
+        for tool in [tool["name"] for tool in server.result("tools/list")["tools"]]:
+            error = server.refused("invalid", tool, wombat=1, zebra="x")
+            expect("wombat" in error["message"] and "zebra" in error["message"], tool, error)
+        expect("text" in server.refused("invalid", "add", tekst="x")["hint"], "the hint names what there is")
+        expect("query" in server.refused("invalid", "search")["message"], "what is missing is named")
+        same(server.call("status")["exists"], False, "nothing was done:")
+
+
+def what_is_meant_is_understood(scene):
+    with scene.server() as server:
+        id = server.call("add", text="Meant and understood.", wing="")["id"]
+        same(server.call("search", query="understood", limit="1", wing=None)["hits"][0]["id"], id)
+        same(server.call("get", ids=id)["drawers"][0]["text"], "Meant and understood.")
+        for wrong in [{"limit": "many"}, {"limit": 1.5}, {"since": "soon"}, {"tokens": 10}, {"cursor": "nonsense"}]:
+            server.refused("invalid", "search", query="x", **wrong)
+
+
+def more_than_one_goes_only_by_its_count(scene):
+    with scene.server() as server:
+        ids = [server.call("add", text=f"Number {n}.", wing="many", room="numbers")["id"] for n in range(12)]
+        total = lambda: server.call("list", limit=1)["total"]
+        server.refused("invalid", "delete")
+        for chosen in [{"ids": ids}, {"wing": "many"}, {"room": "numbers"}, {"ids": ids, "dry_run": True}]:
+            dry = server.call("delete", **chosen)
+            same((dry["matched"], dry["deleted"]), (12, 0), chosen)
+            expect(dry["sample"] and set(dry["sample"]) <= set(ids), dry)
+        for count in [1, 11, 13]:
+            server.refused("conflict", "delete", wing="many", count=count)
+        same(total(), 12)
+        same(server.call("delete", ids=ids[:1], dry_run=True)["deleted"], 0)
+        same(server.call("delete", ids=ids[:1])["deleted"], 1)
+        server.refused("conflict", "delete", wing="many", count=12)
+        same(server.call("delete", wing="many", count=11)["deleted"], 11)
+        same(total(), 0)
+
+
+def success_is_never_said_of_what_is_not_there(scene):
+    with scene.server() as server:
+        for tool, arguments in [("get", {"ids": ["gone"]}), ("delete", {"ids": ["gone"]}),
+                                ("update", {"id": "gone", "text": "x"}), ("move", {"ids": ["gone"], "wing": "w"})]:
+            server.refused("not_found", tool, **arguments)
+        same(server.call("status")["exists"], False, "a palace was made for nothing:")
+        id = server.call("add", text="The only one.")["id"]
+        server.refused("not_found", "get", ids=["gone"])
+        server.refused("not_found", "update", id="gone", text="x")
+        server.refused("not_found", "move", ids=["gone"], wing="w")
+        server.refused("not_found", "delete", ids=["gone"])
+        server.refused("not_found", "delete", wing="nowhere")
+        server.refused("not_found", "mine", path=scene.folder + "/nothing/here")
+        server.refused("invalid", "mine", path="relative")
+        server.refused("not_found", "wings", wing="nowhere")
+        expect(server.error("resources/read", {"uri": "palace://no/such/drawer"})["code"] in (-32002, -32602), "a code")
+        same(server.call("get", ids=[id, "gone"])["missing"], ["gone"])
+        same(server.call("move", ids=[id, "gone"], wing="w")["missing"], ["gone"])
+        same(server.call("delete", ids=[id, "gone"])["missing"], ["gone"])
+        server.refused("not_found", "delete", ids=[id])
+
+
+def a_key_writes_once(scene):
+    with scene.server() as one, scene.server() as other:
+        first = one.call("add", text="Written once.", wing="w", idempotency_key="k1")
+        same(first["outcome"], "added")
+        for server in [one, other]:
+            again = server.call("add", text="Written once.", wing="w", idempotency_key="k1")
+            same((again["outcome"], again["id"], again["address"]), ("kept", first["id"], first["address"]))
+            server.refused("conflict", "add", text="Another text.", wing="w", idempotency_key="k1")
+        entry = one.call("diary_write", entry="Done.", agent="a", idempotency_key="k2")
+        same(other.call("diary_write", entry="Done.", agent="a", idempotency_key="k2")["id"], entry["id"])
+        other.refused("conflict", "diary_write", entry="Not done.", agent="a", idempotency_key="k2")
+        same(one.call("list", limit=1)["total"], 2)
+        one.refused("invalid", "add", text="x", idempotency_key="k" * 2000)
+
+
+def two_servers_at_once_write_once_for_each_key(scene):
+    with scene.server() as one, scene.server() as other:
+        outcomes = [[], []]
+        # Where both write the same, one adds and one keeps; where they differ, one adds and one is refused.
+        def write(server, who, found):
+            for number in range(60):
+                text = f"Text {number}" + (f" by {who}" if number % 3 == 0 else "")
+                reply = server.reply("add", text=text, idempotency_key=f"key {number}")
+                found.append("refused" if reply.get("isError") else reply["structuredContent"]["outcome"])
+        threads = [threading.Thread(target=write, args=(server, who, outcomes[who]))
+                   for who, server in enumerate([one, other])]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, pair in enumerate(zip(*outcomes)):
+            same(sorted(pair), ["added", "refused" if number % 3 == 0 else "kept"], number)
+        same(len(outcomes[0]), 60)
+        same(one.call("list", limit=1)["total"], 60)
+
+
+def what_one_server_changes_another_finds(scene):
+    """What is changed by one server is what another one finds."""
+    with scene.server() as one, scene.server() as other:
+        id = one.call("add", text="The meeting is on Monday.", wing="work", room="plans", said_at="2026-01-02")["id"]
+        same(other.call("get", ids=[id])["drawers"][0]["said_at"][:10], "2026-01-02")
+        same(other.call("update", id=id, text="The meeting is on Tuesday.")["updated"], True)
+        found = one.call("get", ids=[id])["drawers"][0]
+        same((found["text"], found["wing"], found["room"]), ("The meeting is on Tuesday.", "work", "plans"))
+        expect("Monday" not in str(one.call("search", query="Monday")), "the old text is found")
+        same(one.call("move", ids=[id], room="done")["moved"], 1)
+        same(one.call("move", ids=[id], room="done"), {"moved": 0, "already": 1})
+        same(other.call("list", room="done")["total"], 1)
+        one.refused("invalid", "update", id=id)
+        same(one.call("check_duplicate", text="The meeting is on Tuesday.")["duplicate"], True)
+        same(one.call("check_duplicate", text="Whales sing in the deep sea at night.")["duplicate"], False)
+        same(one.call("add", text="Twice the same.", wing="w")["outcome"], "added")
+        same(other.call("add", text="Twice the same.", wing="w")["outcome"], "kept")
+
+
+if __name__ == "__main__":
+    main(globals())
