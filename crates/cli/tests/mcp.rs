@@ -91,6 +91,8 @@ cases! {
         a_cancelled_mine_stops;
     lines.py:
         lines_that_are_no_requests_are_answered
+        what_can_be_read_of_a_broken_line_is_its_id
+        an_id_in_use_is_refused_and_nothing_is_done
         none_is_passed_over_however_late_the_client_reads
         a_line_too_long_is_refused_and_the_next_is_read
         unknown_methods_tools_and_prompts_are_refused
@@ -108,6 +110,10 @@ cases! {
         success_is_never_said_of_what_is_not_there
         a_key_writes_once
         two_servers_at_once_write_once_for_each_key
+        a_new_model_is_noticed_by_a_running_server
+        the_beginning_of_an_id_is_enough_to_read_it
+        a_diary_is_read_to_its_end_while_it_is_written
+        a_name_too_long_is_refused
         what_one_server_changes_another_finds;
     scopes.py:
         a_reader_has_no_tool_that_writes
@@ -115,6 +121,7 @@ cases! {
         other_wings_are_no_resources
         other_wings_are_not_written
         a_wing_is_the_same_however_it_is_spelled
+        keys_and_texts_of_other_wings_are_not_told
         cursors_do_not_lead_out;
     budgets.py:
         no_reply_is_larger_than_its_budget
@@ -131,6 +138,7 @@ cases! {
         the_server_ends_when_its_client_closes_during_a_mine
         the_server_ends_well_when_asked_to
         what_was_acknowledged_before_the_end_is_there
+        what_was_stored_is_never_called_cancelled
         a_mine_stops_when_the_server_is_asked_to_end
         the_server_ends_when_its_client_is_killed_in_mid_call
         a_client_that_does_not_read_cannot_keep_the_server;

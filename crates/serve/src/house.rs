@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use loci_core::{
-    Backend, Collection, CollectionName, Embedder, EmbedderIdentity, Error, ErrorKind, OpenOptions,
-    PalaceRef, Result, Timestamp,
+    Backend, Collection, CollectionName, Embedder, EmbedderIdentity, Error, ErrorKind, IdentityState,
+    OpenOptions, PalaceRef, Result, Timestamp,
 };
 use loci_engine::filing::{Embedders, Filing, Place};
 use loci_engine::mine::spelled;
@@ -48,7 +48,7 @@ pub struct House {
     find: Find,
     found: OnceLock<Found>,
     embedders: Kept,
-    filing: Mutex<Option<Filing>>,
+    filing: Mutex<Option<(Filing, IdentityState)>>,
     clock: fn() -> Timestamp,
     pub(crate) scope: Scope,
 }
@@ -158,14 +158,21 @@ impl House {
         *self.filing.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// What files into the palace, opened anew where another model speaks for it by now.
     fn filing(&self) -> Result<Filing> {
         let kept = self.filing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(filing) = kept {
+        if let Some((filing, identity)) = kept
+            && filing
+                .collection()
+                .info()
+                .is_ok_and(|info| info.identity == identity)
+        {
             return Ok(filing);
         }
         let found = self.found()?;
         let filing = Filing::open(&self.place(&found), None)?;
-        *self.filing.lock().unwrap_or_else(PoisonError::into_inner) = Some(filing.clone());
+        let identity = filing.collection().info()?.identity;
+        *self.filing.lock().unwrap_or_else(PoisonError::into_inner) = Some((filing.clone(), identity));
         Ok(filing)
     }
 

@@ -1,6 +1,6 @@
 //! Where tools keep their configs, as the environment says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 use loci_core::{Error, ErrorKind, Result};
@@ -25,10 +25,14 @@ impl Places {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let folder = |name: &str| set(name).map(|value| std::path::absolute(value).map_err(unknown));
         let strategy = etcetera::base_strategy::choose_native_strategy().map_err(|_| homeless())?;
+        let home = strategy.home_dir();
+        if !project && !(home.is_absolute() && home.is_dir()) {
+            return Err(no_home(home));
+        }
         Ok(Self {
             project: project.then(std::env::current_dir).transpose().map_err(unknown)?,
             names_palace: set("LOCI_PALACE").is_some(),
-            home: strategy.home_dir().to_owned(),
+            home: home.to_owned(),
             // Where programs like VS Code keep what they know: on a Mac that is among the data.
             programs: match cfg!(target_os = "macos") {
                 true => strategy.data_dir(),
@@ -80,6 +84,11 @@ impl Places {
             None => self.programs.join("Code/User/mcp.json"),
         }
     }
+}
+
+fn no_home(home: &Path) -> Error {
+    let message = format!("{} is no home folder: it is not there, or no whole path", home.display());
+    Error::invalid(message).hint("nothing was written; set HOME, or use --project or --print")
 }
 
 fn homeless() -> Error {

@@ -45,7 +45,7 @@ def no_reply_is_larger_than_its_budget(scene):
 def what_is_given_does_not_make_a_reply_larger(scene):
     """Names, ids and questions of any length are cut where they are repeated."""
     with scene.server() as server:
-        id = server.call("add", text="A note with a long source.", source="s" * 100_000, wing="w" * 5_000)["id"]
+        id = server.call("add", text="A note with a long source.", source="s" * 100_000, wing="w" * 128)["id"]
         plain = server.call("add", text="A note with no source at all.", wing="w")["id"]
         gone = [f"no such drawer in the whole of this palace {n}" for n in range(199)]
         for tokens in [300, 2_000]:

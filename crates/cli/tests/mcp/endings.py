@@ -93,6 +93,25 @@ def what_was_acknowledged_before_the_end_is_there(scene):
     same(scene.run("verify")["ok"], True)
 
 
+def what_was_stored_is_never_called_cancelled(scene):
+    """Whoever is told that nothing was done tries again."""
+    told = []
+    for n in range(30):
+        with scene.server() as server:
+            server.call("status")
+            server.ask("tools/call", {"name": "diary_write", "arguments": {"agent": "a", "entry": f"Once {n}."}}, id="w")
+            time.sleep(0.0005 * (n % 10))
+            server.process.send_signal(signal.SIGTERM)
+            while (line := server.lines.get(timeout=DEADLINE)) is not None:
+                message = json.loads(line)
+                if message.get("id") == "w" and message["result"].get("isError"):
+                    told.append(f"Once {n}.")
+            server.ended()
+    if os.path.exists(scene.palace):
+        stored = {drawer["document"] for drawer in scene.run("list", "--limit", "100000")["drawers"]}
+        same([entry for entry in told if entry in stored], [], "stored, and said to be cancelled")
+
+
 def a_mine_stops_when_the_server_is_asked_to_end(scene):
     folder = scene.files("notes", 5_000)
     with scene.server() as server:

@@ -27,6 +27,33 @@ def lines_that_are_no_requests_are_answered(scene):
         server.lives()
 
 
+def what_can_be_read_of_a_broken_line_is_its_id(scene):
+    with scene.server() as server:
+        call = b'{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"add","arguments":{"text":"half \\ud83d x"}}}'
+        deep = b'{"jsonrpc":"2.0","id":78,"method":"ping","params":' + b"[" * 5_000 + b"]" * 5_000 + b"}"
+        for line, id in [(call, 77), (deep, 78)]:
+            server.write(line + b"\n")
+            answer = server.message()
+            same((answer["id"], answer["error"]["code"]), (id, -32700), line[:60])
+        server.write(b"\xef\xbb\xbf" + json.dumps({"jsonrpc": "2.0", "id": 79, "method": "ping"}).encode() + b"\n")
+        same(server.answer(79)["result"], {})
+        server.lives()
+
+
+def an_id_in_use_is_refused_and_nothing_is_done(scene):
+    with scene.server() as server:
+        folder = scene.files("notes", 1_300)
+        mine = {"name": "mine", "arguments": {"path": folder}}
+        server.ask("tools/call", mine, id="same")
+        server.ask("tools/call", {"name": "add", "arguments": {"text": "Under an id in use."}}, id="same")
+        answers = [server.message(), server.message()]
+        codes = sorted(str(answer.get("error", {}).get("code")) for answer in answers)
+        same(codes, ["-32600", "None"], answers)
+        same(server.call("list", kind="note")["drawers"], [])
+        server.ask("ping", id="same")
+        same(server.message()["result"], {})
+
+
 def none_is_passed_over_however_late_the_client_reads(scene):
     """None of them is passed over, however late the client reads."""
     process = subprocess.Popen(

@@ -98,8 +98,6 @@ def other_wings_are_not_written(scene):
         server.refused("not_found", "delete", room="recipes")
         server.refused("not_found", "add", text="Into another wing.", wing="kitchen")
         server.refused("not_found", "diary_write", entry="Into another wing.", agent="cook", wing="kitchen")
-        server.refused("conflict", "add", text="The secret tulip recipe is salt.", idempotency_key="shared key")
-        server.refused("conflict", "add", text="Another text.", idempotency_key="shared key")
         server.error("tools/call", {"name": "mine", "arguments": {"path": scene.folder}})
         same(server.call("get", ids=[divided.own])["drawers"][0]["wing"], "garden")
         unnamed = server.call("add", text="Filed where something exists.")
@@ -122,6 +120,21 @@ def a_wing_is_the_same_however_it_is_spelled(scene):
             same(server.call("add", text=f"Named by {spelling}.", wing="GARDEN")["address"][:17], "palace://garden/~")
             same([wing["wing"] for wing in server.call("wings")["wings"]], ["garden"])
     divided.unchanged()
+
+
+def keys_and_texts_of_other_wings_are_not_told(scene):
+    with scene.server() as server:
+        server.call("add", text="secret", wing="work", idempotency_key="K")
+        moved = server.call("add", text="moved", wing="pub", room="r")["id"]
+        server.call("move", ids=[moved], wing="work")
+    with scene.server("--wing", "pub") as server:
+        keyed = server.call("add", text="other", idempotency_key="K")
+        again = server.call("add", text="other", idempotency_key="K")
+        same((keyed["outcome"], again["outcome"], again["id"]), ("added", "kept", keyed["id"]))
+        filed = server.call("add", text="moved", wing="pub", room="r")
+        same(filed["outcome"], "added")
+        expect("seq" not in filed, filed)
+    same(scene.run("count")["count"], 4)
 
 
 def cursors_do_not_lead_out(scene):

@@ -101,6 +101,49 @@ def two_servers_at_once_write_once_for_each_key(scene):
         same(one.call("list", limit=1)["total"], 60)
 
 
+def a_new_model_is_noticed_by_a_running_server(scene):
+    scene.run("init", "--embedder", "none")
+    with scene.server() as server:
+        server.call("add", text="Filed before there was a model.")
+        scene.run("embedder", "switch", "builtin")
+        for n in range(3):
+            server.call("add", text=f"Filed after the switch, number {n}.")
+        status = server.call("status")
+        same((status["drawers"], status["by_meaning"]), (4, 4))
+
+
+def the_beginning_of_an_id_is_enough_to_read_it(scene):
+    with scene.server() as server:
+        id = server.call("add", text="Shown with a short id.")["id"]
+        same(server.call("get", ids=[id[:8]])["drawers"][0]["id"], id)
+        server.refused("not_found", "get", ids=[id[:7]])
+        server.refused("not_found", "get", ids=["f" * 8 if id[0] != "f" else "0" * 8])
+
+
+def a_diary_is_read_to_its_end_while_it_is_written(scene):
+    with scene.server() as server:
+        written = [server.call("diary_write", agent="a", entry=f"Entry {n} " + "word " * 60)["id"] for n in range(12)]
+        found, cursor = [], {}
+        for _ in range(100):
+            page = server.call("diary_read", agent="a", tokens=500, **cursor)
+            found += [entry["id"] for entry in page["entries"]]
+            if "next" not in page:
+                break
+            cursor = {"cursor": page["next"]}
+            server.call("diary_write", agent="a", entry=f"Meanwhile {len(found)}.")
+        same(found, written[::-1])
+
+
+def a_name_too_long_is_refused(scene):
+    with scene.server() as server:
+        long = "W" * 129
+        server.refused("invalid", "add", text="x", wing=long)
+        server.refused("invalid", "add", text="x", room=long)
+        id = server.call("add", text="x", wing="W" * 128)["id"]
+        server.refused("invalid", "move", ids=[id], wing=long)
+        server.refused("invalid", "update", id=id, room=long)
+
+
 def what_one_server_changes_another_finds(scene):
     """What is changed by one server is what another one finds."""
     with scene.server() as one, scene.server() as other:

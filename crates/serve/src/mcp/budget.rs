@@ -45,11 +45,13 @@ impl Budget {
     /// Spends what these words and this value cost; false, and nothing spent, if that is too much.
     pub(crate) fn spend(&mut self, words: &str, value: &impl Serialize) -> bool {
         let json = serde_json::to_string(value).unwrap_or_default();
+        // Words are sent within JSON, too, where a character may take six bytes.
+        let sent = serde_json::to_string(words).unwrap_or_default();
         let left = |left: usize, cost: usize| left.checked_sub(cost + 1);
         let rest = (
             left(self.words, estimate(words)),
             left(self.value, estimate(&json)),
-            left(self.bytes, words.len() + json.len()),
+            left(self.bytes, sent.len() + json.len()),
         );
         match rest {
             (Some(words), Some(value), Some(bytes)) => {

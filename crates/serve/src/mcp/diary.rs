@@ -1,6 +1,10 @@
 //! The diary: ordinary drawers in the wing of an agent, found by search like any other.
 
-use loci_core::{Collection, DrawerId, Filter, Get, Include, Metadata, NewDrawer, Place, Result, Timestamp};
+use std::cmp::Reverse;
+
+use loci_core::{
+    Collection, Drawer, DrawerId, Error, Filter, Get, Include, Metadata, NewDrawer, Place, Result, Timestamp,
+};
 
 use super::receipt::{self, Filed};
 use super::tool::Call;
@@ -69,13 +73,13 @@ fn of_moment(agent: &str, now: Timestamp, text: &str) -> Result<DrawerId> {
     DrawerId::new(hasher.finalize().to_hex().chars().take(32).collect::<String>())
 }
 
-/// The ids of an agent's entries, newest first.
+/// The entries of an agent, newest first, without their texts.
 pub(crate) fn entries(
     agent: &str,
     given: Option<&str>,
     collection: &dyn Collection,
     call: &Call<'_>,
-) -> Result<Vec<DrawerId>> {
+) -> Result<Vec<Drawer>> {
     let wing = wing(given, agent, collection, call)?;
     let filter = Filter::text("wing", wing)
         .and(Filter::text("room", ROOM))
@@ -85,6 +89,28 @@ pub(crate) fn entries(
         include: Include::NOTHING,
         ..Get::default()
     })?;
-    found.sort_by_key(|drawer| (std::cmp::Reverse(drawer.place.said_at), drawer.id.clone()));
-    Ok(found.into_iter().map(|drawer| drawer.id).collect())
+    found.sort_by_key(position);
+    Ok(found)
+}
+
+/// Where an entry stands in its diary. Others that come or go do not change it.
+pub(crate) fn position(entry: &Drawer) -> (Reverse<Option<i64>>, DrawerId) {
+    let said = entry.place.said_at.map(Timestamp::as_micros);
+    (Reverse(said), entry.id.clone())
+}
+
+/// The cursor that goes on after an entry.
+pub(crate) fn cursor(entry: &Drawer) -> String {
+    let (Reverse(said), id) = position(entry);
+    format!("{}.{id}", said.unwrap_or(i64::MIN))
+}
+
+/// Where a cursor goes on.
+pub(crate) fn after(cursor: &str) -> Result<(Reverse<Option<i64>>, DrawerId)> {
+    let parts = cursor.split_once('.');
+    let read = parts.and_then(|(said, id)| Some((said.parse::<i64>().ok()?, DrawerId::new(id).ok()?)));
+    let (said, id) = read.ok_or_else(|| {
+        Error::invalid(format!("{cursor:?} is no cursor of a diary")).hint("give `next` of the answer before")
+    })?;
+    Ok((Reverse(Some(said).filter(|said| *said != i64::MIN)), id))
 }

@@ -14,6 +14,8 @@ use super::tool::Call;
 
 /// The longest text one call may file, in bytes.
 const LONGEST: usize = 1 << 20;
+/// How many characters the name of a wing or room may have.
+const LONGEST_NAME: usize = 128;
 /// How much is told of ids that are not there, in bytes.
 pub(crate) const TOLD: usize = 2_000;
 
@@ -27,7 +29,9 @@ pub(crate) struct Filed {
     pub(crate) address: String,
     /// added, or kept: it was there already
     pub(crate) outcome: &'static str,
-    pub(crate) seq: u64,
+    /// The number of the change; it counts the whole palace, and is not told to those who see some wings of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) seq: Option<u64>,
 }
 
 /// Refuses texts that say nothing, or too much for one drawer.
@@ -47,6 +51,10 @@ pub(crate) fn check_text(name: &str, text: &str) -> Result<()> {
 
 /// The name of a wing or room as it is stored.
 pub(crate) fn name(what: &str, given: &str) -> Result<String> {
+    if given.chars().count() > LONGEST_NAME {
+        let message = format!("the name of a {what} has {LONGEST_NAME} characters at most");
+        return Err(Error::invalid(message).hint("nothing was changed; give a shorter one"));
+    }
     tidy_name(given).ok_or_else(|| {
         Error::invalid(format!("{given:?} is no name for a {what}")).hint("nothing was changed")
     })
@@ -98,12 +106,34 @@ pub(crate) fn file(call: &Call<'_>, new: impl Fn(&dyn Collection) -> Result<NewD
     call.house.file(|filing, collection| {
         let mut batch = vec![Write::Add(new(collection)?)];
         filing.embed(&mut batch)?;
-        let receipt = collection.apply(&batch)?;
+        let receipt = apply(collection, &mut batch, call)?;
         let Some(Write::Add(new)) = batch.pop() else {
             return Err(Error::new(ErrorKind::Internal, "what was filed was lost"));
         };
-        filed(collection, &new, &receipt)
+        let filed = filed(collection, &new, &receipt)?;
+        Ok(Filed {
+            seq: filed.seq.filter(|_| call.house.scope.wings.is_empty()),
+            ..filed
+        })
     })
+}
+
+/// Files it. An id that a drawer of a wing has which does not exist here is passed over without a word, for another one
+/// that follows from it.
+fn apply(collection: &dyn Collection, batch: &mut [Write], call: &Call<'_>) -> Result<Receipt> {
+    for _ in 0..MOST_CHANGED {
+        match collection.apply(batch) {
+            Err(error) if error.kind() == ErrorKind::Conflict && !call.house.scope.wings.is_empty() => {
+                for write in batch.iter_mut() {
+                    if let Write::Add(new) = write {
+                        new.id = keyed(new.id.as_str())?;
+                    }
+                }
+            }
+            done => return done,
+        }
+    }
+    collection.apply(batch)
 }
 
 fn filed(collection: &dyn Collection, new: &NewDrawer, receipt: &Receipt) -> Result<Filed> {
@@ -128,7 +158,7 @@ fn filed(collection: &dyn Collection, new: &NewDrawer, receipt: &Receipt) -> Res
         id: id.to_string(),
         address: address::of_drawer(&drawer),
         outcome: if added { "added" } else { "kept" },
-        seq: receipt.seq,
+        seq: Some(receipt.seq),
     })
 }
 

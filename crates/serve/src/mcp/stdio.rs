@@ -4,18 +4,21 @@
 //! no message is answered and passed over. When the client goes away the SDK waits a few seconds for answers that are on
 //! their way, and the server ends.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use loci_core::{Error, ErrorKind, Result};
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::server::Server;
@@ -24,6 +27,10 @@ use super::server::Server;
 const LONGEST: usize = 16 << 20;
 /// How many messages may wait on either side.
 const WAITING: usize = 256;
+/// How many requests may wait for their answers; more are not read before some are answered.
+const MOST_ASKED: usize = 2_048;
+/// What some programs put before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many requests are carried out at once.
 const THREADS: usize = 10;
 /// How long a thread without work is kept.
@@ -93,6 +100,44 @@ struct Lines {
     refusals: VecDeque<Vec<u8>>,
     /// Whether a request has come; nothing else means anything before that.
     opened: bool,
+    /// Requests that are not answered yet.
+    asked: Arc<Asked>,
+}
+
+/// Requests that are not answered yet.
+#[derive(Default)]
+struct Asked {
+    open: Mutex<HashSet<RequestId>>,
+    answered: Notify,
+}
+
+impl Asked {
+    fn with<T>(&self, look: impl FnOnce(&mut HashSet<RequestId>) -> T) -> T {
+        look(&mut self.open.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn close(&self, id: &RequestId) {
+        self.with(|open| open.remove(id));
+        self.answered.notify_one();
+    }
+
+    /// Waits until one more may be asked: whoever does not read answers gets no more of them.
+    async fn has_room(&self) {
+        while self.with(|open| open.len()) >= MOST_ASKED {
+            self.answered.notified().await;
+        }
+    }
+}
+
+/// The id of a line that is no message, if that much can be read of it.
+fn id_of(bytes: &[u8]) -> Value {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        #[serde(default)]
+        id: Value,
+    }
+    let named = serde_json::from_slice::<Named>(bytes).ok();
+    named.map_or(Value::Null, |named| named.id)
 }
 
 impl Lines {
@@ -115,6 +160,7 @@ impl Lines {
             queue: VecDeque::new(),
             refusals: VecDeque::new(),
             opened: false,
+            asked: Arc::default(),
         };
         (lines, writer)
     }
@@ -143,15 +189,36 @@ impl Lines {
             self.refuse(id, -32600, "this is no request that can be read");
             return None;
         };
-        self.opened |= matches!(message, JsonRpcMessage::Request(_));
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                self.opened = true;
+                if !self.asked.with(|open| open.insert(request.id.clone())) {
+                    self.refuse(
+                        id,
+                        -32600,
+                        "another request with this id is not answered yet; nothing was done",
+                    );
+                    return None;
+                }
+            }
+            JsonRpcMessage::Notification(said) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &said.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.asked.close(id);
+                }
+            }
+            _ => {}
+        }
         self.opened.then_some(message)
     }
 
     fn split(&mut self, bytes: &[u8]) {
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         match serde_json::from_slice::<Value>(bytes) {
             Ok(Value::Array(batch)) if !batch.is_empty() => self.queue.extend(batch),
             Ok(value) => self.queue.push_back(value),
-            Err(cause) => self.refuse(Value::Null, -32700, &format!("this line is no JSON: {cause}")),
+            Err(cause) => self.refuse(id_of(bytes), -32700, &format!("this line is no JSON: {cause}")),
         }
     }
 }
@@ -170,16 +237,24 @@ impl Transport<RoleServer> for Lines {
         item: ServerJsonRpcMessage,
     ) -> impl Future<Output = std::result::Result<(), io::Error>> + Send + 'static {
         let outgoing = self.outgoing.clone();
+        let asked = self.asked.clone();
         async move {
             let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
             let outgoing = outgoing.ok_or_else(closed)?;
-            outgoing.send(line(&item)).await.map_err(|_| closed())
+            outgoing.send(line(&item)).await.map_err(|_| closed())?;
+            match &item {
+                JsonRpcMessage::Response(response) => asked.close(&response.id),
+                JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| asked.close(id)),
+                _ => {}
+            }
+            Ok(())
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             self.say_refusals().await?;
+            self.asked.has_room().await;
             if let Some(value) = self.queue.pop_front() {
                 match self.read(value) {
                     Some(message) => return Some(message),

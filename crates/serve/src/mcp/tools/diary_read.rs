@@ -8,7 +8,7 @@ use super::diary_write::NOBODY;
 use crate::mcp::budget::Budget;
 use crate::mcp::diary;
 use crate::mcp::receipt;
-use crate::mcp::reply::{cursor, page, shown_before};
+use crate::mcp::reply::page;
 use crate::mcp::shown::{Brief, QUOTED, Shown, beginning};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
 
@@ -54,20 +54,26 @@ impl Tool for DiaryRead {
             .or(call.client.as_deref())
             .unwrap_or(NOBODY);
         let agent = receipt::name("agent", agent)?;
-        let asked = format!("diary {agent:?} {:?}", input.wing);
-        let before = shown_before(input.cursor.as_deref(), &asked)?;
         let collection = call.house.read()?;
-        let ids = diary::entries(&agent, input.wing.as_deref(), collection.as_ref(), call)?;
-        let rest = ids.get(before..).unwrap_or_default();
+        let entries = diary::entries(&agent, input.wing.as_deref(), collection.as_ref(), call)?;
+        let before = match &input.cursor {
+            None => 0,
+            Some(cursor) => {
+                let after = diary::after(cursor)?;
+                entries.partition_point(|entry| diary::position(entry) <= after)
+            }
+        };
+        let rest = entries.get(before..).unwrap_or_default();
         let limit = input.limit.unwrap_or(USUAL).clamp(1, MOST).min(rest.len());
-        let found = collection.get(&Get::ids(rest.iter().take(limit).cloned()))?;
+        let ids = rest.iter().take(limit).map(|entry| entry.id.clone());
+        let found = collection.get(&Get::ids(ids))?;
         let page = page(budget, &found, |at, drawer, size| {
             let text = drawer.document.as_deref().unwrap_or_default();
             let shown = Shown::of(drawer, beginning(text, 4 * size));
             (shown.line(before + at + 1), shown)
         });
-        let shown = page.values.len();
-        let next = (shown < rest.len()).then(|| cursor(before + shown, &asked));
+        let last = found.get(page.values.len().saturating_sub(1)).map(diary::cursor);
+        let next = last.filter(|_| page.values.len() < rest.len());
         let mut text = match page.values.is_empty() {
             true => format!("No diary entries of {agent}."),
             false => format!("{QUOTED}\n{}", page.lines.join("\n")),
@@ -80,7 +86,7 @@ impl Tool for DiaryRead {
             value: Output {
                 agent,
                 entries: page.values,
-                total: ids.len() as u64,
+                total: entries.len() as u64,
                 next,
             },
         })

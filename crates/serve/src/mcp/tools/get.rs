@@ -1,6 +1,6 @@
 //! `get`: drawers whole and verbatim, in parts where they are longer than the budget.
 
-use loci_core::{DrawerId, Error, Get as Request, Result};
+use loci_core::{CollectionExt as _, DrawerId, Error, Get as Request, Include, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,9 @@ use crate::mcp::tool::{Call, Effect, Reply, Tool};
 const MOST: usize = 200;
 /// The least of a text that is worth sending, in bytes.
 const LEAST: usize = 200;
+/// How long the beginning of an id must be to be taken for it, and how long ids made here are.
+const SHORTEST: usize = 8;
+const LENGTH: usize = 32;
 /// What anybody takes for the end of a line.
 const ENDS_LINE: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
@@ -47,6 +50,7 @@ impl Tool for Get {
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
         let mut budget = Budget::of(input.tokens)?;
         let ids = ids(&input.ids)?;
+        let ids = whole(ids, call)?;
         let (first, skip) = position(input.cursor.as_deref(), ids.len())?;
         let collection = call.house.read()?;
         let found = collection.get(&Request::ids(ids.iter().cloned()))?;
@@ -89,6 +93,31 @@ pub(super) fn ids(given: &[String]) -> Result<Vec<DrawerId>> {
         }
     }
     Ok(ids)
+}
+
+/// The ids that are meant: `wake_up` shows only how they begin.
+fn whole(ids: Vec<DrawerId>, call: &Call<'_>) -> Result<Vec<DrawerId>> {
+    let collection = call.house.read()?;
+    let begun = |id: DrawerId| {
+        let next = Request {
+            after: Some(id.clone()),
+            limit: Some(2),
+            include: Include::NOTHING,
+            ..Request::default()
+        };
+        let is_short = (SHORTEST..LENGTH).contains(&id.as_str().len());
+        if !is_short || collection.find(&id)?.is_some() {
+            return Ok(id);
+        }
+        let found = collection.get(&next)?;
+        let mut alike = found.into_iter().map(|drawer| drawer.id);
+        let fits = |other: &DrawerId| other.as_str().starts_with(id.as_str());
+        match (alike.next().filter(fits), alike.next().filter(fits)) {
+            (Some(only), None) => Ok(only),
+            _ => Ok(id),
+        }
+    };
+    ids.into_iter().map(begun).collect()
 }
 
 /// Where a cursor goes on: which drawer, and from which byte of it.

@@ -36,6 +36,12 @@ impl Tool for Move {
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
         let ids = ids(&input.ids)?;
+        for (what, given) in [("wing", &input.wing), ("room", &input.room)] {
+            given
+                .as_deref()
+                .map(|given| receipt::name(what, given))
+                .transpose()?;
+        }
         call.house.read()?;
         let report: RefileReport = call.house.file(|_, collection| {
             let which = Which::Ids(ids.clone());

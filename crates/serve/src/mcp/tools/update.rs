@@ -24,7 +24,8 @@ pub(crate) struct Input {
 pub(crate) struct Output {
     id: String,
     updated: bool,
-    seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
 }
 
 impl Tool for Update {
@@ -81,7 +82,7 @@ impl Tool for Update {
             value: Output {
                 id: id.to_string(),
                 updated: true,
-                seq: receipt.seq,
+                seq: Some(receipt.seq).filter(|_| call.house.scope.wings.is_empty()),
             },
         })
     }
