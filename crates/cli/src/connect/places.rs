@@ -26,7 +26,8 @@ impl Places {
         let folder = |name: &str| set(name).map(|value| std::path::absolute(value).map_err(unknown));
         let strategy = etcetera::base_strategy::choose_native_strategy().map_err(|_| homeless())?;
         let home = strategy.home_dir();
-        if !project && !(home.is_absolute() && home.is_dir()) {
+        let is_home = home.is_absolute() && home.is_dir();
+        if !project && !is_home {
             return Err(no_home(home));
         }
         Ok(Self {
@@ -87,7 +88,10 @@ impl Places {
 }
 
 fn no_home(home: &Path) -> Error {
-    let message = format!("{} is no home folder: it is not there, or no whole path", home.display());
+    let message = format!(
+        "{} is no home folder: it is not there, or no whole path",
+        home.display()
+    );
     Error::invalid(message).hint("nothing was written; set HOME, or use --project or --print")
 }
 

@@ -178,3 +178,21 @@ fn a_link_stays_a_link_and_its_file_is_edited() {
         Path::new("../dotfiles/not-there.json")
     );
 }
+
+#[test]
+fn a_home_that_is_none_is_refused_and_not_made() {
+    let home = Home::new();
+    let before = home.everything();
+    for wrong in [home.path("nowhere/x").to_str().unwrap(), "relative"] {
+        let mut command = home.command(&["claude-code", "--yes"]);
+        command.env("HOME", wrong).current_dir(home.path(""));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains(wrong) && said.contains("nothing was written"),
+            "{said}"
+        );
+    }
+    assert_eq!(home.everything(), before);
+}
