@@ -57,7 +57,8 @@ def what_is_given_does_not_make_a_reply_larger(scene):
         within(server.reply("delete", ids=[plain, *gone], dry_run=True), 2_000)
         within(server.reply("move", ids=[plain, *gone], room="r"), 2_000)
         for tool, arguments in [("get", {"ids": gone}), ("delete", {"ids": gone}), ("move", {"ids": gone, "room": "r"}),
-                                ("wings", {"wing": "x" * 100_000}), ("search", {"query": "x", "x" * 100_000: 1})]:
+                                ("wings", {"wing": "x" * 100_000}), ("search", {"query": "x", "x" * 100_000: 1}),
+                                ("search", {"query": "long " * 4_001})]:
             reply = server.reply(tool, **arguments)
             expect(reply["isError"] and len(str(reply)) < 8_000, tool, len(str(reply)))
         for method, params in [("x" * 100_000, None), ("tools/call", {"name": "x" * 100_000}),

@@ -1,9 +1,11 @@
-"""Many at once on one palace: servers, a mine, and notes from terminals, also where servers are killed."""
+"""Many at once on one palace: servers, a mine, hooks, and notes from terminals, also where servers are killed."""
 
+import json
 import os
 import random
 import subprocess
 import threading
+import time
 
 from wire import DEADLINE, expect, main, same
 
@@ -12,7 +14,7 @@ WRITES = 250
 
 
 class Background:
-    """A mine of a folder and notes filed one by one from a terminal, as hooks do, while something else runs."""
+    """A mine of a folder, notes filed from a terminal, and the hooks of a conversation, while something else runs."""
 
     def __init__(self, scene):
         self.scene = scene
@@ -22,8 +24,11 @@ class Background:
         folder = scene.files("tree", 300)
         command = scene.command("--json", "mine", folder)
         self.mine = subprocess.Popen(command, env=scene.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.notes = threading.Thread(target=self.note, daemon=True)
-        self.notes.start()
+        self.said = 0
+        self.transcript = os.path.join(scene.folder, "conversation.jsonl")
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self.note, self.talk)]
+        for thread in self.threads:
+            thread.start()
 
     def __enter__(self):
         return self
@@ -42,12 +47,42 @@ class Background:
             except Exception as error:
                 self.failed.append(error)
 
+    def talk(self):
+        """Says something and calls the hook at the end of the turn, again and again."""
+        while self.said < 5 or not self.over.is_set():
+            self.said += 1
+            message = {"role": "user", "content": f"Said in turn {self.said}."}
+            line = {"type": "user", "uuid": f"turn-{self.said}", "sessionId": "talk", "cwd": self.scene.folder,
+                    "timestamp": "2026-05-04T08:00:00Z", "message": message}
+            with open(self.transcript, "a") as file:
+                file.write(json.dumps(line) + "\n")
+            self.hook()
+
+    def hook(self):
+        event = {"session_id": "talk", "transcript_path": self.transcript, "hook_event_name": "Stop"}
+        done = subprocess.run(
+            self.scene.command("hook", "claude-code", "Stop"), env=self.scene.environment, capture_output=True,
+            input=json.dumps(event).encode(), timeout=DEADLINE,
+        )
+        if (done.returncode, done.stdout.strip(), done.stderr) != (0, b"{}", b""):
+            self.failed.append(done)
+
+    def heard(self):
+        """Waits until every turn is mined, once."""
+        until = time.monotonic() + DEADLINE
+        count = lambda: self.scene.run("count", "--where", '{"kind":"human"}')["count"]
+        while (mined := count()) < self.said and time.monotonic() < until:
+            time.sleep(0.1)
+        same(mined, self.said, "turns of the conversation")
+
     def end(self):
         self.over.set()
-        self.notes.join()
+        for thread in self.threads:
+            thread.join()
         said, trouble = self.mine.communicate(timeout=DEADLINE)
         same(self.mine.returncode, 0, "the mine:", said, trouble)
-        same(self.failed, [], "notes from the terminal:")
+        same(self.failed, [], "notes from the terminal and hooks:")
+        self.heard()
         return self.filed
 
 

@@ -28,7 +28,7 @@ const LONGEST: usize = 16 << 20;
 /// How many messages may wait on either side.
 const WAITING: usize = 256;
 /// How many requests may wait for their answers; more are not read before some are answered.
-const MOST_ASKED: usize = 2_048;
+const MOST_ASKED: usize = 1_024;
 /// What some programs put before the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many requests are carried out at once.

@@ -9,7 +9,7 @@ mod get;
 mod list;
 pub(crate) mod mine;
 mod refile;
-mod search;
+pub(crate) mod search;
 mod status;
 mod update;
 mod wake_up;

@@ -10,6 +10,7 @@ use super::drawer::{basename, named};
 use super::fit::{self, Cut, Fitted};
 use crate::mcp::shown::{beginning, rounded, trust};
 use crate::mcp::tool::{Call, Effect};
+use crate::mcp::tools::search::check_length;
 use crate::mcp::wary;
 use crate::mcp::within::Within;
 
@@ -138,6 +139,7 @@ impl Namesake for Search {
             filter: within.filter(collection.as_ref())?,
             ..SearchRequest::new(input.query.clone(), call.house.now())
         };
+        check_length(&request.query)?;
         let answer = search(collection.as_ref(), call.house.embedders(), &request)?;
         output(input, answer)
     }

@@ -98,6 +98,18 @@ impl Tool for Search {
     }
 }
 
+/// The longest query that is taken, in bytes: what a query costs grows faster than it, and others wait.
+const LONGEST: usize = 20_000;
+
+/// Refuses a query that would take long.
+pub(crate) fn check_length(query: &str) -> Result<()> {
+    if query.len() <= LONGEST {
+        return Ok(());
+    }
+    let message = format!("the query has {} bytes; {LONGEST} are the most", query.len());
+    Err(Error::invalid(message).hint("nothing was searched; ask with fewer words"))
+}
+
 /// How deep a search goes at first, and then, until there is enough.
 const DEPTHS: [usize; 4] = [20, 200, 2_000, 20_000];
 
@@ -110,6 +122,7 @@ pub(crate) fn ranked(
     mut request: SearchRequest,
     wanted: usize,
 ) -> Result<Answer> {
+    check_length(&request.query)?;
     let mut whole: Option<Answer> = None;
     for limit in DEPTHS {
         request.limit = limit;
