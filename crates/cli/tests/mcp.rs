@@ -82,13 +82,15 @@ cases! {
         every_tool_gives_what_its_schema_says
         resources_and_prompts_are_listed_and_read
         a_mine_says_how_far_it_is
-        a_cancelled_mine_stops;
+        a_cancelled_mine_stops
+        http_speaks_the_same;
     typescript_client.mjs:
         every_revision_is_agreed_on
         every_tool_gives_what_its_schema_says
         resources_and_prompts_are_listed_and_read
         a_mine_says_how_far_it_is
-        a_cancelled_mine_stops;
+        a_cancelled_mine_stops
+        http_speaks_the_same;
     lines.py:
         lines_that_are_no_requests_are_answered
         what_can_be_read_of_a_broken_line_is_its_id

@@ -1,12 +1,14 @@
 """The official Python client drives the server: every revision, tool, resource and prompt, progress and cancellation."""
 
 import anyio
+import httpx2
 import jsonschema
 import mcp.client.session
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from wire import DEADLINE, TOOLS, expect, main, same
+from wire import DEADLINE, TOOLS, Listener, expect, main, same
 
 WITHOUT_HANDSHAKE = "2026-07-28"
 
@@ -59,6 +61,27 @@ class Checked:
                 jsonschema.validate(hit, {**schema["properties"]["hits"]["items"], "additionalProperties": False})
         self.called.add(tool)
         return value
+
+
+def http_speaks_the_same(scene):
+    async def talk(listener, mode, revision):
+        http = httpx2.AsyncClient(headers=listener.headers, timeout=DEADLINE)
+        transport = streamable_http_client(listener.url, http_client=http)
+        async with http, Client(transport, mode=mode, read_timeout_seconds=DEADLINE) as session:
+            same(session.protocol_version, revision, mode)
+            tools = (await session.list_tools()).tools
+            same([tool.name for tool in tools], TOOLS)
+            call = Checked(session, tools)
+            filed = await call("add", text=f"The ship leaves at dawn, {mode}.", wing="harbour", room="plans")
+            found = await call("search", query="when does the ship leave?", wing="harbour")
+            expect(filed["id"] in [hit["id"] for hit in found["hits"]], found)
+            read = await session.read_resource(filed["address"])
+            same(read.contents[0].text, f"The ship leaves at dawn, {mode}.")
+            same(len((await session.list_prompts()).prompts), 3)
+
+    with Listener(scene) as listener:
+        anyio.run(talk, listener, "legacy", "2025-11-25")
+        anyio.run(talk, listener, WITHOUT_HANDSHAKE, WITHOUT_HANDSHAKE)
 
 
 def every_tool_gives_what_its_schema_says(scene):

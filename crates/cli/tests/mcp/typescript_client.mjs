@@ -2,13 +2,16 @@
 // Called like the Python scripts: the name of a function below, the path of `loci` and an empty folder.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const installed = createRequire(join(process.env.LOCI_TEST_MCP, 'node', 'package.json'));
 const { Client } = installed('@modelcontextprotocol/sdk/client/index.js');
 const { StdioClientTransport } = installed('@modelcontextprotocol/sdk/client/stdio.js');
+const { StreamableHTTPClientTransport } = installed('@modelcontextprotocol/sdk/client/streamableHttp.js');
 const { McpError } = installed('@modelcontextprotocol/sdk/types.js');
 
 const NEWEST = '2025-11-25';
@@ -169,11 +172,38 @@ async function a_cancelled_mine_stops() {
     });
 }
 
+async function http_speaks_the_same() {
+    const token = join(folder, 'token');
+    const args = ['--json', 'mcp', '--http', '0', '--token-file', token, '--palace', join(folder, 'palace')];
+    const server = spawn(loci, args, { env: { HOME: folder }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = await once(server.stdout, 'data');
+    const url = new URL(`http://${JSON.parse(line).address}/mcp`);
+    const headers = { Authorization: `Bearer ${readFileSync(token, 'utf8').trim()}` };
+    const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
+    const client = new Client({ name: 'typewriter', version: '1' });
+    await client.connect(transport, PATIENT);
+    assert.deepEqual(await names(client), TOOLS);
+    const filed = await call(client, 'add', { text: 'The ship leaves at dawn.', wing: 'harbour' });
+    const found = await call(client, 'search', { query: 'when does the ship leave?' });
+    assert.deepEqual(found.hits.map(hit => hit.id), [filed.id]);
+    const progress = [];
+    const path = files('over-http', 50);
+    const mined = await call(client, 'mine', { path }, { onprogress: word => progress.push(word) });
+    assert.equal(mined.sources_mined, 50);
+    assert.ok(progress.length > 0);
+    await transport.terminateSession();
+    await client.close();
+    server.kill('SIGTERM');
+    const [code] = await once(server, 'exit');
+    assert.equal(code, 0);
+}
+
 const cases = {
     every_revision_is_agreed_on,
     every_tool_gives_what_its_schema_says,
     resources_and_prompts_are_listed_and_read,
     a_mine_says_how_far_it_is,
     a_cancelled_mine_stops,
+    http_speaks_the_same,
 };
 await cases[chosen]();

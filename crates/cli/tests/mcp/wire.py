@@ -62,6 +62,28 @@ class Scene:
         return folder
 
 
+class Listener:
+    """A server that listens on a port of this machine."""
+
+    def __init__(self, scene):
+        token = os.path.join(scene.folder, "token")
+        self.process = subprocess.Popen(
+            scene.command("--json", "mcp", "--http", "0", "--token-file", token), env=scene.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        )
+        said = json.loads(self.process.stdout.readline())
+        self.url = f"http://{said['address']}/mcp"
+        with open(token) as file:
+            self.headers = {"Authorization": f"Bearer {file.read().strip()}"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        same(self.process.wait(timeout=DEADLINE), 0, "exit code")
+
+
 class Server:
     """A server and its client's end."""
 
