@@ -73,7 +73,8 @@ fn check(made: &Made, damaged: &[u8]) -> Salvage {
         .any(|loss| loss.message.contains("UTF-8") || loss.message.contains("zeros"));
     let invented = rows
         .difference(&made.ever)
-        .filter(|row| !(listed && row.contains(['\u{fffd}', '\0'])));
+        .filter(|row| !(listed && row.contains(['\u{fffd}', '\0'])))
+        .filter(|row| !made::is_metadata_of_a_lost_segment(row, &rows));
     assert_eq!(
         few(invented),
         "",

