@@ -99,12 +99,12 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         environment = {"HOME": home, "XDG_DATA_HOME": f"{home}/data", "PATH": os.environ["PATH"], "LOCI_PALACE": f"{home}/palace"}
         talk = f"{home}/talk.jsonl"
-        line = {"type": "user", "uuid": "a", "sessionId": "talk", "cwd": "/work/garden", "message": {"role": "user", "content": "Plant the beans."}}
+        line = {"type": "user", "uuid": "a", "sessionId": "talk", "cwd": "/home/ada/garden", "message": {"role": "user", "content": "Plant the beans."}}
         with open(talk, "w") as file:
             file.write(json.dumps({**line, "timestamp": "2026-05-01T10:00:00Z"}) + "\n")
 
         def event(**more):
-            told = {"session_id": "talk", "transcript_path": talk, "cwd": "/work/garden", "hook_event_name": "Stop", **more}
+            told = {"session_id": "talk", "transcript_path": talk, "cwd": "/home/ada/garden", "hook_event_name": "Stop", **more}
             return json.dumps(told).encode()
 
         def hook(name, *more):
