@@ -174,6 +174,11 @@ impl<'a> Rescue<'a> {
 
     fn finish(mut self) -> Result<Salvage> {
         let restored = self.target.complete()? as u64;
+        let ownerless = self.target.ownerless()?;
+        if ownerless > 0 {
+            let message = format!("{ownerless} rows are of a collection that was lost, or of a segment");
+            self.losses.add(None, Some("collection_metadata"), message);
+        }
         let saved = self.target.counts()?;
         let (folder, file) = self.target.finish()?;
         (self.log)(self.pages.count.into(), self.pages.count.into());

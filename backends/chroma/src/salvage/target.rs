@@ -29,6 +29,10 @@ const RESTORE: &str = "INSERT OR IGNORE INTO embedding_metadata (id, key, string
 const NOT_OF_COLLECTIONS: &str = "DELETE FROM collection_metadata
     WHERE collection_id IN (SELECT id FROM segments) AND collection_id NOT IN (SELECT id FROM collections)";
 
+/// Where both the collections and the segments of that id are lost, nothing tells it apart.
+const OF_NOBODY: &str = "SELECT count(*) FROM collection_metadata
+    WHERE collection_id NOT IN (SELECT id FROM segments) AND collection_id NOT IN (SELECT id FROM collections)";
+
 /// The file and the private folder it lies in.
 pub(super) struct Target {
     folder: TempDir,
@@ -93,6 +97,13 @@ impl Target {
             .execute_batch(NOT_OF_COLLECTIONS)
             .map_err(no_room)?;
         self.connection.execute(RESTORE, []).map_err(no_room)
+    }
+
+    /// How many rows of metadata are of a collection that was not saved, or perhaps of a segment.
+    pub(super) fn ownerless(&self) -> Result<i64> {
+        self.connection
+            .query_row(OF_NOBODY, [], |row| row.get(0))
+            .map_err(no_room)
     }
 
     /// How many rows each table has.
