@@ -6,7 +6,6 @@
 mod args;
 mod bar;
 mod commands;
-mod connect;
 mod cursor;
 mod embedders;
 mod environment;

@@ -1,17 +1,19 @@
-//! `loci connect`: writes Loci into a tool's own config, and takes it out again.
+//! `loci connect`: the settings of an agent's tool, edited or restored.
+
+mod folders;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
-use loci_core::{Error, ErrorKind, Result};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use loci_connect::{AgentTool, ConnectAction, ConnectReport, ConnectRequest, ProgramCommand, SettingsEdit};
+use loci_core::{Error, Result};
 use serde_json::{Value as Json, json};
 
-use crate::connect::{Change, Config, Places, Program, Tool, apply, plan};
 use crate::errors::{self, Done, Exit};
 use crate::session::Session;
 
-/// A config that somebody else keeps changing is read again so often.
-const TRIES: usize = 20;
+use folders::read_tool_folders;
 
 /// Connect a tool: its MCP server, and hooks that save what is said
 ///
@@ -27,8 +29,8 @@ const TRIES: usize = 20;
   loci connect vscode --print")]
 pub(crate) struct Args {
     /// The tool
-    #[arg(value_name = "TOOL")]
-    tool: Tool,
+    #[arg(value_name = "TOOL", value_parser = tool_parser())]
+    tool: AgentTool,
 
     /// Take out what was put in, and nothing else
     #[arg(long)]
@@ -59,48 +61,68 @@ pub(crate) struct Args {
     wing: Vec<String>,
 }
 
+/// The tools by their names.
+fn tool_parser() -> impl TypedValueParser<Value = AgentTool> {
+    let values = AgentTool::ALL.map(|tool| PossibleValue::new(tool.name()).help(tool.title()));
+    PossibleValuesParser::new(values)
+        .try_map(|name| AgentTool::from_name(&name).ok_or("no tool has this name"))
+}
+
 /// Shows what would change, asks, and writes.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let places = Places::read(args.project)?;
-    let program = program(args, session)?;
-    let configs = args.tool.configs(&places, &program);
+    let request = read_request(args, session)?;
     if args.print {
-        return print(args.tool, &configs, session);
+        return print_snippets(&request, session);
     }
-    let changes = plan(&configs, args.undo)?;
-    let any = changes.iter().any(Change::is_any);
+    let mut report = request.preview()?;
     if !session.out.is_json() {
-        show(&changes, session)?;
+        show_edits(&report, session)?;
         session.out.flush()?;
     }
-    let written = any && agreed(args, session)?;
-    if written {
-        write(&configs, changes.as_slice(), args)?;
+    if report.has_changes() && is_confirmed(args, session)? {
+        report = request.apply()?;
     }
-    match session.out.is_json() {
-        true => session.out.json(&answer(args.tool, &changes, written))?,
-        false => tell(args, &places, any, written, session),
+    if session.out.is_json() {
+        session.out.json(&report_to_json(args.tool, &report))?;
+    } else {
+        note_outcome(args, &report, session);
     }
     Ok(Exit::Done)
 }
 
-fn program(args: &Args, session: &Session) -> Result<Program> {
+fn read_request(args: &Args, session: &Session) -> Result<ConnectRequest> {
+    let folders = read_tool_folders(args.project)?;
     let path = std::env::current_exe()
-        .map_err(|cause| errors::io("cannot tell where this program lies; nothing was changed", cause))?;
-    let mut server = Vec::new();
-    server.extend(args.read_only.then(|| "--read-only".to_owned()));
+        .map_err(|cause| errors::io("cannot find the path of this program; nothing was changed", cause))?;
+    let mut server_args = Vec::new();
+    server_args.extend(args.read_only.then(|| "--read-only".to_owned()));
     for wing in &args.wing {
-        server.extend(["--wing".to_owned(), wing.clone()]);
+        server_args.extend(["--wing".to_owned(), wing.clone()]);
     }
-    Program::new(&path, palace(session)?, server, args.recall)
+    let program = ProgramCommand::new(&path)?
+        .with_palace_args(palace_args(session)?)
+        .with_server_args(server_args)
+        .with_recall(args.recall);
+    let action = if args.undo {
+        ConnectAction::Undo
+    } else {
+        ConnectAction::Connect
+    };
+    Ok(ConnectRequest {
+        tool: args.tool,
+        action,
+        folders,
+        program,
+    })
 }
 
-/// The palace and collection that were named, as arguments that mean the same from everywhere.
-fn palace(session: &Session) -> Result<Vec<String>> {
+/// The palace and collection that were named, as arguments that mean the same from every folder.
+fn palace_args(session: &Session) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if let Some(reference) = &session.globals.palace {
         let folder = session.palace()?.reference.local_path.unwrap_or_default();
-        words.extend(["--palace".to_owned(), whole(reference.to_str(), folder, session)?]);
+        let reference = absolute_reference(reference.to_str(), folder, session)?;
+        words.extend(["--palace".to_owned(), reference]);
     }
     if let Some(collection) = &session.globals.collection {
         words.extend(["--collection".to_owned(), collection.to_string()]);
@@ -108,12 +130,12 @@ fn palace(session: &Session) -> Result<Vec<String>> {
     Ok(words)
 }
 
-fn whole(reference: Option<&str>, folder: PathBuf, session: &Session) -> Result<String> {
+fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &Session) -> Result<String> {
     let backend = reference.and_then(|text| text.split_once(':'));
     let backend = backend.filter(|(name, _)| session.registry.knows(name));
     let folder = folder.into_os_string().into_string().map_err(|folder| {
         Error::invalid(format!("the palace's path is not UTF-8: {}", folder.display()))
-            .hint("configs hold text; give the palace another name. Nothing was changed")
+            .hint("settings files hold text; give the palace another name. Nothing was changed")
     })?;
     Ok(match backend {
         Some((name, _)) => format!("{name}:{folder}"),
@@ -121,43 +143,45 @@ fn whole(reference: Option<&str>, folder: PathBuf, session: &Session) -> Result<
     })
 }
 
-fn print(tool: Tool, configs: &[Config], session: &mut Session) -> Done {
-    let mut files: Vec<Json> = Vec::new();
-    for config in configs {
-        let snippet = config.snippet()?;
-        let path = config.path.to_string_lossy();
-        match session.out.is_json() {
-            true => files.push(json!({ "path": path, "snippet": snippet })),
-            false => session.out.page(|page| {
-                page.dim(&path).end().text(&snippet);
-            })?,
-        }
-    }
+fn print_snippets(request: &ConnectRequest, session: &mut Session) -> Done {
+    let snippets = request.snippets()?;
     if session.out.is_json() {
+        let files = snippets.iter();
+        let files: Vec<Json> = files
+            .map(|snippet| json!({ "path": snippet.path.to_string_lossy(), "snippet": snippet.text }))
+            .collect();
         session
             .out
-            .json(&json!({ "tool": tool.name(), "files": files }))?;
+            .json(&json!({ "tool": request.tool.name(), "files": files }))?;
+        return Ok(Exit::Done);
     }
+    session.out.page(|page| {
+        for snippet in &snippets {
+            page.dim(&snippet.path.to_string_lossy())
+                .end()
+                .text(&snippet.text);
+        }
+    })?;
     Ok(Exit::Done)
 }
 
-fn show(changes: &[Change], session: &mut Session) -> Done<()> {
+fn show_edits(report: &ConnectReport, session: &mut Session) -> Done<()> {
     session.out.page(|page| {
-        for change in changes {
-            match change.is_any() {
-                true => page.text(&change.diff()),
-                false => page
-                    .dim(&format!("{}: nothing to change", change.path.display()))
-                    .end(),
-            };
+        for edit in &report.edits {
+            if edit.is_change() {
+                page.text(&edit.diff());
+            } else {
+                page.dim(&format!("{}: nothing to change", edit.path.display()))
+                    .end();
+            }
         }
     })
 }
 
 /// Whether to write: by --yes, or by a person at the terminal.
-fn agreed(args: &Args, session: &Session) -> Done<bool> {
-    let asks = io::stdin().is_terminal() && io::stderr().is_terminal() && !session.out.is_json();
-    if args.yes || !asks {
+fn is_confirmed(args: &Args, session: &Session) -> Done<bool> {
+    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal() && !session.out.is_json();
+    if args.yes || !can_ask {
         return Ok(args.yes);
     }
     let mut line = String::new();
@@ -168,47 +192,31 @@ fn agreed(args: &Args, session: &Session) -> Done<bool> {
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-/// Writes, and looks again as often as somebody else was faster.
-fn write(configs: &[Config], shown: &[Change], args: &Args) -> Result<()> {
-    if apply(shown, args.undo)? {
-        return Ok(());
-    }
-    for _ in 0..TRIES {
-        if apply(&plan(configs, args.undo)?, args.undo)? {
-            return Ok(());
-        }
-    }
-    let message = format!(
-        "somebody else keeps writing to the config of {}",
-        args.tool.name()
-    );
-    Err(Error::new(ErrorKind::Locked, message).hint("end the tool and type the same again"))
+fn report_to_json(tool: AgentTool, report: &ConnectReport) -> Json {
+    let edit_to_json = |edit: &SettingsEdit| json!({ "path": edit.path.to_string_lossy(), "change": edit.kind().name(), "diff": edit.diff() });
+    let files: Vec<Json> = report.edits.iter().map(edit_to_json).collect();
+    json!({ "tool": tool.name(), "files": files, "written": report.written })
 }
 
-fn answer(tool: Tool, changes: &[Change], written: bool) -> Json {
-    let file = |change: &Change| json!({ "path": change.path.to_string_lossy(), "change": change.kind(), "diff": change.diff() });
-    let files: Vec<Json> = changes.iter().map(file).collect();
-    json!({ "tool": tool.name(), "files": files, "written": written })
-}
-
-fn tell(args: &Args, places: &Places, any: bool, written: bool, session: &mut Session) {
+fn note_outcome(args: &Args, report: &ConnectReport, session: &mut Session) {
     let name = args.tool.name();
     let out = &mut session.out;
-    match (any, written, args.undo) {
+    match (report.has_changes(), report.written, args.undo) {
         (false, _, false) => out.note("it is connected; nothing to change"),
-        (false, _, true) => out.note("nothing of Loci is in there; nothing to change"),
+        (false, _, true) => out.note("it holds no entry of Loci; nothing to change"),
         (true, false, _) => out.note("nothing was written; add --yes to write it"),
-        (true, true, true) => out.note(&format!("taken out; restart {name} to let go of it")),
+        (true, true, true) => out.note(&format!("removed; restart {name} to make it take effect")),
         (true, true, false) => {
             out.note(&format!(
-                "written; restart {name}, and take it out again with `loci connect {name} --undo`"
+                "written; restart {name}, and undo this with `loci connect {name} --undo`"
             ));
-            if args.tool == Tool::Codex {
+            if args.tool == AgentTool::Codex {
                 out.note("Codex runs new hooks once you have looked at them: type /hooks there");
             }
         }
     }
-    if places.names_palace && session.globals.palace.is_none() && !args.undo {
+    let palace_is_implied = session.environment().palace.is_some() && session.globals.palace.is_none();
+    if palace_is_implied && !args.undo {
         session.out.note(
             "LOCI_PALACE is set here and perhaps not where the tool runs; --palace writes the palace down",
         );

@@ -1,45 +1,46 @@
-//! Laws that hold for every config: what is put in comes out without a trace, twice is once, and nothing else moves.
+//! Laws of every settings file: an undo gives the same bytes, a second edit changes nothing, and no other byte moves.
 
 mod any;
 mod tables;
 
-use super::entries::{self, Hook, Part, Shape};
-use super::json::{self, Plain};
+use crate::entries::{HookCommand, HookLayout, JsonEntry, add_entries, remove_entries};
+use crate::json::{JsonKind, JsonNode, JsonValue, insert_item, parse_json};
+use crate::splice::is_blank;
 
-/// The parts of a tool that keeps both in one file.
-fn both(command: &str) -> Vec<Part> {
-    vec![server(command), hooks(Shape::Grouped, command)]
+/// The entries of a tool that keeps server and hooks in one file.
+fn both(command: &str) -> Vec<JsonEntry> {
+    vec![server(command), hooks(HookLayout::Grouped, command)]
 }
 
-fn server(command: &str) -> Part {
-    Part::Server {
+fn server(command: &str) -> JsonEntry {
+    JsonEntry::Server {
         list: "mcpServers",
-        entry: vec![
-            ("type".to_owned(), Plain::text("stdio")),
-            ("command".to_owned(), Plain::text(command)),
-            ("args".to_owned(), Plain::texts(&["mcp".to_owned()])),
+        fields: vec![
+            ("type".to_owned(), JsonValue::text("stdio")),
+            ("command".to_owned(), JsonValue::text(command)),
+            ("args".to_owned(), JsonValue::texts(&["mcp".to_owned()])),
         ],
     }
 }
 
-fn hooks(shape: Shape, program: &str) -> Part {
-    let hook = |event: &'static str| Hook {
+fn hooks(layout: HookLayout, program: &str) -> JsonEntry {
+    let hook = |event: &'static str| HookCommand {
         event,
-        command: format!("{program} hook claude-code {event}"),
+        line: format!("{program} hook claude-code {event}"),
         timeout: 5,
     };
-    Part::Hooks {
-        shape,
+    JsonEntry::Hooks {
+        layout,
         hooks: ["Stop", "PreCompact"].map(hook).into(),
     }
 }
 
-/// The same file read by a strict reader, once comments and trailing commas are out of the way.
-fn meaning(text: &str) -> serde_json::Value {
-    fn plain(text: &str, node: &json::Node, to: &mut String) {
+/// The file as a strict parser reads it, without comments and trailing commas.
+fn parse_strictly(text: &str) -> serde_json::Value {
+    fn plain(text: &str, node: &JsonNode, to: &mut String) {
         let (open, close) = match &node.kind {
-            json::Kind::Object(_) => ('{', '}'),
-            json::Kind::List(_) => ('[', ']'),
+            JsonKind::Object(_) => ('{', '}'),
+            JsonKind::List(_) => ('[', ']'),
             _ => return to.push_str(&text[node.span.clone()]),
         };
         to.push(open);
@@ -55,44 +56,44 @@ fn meaning(text: &str) -> serde_json::Value {
         to.push(close);
     }
     let mut made = String::new();
-    plain(text, &json::parse(text).unwrap(), &mut made);
+    plain(text, &parse_json(text).unwrap(), &mut made);
     serde_json::from_str(&made).unwrap()
 }
 
-/// Puts our entries in, checks that they are there and that a second time changes nothing, and takes them out.
+/// Adds the entries, checks that they are there and that a second time changes nothing, and removes them.
 #[track_caller]
-fn check(original: &str, parts: &[Part]) {
-    let connected = entries::connected(original, parts, Some(original)).unwrap();
-    let again = entries::connected(&connected, parts, Some(original)).unwrap();
-    assert_eq!(again, connected, "twice is once");
-    let parted = entries::parted(&connected, parts, Some(original)).unwrap();
+fn check(original: &str, parts: &[JsonEntry]) {
+    let connected = add_entries(original, parts, Some(original)).unwrap();
+    let again = add_entries(&connected, parts, Some(original)).unwrap();
+    assert_eq!(again, connected, "a second edit changes nothing");
+    let parted = remove_entries(&connected, parts, Some(original)).unwrap();
     assert_eq!(parted.as_deref(), Some(original), "\n{connected}");
-    if !entries::is_blank(original) {
+    if !is_blank(original) {
         check_meaning(original, &connected, parts);
     }
 }
 
-/// The new file means the old one and our entries, and nothing else.
+/// The edited file means the original with our entries, and nothing else.
 #[track_caller]
-fn check_meaning(original: &str, connected: &str, parts: &[Part]) {
-    let mut old = meaning(original);
-    let mut new = meaning(connected);
+fn check_meaning(original: &str, connected: &str, parts: &[JsonEntry]) {
+    let mut old = parse_strictly(original);
+    let mut new = parse_strictly(connected);
     for part in parts {
         match part {
-            Part::Server { list, .. } => {
+            JsonEntry::Server { list, .. } => {
                 assert_eq!(new[list]["loci"]["args"][0], "mcp", "{connected}");
                 new[list].as_object_mut().unwrap().remove("loci");
             }
-            Part::Hooks { shape, hooks } => {
+            JsonEntry::Hooks { layout, hooks } => {
                 for hook in hooks {
                     let list = new["hooks"][hook.event].as_array_mut().unwrap();
                     let last = list.pop().unwrap();
-                    let last = if *shape == Shape::Flat {
+                    let last = if *layout == HookLayout::Flat {
                         &last
                     } else {
                         &last["hooks"][0]
                     };
-                    assert_eq!(last["command"], hook.command.as_str(), "{connected}");
+                    assert_eq!(last["command"], hook.line.as_str(), "{connected}");
                 }
             }
         }
@@ -114,7 +115,7 @@ fn drop_empty(value: &mut serde_json::Value) {
 }
 
 #[test]
-fn odd_configs_come_back_byte_for_byte() {
+fn odd_settings_come_back_byte_for_byte() {
     for original in [
         "",
         " \n",
@@ -141,26 +142,29 @@ fn odd_configs_come_back_byte_for_byte() {
     ] {
         check(original, &both("/bin/loci"));
         check(original, &[server("/bin/loci")]);
-        check(original, &[hooks(Shape::Grouped, "/bin/loci")]);
-        check(original, &[hooks(Shape::Flat, "/bin/loci")]);
+        check(original, &[hooks(HookLayout::Grouped, "/bin/loci")]);
+        check(original, &[hooks(HookLayout::Flat, "/bin/loci")]);
     }
 }
 
 #[test]
-fn a_file_that_is_all_ours_goes_and_one_that_is_not_stays() {
-    let parts = [hooks(Shape::Flat, "loci")];
-    let made = entries::connected("", &parts, None).unwrap();
+fn a_file_with_only_our_entries_is_removed_and_any_other_stays() {
+    let parts = [hooks(HookLayout::Flat, "loci")];
+    let made = add_entries("", &parts, None).unwrap();
     assert!(made.contains("\"version\": 1"), "{made}");
-    assert_eq!(entries::parted(&made, &parts, None).unwrap(), None);
+    assert_eq!(remove_entries(&made, &parts, None).unwrap(), None);
     let used = made.replacen('{', "{\n  \"mine\": true,", 1);
-    let left = entries::parted(&used, &parts, None).unwrap().unwrap();
-    assert_eq!(meaning(&left), serde_json::json!({ "mine": true, "version": 1 }));
+    let left = remove_entries(&used, &parts, None).unwrap().unwrap();
+    assert_eq!(
+        parse_strictly(&left),
+        serde_json::json!({ "mine": true, "version": 1 })
+    );
 }
 
 #[test]
-fn an_entry_somebody_changed_is_still_taken_out() {
+fn an_entry_that_a_user_changed_is_still_removed() {
     let original = "{\n  \"mcpServers\": {\n    \"other\": {}\n  }\n}\n";
-    let made = entries::connected(original, &both("/bin/loci"), Some(original)).unwrap();
+    let made = add_entries(original, &both("/bin/loci"), Some(original)).unwrap();
     let changed = made
         .replace("\"/bin/loci\"", "\"/else/where\", \"env\": {\"A\": \"b\"}")
         .replace(
@@ -168,20 +172,20 @@ fn an_entry_somebody_changed_is_still_taken_out() {
             "LOCI_PALACE=/x '/my bin/loci' hook claude-code Stop || true",
         );
     assert_ne!(changed, made);
-    let parted = entries::parted(&changed, &both("/bin/loci"), Some(original)).unwrap();
+    let parted = remove_entries(&changed, &both("/bin/loci"), Some(original)).unwrap();
     assert_eq!(parted.as_deref(), Some(original));
 }
 
 #[test]
-fn what_others_added_since_stays_where_they_put_it() {
+fn later_additions_by_others_stay_in_place() {
     let original =
         "{\n  \"mcpServers\": {\n    \"a\": {}\n  },\n  \"hooks\": {\n    \"Stop\": [ {\"x\": 1} ]\n  }\n}\n";
-    let made = entries::connected(original, &both("loci"), Some(original)).unwrap();
-    let root = json::parse(&made).unwrap();
-    let more = json::insert(&made, &root, &[0], Some("b"), &Plain::Number(2));
-    let root = json::parse(&more).unwrap();
-    let more = json::insert(&more, &root, &[1, 0], None, &Plain::Number(3));
-    let left = entries::parted(&more, &both("loci"), Some(original))
+    let made = add_entries(original, &both("loci"), Some(original)).unwrap();
+    let root = parse_json(&made).unwrap();
+    let more = insert_item(&made, &root, &[0], Some("b"), &JsonValue::Number(2));
+    let root = parse_json(&more).unwrap();
+    let more = insert_item(&more, &root, &[1, 0], None, &JsonValue::Number(3));
+    let left = remove_entries(&more, &both("loci"), Some(original))
         .unwrap()
         .unwrap();
     let expected = original
@@ -191,36 +195,33 @@ fn what_others_added_since_stays_where_they_put_it() {
 }
 
 #[test]
-fn a_second_program_takes_the_place_of_the_first_and_what_was_added_stays() {
-    let made = entries::connected("", &both("/old/loci"), None).unwrap();
+fn a_second_program_replaces_the_first_and_added_fields_stay() {
+    let made = add_entries("", &both("/old/loci"), None).unwrap();
     let added = made.replace(
         "\"args\": [\"mcp\"]",
         "\"args\": [\"mcp\"], \"env\": {\"A\": \"b\"}",
     );
-    let again = entries::connected(&added, &both("/new/loci"), None).unwrap();
+    let again = add_entries(&added, &both("/new/loci"), None).unwrap();
     assert_eq!(again, added.replace("/old/loci", "/new/loci"));
 }
 
 #[test]
-fn an_entry_that_is_laid_out_otherwise_is_the_same_entry() {
-    let made = entries::connected("", &both("/bin/loci"), None).unwrap();
+fn an_entry_with_another_layout_is_the_same_entry() {
+    let made = add_entries("", &both("/bin/loci"), None).unwrap();
     let other = made
         .replace("[\"mcp\"]", "[\n  \"m\\u0063p\" // c\n]")
         .replace("/bin/", "\\/bin\\/");
     assert_ne!(other, made);
-    assert_eq!(
-        entries::connected(&other, &both("/bin/loci"), None).unwrap(),
-        other
-    );
+    assert_eq!(add_entries(&other, &both("/bin/loci"), None).unwrap(), other);
 }
 
 #[test]
-fn hooks_that_are_no_longer_wanted_go_and_doubled_ones_become_one() {
+fn unwanted_and_doubled_hooks_are_removed() {
     let two = "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"command\": \"loci hook codex Stop\"}]}, \
         {\"hooks\": [{\"command\": \"x\"}, {\"command\": \"/b/loci hook codex Stop\"}]}], \
         \"SessionStart\": [{\"hooks\": [{\"command\": \"loci hook codex SessionStart\"}]}]}}";
-    let made = entries::connected(two, &[hooks(Shape::Grouped, "loci")], None).unwrap();
-    let hooks = &meaning(&made)["hooks"];
+    let made = add_entries(two, &[hooks(HookLayout::Grouped, "loci")], None).unwrap();
+    let hooks = &parse_strictly(&made)["hooks"];
     assert_eq!(hooks["SessionStart"], serde_json::Value::Null, "{made}");
     assert_eq!(
         hooks["Stop"][0]["hooks"][0]["command"],
@@ -230,7 +231,7 @@ fn hooks_that_are_no_longer_wanted_go_and_doubled_ones_become_one() {
 }
 
 #[test]
-fn our_item_is_taken_out_from_between_comments_without_breaking_them() {
+fn an_item_between_comments_is_removed_without_breaking_them() {
     for (text, left) in [
         (
             "{ // c\n \"mcpServers\": {\"loci\": 1}, \"b\": 2 }",
@@ -249,15 +250,15 @@ fn our_item_is_taken_out_from_between_comments_without_breaking_them() {
             "{\"mcpServers\": {/* mine */}}",
         ),
     ] {
-        let made = entries::parted(text, &[server("loci")], Some("{\"b\":3}"))
+        let made = remove_entries(text, &[server("loci")], Some("{\"b\":3}"))
             .unwrap()
             .unwrap();
-        assert_eq!(meaning(&made), meaning(left), "{text}\n{made}");
+        assert_eq!(parse_strictly(&made), parse_strictly(left), "{text}\n{made}");
     }
 }
 
 #[test]
-fn what_has_another_shape_is_refused() {
+fn a_file_of_another_shape_is_refused() {
     for (text, what) in [
         ("[]", "object"),
         ("{\"mcpServers\": []}", "mcpServers"),
@@ -266,7 +267,7 @@ fn what_has_another_shape_is_refused() {
         ("{", "JSON"),
         ("// only words", "JSON"),
     ] {
-        let error = entries::connected(text, &both("loci"), None).unwrap_err();
+        let error = add_entries(text, &both("loci"), None).unwrap_err();
         assert!(error.contains(what), "{text}: {error}");
     }
 }

@@ -1,12 +1,13 @@
-//! The laws for whatever can be made up.
+//! The laws for random settings files.
 
 use proptest::prelude::*;
 
 use super::both;
 use super::tables;
-use crate::connect::{entries, toml};
+use crate::entries::{add_entries, remove_entries};
+use crate::toml_server::{add_server, remove_server};
 
-/// Space and comments as people leave them.
+/// White space and comments as people write them.
 fn gap() -> impl Strategy<Value = String> + Clone {
     prop::collection::vec(
         prop::sample::select(vec![
@@ -17,7 +18,7 @@ fn gap() -> impl Strategy<Value = String> + Clone {
     .prop_map(|parts| parts.concat())
 }
 
-/// Names as configs have them, ours not among them.
+/// Names as settings have them, without ours.
 fn name() -> impl Strategy<Value = &'static str> + Clone {
     prop::sample::select(vec![
         "a",
@@ -71,8 +72,8 @@ fn bracketed(open: char, items: &[String], comma: bool, end: &str, close: char) 
     format!("{open}{}{last}{end}{close}", items.join(","))
 }
 
-/// A whole config; the parts we edit are of the shape tools read more often than not.
-fn config() -> impl Strategy<Value = String> {
+/// A whole settings file; the parts we edit mostly have the shape that tools read.
+fn settings() -> impl Strategy<Value = String> {
     let handler = (gap(), gap()).prop_map(|(a, b)| {
         format!("{a}{{\"hooks\":{b}[{{\"type\": \"command\", \"command\": \"say hook\"}}]}}{b}")
     });
@@ -108,29 +109,29 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_config_comes_back_byte_for_byte(original in config()) {
+    fn all_settings_come_back_byte_for_byte(original in settings()) {
         let parts = both("/bin/loci");
-        let connected = entries::connected(&original, &parts, Some(&original)).unwrap();
-        prop_assert_eq!(&entries::connected(&connected, &parts, Some(&original)).unwrap(), &connected);
-        let parted = entries::parted(&connected, &parts, Some(&original)).unwrap();
+        let connected = add_entries(&original, &parts, Some(&original)).unwrap();
+        prop_assert_eq!(&add_entries(&connected, &parts, Some(&original)).unwrap(), &connected);
+        let parted = remove_entries(&connected, &parts, Some(&original)).unwrap();
         prop_assert_eq!(parted.as_deref(), Some(original.as_str()), "\n{}", connected);
     }
 
     #[test]
-    fn any_object_is_edited_whole_or_refused(original in object(value())) {
+    fn any_object_is_edited_reversibly_or_refused(original in object(value())) {
         let parts = both("/bin/loci");
-        if let Ok(connected) = entries::connected(&original, &parts, Some(&original)) {
-            let parted = entries::parted(&connected, &parts, Some(&original)).unwrap();
+        if let Ok(connected) = add_entries(&original, &parts, Some(&original)) {
+            let parted = remove_entries(&connected, &parts, Some(&original)).unwrap();
             prop_assert_eq!(parted.as_deref(), Some(original.as_str()), "\n{}", connected);
         }
     }
 
     #[test]
     fn no_bytes_make_it_panic(original in "[\\PC\n{}\\[\\]\",:/*]{0,60}") {
-        let _ = entries::connected(&original, &both("loci"), None);
-        let _ = entries::parted(&original, &both("loci"), Some(&original));
-        let _ = toml::connected(&original, &tables::wanted());
-        let _ = toml::parted(&original, None);
+        let _ = add_entries(&original, &both("loci"), None);
+        let _ = remove_entries(&original, &both("loci"), Some(&original));
+        let _ = add_server(&original, &tables::wanted());
+        let _ = remove_server(&original, None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The laws for tables.
+//! The laws for TOML.
 
-use crate::connect::toml::{self, Server};
+use crate::toml_server::{TomlServer, add_server, remove_server};
 
-pub(super) fn wanted() -> Server {
-    Server {
+pub(super) fn wanted() -> TomlServer {
+    TomlServer {
         command: "/my bin/loci".to_owned(),
         args: vec!["mcp".to_owned(), "--palace".to_owned(), r#"C:\a "b""#.to_owned()],
     }
@@ -11,17 +11,17 @@ pub(super) fn wanted() -> Server {
 
 #[track_caller]
 pub(super) fn check(original: &str) {
-    let connected = toml::connected(original, &wanted()).unwrap();
+    let connected = add_server(original, &wanted()).unwrap();
     assert_eq!(
-        toml::connected(&connected, &wanted()).unwrap(),
+        add_server(&connected, &wanted()).unwrap(),
         connected,
-        "twice is once"
+        "a second edit changes nothing"
     );
     let read = toml_edit::Document::parse(connected.as_str()).unwrap();
     let server = &read["mcp_servers"]["loci"];
     assert_eq!(server["command"].as_str(), Some("/my bin/loci"), "{connected}");
     assert_eq!(server["args"][2].as_str(), Some(r#"C:\a "b""#), "{connected}");
-    let parted = toml::parted(&connected, Some(original)).unwrap();
+    let parted = remove_server(&connected, Some(original)).unwrap();
     assert_eq!(parted.as_deref(), Some(original), "\n{connected}");
 }
 
@@ -47,26 +47,26 @@ fn odd_tables_come_back_byte_for_byte() {
 }
 
 #[test]
-fn a_table_somebody_changed_is_still_taken_out_with_all_below_it() {
+fn a_table_that_a_user_changed_is_still_removed_with_all_below_it() {
     let changed = "a = 1\n\n[mcp_servers.loci] # mine\n# words\ncommand = \"x\"\nenv.A = \"b\"\nargs = [\n  1,\n]\n\n\
         [mcp_servers.loci.tools.search]\napproval_mode = \"auto\"\n\n# other's\n[z]\nb = 2\n";
-    let parted = toml::parted(changed, None).unwrap().unwrap();
+    let parted = remove_server(changed, None).unwrap().unwrap();
     assert_eq!(parted, "a = 1\n\n# other's\n[z]\nb = 2\n");
-    let again = toml::connected(changed, &wanted()).unwrap();
+    let again = add_server(changed, &wanted()).unwrap();
     assert!(
         again.contains("env.A = \"b\"") && again.contains("command = \"/my bin/loci\""),
         "{again}"
     );
     let inline = "[mcp_servers]\nloci = { command = \"x\", args = [] } # c\nother = { command = \"y\" }\n";
-    let parted = toml::parted(inline, None).unwrap().unwrap();
+    let parted = remove_server(inline, None).unwrap().unwrap();
     assert_eq!(parted, "[mcp_servers]\nother = { command = \"y\" }\n");
-    let short = toml::connected("[mcp_servers.loci]", &wanted()).unwrap();
-    assert_eq!(toml::connected(&short, &wanted()).unwrap(), short);
-    assert_eq!(toml::parted(&short, None).unwrap(), None);
+    let short = add_server("[mcp_servers.loci]", &wanted()).unwrap();
+    assert_eq!(add_server(&short, &wanted()).unwrap(), short);
+    assert_eq!(remove_server(&short, None).unwrap(), None);
 }
 
 #[test]
-fn what_is_no_toml_or_cannot_be_added_to_is_refused() {
+fn invalid_toml_and_tables_that_cannot_be_edited_are_refused() {
     for (text, what) in [
         ("a = ", "line 1"),
         ("a = 1\na = 2\n", "line 2"),
@@ -74,13 +74,13 @@ fn what_is_no_toml_or_cannot_be_added_to_is_refused() {
         ("[mcp_servers]\nloci = 1", "integer"),
         ("mcp_servers.loci.env.A = 'b'", "scattered"),
     ] {
-        let error = toml::connected(text, &wanted()).unwrap_err();
+        let error = add_server(text, &wanted()).unwrap_err();
         assert!(error.contains(what), "{text}: {error}");
     }
 }
 
 #[test]
-fn a_table_that_is_laid_out_otherwise_is_the_same_table() {
+fn a_table_with_another_layout_is_the_same_table() {
     let other = "[mcp_servers.loci]\nargs = [\n  'mcp', \"--palace\",\n  'C:\\a \"b\"',\n]\ncommand = '/my bin/loci'\n";
-    assert_eq!(toml::connected(other, &wanted()).unwrap(), other);
+    assert_eq!(add_server(other, &wanted()).unwrap(), other);
 }

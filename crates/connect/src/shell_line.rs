@@ -1,42 +1,45 @@
-//! Command lines as tools hand them to a shell: how ours are written, and how they are recognised again.
+//! Command lines as tools hand them to a shell: quoting ours, and recognising them again.
 
-/// Options that take their value as the next word.
-const WITH_VALUE: [&str; 3] = ["--palace", "--collection", "--color"];
-/// The harnesses `loci hook` knows.
+/// Options whose value is the next word.
+const VALUE_OPTIONS: [&str; 3] = ["--palace", "--collection", "--color"];
+/// The harnesses that `loci hook` knows.
 const HARNESSES: [&str; 4] = ["claude-code", "codex", "gemini", "cursor"];
 /// Words that join one command to another.
-const JOINS: [&str; 4] = ["&&", "||", "|", "&"];
+const OPERATORS: [&str; 4] = ["&&", "||", "|", "&"];
 
-/// The line a shell of this platform takes apart into `words`.
-pub(super) fn written(words: &[String]) -> String {
-    let quote = if cfg!(windows) { for_windows } else { for_posix };
+/// The line that a shell of this platform splits into `words`.
+pub(crate) fn quote_line(words: &[String]) -> String {
+    let quote = if cfg!(windows) { quote_windows } else { quote_posix };
     let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
     words.join(" ")
 }
 
-fn is_plain(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "_/.,:=@%+-".contains(c)
+fn needs_quotes(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_/.,:=@%+-".contains(c);
+    word.is_empty() || !word.chars().all(is_plain)
 }
 
-fn for_posix(word: &str) -> String {
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+fn quote_posix(word: &str) -> String {
+    if needs_quotes(word) {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    } else {
+        word.to_owned()
     }
 }
 
-/// Tools run hooks in Git's shell, in cmd or in PowerShell. All three take a path with forward slashes.
-fn for_windows(word: &str) -> String {
+/// Tools run hooks in Git's shell, in cmd or in PowerShell. All three accept a path with forward slashes.
+fn quote_windows(word: &str) -> String {
     let word = word.replace('\\', "/");
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word,
-        false => format!("\"{word}\""),
+    if needs_quotes(&word) {
+        format!("\"{word}\"")
+    } else {
+        word
     }
 }
 
-/// Whether a line runs `loci hook` and nothing else, however it was changed since.
-pub(super) fn is_ours(line: &str) -> bool {
-    let words = words(line);
+/// Whether a line runs `loci hook` and nothing else, also after a user edited it.
+pub(crate) fn is_loci_hook(line: &str) -> bool {
+    let words = split_words(line);
     let mut words = words.as_slice();
     if let [rest @ .., or, truth] = words
         && or == "||"
@@ -44,30 +47,30 @@ pub(super) fn is_ours(line: &str) -> bool {
     {
         words = rest;
     }
-    let joins = |word: &String| JOINS.contains(&word.as_str()) || word.ends_with(';');
-    if words.iter().any(joins) {
+    let is_operator = |word: &String| OPERATORS.contains(&word.as_str()) || word.ends_with(';');
+    if words.iter().any(is_operator) {
         return false;
     }
-    let mut words = words.iter().skip_while(|word| is_setting(word));
-    words.next().is_some_and(|program| is_program(program)) && asks_for_hook(words)
+    let mut words = words.iter().skip_while(|word| is_assignment(word));
+    words.next().is_some_and(|program| is_loci_program(program)) && names_hook(words)
 }
 
 /// Whether a word sets a variable for the command behind it.
-fn is_setting(word: &str) -> bool {
+fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a program is one of ours by its name: `loci`, `loci.exe`, `loci-0.2`.
-pub(super) fn is_program(word: &str) -> bool {
+/// Whether the file name of a program begins with `loci`: `loci`, `loci.exe`, `loci-0.2`.
+pub(crate) fn is_loci_program(word: &str) -> bool {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name.get(..4)
         .is_some_and(|name| name.eq_ignore_ascii_case("loci"))
 }
 
-fn asks_for_hook<'a>(mut words: impl Iterator<Item = &'a String>) -> bool {
+fn names_hook<'a>(mut words: impl Iterator<Item = &'a String>) -> bool {
     while let Some(word) = words.next() {
-        if WITH_VALUE.contains(&word.as_str()) {
+        if VALUE_OPTIONS.contains(&word.as_str()) {
             words.next();
         } else if !word.starts_with('-') {
             let harness = words.next();
@@ -77,8 +80,8 @@ fn asks_for_hook<'a>(mut words: impl Iterator<Item = &'a String>) -> bool {
     false
 }
 
-/// The words of a line, without quotes. Backslashes stay as they are outside of `'\''`: they part folders.
-fn words(line: &str) -> Vec<String> {
+/// The words of a line, without quotes. Backslashes outside of `'\''` stay: they separate folders on Windows.
+fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -111,26 +114,26 @@ mod tests {
             ("~/x", "'~/x'"),
             ("", "''"),
         ] {
-            assert_eq!(for_posix(word), posix);
+            assert_eq!(quote_posix(word), posix);
         }
-        assert_eq!(for_windows(r"C:\bin\loci.exe"), "C:/bin/loci.exe");
+        assert_eq!(quote_windows(r"C:\bin\loci.exe"), "C:/bin/loci.exe");
         assert_eq!(
-            for_windows(r"C:\Program Files\loci.exe"),
+            quote_windows(r"C:\Program Files\loci.exe"),
             "\"C:/Program Files/loci.exe\""
         );
     }
 
     #[test]
-    fn a_line_is_taken_apart_as_it_was_put_together() {
+    fn a_quoted_line_splits_into_the_same_words() {
         let given: Vec<String> = ["/a b/it's/loci", "hook", "x \"y\"", "\\", ""]
             .map(str::to_owned)
             .into();
-        let line: Vec<String> = given.iter().map(|word| for_posix(word)).collect();
-        assert_eq!(words(&line.join(" ")), given);
+        let line: Vec<String> = given.iter().map(|word| quote_posix(word)).collect();
+        assert_eq!(split_words(&line.join(" ")), given);
     }
 
     #[test]
-    fn our_lines_are_recognised_however_they_were_changed() {
+    fn hook_lines_are_recognised_after_edits() {
         for line in [
             "loci hook claude-code Stop",
             "/usr/local/bin/loci hook claude-code Stop --recall",
@@ -140,12 +143,12 @@ mod tests {
             "/opt/loci-0.2 hook codex Stop",
             "LOCI_PALACE=/x loci --palace '/a b' --quiet hook gemini AfterAgent 2>/dev/null || true",
         ] {
-            assert!(is_ours(line), "{line}");
+            assert!(is_loci_hook(line), "{line}");
         }
     }
 
     #[test]
-    fn lines_of_others_are_left_alone() {
+    fn other_lines_are_not_recognised() {
         for line in [
             "",
             "loci",
@@ -160,7 +163,7 @@ mod tests {
             "/usr/bin/loci-hook hook",
             "loci --palace hook",
         ] {
-            assert!(!is_ours(line), "{line}");
+            assert!(!is_loci_hook(line), "{line}");
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The request: which tool to connect, with which program; previewed, applied or printed.
+
+use loci_core::{Error, ErrorKind, Result};
+
+use crate::disk::StagedFile;
+use crate::folders::ToolFolders;
+use crate::program::ProgramCommand;
+use crate::report::{ConnectReport, SettingsEdit, SettingsSnippet};
+use crate::settings_file::{PlannedEdit, SettingsFile};
+use crate::tool::AgentTool;
+
+/// Attempts to write files that another program keeps changing.
+const ATTEMPTS: usize = 20;
+
+/// A request to connect a tool, or to undo that.
+#[derive(Debug, Clone)]
+pub struct ConnectRequest {
+    /// The tool.
+    pub tool: AgentTool,
+    /// Whether entries are added or removed.
+    pub action: ConnectAction,
+    /// The folders in which tools keep their settings.
+    pub folders: ToolFolders,
+    /// The command the tool is told to run.
+    pub program: ProgramCommand,
+}
+
+/// The action of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectAction {
+    /// Adds the server and the hooks, or brings them up to date.
+    Connect,
+    /// Removes the server and the hooks, and nothing else.
+    Undo,
+}
+
+impl ConnectRequest {
+    /// Reads and checks every settings file and reports the edits. Writes nothing.
+    pub fn preview(&self) -> Result<ConnectReport> {
+        let edits = self.plan_edits()?.into_iter().map(|planned| planned.edit);
+        Ok(ConnectReport {
+            edits: edits.collect(),
+            written: false,
+        })
+    }
+
+    /// Makes the edits and reports those that were made.
+    ///
+    /// All files are read and checked before the first is written; if one cannot be edited, none is. Each file is
+    /// replaced in one step. A file that another program changed meanwhile is read and edited again.
+    pub fn apply(&self) -> Result<ConnectReport> {
+        let mut made: Vec<Option<SettingsEdit>> = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let plan = self.plan_edits()?;
+            made.resize(plan.len(), None);
+            if place_edits(&plan, &mut made)? {
+                let written = made.iter().any(Option::is_some);
+                let edits = plan.into_iter().zip(made);
+                let edits = edits.map(|(planned, made)| made.unwrap_or(planned.edit));
+                return Ok(ConnectReport {
+                    edits: edits.collect(),
+                    written,
+                });
+            }
+        }
+        let message = format!(
+            "another program keeps writing to the settings of {}",
+            self.tool.name()
+        );
+        Err(Error::new(ErrorKind::Locked, message).hint("quit the tool and run the same command again"))
+    }
+
+    /// The entries of each settings file on their own, to be pasted by hand. Reads and writes no settings.
+    pub fn snippets(&self) -> Result<Vec<SettingsSnippet>> {
+        let files = self.list_settings()?;
+        files.iter().map(SettingsFile::snippet).collect()
+    }
+
+    fn list_settings(&self) -> Result<Vec<SettingsFile>> {
+        self.folders.check()?;
+        Ok(self.tool.list_settings(&self.folders, &self.program))
+    }
+
+    fn plan_edits(&self) -> Result<Vec<PlannedEdit>> {
+        let root = self.folders.root();
+        let files = self.list_settings()?;
+        let plan_edit = |file: &SettingsFile| match self.action {
+            ConnectAction::Connect => file.plan_connect(root),
+            ConnectAction::Undo => file.plan_undo(root),
+        };
+        files.iter().map(plan_edit).collect()
+    }
+}
+
+/// Makes the edits in order and notes each in `made`. False if a file changed since it was read; the edits from
+/// there on are not made.
+fn place_edits(plan: &[PlannedEdit], made: &mut [Option<SettingsEdit>]) -> Result<bool> {
+    // Every new file is complete on the disk before the first is put in place: a full disk leaves all as they were.
+    let mut staged = Vec::with_capacity(plan.len());
+    for planned in plan {
+        let is_change = planned.edit.is_change();
+        staged.push(is_change.then(|| StagedFile::write(planned)).transpose()?);
+    }
+    for file in staged.iter().flatten() {
+        file.back_up_original()?;
+    }
+    for ((planned, file), made) in plan.iter().zip(staged).zip(made) {
+        let Some(file) = file else { continue };
+        if !file.place()? {
+            return Ok(false);
+        }
+        *made = Some(planned.edit.clone());
+    }
+    Ok(true)
+}
