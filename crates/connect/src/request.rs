@@ -54,13 +54,7 @@ impl ConnectRequest {
             let plan = self.plan_edits()?;
             made.resize(plan.len(), None);
             if place_edits(&plan, &mut made)? {
-                let written = made.iter().any(Option::is_some);
-                let edits = plan.into_iter().zip(made);
-                let edits = edits.map(|(planned, made)| made.unwrap_or(planned.edit));
-                return Ok(ConnectReport {
-                    edits: edits.collect(),
-                    written,
-                });
+                return Ok(build_report(plan, made));
             }
         }
         let message = format!(
@@ -112,4 +106,52 @@ fn place_edits(plan: &[PlannedEdit], made: &mut [Option<SettingsEdit>]) -> Resul
         *made = Some(planned.edit.clone());
     }
     Ok(true)
+}
+
+/// The report of the last attempt, whose plan leaves out the edits that earlier attempts made.
+fn build_report(plan: Vec<PlannedEdit>, made: Vec<Option<SettingsEdit>>) -> ConnectReport {
+    let written = made.iter().any(Option::is_some);
+    let edits = plan.into_iter().zip(made);
+    ConnectReport {
+        edits: edits
+            .map(|(planned, made)| made.unwrap_or(planned.edit))
+            .collect(),
+        written,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::report::EditKind;
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_edited_again_and_all_edits_are_reported() {
+        let home = tempfile::tempdir().unwrap();
+        let request = ConnectRequest {
+            tool: AgentTool::Cursor,
+            action: ConnectAction::Connect,
+            folders: ToolFolders::below_home(home.path(), home.path()),
+            program: ProgramCommand::new(Path::new("loci")).unwrap(),
+        };
+        let hooks = home.path().join(".cursor/hooks.json");
+        let mut made = vec![None, None];
+        let plan = request.plan_edits().unwrap();
+        fs::create_dir(hooks.parent().unwrap()).unwrap();
+        fs::write(&hooks, "{\"a\": 1}").unwrap();
+        assert!(!place_edits(&plan, &mut made).unwrap());
+        assert_eq!(fs::read_to_string(&hooks).unwrap(), "{\"a\": 1}");
+
+        let plan = request.plan_edits().unwrap();
+        assert!(!plan[0].edit.is_change(), "the first attempt made it");
+        assert!(place_edits(&plan, &mut made).unwrap());
+        let report = build_report(plan, made);
+        let kinds: Vec<EditKind> = report.edits.iter().map(SettingsEdit::kind).collect();
+        assert_eq!(kinds, [EditKind::Create, EditKind::Edit]);
+        assert!(report.written);
+        assert!(fs::read_to_string(&hooks).unwrap().starts_with("{\"a\": 1, "));
+    }
 }
