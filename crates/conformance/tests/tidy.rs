@@ -28,7 +28,8 @@ const EDGES: [(&str, &[&str]); 12] = [
     (
         "cli",
         &[
-            "core", "store", "embed", "engine", "serve", "connect", "chroma", "memtomem", "postgres", "qdrant",
+            "core", "store", "embed", "engine", "serve", "connect", "chroma", "memtomem", "postgres",
+            "qdrant",
         ],
     ),
     ("backends", &["core", "index"]),
