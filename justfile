@@ -23,6 +23,6 @@ bench rows="50000":
 kill rounds="1000":
     LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test kill -- --nocapture
 
-# One fuzz target for some minutes: filter, segment, batches, cut, agent_formats or export_formats
+# One fuzz target for some minutes: filter, segment, batches, cut or formats
 fuzz target minutes="3":
     cargo +nightly fuzz run {{target}} -- -max_total_time=$(({{minutes}} * 60))

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_engine::mine::cut::{Cutting, Shape, cut, edge_after, edge_before};
-use loci_engine::mine::decode::{decode, encode, piece_strays, read_strays, write_strays};
+use loci_mine::cut::{Cutting, Shape, cut, edge_after, edge_before};
+use loci_mine::decode::{decode, encode, piece_strays, read_strays, write_strays};
 use unicode_segmentation::UnicodeSegmentation;
 
 fuzz_target!(|input: (u8, &[u8])| {

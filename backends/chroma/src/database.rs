@@ -1,33 +1,27 @@
 //! Opens `chroma.sqlite3` to be read so that nothing in its folder changes, whatever state it was left in.
 //!
-//! | what lies there | how it is read |
-//! |---|---|
-//! | a database alone | in place and read-only, under SQLite's own read locks |
-//! | one in log mode without a log | in place and immutable: opening it otherwise would make files beside it |
-//! | one with a log, or with a journal of an unfinished transaction | a private copy, in which SQLite settles it |
-//! | damaged pages | a private file that holds every row that could still be read |
+//! `loci_foreign` decides how; a database with damaged pages is read from a private file that holds every row that
+//! could still be read.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Result};
-use rusqlite::{Connection, OpenFlags};
+use loci_foreign::{ForeignFailure, ForeignOpener, ForeignReading, PrivateCopy};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::failure;
-use crate::folder::{Stamp, beside, database};
+use crate::folder::database;
 use crate::salvage::{self, Salvage};
 
 /// How long to wait for a process that is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of a database is kept in memory, in the negative kilobytes SQLite counts by.
-const CACHE: i64 = -16_384;
-/// A file is all holes if it says that it is this many times as long as it is on the disk; no disk packs so well.
-const HOLES: u64 = 64;
-/// How often a copy is begun anew when the files change under it.
-const TRIES: usize = 5;
+const SETUP: &str = "PRAGMA cache_size = -16384;";
+/// How many prepared statements are kept.
+const STATEMENTS: usize = 64;
 
 /// An open database and how it came to be readable.
 #[derive(Debug)]
@@ -51,8 +45,8 @@ pub(crate) enum Reading {
     Copied {
         /// What lay beside it: `-wal` or `-journal`.
         beside: &'static str,
-        /// Where the copy is, as long as it is read.
-        _folder: TempDir,
+        /// The copy, as long as it is read.
+        _copy: PrivateCopy,
     },
     /// From what was saved of it, page by page.
     Salvaged {
@@ -73,20 +67,19 @@ impl Database {
     }
 
     fn try_open(folder: &Path) -> Result<Self> {
-        let opened = match (
-            has_bytes(&beside(folder, "-wal")),
-            has_bytes(&beside(folder, "-journal")),
-        ) {
-            (true, _) => Self::copied(folder, "-wal")?,
-            (false, journal) => match Self::in_place(folder) {
-                Err(error) if journal && error.kind() != ErrorKind::Locked => {
-                    Self::copied(folder, "-journal")?
-                }
-                opened => opened?,
-            },
+        let path = database(folder);
+        let opened = opener().open(&path).map_err(|why| not_opened(&path, why))?;
+        let reading = match opened.reading {
+            ForeignReading::Copied { beside, copy } => Reading::Copied { beside, _copy: copy },
+            ForeignReading::InPlace | ForeignReading::AsItStands => Reading::InPlace,
         };
-        opened.probe()?;
-        Ok(opened)
+        opened
+            .connection
+            .set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(Self {
+            connection: opened.connection,
+            reading,
+        })
     }
 
     /// Reads everything again from what could be saved page by page.
@@ -107,44 +100,6 @@ impl Database {
     /// Whether it was damaged and only what could be saved is read.
     pub(crate) fn is_salvaged(&self) -> bool {
         matches!(self.reading, Reading::Salvaged { .. })
-    }
-
-    fn in_place(folder: &Path) -> Result<Self> {
-        let path = database(folder);
-        // SQLite would open what stands in the place of a log or a journal, and a pipe never answers.
-        let trapped = ["-wal", "-journal"]
-            .iter()
-            .any(|ending| is_no_file(&beside(folder, ending)));
-        let mode = match trapped || is_in_log_mode(&path)? {
-            true => "mode=ro&immutable=1",
-            false => "mode=ro",
-        };
-        let opened = Self {
-            connection: connect(&path, mode)?,
-            reading: Reading::InPlace,
-        };
-        opened.probe()?;
-        Ok(opened)
-    }
-
-    fn copied(folder: &Path, ending: &'static str) -> Result<Self> {
-        for _ in 0..TRIES {
-            let before = Stamp::of(folder, &[]);
-            let private = copy(&beside(folder, ""))?;
-            if before.is(&Stamp::of(folder, &[])) {
-                let connection = connect(&database(private.path()), "mode=rw")?;
-                return Ok(Self {
-                    connection,
-                    reading: Reading::Copied {
-                        beside: ending,
-                        _folder: private,
-                    },
-                });
-            }
-        }
-        let message = format!("{} changes faster than it can be read", folder.display());
-        Err(Error::new(ErrorKind::Locked, message)
-            .hint("nothing was changed; try again when nobody writes to it"))
     }
 
     /// Keeps everybody from committing to a database that is read where it lies, until it is released.
@@ -216,109 +171,41 @@ impl Database {
     }
 }
 
+fn opener() -> ForeignOpener<'static> {
+    ForeignOpener {
+        patience: PATIENCE,
+        setup: SETUP,
+        ..ForeignOpener::default()
+    }
+}
+
+/// Connects to a file of this user's own, or to one that is to be written.
 pub(crate) fn connect(path: &Path, mode: &str) -> Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(uri(path, mode), flags)
-        .map_err(|cause| failure::sqlite(path.display(), cause))?;
+    let refused = |cause| failure::sqlite(path.display(), cause);
+    let connection = loci_foreign::connect(path, mode).map_err(refused)?;
     let ready = connection
         .busy_timeout(PATIENCE)
-        .and_then(|()| connection.pragma_update(None, "trusted_schema", false))
-        .and_then(|()| connection.pragma_update(None, "cell_size_check", true))
-        .and_then(|()| connection.pragma_update(None, "cache_size", CACHE));
-    ready.map_err(|cause| failure::sqlite(path.display(), cause))?;
-    connection.set_prepared_statement_cache_capacity(64);
+        .and_then(|()| connection.execute_batch(SETUP));
+    ready.map_err(refused)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
 
-/// A path as SQLite's address of it; characters that mean something in addresses are written by number.
-fn uri(path: &Path, mode: &str) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    let mut text = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
-                text.push(char::from(*byte))
-            }
-            other => text.push_str(&format!("%{other:02X}")),
-        }
-    }
-    PathBuf::from(format!("{text}?{mode}"))
-}
-
-fn has_bytes(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
-}
-
-/// Whether something stands there that is no file.
-fn is_no_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok() && !path.is_file()
-}
-
-/// Whether the header says that a log belongs to the database.
-fn is_in_log_mode(path: &Path) -> Result<bool> {
-    let mut header = [0; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    match read {
-        Ok(()) => Ok(header.ends_with(&[2, 2])),
-        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(cause) => Err(failure::io("open", path, cause)),
-    }
-}
-
 /// Opens some other SQLite file to be read, from a private copy, which must be kept as long as the connection.
-pub(crate) fn open_beside(path: &Path) -> Result<(Connection, TempDir)> {
-    let private = copy(path)?;
-    let connection = connect(&database(private.path()), "mode=rw")?;
-    Ok((connection, private))
-}
-
-/// Copies a SQLite file and what lies beside it; never the shared memory, which SQLite makes anew.
-fn copy(path: &Path) -> Result<TempDir> {
-    let private = private_folder("loci-chroma-")?;
-    for (ending, to) in [
-        ("", database(private.path())),
-        ("-wal", beside(private.path(), "-wal")),
-        ("-journal", beside(private.path(), "-journal")),
-    ] {
-        let mut from = path.as_os_str().to_owned();
-        from.push(ending);
-        let from = PathBuf::from(from);
-        copy_file(&from, &to).map_err(|cause| failure::io("copy", &from, cause))?;
-    }
-    Ok(private)
+pub(crate) fn open_beside(path: &Path) -> Result<(Connection, ForeignReading)> {
+    let opened = opener().open_copy_of(path).map_err(|why| not_opened(path, why))?;
+    Ok((opened.connection, opened.reading))
 }
 
 /// A temporary folder that only this user may look into.
 pub(crate) fn private_folder(prefix: &str) -> Result<TempDir> {
-    use std::os::unix::fs::PermissionsExt;
-    tempfile::Builder::new()
-        .prefix(prefix)
-        .permissions(fs::Permissions::from_mode(0o700))
-        .tempdir()
-        .map_err(|cause| failure::io("make a private folder in", &std::env::temp_dir(), cause))
+    loci_foreign::private_folder(prefix).map_err(|why| not_opened(&std::env::temp_dir(), why))
 }
 
-/// Copies a regular file, if there is one, to a new one of this user's alone; of one that is nearly all holes only as much
-/// as is there, for neither a log nor a database is ever so.
-fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-    let Ok(found) = fs::metadata(from) else {
-        return Ok(());
-    };
-    if !found.is_file() {
-        return Ok(());
+fn not_opened(path: &Path, why: ForeignFailure) -> Error {
+    match why {
+        ForeignFailure::Sqlite(cause) => failure::sqlite("the database", cause),
+        ForeignFailure::Io(action, path, cause) => failure::io(action, &path, cause),
+        ForeignFailure::Changing(_) => why.into_error(path),
     }
-    let there = found.blocks() * 512;
-    let length = match there.saturating_mul(HOLES) < found.len() {
-        true => there,
-        false => found.len(),
-    };
-    let mut copy = File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(to)?;
-    io::copy(&mut File::open(from)?.take(length), &mut copy)?;
-    Ok(())
 }

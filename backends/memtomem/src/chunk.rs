@@ -43,7 +43,7 @@ impl Database {
             "SELECT {} FROM chunks NOT INDEXED WHERE rowid = ?1",
             columns.join(", ")
         );
-        let read = self.connection.prepare_cached(&sql).and_then(|mut statement| {
+        let read = self.connection().prepare_cached(&sql).and_then(|mut statement| {
             let known = |row: &Row<'_>| {
                 Ok(Known {
                     columns: &self.columns,

@@ -96,7 +96,7 @@ fn moment(written: &str) -> i64 {
 fn is_same_text(database: &Database, one: i64, other: i64) -> Result<bool> {
     let text = |row: i64| -> rusqlite::Result<Option<Vec<u8>>> {
         let mut statement = database
-            .connection
+            .connection()
             .prepare_cached("SELECT content FROM chunks NOT INDEXED WHERE rowid = ?1")?;
         statement.query_row([row], |row| {
             Ok(match row.get_ref(0)? {

@@ -61,7 +61,7 @@ fn sidecar(
     let mut entries = BTreeSet::new();
     let mut read = || -> rusqlite::Result<()> {
         let mut statement = database
-            .connection
+            .connection()
             .prepare(&format!("SELECT {number} FROM {table}"))?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {

@@ -63,7 +63,7 @@ pub(crate) fn all(database: &Database) -> Result<Rows> {
 }
 
 fn scan(database: &Database, select: &str, found: &mut BTreeSet<i64>) -> rusqlite::Result<()> {
-    let mut statement = database.connection.prepare(select)?;
+    let mut statement = database.connection().prepare(select)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         found.extend(cell::whole(row.get_ref(0)?));
@@ -74,7 +74,7 @@ fn scan(database: &Database, select: &str, found: &mut BTreeSet<i64>) -> rusqlit
 fn indexes(database: &Database) -> Vec<String> {
     let read = || -> rusqlite::Result<Vec<String>> {
         let sql = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'chunks'";
-        let mut statement = database.connection.prepare(sql)?;
+        let mut statement = database.connection().prepare(sql)?;
         let names = statement.query_map([], |row| row.get(0))?;
         names.collect()
     };
@@ -86,7 +86,7 @@ pub(crate) fn told_by(database: &Database, index: &str, column: &str) -> BTreeMa
     let mut told = BTreeMap::new();
     let mut read = || -> rusqlite::Result<()> {
         let sql = format!("SELECT rowid, {column} FROM chunks INDEXED BY {index}");
-        let mut statement = database.connection.prepare(&sql)?;
+        let mut statement = database.connection().prepare(&sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             told.insert(row.get(0)?, cell::label(row.get_ref(1)?));

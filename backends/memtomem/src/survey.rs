@@ -78,10 +78,13 @@ impl Database {
         let mut claimed = Vec::with_capacity(rows.numbers.len());
         let mut unreadable = Vec::new();
         for number in &rows.numbers {
-            let looked = self.connection.prepare_cached(&select).and_then(|mut statement| {
-                let look = |row: &Row<'_>| looked_at(*number, row, &mut names);
-                statement.query_row([number], look).optional()
-            });
+            let looked = self
+                .connection()
+                .prepare_cached(&select)
+                .and_then(|mut statement| {
+                    let look = |row: &Row<'_>| looked_at(*number, row, &mut names);
+                    statement.query_row([number], look).optional()
+                });
             match looked {
                 Ok(found) => claimed.extend(found),
                 Err(cause) if is_damage(&cause) => unreadable.push((*number, cause.to_string())),

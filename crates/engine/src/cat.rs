@@ -5,11 +5,11 @@ use loci_core::{
 };
 use serde::Serialize;
 
-use crate::mine::decode::{Encoding, encode, read_strays};
 use crate::mine::draft::file::KIND;
 use crate::mine::draft::of_source;
-use crate::mine::name::WITHIN;
 use crate::mine::stamp::Stamp;
+use loci_mine::decode::{Encoding, encode, read_strays};
+use loci_mine::name::WITHIN;
 
 /// How many drawers are read together.
 const PAGE: usize = 256;

@@ -1,8 +1,6 @@
 //! The operations of a palace: mine, cat, sync, import, export, migrate, verify, status, a change of model. Knows no backend, model or protocol by name.
 //!
-//! Nothing here prints or asks what time it is: requests come in, reports go out. The environment is read in two places:
-//! `walk::global_excludes`, which callers may ask, and the temporary folder into which Cursor's database is copied
-//! where it could not be read without writing beside it.
+//! Nothing here prints, asks what time it is or reads the environment: requests come in, reports go out.
 
 mod canonical;
 pub mod cat;

@@ -1,31 +1,30 @@
 //! Mine: sources into drawers, every word verbatim and once.
 //!
 //! ```text
-//! walk → stamp (unchanged? done) → read → recognise → cut → compare → embed (no lock held) → revise → report
+//! walk → look up (unchanged? done) → read → draft → compare → group → commit (embedded with no lock held) → account
 //! ```
+//!
+//! `loci_mine` finds sources and reads them into documents; the stages here compare them with the collection and file
+//! them. Each stage hands values to the next; a source that another process filed meanwhile goes round again.
 //!
 //! A source is old or new, never both: its drawers and the note of what it looked like change in one transaction. A
 //! bad source is a line in the report, not a stop.
 
+mod account;
+mod commit;
 mod compare;
-pub mod conversation;
-pub mod cut;
-pub mod decode;
 pub(crate) mod draft;
-pub mod formats;
-mod found;
+mod drafter;
+mod filer;
 mod gone;
 mod group;
-mod keys;
-mod miner;
-pub mod name;
-pub mod project;
-mod read;
+mod lookup;
+mod queue;
+mod run;
 mod shelving;
 pub mod stamp;
-pub mod stat;
 mod stored;
-pub mod walk;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,11 +32,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::{Error, ErrorKind, Result, Timestamp};
+use loci_mine::WalkEvent;
+use loci_mine::conversation::Note;
+use loci_mine::cut::Cutting;
+pub use loci_mine::{cut, formats, name, project, walk};
 use serde::Serialize;
 
 use crate::filing::Place;
-use conversation::Note;
-use cut::Cutting;
 pub use shelving::spelled;
 pub(crate) use stored::mined;
 
@@ -91,11 +92,11 @@ impl Stop {
     }
 
     fn check(&self) -> Result<()> {
-        match self.is_asked() {
-            false => Ok(()),
-            true => Err(Error::new(ErrorKind::Conflict, "mining was stopped")
-                .hint("what was filed until then stays; the next run goes on from there")),
+        if self.is_asked() {
+            return Err(Error::new(ErrorKind::Conflict, "mining was stopped")
+                .hint("what was filed until then stays; the next run goes on from there"));
         }
+        Ok(())
     }
 }
 
@@ -248,12 +249,12 @@ pub struct Extent {
 /// Says how much there is to mine; reads no file.
 pub fn survey(request: &MineRequest) -> Result<Extent> {
     let mut extent = Extent::default();
-    found::each_found(request, &mut |found| {
-        let bytes = found::bytes_of(&found);
-        extent.sources += u64::from(bytes.is_some());
-        extent.bytes += bytes.unwrap_or(0);
-        Ok(())
-    })?;
+    for event in loci_mine::walk(&run::walk_request(request)?)? {
+        if let WalkEvent::Source(found) = event {
+            extent.sources += 1;
+            extent.bytes += found.bytes();
+        }
+    }
     Ok(extent)
 }
 
@@ -267,5 +268,5 @@ pub fn mine(
     clock: &dyn Fn() -> Timestamp,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<MineReport> {
-    miner::Miner::new(place, request, clock, watch)?.run()
+    run::MineRun::new(place, request, clock, watch)?.run()
 }

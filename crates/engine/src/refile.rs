@@ -3,8 +3,8 @@
 use loci_core::{Collection, DrawerId, Error, Filter, Get, Include, Patch, Place, Result, Write};
 use serde::Serialize;
 
-use crate::mine::project::tidy_name;
 use crate::mine::spelled;
+use loci_mine::project::tidy_name;
 
 /// How many drawers are moved in one transaction.
 const PAGE: usize = 1000;

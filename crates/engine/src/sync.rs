@@ -14,8 +14,9 @@ use loci_core::{
 use serde::Serialize;
 
 use crate::migrate::record::RESERVED;
-use crate::mine::name::{self, WITHIN};
-use crate::mine::stamp::{Seen, Stamp};
+use crate::mine::stamp::Stamp;
+use loci_mine::SourceFingerprint;
+use loci_mine::name::{self, WITHIN};
 
 /// How many records are read together.
 const PAGE: usize = 1024;
@@ -255,9 +256,9 @@ impl Files {
     }
 }
 
-fn look_at(path: &Path, seen: &Seen) -> State {
+fn look_at(path: &Path, seen: &SourceFingerprint) -> State {
     let device = seen.device();
-    let was_file = matches!(seen, Seen::File(_));
+    let was_file = matches!(seen, SourceFingerprint::File(_));
     let missing = |error: &io::Error| {
         matches!(
             error.kind(),

@@ -16,10 +16,10 @@ use std::collections::HashSet;
 use loci_core::{Collection, Drawer, DrawerId, Error, Filter, Result, Timestamp};
 use serde::Serialize;
 
-use crate::mine::project::folded;
 use crate::mine::spelled;
 use crate::tokens::estimate;
 use latest::{Beginnings, Recent, is_file};
+use loci_mine::project::folded;
 use page::{Line, Page, Part};
 use quote::{SHORTEST_TEXT, origin};
 use read::{Reader, Wing};

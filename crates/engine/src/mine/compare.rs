@@ -6,6 +6,7 @@ use loci_core::{
     Collection, Drawer, DrawerId, Metadata, NewDrawer, Patch, Place, Result, Selection, Span, Value, Write,
 };
 
+use super::MineRequest;
 use super::draft::talk::Gone;
 use super::draft::{Body, Draft, Shelf};
 use super::gone::gone_from;
@@ -49,9 +50,9 @@ impl Change {
     }
 }
 
-/// How a source is compared.
+/// How sources are compared.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
+pub(crate) struct CompareTerms {
     /// Drawers that are there are moved to the draft's wing.
     pub(crate) refile_wing: bool,
     /// Drawers that are there are moved to the draft's room.
@@ -60,15 +61,33 @@ pub(crate) struct Terms {
     pub(crate) remove: bool,
 }
 
+impl CompareTerms {
+    /// The terms of a request.
+    pub(crate) fn of(request: &MineRequest) -> Self {
+        Self {
+            refile_wing: request.wing.is_some(),
+            refile_room: request.room.is_some(),
+            remove: request.since.is_none(),
+        }
+    }
+}
+
 /// Compares a draft with what is stored of its source, and puts the draft on the shelf its drawers are on already.
-pub(crate) fn compare(collection: &dyn Collection, draft: &mut Draft, terms: Terms) -> Result<Change> {
-    let stored = Stored::of(collection, &draft.source)?;
-    if stored.is_none() {
+/// A collection that does not exist yet stores nothing.
+pub(crate) fn compare(
+    collection: Option<&dyn Collection>,
+    draft: &mut Draft,
+    terms: CompareTerms,
+) -> Result<Change> {
+    let stored = collection
+        .map(|collection| Ok((collection, Stored::of(collection, &draft.source)?)))
+        .transpose()?;
+    let Some((collection, stored)) = stored.filter(|(_, stored): &(_, Stored<'_>)| !stored.is_none()) else {
         return Ok(Change {
             adds: (0..draft.len()).collect(),
             ..Change::default()
         });
-    }
+    };
     let mut gone = match terms.remove {
         true => gone_from(collection, &stored, draft)?,
         false => Vec::new(),
@@ -80,7 +99,7 @@ pub(crate) fn compare(collection: &dyn Collection, draft: &mut Draft, terms: Ter
     changes(&stored, draft, &gone, terms)
 }
 
-fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: Terms) -> Result<Change> {
+fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: CompareTerms) -> Result<Change> {
     let stays: HashMap<&DrawerId, Span> = gone
         .iter()
         .flat_map(|one| one.pieces.iter().map(|(id, span)| (id, *span)))
@@ -118,7 +137,7 @@ fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: Terms) -> R
 
 /// The shelf new drawers go to: as asked for, else the one that all drawers of the source are on already, else the
 /// draft's own.
-fn shelf_of(stored: &Stored<'_>, own: &Shelf, terms: Terms) -> Result<Shelf> {
+fn shelf_of(stored: &Stored<'_>, own: &Shelf, terms: CompareTerms) -> Result<Shelf> {
     let (mut wings, mut rooms) = (HashSet::new(), HashSet::new());
     stored.each(&mut |old| {
         if is_mined(old) {
@@ -150,7 +169,7 @@ fn moved(old: &Drawer, span: Span) -> Option<Patch> {
 }
 
 /// What must change of a stored drawer whose text stays.
-fn difference(old: &Drawer, new: &NewDrawer, terms: Terms) -> Option<Patch> {
+fn difference(old: &Drawer, new: &NewDrawer, terms: CompareTerms) -> Option<Patch> {
     let mut patch = Patch::new(old.id.clone());
     patch.place.span = new.place.span.filter(|_| old.place.span != new.place.span);
     // A file's pieces keep the time they were first seen at; a message's time is its own.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use loci_core::{Error, ErrorKind, Result, Revised, Revision, Write};
+use loci_core::Write;
 
 use super::compare::Change;
 use super::draft::Draft;
-use crate::filing::Filing;
+use super::queue::JobTicket;
 
 /// How many drawers wait for one commit, at the least and at the most.
 const DRAWERS: (usize, usize) = (16, 1024);
@@ -29,8 +29,8 @@ const PART: usize = 512;
 pub(crate) struct Waiting {
     /// Its name.
     pub(crate) source: String,
-    /// Which found thing it came from.
-    pub(crate) ticket: usize,
+    /// The ticket of the source it came from.
+    pub(crate) ticket: JobTicket,
     /// The revision of its record.
     pub(crate) expects: Option<u64>,
     /// What to remember of it.
@@ -91,7 +91,8 @@ impl Work {
         matches!(self, Self::Large(..))
     }
 
-    fn parts(&self) -> loci_core::Parts<'_> {
+    /// The writes, part by part.
+    pub(crate) fn parts(&self) -> loci_core::Parts<'_> {
         match self {
             Self::Small(writes) => Box::new(std::iter::once_with(|| writes.clone())),
             Self::Large(writes, draft, adds) => {
@@ -128,15 +129,16 @@ impl Default for Group {
 }
 
 impl Group {
-    /// Adds a source; `true` if it is time to commit.
-    pub(crate) fn push(&mut self, waiting: Waiting) -> bool {
+    /// Adds a source; gives everything that waits once it is time to commit.
+    pub(crate) fn push(&mut self, waiting: Waiting) -> Option<Vec<Waiting>> {
         if let Work::Small(writes) = &waiting.work {
             self.drawers += writes.len().max(1);
             self.bytes += writes.iter().map(size_of).sum::<usize>();
         }
         let large = waiting.work.is_large();
         self.waiting.push(waiting);
-        large || self.drawers >= self.most || self.bytes >= MOST_BYTES
+        let is_full = large || self.drawers >= self.most || self.bytes >= MOST_BYTES;
+        is_full.then(|| self.take())
     }
 
     /// What waits; nothing does afterwards.
@@ -165,77 +167,4 @@ fn size_of(write: &Write) -> usize {
         Write::Add(new) | Write::Upsert(new) => new.document.len(),
         Write::Update(_) | Write::Delete(_) => 64,
     }
-}
-
-/// Gives every new drawer of small sources a vector, many texts at once.
-pub(crate) fn embed(filing: &Filing, waiting: &mut [Waiting]) -> Result<()> {
-    let mut all = Vec::new();
-    let mut counts = Vec::new();
-    for one in waiting.iter_mut() {
-        let writes = match &mut one.work {
-            Work::Small(writes) => std::mem::take(writes),
-            Work::Large(..) => Vec::new(),
-        };
-        counts.push(writes.len());
-        all.extend(writes);
-    }
-    let embedded = filing.embed_new(&mut all);
-    let mut all = all.into_iter();
-    for (one, count) in waiting.iter_mut().zip(counts) {
-        if let Work::Small(writes) = &mut one.work {
-            *writes = all.by_ref().take(count).collect();
-        }
-    }
-    embedded
-}
-
-/// Takes the vectors away again, so that another model makes them.
-pub(crate) fn forget_vectors(waiting: &mut [Waiting]) {
-    for one in waiting {
-        let Work::Small(writes) = &mut one.work else {
-            continue;
-        };
-        for write in writes {
-            if let Write::Add(new) = write {
-                new.embedding = None;
-            }
-        }
-    }
-}
-
-/// Files what waits in one commit; where one source spoils it, one by one, so that only that one fails.
-pub(crate) fn commit(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Result<Revised>>> {
-    match revise(filing, waiting) {
-        Ok(done) => Ok(done.into_iter().map(Ok).collect()),
-        Err(error) if is_of_the_source(&error) => Ok(waiting
-            .iter()
-            .map(|one| {
-                let done = revise(filing, std::slice::from_ref(one))?;
-                done.into_iter().next().ok_or_else(nothing_said)
-            })
-            .collect()),
-        Err(error) => Err(error),
-    }
-}
-
-fn revise(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Revised>> {
-    let revisions = waiting.iter().map(|one| Revision {
-        source: one.source.clone(),
-        expects: one.expects,
-        stamp: Some(one.stamp.clone()),
-        parts: one.work.parts(),
-    });
-    filing.collection().revise(revisions.collect())
-}
-
-/// Whether an error says that one source is wrong, so that the others can go on.
-pub(crate) fn is_of_the_source(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid)
-}
-
-fn nothing_said() -> Error {
-    Error::new(
-        ErrorKind::Internal,
-        "the backend did not say what became of a source",
-    )
 }

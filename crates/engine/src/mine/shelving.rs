@@ -5,10 +5,12 @@ use std::path::Path;
 
 use loci_core::{Collection, FacetKey, Facets, Filter, Result};
 
-use super::conversation::Conversation;
+use loci_mine::conversation::Conversation;
+use loci_mine::name;
+use loci_mine::project::{Projects, folded, room_of, tidy_name};
+
+use super::MineRequest;
 use super::draft::Shelf;
-use super::project::{Projects, folded, room_of, tidy_name};
-use super::{MineRequest, name};
 
 /// The room of a conversation that has neither a title nor a day.
 const UNTITLED: &str = "conversations";

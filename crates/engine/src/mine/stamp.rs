@@ -1,9 +1,8 @@
 //! The stamp of a source: what it looked like when it was filed, and what was asked for then.
 
 use loci_core::Timestamp;
+use loci_mine::SourceFingerprint;
 use serde::{Deserialize, Serialize};
-
-use super::stat::Stat;
 
 /// Changes whenever the same bytes would give other drawers; sources stamped with another one are read again.
 pub const READING: u32 = 1;
@@ -93,35 +92,10 @@ impl Asked {
 pub struct Look {
     /// The file or, for several, a hash of all their names and stats.
     #[serde(flatten)]
-    pub seen: Seen,
+    pub seen: SourceFingerprint,
     /// It was changed so shortly before it was read that a later change could look the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-}
-
-/// One file, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Seen {
-    /// One file.
-    File(Stat),
-    /// Several: a hash of their names and stats, and the volume they are on.
-    Files {
-        /// The hash.
-        hash: String,
-        /// The device number of the first.
-        device: u64,
-    },
-}
-
-impl Seen {
-    /// The volume it is on.
-    pub fn device(&self) -> u64 {
-        match self {
-            Self::File(stat) => stat.device,
-            Self::Files { device, .. } => *device,
-        }
-    }
 }
 
 impl Stamp {
@@ -136,7 +110,7 @@ impl Stamp {
     }
 
     /// Whether a source that looks like `seen` now is certainly as it was filed.
-    pub fn covers(&self, seen: &Seen, asked: &Asked) -> bool {
+    pub fn covers(&self, seen: &SourceFingerprint, asked: &Asked) -> bool {
         !self.look.fresh && self.look.seen == *seen && self.meets(asked)
     }
 

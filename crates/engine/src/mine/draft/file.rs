@@ -1,9 +1,10 @@
 //! The drawers of a file: its text from first byte to last.
 
-use loci_core::{Context, DrawerId, Metadata, NewDrawer, Place, Span, Timestamp};
+use loci_core::{Context, DrawerId, Metadata, NewDrawer, Place, Span};
 
-use crate::mine::cut::{self, Cutting, Piece, Shape};
-use crate::mine::decode::{Decoded, Encoding, piece_strays, write_strays};
+use loci_mine::FileDocument;
+use loci_mine::cut::{self, Piece};
+use loci_mine::decode::{Encoding, piece_strays, write_strays};
 
 /// How much of its neighbours is indexed with a piece, in characters.
 const EDGE: usize = 120;
@@ -11,50 +12,36 @@ const EDGE: usize = 120;
 /// What kind of drawer a piece of a file is.
 pub(crate) const KIND: &str = "file";
 
-/// A file's text and where it is cut.
+/// A file's text, where it is cut, and what it is called.
 #[derive(Debug)]
 pub(crate) struct FileBody {
-    decoded: Decoded,
-    pieces: Vec<Piece>,
+    document: FileDocument,
     /// What it is called within its project.
     label: String,
-    /// What its text is shaped like.
-    shape: Shape,
-    /// When it was last changed.
-    modified: Option<Timestamp>,
 }
 
 impl FileBody {
-    /// Cuts a file's text.
-    pub(crate) fn new(
-        decoded: Decoded,
-        shape: Shape,
-        label: String,
-        modified: Option<Timestamp>,
-        how: &Cutting,
-    ) -> Self {
-        let pieces = cut::cut(&decoded.text, shape, how);
-        Self {
-            decoded,
-            pieces,
-            label,
-            shape,
-            modified,
-        }
+    /// The drawers of a file that is called `label` within its project.
+    pub(crate) fn new(document: FileDocument, label: String) -> Self {
+        Self { document, label }
     }
 
     /// The texts of the pieces, in order.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.pieces.iter().map(|piece| self.text_of(piece))
+        self.document.pieces.iter().map(|piece| self.text_of(piece))
     }
 
     fn text_of(&self, piece: &Piece) -> &str {
-        self.decoded.text.get(piece.start..piece.end).unwrap_or_default()
+        self.document
+            .decoded
+            .text
+            .get(piece.start..piece.end)
+            .unwrap_or_default()
     }
 
     /// Drawer number `n`, not yet filed anywhere.
     pub(crate) fn drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
-        let piece = self.pieces.get(n)?;
+        let piece = self.document.pieces.get(n)?;
         let mut drawer = NewDrawer::new(id, self.text_of(piece));
         drawer.context = Some(self.context(piece));
         drawer.metadata = self.metadata(piece);
@@ -66,14 +53,14 @@ impl FileBody {
                 line_end: piece.line_end,
             }),
             kind: Some(KIND.into()),
-            said_at: self.modified,
+            said_at: self.document.modified,
             ..Place::default()
         };
         Some(drawer)
     }
 
     fn context(&self, piece: &Piece) -> Context {
-        let text = &self.decoded.text;
+        let text = &self.document.decoded.text;
         let mut before = self.label.clone();
         if let Some(heading) = &piece.heading {
             before.push_str(" > ");
@@ -91,11 +78,11 @@ impl FileBody {
     }
 
     fn metadata(&self, piece: &Piece) -> Metadata {
-        let mut metadata = Metadata::new().with("format", self.shape.name());
-        if self.decoded.encoding != Encoding::Utf8 {
-            metadata.insert("encoding", self.decoded.encoding.name());
+        let mut metadata = Metadata::new().with("format", self.document.shape.name());
+        if self.document.decoded.encoding != Encoding::Utf8 {
+            metadata.insert("encoding", self.document.decoded.encoding.name());
         }
-        let strays = piece_strays(&self.decoded.strays, piece.start..piece.end);
+        let strays = piece_strays(&self.document.decoded.strays, piece.start..piece.end);
         if !strays.is_empty() {
             metadata.insert("strays", write_strays(&strays));
         }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 
 use loci_core::{Context, DrawerId, Metadata, NewDrawer, Place, Span, Timestamp};
 
-use crate::mine::conversation::{Conversation, Kind, Message};
-use crate::mine::cut::{self, Cutting, Piece, Shape};
+use loci_mine::conversation::{Conversation, Kind, Message};
+use loci_mine::cut::{self, Cutting, Piece, Shape};
 
 /// How much of what was said before and after is indexed with a short piece, in characters: a brief answer means
 /// little without its question.

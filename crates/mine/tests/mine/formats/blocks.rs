@@ -1,0 +1,175 @@
+//! Content in blocks is read alike wherever it stands: the same blocks give the same messages in every format that has
+//! them, and nothing said is lost without a note.
+
+use std::path::Path;
+
+use loci_mine::conversation::{Kind, Message};
+use loci_mine::formats::Given;
+
+use super::{read, text_format};
+
+/// Formats whose messages have such blocks, each with a file around `CONTENT` as said by the model.
+const AROUND: [(&str, &str, &str); 8] = [
+    (
+        "claude-code",
+        "s.jsonl",
+        r#"{"type":"assistant","uuid":"m","sessionId":"s","message":{"role":"assistant","content":CONTENT}}"#,
+    ),
+    (
+        "openai-messages",
+        "chat.json",
+        r#"[{"role":"assistant","id":"m","content":CONTENT}]"#,
+    ),
+    (
+        "claude-ai",
+        "conversations.json",
+        r#"[{"uuid":"c","chat_messages":[{"uuid":"m","sender":"assistant","content":CONTENT}]}]"#,
+    ),
+    (
+        "cursor-agent",
+        "agent.jsonl",
+        r#"{"role":"assistant","id":"m","message":{"content":CONTENT}}"#,
+    ),
+    (
+        "cline",
+        "api_conversation_history.json",
+        r#"[{"role":"assistant","id":"m","content":CONTENT}]"#,
+    ),
+    (
+        "kimi",
+        "context.jsonl",
+        r#"{"role":"assistant","id":"m","content":CONTENT}"#,
+    ),
+    (
+        "pi",
+        "s.jsonl",
+        r#"{"type":"message","id":"m","message":{"role":"assistant","content":CONTENT}}"#,
+    ),
+    (
+        "codex",
+        "rollout.jsonl",
+        r#"{"type":"response_item","payload":{"type":"message","id":"m","role":"assistant","content":CONTENT}}"#,
+    ),
+];
+
+/// Takes the name of a format, what it read and what it noted.
+type ReadingCheck<'a> = dyn Fn(&str, &[Message], &[String]) + 'a;
+
+/// Everything the model says in `content`, and what is noted, as each of the formats reads it.
+fn each_reading(content: &str, check: &ReadingCheck<'_>) {
+    for (name, path, around) in AROUND {
+        // A record of JSONL is one line.
+        let text = around.replace("CONTENT", &content.replace('\n', " "));
+        let given = Given {
+            path: Path::new(path),
+            text: &text,
+        };
+        let (conversations, notes) = read(text_format(name), &given).unwrap();
+        let messages: Vec<Message> = conversations.into_iter().flat_map(|one| one.messages).collect();
+        let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
+        check(name, &messages, &notes);
+    }
+}
+
+/// Checks that every format reads these messages, of these kinds and texts, and these notes.
+fn check(content: &str, messages: &[(Kind, &str)], notes: &[&str]) {
+    each_reading(content, &|name, found, noted| {
+        let found: Vec<(Kind, &str)> = found.iter().map(|one| (one.kind, one.text.as_str())).collect();
+        assert_eq!(found, messages, "{name}");
+        // Exports without lines say of which message a thing was.
+        let noted: Vec<String> = noted
+            .iter()
+            .map(|note| note.replace(" of message m", ""))
+            .collect();
+        assert_eq!(noted, notes, "{name}");
+    });
+}
+
+#[test]
+fn the_answer_of_a_tool_that_is_an_object_is_kept_as_it_is_written() {
+    check(
+        r#"[{"type":"tool_use","id":"t","name":"look","input":{"at": 1.50}},
+            {"type":"tool_result","tool_use_id":"t","content":{"found": [1, 2],"why":"x"}}]"#,
+        &[
+            (Kind::ToolCall, r#"{"at": 1.50}"#),
+            (Kind::ToolResult, r#"{"found": [1, 2],"why":"x"}"#),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn the_answer_of_a_tool_keeps_blocks_of_unknown_types_and_bare_values() {
+    check(
+        r#"[{"type":"tool_result","tool_use_id":"t","content":["plain",
+            {"type":"text","text":"a text"},{"type":"hologram","light":3},{"x":1},42,
+            {"type":"search","content":"what it says"},{"type":"tool_reference","tool_name":"Grep"},
+            {"type":"document","source":{"type":"text","data":"a document"}}]}]"#,
+        &[
+            (Kind::ToolResult, "plain"),
+            (Kind::ToolResult, "a text"),
+            (Kind::ToolResult, r#"{"type":"hologram","light":3}"#),
+            (Kind::ToolResult, r#"{"x":1}"#),
+            (Kind::ToolResult, "42"),
+            (Kind::ToolResult, "what it says"),
+            (Kind::ToolResult, "Grep"),
+            (Kind::ToolResult, "a document"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn an_answer_belongs_to_its_call_and_says_whether_it_failed() {
+    let content = r#"[{"type":"tool_use","id":"t","name":"look","input":{}},
+                      {"type":"tool_result","tool_use_id":"t","is_error":true,"content":"no"}]"#;
+    each_reading(content, &|name, found, _| {
+        let answer = found.last().unwrap();
+        assert_eq!(answer.speaker.as_deref(), Some("look"), "{name}");
+        let about = |key: &str| serde_json::to_string(&answer.about.get(key)).unwrap();
+        assert_eq!(about("tool"), "\"look\"", "{name}");
+        assert_eq!(about("call_id"), "\"t\"", "{name}");
+        assert_eq!(about("error"), "true", "{name}");
+    });
+}
+
+#[test]
+fn a_refusal_is_kept() {
+    check(
+        r#"[{"type":"refusal","refusal":"I will not."},{"type":"text","text":"Sorry."}]"#,
+        &[(Kind::Assistant, "I will not."), (Kind::Assistant, "Sorry.")],
+        &[],
+    );
+}
+
+#[test]
+fn thoughts_in_every_spelling_are_the_models() {
+    check(
+        r#"[{"type":"thinking","thinking":"one"},{"type":"think","think":"two"},{"type":"reasoning","text":"three"},
+            {"type":"reasoning","summary":[{"type":"summary_text","text":"four"}]},{"type":"redacted_thinking","data":"eA=="}]"#,
+        &[
+            (Kind::Thinking, "one"),
+            (Kind::Thinking, "two"),
+            (Kind::Thinking, "three"),
+            (Kind::Thinking, "four"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn everything_that_is_not_text_is_noted() {
+    check(
+        r#"[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},
+            {"type":"document","title":"plan.pdf","source":{"type":"base64","media_type":"application/pdf","data":"aGkh"}},
+            {"type":"hologram","light":3},{"nothing":"known"},7,null]"#,
+        &[],
+        &[
+            "an image (image/png, 2 bytes) is not kept",
+            "a document \"plan.pdf\" (application/pdf, 3 bytes) is not kept",
+            "a block of the kind \"hologram\" is not kept",
+            "a block of the kind \"unknown\" is not kept",
+            "a part that is neither a text nor an object is not kept",
+        ],
+    );
+}
