@@ -21,7 +21,7 @@ bench rows="50000":
 
 # Kill -9 campaign: processes killed at random while they write
 kill rounds="1000":
-    LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test kill -- --nocapture
+    LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test cli kill:: -- --nocapture
 
 # One fuzz target for some minutes: filter, segment, batches, cut or formats
 fuzz target minutes="3":

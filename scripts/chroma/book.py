@@ -27,8 +27,8 @@ def record(vector, document, metadata):
 class Book:
     """One collection and what it must hold: ids that are not there are not updated, and known ones not added."""
 
-    def __init__(self, client_, name, space=None):
-        settings = {"hnsw:space": space} if space else None
+    def __init__(self, client_, name, space=None, settings=None):
+        settings = {"hnsw:space": space} if space else settings
         self.collection = client_.create_collection(name, metadata=settings, embedding_function=None)
         self.name = name
         self.held = {}

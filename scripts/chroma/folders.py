@@ -30,6 +30,18 @@ def small(path):
     return written(one), refused
 
 
+def kept(path):
+    """A graph saved early, so that it is small, and rows after that; the tree keeps such folders of two releases."""
+    early = {"hnsw:batch_size": 10, "hnsw:sync_threshold": 20}
+    one = book.Book(book.client(path), "kept", settings=early)
+    one.add(range(40), batch=10)
+    one.collection.get(limit=1)
+    one.update(range(5), 1)
+    one.delete(range(5, 8))
+    one.add_odd()
+    return written(one), []
+
+
 def flushed(path):
     """Enough rows that the graph was saved, and some after that."""
     one = book.Book(book.client(path), "flushed")
@@ -168,6 +180,7 @@ def upgrade(python):
 
 MAKERS = {
     "small": small,
+    "kept": kept,
     "flushed": flushed,
     "changed": changed,
     "metrics": metrics,

@@ -10,7 +10,7 @@ pub fn markdown() -> String {
     root.build();
     let mut text = String::from(
         "# The command line\n\nWhat `loci COMMAND --help` prints. Written by a test \
-         (`LOCI_UPDATE=1 cargo test -p loci-cli --test help`); do not edit. Every command takes the global \
+         (`LOCI_UPDATE=1 cargo test -p loci-cli --test cli help::`); do not edit. Every command takes the global \
          options, which stand here once.\n",
     );
     section(&root, &mut text);

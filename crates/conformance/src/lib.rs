@@ -37,5 +37,5 @@ pub use faulty::{Fault, Faulty, When};
 pub use folder::TempFolder;
 pub use harness::{Harness, World};
 pub use reference::{Reference, ReferenceHarness};
-pub use runner::{Verdict, examine, main, run, trials};
+pub use runner::{Verdict, examine, main, run, trials, trials_under};
 pub use scene::Scene;

@@ -47,6 +47,11 @@ fn panic_words(panic: &(dyn std::any::Any + Send)) -> &str {
 ///
 /// A waiver `(case name, reason)` says that a case is known to fail: its line is red once the case passes.
 pub fn trials(harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Vec<Trial> {
+    trials_under("", harness, waivers)
+}
+
+/// The same with each name under `prefix`, for a test file that examines several backends.
+pub fn trials_under(prefix: &str, harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Vec<Trial> {
     let harness: Arc<dyn Harness> = Arc::new(harness);
     let mut trials = Vec::new();
     for case in cases() {
@@ -56,14 +61,14 @@ pub fn trials(harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Vec<
             .find(|(waived, _)| *waived == name)
             .map(|(_, reason)| (*reason).to_owned());
         let harness = Arc::clone(&harness);
-        trials.push(Trial::ignorable_test(name, move || {
+        trials.push(Trial::ignorable_test(format!("{prefix}{name}"), move || {
             conclude(examine(harness.as_ref(), case), waiver)
         }));
     }
     for (waived, reason) in waivers {
         if !cases().iter().any(|case| case.name() == *waived) {
             let words = format!("the waiver {waived:?} ({reason}) names no case");
-            trials.push(Trial::test(format!("waivers::{waived}"), move || {
+            trials.push(Trial::test(format!("{prefix}waivers::{waived}"), move || {
                 Err(Failed::from(words))
             }));
         }

@@ -34,13 +34,13 @@ fn transcript(exchanges: usize) -> String {
     (0..exchanges).map(exchange).collect()
 }
 
-fn messages(home: &Home, source: &str) -> Vec<Json> {
+fn messages(home: &TempHome, source: &str) -> Vec<Json> {
     home.json(0, &["cat", source]).as_array().unwrap().clone()
 }
 
 #[test]
 fn every_message_keeps_its_speaker_kind_time_id_and_exact_text() {
-    let home = Home::new();
+    let home = new_home();
     let text = "  Leading spaces, a tab\tand\n\n```\ncode\n```\ntrailing newline\n";
     let tool = serde_json::json!({
         "type": "assistant", "uuid": "t1", "sessionId": "s-1", "timestamp": "2026-03-01T11:00:00Z",
@@ -82,7 +82,7 @@ fn every_message_keeps_its_speaker_kind_time_id_and_exact_text() {
 
 #[test]
 fn a_transcript_that_grew_by_a_message_costs_one_message() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("s.jsonl", transcript(50));
     assert_eq!(home.json(0, &["mine", &file])["drawers_added"], 100);
     let before = home.json(0, &["list", "--limit", "500", "--include", "embeddings"]);
@@ -117,7 +117,7 @@ fn a_transcript_that_grew_by_a_message_costs_one_message() {
 
 #[test]
 fn broken_lines_are_listed_with_their_numbers_and_the_rest_is_kept() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write(
         "s.jsonl",
         transcript(2)
@@ -140,7 +140,7 @@ fn broken_lines_are_listed_with_their_numbers_and_the_rest_is_kept() {
 
 #[test]
 fn messages_that_leave_their_transcript_stay_in_the_palace_in_their_place() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("s.jsonl", transcript(5));
     home.json(0, &["mine", &file]);
     let rest: String = [0, 3, 4, 5].into_iter().map(exchange).collect();
@@ -164,7 +164,7 @@ fn messages_that_leave_their_transcript_stay_in_the_palace_in_their_place() {
 
 #[test]
 fn a_message_whose_text_changed_is_replaced() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write(
         "s.jsonl",
         line(0, "user", "Hello") + &line(1, "assistant", "Half an ans"),
@@ -183,7 +183,7 @@ fn a_message_whose_text_changed_is_replaced() {
 
 #[test]
 fn what_was_moved_stays_where_it_is_and_what_follows_goes_there() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("s.jsonl", transcript(3));
     home.json(0, &["mine", &file]);
     let before = home.json(0, &["list"]);
@@ -207,7 +207,7 @@ fn what_was_moved_stays_where_it_is_and_what_follows_goes_there() {
 
 #[test]
 fn an_export_of_several_conversations_is_several_sources() {
-    let home = Home::new();
+    let home = new_home();
     let talk = |id: &str, words: &str| {
         serde_json::json!({ "uuid": id, "name": format!("About {id}"),
             "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "chat_messages": [
@@ -262,7 +262,7 @@ fn an_export_of_several_conversations_is_several_sources() {
 
 #[test]
 fn two_conversations_with_one_id_are_both_kept() {
-    let home = Home::new();
+    let home = new_home();
     let talk = |words: &str| {
         serde_json::json!({ "uuid": "same", "name": "", "created_at": "2026-01-01T00:00:00Z", "chat_messages": [
             { "uuid": "m", "sender": "human", "text": words, "created_at": "2026-01-01T00:00:00Z" } ] })
@@ -283,7 +283,7 @@ fn two_conversations_with_one_id_are_both_kept() {
 
 #[test]
 fn only_what_was_said_since_is_filed_and_the_rest_comes_when_it_is_asked_for() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("s.jsonl", transcript(40));
     let report = home.json(0, &["mine", &file, "--since", "2026-03-02"]);
     assert_eq!(report["drawers_added"], 20, "{report}");
@@ -301,7 +301,7 @@ fn only_what_was_said_since_is_filed_and_the_rest_comes_when_it_is_asked_for() {
 
 #[test]
 fn what_a_file_is_taken_for_can_be_said() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("s.jsonl", transcript(2));
     let report = home.json(0, &["mine", &file, "--as", "text"]);
     assert_eq!(report["formats"]["config"], 1, "{report}");

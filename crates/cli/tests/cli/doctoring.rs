@@ -6,23 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
+use loci_testkit::chroma_folder;
 use serde_json::Value as Json;
 
-use super::{Home, ran};
-
-/// Where the folders are. A machine without them has nothing to show, which is a failure and not a success.
-fn root() -> PathBuf {
-    let named = std::env::var_os("LOCI_TEST_CHROMA").expect(
-        "LOCI_TEST_CHROMA is not set: name the folder that `bash scripts/chroma-fixtures FOLDER` filled; \
-         `bash scripts/test` does so by itself",
-    );
-    PathBuf::from(named)
-}
+use super::{TempHome, new_home, run_command};
 
 /// A home with a copy of a folder called `chroma` in it.
-fn with_chroma() -> Home {
-    let home = Home::new();
-    copy_all(&root().join("1.5.9/flushed/db"), &home.path("chroma"));
+fn with_chroma() -> TempHome {
+    let home = new_home();
+    copy_all(&chroma_folder().join("1.5.9/flushed/db"), &home.path("chroma"));
     home
 }
 
@@ -38,7 +30,7 @@ fn copy_all(from: &Path, to: &Path) {
     }
 }
 
-fn segment(home: &Home) -> PathBuf {
+fn segment(home: &TempHome) -> PathBuf {
     let entries = fs::read_dir(home.path("chroma"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -47,7 +39,7 @@ fn segment(home: &Home) -> PathBuf {
 }
 
 /// Links that would fill the disk, though every vector is whole.
-fn bloat(home: &Home) {
+fn bloat(home: &TempHome) {
     let links = fs::File::options()
         .write(true)
         .open(segment(home).join("link_lists.bin"))
@@ -55,14 +47,14 @@ fn bloat(home: &Home) {
     links.set_len(1 << 40).unwrap();
 }
 
-fn names(home: &Home, within: &str) -> Vec<String> {
+fn names(home: &TempHome, within: &str) -> Vec<String> {
     let entries = fs::read_dir(home.path("chroma")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.contains(within)).collect()
 }
 
 /// Every file of the folder with its length and, but for the bloated one, its bytes.
-fn bytes(home: &Home) -> BTreeMap<String, (u64, Vec<u8>)> {
+fn bytes(home: &TempHome) -> BTreeMap<String, (u64, Vec<u8>)> {
     let files = home.names().into_iter().filter(|name| home.path(name).is_file());
     files
         .map(|name| {
@@ -219,9 +211,9 @@ fn a_disk_that_is_full_leaves_everything_as_it_was() {
                 "chroma",
             ])
             .args(["--fix", "quarantine", "--yes"])
-            .current_dir(home.folder.path())
-            .env("HOME", home.folder.path());
-        let error = ran(command, b"").error();
+            .current_dir(home.folder())
+            .env("HOME", home.folder());
+        let error = run_command(command, b"").error();
         assert_eq!(error.0, "io", "{error:?}");
         assert!(error.1.contains("nothing was changed"), "{error:?}");
         let (mut before, mut after) = (before, bytes(&home));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Home, ids};
+use super::{TempHome, ids, new_home};
 
 const SHIP: &str = "The ship leaves the harbour on Friday at dawn.";
 const FRUIT: &str = "We bought apples and pears at the market.";
@@ -22,7 +22,7 @@ fn spaces(shown: &Json) -> Vec<(String, String, u64, u64)> {
 }
 
 /// A palace of drawers with vectors of four values that its user brought.
-fn given(home: &Home, count: usize) {
+fn given(home: &TempHome, count: usize) {
     let lines: String = (0..count)
         .map(|n| format!("{{\"id\":\"d{n:04}\",\"document\":\"drawer number {n} about ships\",\"embedding\":[1,{n},0,1]}}\n"))
         .collect();
@@ -31,7 +31,7 @@ fn given(home: &Home, count: usize) {
 
 #[test]
 fn a_text_is_found_by_its_meaning_without_setting_anything_up() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["add", SHIP, "--id", "ship"]).ends(0);
     home.run(&["add", FRUIT, "--id", "fruit"]).ends(0);
     let found = home.json(0, &["query", "when does the boat sail?"]);
@@ -48,7 +48,7 @@ fn a_text_is_found_by_its_meaning_without_setting_anything_up() {
 
 #[test]
 fn a_palace_of_keywords_only_is_usable_and_moves_to_a_model_later() {
-    let home = Home::new();
+    let home = new_home();
     let made = home.json(0, &["init", "--embedder", "none"]);
     assert_eq!(made["embedder"], "none");
     let added = home.json(0, &["add", SHIP, "--id", "ship"]);
@@ -71,7 +71,7 @@ fn a_palace_of_keywords_only_is_usable_and_moves_to_a_model_later() {
 
 #[test]
 fn a_switch_keeps_the_old_vectors_for_a_return_until_they_are_dropped() {
-    let home = Home::new();
+    let home = new_home();
     given(&home, 30);
     let before = home.json(0, &["query", "--vector", "[1,3,0,1]", "-n", "30"]);
     let switched = home.json(0, &["embedder", "switch", "builtin"]);
@@ -102,7 +102,7 @@ fn a_switch_keeps_the_old_vectors_for_a_return_until_they_are_dropped() {
 
 #[test]
 fn vectors_of_another_model_are_refused_and_nothing_is_stored() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["add", SHIP, "--id", "ship"]).ends(0);
     let (kind, said) = home
         .run(&["--json", "add", FRUIT, "--id", "x", "--vector", "[1,2,3]"])
@@ -124,7 +124,7 @@ fn vectors_of_another_model_are_refused_and_nothing_is_stored() {
 
 #[test]
 fn set_compares_before_it_records_and_insisting_is_possible() {
-    let home = Home::new();
+    let home = new_home();
     let lines: String = (0..3)
         .map(|n| {
             let vector: Vec<String> = (0..256).map(|at| ((at * 31 + n) % 11).to_string()).collect();
@@ -155,7 +155,7 @@ fn set_compares_before_it_records_and_insisting_is_possible() {
 
 #[test]
 fn models_are_listed_checked_and_not_missed_silently() {
-    let home = Home::new();
+    let home = new_home();
     let listed = home.json(0, &["model", "list"]);
     let names = listed["models"].as_array().unwrap().iter();
     let states: Vec<_> = names
@@ -180,7 +180,7 @@ fn models_are_listed_checked_and_not_missed_silently() {
 
 #[test]
 fn a_server_elsewhere_is_refused_without_leave() {
-    let home = Home::new();
+    let home = new_home();
     let args = ["--json", "model", "install", "far", "--url", "http://192.0.2.1:9"];
     let (kind, said) = home.run(&args).error();
     assert!(kind == "invalid" && said.contains("--allow-remote"), "{said}");
@@ -188,7 +188,7 @@ fn a_server_elsewhere_is_refused_without_leave() {
 
 #[test]
 fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
-    let (home, server) = (Home::new(), super::server::Server::start());
+    let (home, server) = (new_home(), super::server::Server::start());
     let added = home.json(
         0,
         &[

@@ -10,8 +10,8 @@ use super::*;
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{9b}\u{7}\u{2066}\nx";
 
 /// A few drawers, three of them pieces of one source, whose ids are in another order than the pieces.
-fn home() -> Home {
-    let home = Home::new();
+fn home() -> TempHome {
+    let home = new_home();
     let piece = |id: &str, start: u64, text: &str| {
         json!({"id": id, "document": text, "wing": "work", "room": "plans", "source": "talk.jsonl", "speaker": "user",
             "kind": "message", "said_at": "2026-05-01T09:30:00Z", "metadata": {"title": "The plan", "thread_id": "t-1"},
@@ -236,7 +236,7 @@ fn neighbours_stand_in_the_order_of_the_source() {
 
 #[test]
 fn the_neighbours_of_a_mined_file_are_its_pieces() {
-    let home = Home::new();
+    let home = new_home();
     let text: String = (0..80)
         .map(|n| format!("Paragraph {n} of a long file, about nothing much at all.\n\n"))
         .collect();
@@ -317,7 +317,7 @@ fn a_timeline_counts_by_period_and_source() {
 
 #[test]
 fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
-    let home = Home::new();
+    let home = new_home();
     for args in READERS {
         let ran = home.run(args).ends(2);
         assert!(
@@ -348,7 +348,7 @@ fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
 
 #[test]
 fn hostile_names_never_reach_a_terminal_raw() {
-    let home = Home::new();
+    let home = new_home();
     let id = format!("id-{EVIL}");
     home.file(
         &json!({"id": id, "document": format!("doc{EVIL}"), "wing": EVIL, "room": EVIL, "source": EVIL, "speaker": EVIL,

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_text_is_filed_once_and_found_by_its_id() {
-    let home = Home::new();
+    let home = new_home();
     let first = home
         .run(&["--json", "add", "Ship it.", "--wing", "work", "--room", "plans"])
         .ends(0);
@@ -36,7 +36,7 @@ fn a_text_is_filed_once_and_found_by_its_id() {
 
 #[test]
 fn every_field_of_add_comes_back() {
-    let home = Home::new();
+    let home = new_home();
     let args = [
         "add",
         "text",
@@ -74,7 +74,7 @@ fn every_field_of_add_comes_back() {
 
 #[test]
 fn standard_input_is_filed_verbatim() {
-    let home = Home::new();
+    let home = new_home();
     for (args, text) in [
         (&["--json", "add", "-"][..], "one\r\n\ttwo\n"),
         (&["--json", "add"][..], "three\n"),
@@ -87,7 +87,7 @@ fn standard_input_is_filed_verbatim() {
 
 #[test]
 fn lines_are_answered_batch_by_batch() {
-    let home = Home::new();
+    let home = new_home();
     let lines = "{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n\n{\"id\":\"c\",\"document\":\"3\"}\n";
     let args = ["--json", "add", "--jsonl", "-", "--batch", "2"];
     let answers = home.run_with(&args, lines.as_bytes()).ends(0).lines();
@@ -113,7 +113,7 @@ fn lines_are_answered_batch_by_batch() {
 
 #[test]
 fn a_bad_line_stops_and_says_what_is_durable() {
-    let home = Home::new();
+    let home = new_home();
     let lines = "{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n{\"id\":\"c\",\"document\":\"3\"}\n{\"id\":\"d\"}\n";
     let file = home.write("lines.jsonl", lines);
     let stopped = home
@@ -134,7 +134,7 @@ fn a_bad_line_stops_and_says_what_is_durable() {
 
 #[test]
 fn get_lists_what_is_missing_and_ends_with_1_only_if_all_are() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"1\"}");
     let some = home.json(0, &["get", "x", "a", "y", "x"]);
     assert_eq!(ids(&some["drawers"]), ["a"]);
@@ -148,7 +148,7 @@ fn get_lists_what_is_missing_and_ends_with_1_only_if_all_are() {
 
 #[test]
 fn a_list_that_is_cut_says_how_to_go_on() {
-    let home = Home::new();
+    let home = new_home();
     let lines: String = (0..25)
         .map(|n| format!("{{\"id\":\"d{n:02}\",\"document\":\"{n}\"}}\n"))
         .collect();
@@ -172,7 +172,7 @@ fn a_list_that_is_cut_says_how_to_go_on() {
 
 #[test]
 fn lists_narrow_by_wing_room_filter_and_text() {
-    let home = Home::new();
+    let home = new_home();
     home.file(concat!(
         "{\"id\":\"a\",\"document\":\"red fox\",\"wing\":\"w\",\"room\":\"x\",\"metadata\":{\"n\":1}}\n",
         "{\"id\":\"b\",\"document\":\"red hen\",\"wing\":\"w\",\"room\":\"y\",\"metadata\":{\"n\":2}}\n",
@@ -196,7 +196,7 @@ fn lists_narrow_by_wing_room_filter_and_text() {
 
 #[test]
 fn nothing_is_removed_without_a_yes() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"1\",\"wing\":\"w\"}\n{\"id\":\"b\",\"document\":\"2\",\"wing\":\"w\"}\n{\"id\":\"c\",\"document\":\"3\"}");
     let by_filter = ["delete", "--where", r#"{"wing":"w"}"#];
     assert_eq!(home.json(0, &by_filter), json!({"matched": 2, "deleted": 0}));
@@ -223,7 +223,7 @@ fn nothing_is_removed_without_a_yes() {
 
 #[test]
 fn a_delete_without_a_filter_is_refused() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"1\"}");
     for args in [
         &["--json", "delete", "--yes"][..],

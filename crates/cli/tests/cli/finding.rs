@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-fn home() -> Home {
-    let home = Home::new();
+fn home() -> TempHome {
+    let home = new_home();
     home.file(concat!(
         "{\"id\":\"a\",\"document\":\"We ship on Friday.\",\"wing\":\"work\",\"room\":\"plans\",\"embedding\":[1,0,0]}\n",
         "{\"id\":\"b\",\"document\":\"The shipment is late.\",\"wing\":\"work\",\"room\":\"post\",\"embedding\":[0.9,0.1,0]}\n",

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn empty_text_is_refused_and_nothing_is_made() {
-    let home = Home::new();
+    let home = new_home();
     assert_eq!(home.run(&["--json", "add", ""]).error().0, "invalid");
     assert_eq!(home.run_with(&["--json", "add", "-"], b"").error().0, "invalid");
     assert_eq!(home.names(), Vec::<String>::new());
@@ -16,7 +16,7 @@ fn empty_text_is_refused_and_nothing_is_made() {
 
 #[test]
 fn input_that_is_not_text_is_refused_and_nothing_is_made() {
-    let home = Home::new();
+    let home = new_home();
     let ran = home.run_with(&["add", "-"], b"ok so far \xff\xfe").ends(2);
     assert!(
         ran.err.contains("not UTF-8 from byte 11") && ran.err.contains("nothing was stored"),
@@ -29,7 +29,7 @@ fn input_that_is_not_text_is_refused_and_nothing_is_made() {
 
 #[test]
 fn five_megabytes_of_text_come_back_whole() {
-    let home = Home::new();
+    let home = new_home();
     let text = "The drawer is 大きい and says \"hello\".\n".repeat(120_000);
     assert!(text.len() > 5_000_000);
     home.run_with(&["add", "-", "--id", "big"], text.as_bytes())
@@ -49,7 +49,7 @@ fn five_megabytes_of_text_come_back_whole() {
 
 #[test]
 fn text_and_ids_of_every_script_are_kept() {
-    let home = Home::new();
+    let home = new_home();
     for (id, text) in [
         ("抽屉", "漢字と仮名"),
         ("🗄️👩‍👩‍👧", "emoji 🧠"),
@@ -78,7 +78,7 @@ fn text_and_ids_of_every_script_are_kept() {
 
 #[test]
 fn a_list_goes_on_after_an_id_no_command_line_can_carry() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\\u0000b\",\"document\":\"\"}\n{\"id\":\"c\",\"document\":\"\"}");
     let first = home.json(0, &["list", "--limit", "1"]);
     assert_eq!(ids(&first["drawers"]), ["a\0b"]);
@@ -88,7 +88,7 @@ fn a_list_goes_on_after_an_id_no_command_line_can_carry() {
 
 #[test]
 fn a_wrong_dimension_in_lines_says_what_is_durable() {
-    let home = Home::new();
+    let home = new_home();
     let lines = "{\"id\":\"a\",\"document\":\"\",\"embedding\":[1,2]}\n{\"id\":\"b\",\"document\":\"\",\"embedding\":[1,2,3]}";
     let ran = home
         .run_with(&["add", "--jsonl", "-", "--batch", "1"], lines.as_bytes())
@@ -103,7 +103,7 @@ fn a_wrong_dimension_in_lines_says_what_is_durable() {
 
 #[test]
 fn nothing_stored_reaches_a_terminal_raw() {
-    let home = Home::new();
+    let home = new_home();
     let evil = "\u{1b}[2J\u{202e}\u{9b}\u{7}\u{2066}";
     home.file(&json!({"id": format!("id{evil}\n"), "document": format!("doc{evil}\nnext"), "wing": evil, "room": evil,
         "source": evil, "speaker": evil, "kind": evil, "metadata": {evil: evil}, "embedding": [1, 2]}).to_string());
@@ -137,7 +137,7 @@ fn nothing_stored_reaches_a_terminal_raw() {
 
 #[test]
 fn filters_that_are_wrong_are_named_by_their_path() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"x\"}");
     for (filter, kind, names) in [
         (r#"{"n":"#, "invalid", "not JSON"),
@@ -169,7 +169,7 @@ fn filters_that_are_wrong_are_named_by_their_path() {
 
 #[test]
 fn vectors_that_are_wrong_are_refused_and_nothing_is_written() {
-    let home = Home::new();
+    let home = new_home();
     home.json(0, &["add", "x", "--id", "a", "--vector", "[1,2,3]"]);
     for (vector, kind) in [
         ("[1,2]", "dimension_mismatch"),
@@ -198,7 +198,7 @@ fn vectors_that_are_wrong_are_refused_and_nothing_is_written() {
 
 #[test]
 fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
-    let home = Home::new();
+    let home = new_home();
     for args in [
         &["--json", "list", "--limit", "0"][..],
         &["--json", "list", "--limit", "many"],
@@ -228,7 +228,7 @@ fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
 
 #[test]
 fn lines_that_would_lose_something_are_refused() {
-    let home = Home::new();
+    let home = new_home();
     for line in [
         r#"{"document":"x","colour":"red"}"#,
         r#"{"document":"x","metadata":{"a":1,"a":2}}"#,

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-fn filled() -> Home {
-    let home = Home::new();
+fn filled() -> TempHome {
+    let home = new_home();
     let line =
         |n: usize| format!("{{\"id\":\"d{n:02}\",\"document\":\"text {n}\",\"embedding\":[1,{n}.5]}}\n");
     home.file(&(0..20).map(line).collect::<String>());
@@ -16,7 +16,7 @@ fn filled() -> Home {
 
 #[test]
 fn init_makes_a_private_palace_once() {
-    let home = Home::new();
+    let home = new_home();
     let first = home.json(0, &["init", "--dimension", "3", "--metric", "l2"]);
     assert_eq!(first["created"], true);
     assert_eq!(
@@ -45,7 +45,7 @@ fn init_makes_a_private_palace_once() {
 
 #[test]
 fn init_refuses_what_it_does_not_know() {
-    let home = Home::new();
+    let home = new_home();
     for (args, kind, names) in [
         (
             &["--json", "init", "--backend", "chromatic"][..],
@@ -175,7 +175,7 @@ fn backups_in_a_folder_are_kept_up_to_a_number() {
 
 #[test]
 fn changes_are_listed_in_order_and_go_on_at_a_cursor() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n{\"id\":\"c\",\"document\":\"3\"}");
     home.json(0, &["delete", "a", "--yes"]);
     let all = home.json(0, &["changes"]);
@@ -244,7 +244,7 @@ fn the_doctor_examines_palaces_it_knows() {
 
 #[test]
 fn damage_is_named_and_never_hidden() {
-    let home = Home::new();
+    let home = new_home();
     let line = |n: usize| {
         let text = format!("text {n} ").repeat(800);
         format!("{{\"id\":\"d{n:02}\",\"document\":\"{text}\"}}\n")

@@ -13,7 +13,7 @@ fn chat(messages: &[&str]) -> String {
     Json::from_iter(messages.iter().enumerate().map(turn)).to_string()
 }
 
-fn texts(home: &Home, source: &str) -> Vec<String> {
+fn texts(home: &TempHome, source: &str) -> Vec<String> {
     let messages = home.json(0, &["cat", source]);
     let all = messages.as_array().unwrap().iter();
     all.map(|one| one["text"].as_str().unwrap().to_owned()).collect()
@@ -21,7 +21,7 @@ fn texts(home: &Home, source: &str) -> Vec<String> {
 
 #[test]
 fn messages_without_ids_that_are_pruned_stay() {
-    let home = Home::new();
+    let home = new_home();
     let talk = [
         "When do we sail?",
         "On the third of May.",
@@ -48,7 +48,7 @@ fn messages_without_ids_that_are_pruned_stay() {
 
 #[test]
 fn a_message_without_an_id_that_grew_is_replaced() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("o.json", chat(&["When do we sail?", "On the third"]));
     home.json(0, &["mine", &file]);
     home.write("o.json", chat(&["When do we sail?", "On the third of May."]));
@@ -59,7 +59,7 @@ fn a_message_without_an_id_that_grew_is_replaced() {
 
 #[test]
 fn a_conversation_caught_half_written_keeps_its_messages() {
-    let home = Home::new();
+    let home = new_home();
     let talk = ["When do we sail?", "On the third of May."];
     let file = home.write("o.json", chat(&talk));
     home.json(0, &["mine", &file]);
@@ -76,7 +76,7 @@ fn a_conversation_caught_half_written_keeps_its_messages() {
 
 #[test]
 fn what_is_said_to_be_a_bundle_and_is_none_fails_and_changes_nothing() {
-    let home = Home::new();
+    let home = new_home();
     let talk = ["When do we sail?", "On the third of May."];
     let file = home.write("o.json", chat(&talk));
     home.json(0, &["mine", &file]);
@@ -92,7 +92,7 @@ fn what_is_said_to_be_a_bundle_and_is_none_fails_and_changes_nothing() {
 
 #[test]
 fn a_file_named_like_a_conversation_does_not_take_its_place() {
-    let home = Home::new();
+    let home = new_home();
     let export = json!([{ "uuid": "tides", "name": "", "created_at": "2026-01-01T00:00:00Z", "chat_messages": [
         { "uuid": "m", "sender": "human", "text": "The tide is high.", "created_at": "2026-01-01T00:00:00Z" } ] }]);
     let file = home.write("conversations.json", export.to_string());
@@ -106,7 +106,7 @@ fn a_file_named_like_a_conversation_does_not_take_its_place() {
             .contains("another name")
     );
     assert_eq!(texts(&home, &file), ["The tide is high."]);
-    let home = Home::new();
+    let home = new_home();
     let other = home.write("conversations.json#tides", "a note\n");
     home.json(0, &["mine", &other]);
     let file = home.write("conversations.json", export.to_string());
@@ -117,7 +117,7 @@ fn a_file_named_like_a_conversation_does_not_take_its_place() {
 
 #[test]
 fn a_changed_message_keeps_its_place_before_those_that_left() {
-    let home = Home::new();
+    let home = new_home();
     let line = |n: usize, text: &str| {
         let line = json!({ "type": "user", "uuid": format!("u{n}"), "sessionId": "s",
             "message": { "role": "user", "content": text } });
@@ -139,7 +139,7 @@ fn a_changed_message_keeps_its_place_before_those_that_left() {
 
 #[test]
 fn asking_for_a_room_leaves_the_wing() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("note.md", "A note.\n");
     home.json(0, &["mine", &file]);
     home.json(
@@ -157,7 +157,7 @@ fn asking_for_a_room_leaves_the_wing() {
 
 #[test]
 fn a_transcript_with_zeros_behind_it_is_read() {
-    let home = Home::new();
+    let home = new_home();
     let line = json!({ "type": "user", "uuid": "u", "sessionId": "s", "message": { "role": "user", "content": "Hello." } });
     let file = home.write("s.jsonl", format!("{line}\n{}", "\0".repeat(4096)));
     home.json(0, &["mine", &file]);
@@ -166,7 +166,7 @@ fn a_transcript_with_zeros_behind_it_is_read() {
 
 #[test]
 fn the_text_of_a_file_is_given_as_text_whatever_its_bytes() {
-    let home = Home::new();
+    let home = new_home();
     let text = "\u{feff}Grüße an alle\n";
     let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let file = home.write("wide.txt", &bytes);

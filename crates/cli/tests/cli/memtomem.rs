@@ -17,13 +17,13 @@ const TABLES: &str = "PRAGMA journal_mode = WAL;
     CREATE VIRTUAL TABLE chunks_fts USING fts5(content, source_file, tokenize='unicode61');";
 
 struct Notes {
-    home: Home,
+    home: TempHome,
     database: Connection,
 }
 
 impl Notes {
     fn new() -> Self {
-        let home = Home::new();
+        let home = new_home();
         let database = Connection::open(home.path("memtomem.db")).unwrap();
         database.execute_batch(TABLES).unwrap();
         Self { home, database }
@@ -257,7 +257,7 @@ fn a_database_in_use_is_read_with_its_log_and_nothing_beside_it_changes() {
 
 #[test]
 fn what_is_no_database_of_memtomem_is_refused_and_no_palace_is_made() {
-    let home = Home::new();
+    let home = new_home();
     home.write("text", "not a database");
     Connection::open(home.path("other.db"))
         .unwrap()
@@ -283,7 +283,7 @@ fn what_is_no_database_of_memtomem_is_refused_and_no_palace_is_made() {
 
 #[test]
 fn a_file_called_memtomem_is_still_a_file_of_lines() {
-    let home = Home::new();
+    let home = new_home();
     let (_, said) = home.run(&["--json", "import", "memtomem"]).error();
     assert!(said.contains("loci import memtomem DB"), "{said}");
     home.write("memtomem", "{\"id\":\"a\",\"document\":\"x\"}\n");

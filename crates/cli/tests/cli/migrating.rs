@@ -14,8 +14,8 @@ const DRAWERS: &str = concat!(
 );
 
 /// A palace with two collections and a mined file.
-fn furnished() -> Home {
-    let home = Home::new();
+fn furnished() -> TempHome {
+    let home = new_home();
     let file = home.write("drawers.jsonl", DRAWERS);
     home.json(0, &["import", &file]);
     home.write("book.md", "# A book\n\nwith a sentence in it\n");
@@ -86,7 +86,7 @@ fn people_are_told_what_became_of_it_and_what_to_type_next() {
 
 #[test]
 fn another_model_must_be_forced_and_drawers_get_its_vectors() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"the ship leaves at dawn\",\"embedding\":[1,2,3]}\n{\"id\":\"b\",\"document\":\"bare\"}\n");
     let asked = [
         "migrate",

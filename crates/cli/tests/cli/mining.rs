@@ -3,7 +3,7 @@
 use super::*;
 
 /// The tree these tests mine, in a folder of the home.
-pub(crate) fn project(home: &Home) -> PathBuf {
+pub(crate) fn project(home: &TempHome) -> PathBuf {
     let root = home.path("garden");
     std::fs::create_dir_all(root.join("docs")).unwrap();
     std::fs::create_dir_all(root.join(".git/info")).unwrap();
@@ -16,7 +16,7 @@ pub(crate) fn project(home: &Home) -> PathBuf {
 
 /// What `loci cat` prints of a source.
 #[track_caller]
-pub(crate) fn cat(home: &Home, source: impl AsRef<OsStr>) -> Vec<u8> {
+pub(crate) fn cat(home: &TempHome, source: impl AsRef<OsStr>) -> Vec<u8> {
     let output = home
         .command(&[OsStr::new("cat"), source.as_ref()])
         .output()
@@ -32,7 +32,7 @@ fn texts<'a>(report: &'a Json, list: &str, key: &str) -> Vec<&'a str> {
 
 #[test]
 fn a_project_is_mined_into_its_wing_and_comes_back_byte_for_byte() {
-    let home = Home::new();
+    let home = new_home();
     let root = project(&home);
     let report = home.json(0, &["mine", "garden"]);
     assert_eq!(report["sources_seen"], 2, "{report}");
@@ -71,7 +71,7 @@ fn a_project_is_mined_into_its_wing_and_comes_back_byte_for_byte() {
 
 #[test]
 fn the_same_tree_again_adds_nothing_and_says_so() {
-    let home = Home::new();
+    let home = new_home();
     project(&home);
     let first = home.json(0, &["mine", "garden"]);
     let before = home.json(0, &["changes"]);
@@ -91,14 +91,14 @@ fn the_same_tree_again_adds_nothing_and_says_so() {
 
 #[test]
 fn a_changed_file_is_replaced_and_its_unchanged_pieces_stay_what_they_were() {
-    let home = Home::new();
+    let home = new_home();
     let root = project(&home);
     let section = |n: usize| format!("# Part {n}\n\n{}\n\n", format!("Words of part {n}. ").repeat(40));
     let text = |parts: &[usize]| parts.iter().map(|n| section(*n)).collect::<String>();
     let path = root.join("long.md");
     std::fs::write(&path, text(&[1, 2, 3, 4, 5])).unwrap();
     home.json(0, &["mine", "garden"]);
-    let all = |home: &Home| {
+    let all = |home: &TempHome| {
         let list = home.json(0, &["list", "--limit", "1000", "--include", "embeddings"]);
         let drawers = list["drawers"].as_array().unwrap().clone();
         drawers
@@ -132,7 +132,7 @@ fn a_changed_file_is_replaced_and_its_unchanged_pieces_stay_what_they_were() {
 
 #[test]
 fn equal_pieces_that_take_each_other_s_place_all_stay() {
-    let home = Home::new();
+    let home = new_home();
     let part = |word: &str| format!("# {word}\n\n{}\n\n", format!("{word} and {word}. ").repeat(40));
     let same = part("same");
     let path = home.write("equal.md", same.repeat(6));
@@ -154,7 +154,7 @@ fn equal_pieces_that_take_each_other_s_place_all_stay() {
 
 #[test]
 fn ignore_rules_hidden_vendored_and_odd_files_are_left_out_and_said() {
-    let home = Home::new();
+    let home = new_home();
     let root = project(&home);
     let write = |name: &str, content: &[u8]| {
         let path = root.join(name);
@@ -270,7 +270,7 @@ fn nasty(root: &std::path::Path) -> Vec<PathBuf> {
 
 #[test]
 fn nasty_files_come_back_byte_for_byte() {
-    let home = Home::new();
+    let home = new_home();
     let paths = nasty(&home.path("nasty"));
     let report = home.json(0, &["mine", "nasty"]);
     assert_eq!(report["sources_failed"], serde_json::json!([]));
@@ -285,7 +285,7 @@ fn nasty_files_come_back_byte_for_byte() {
 
 #[test]
 fn a_large_source_comes_whole_and_with_every_vector() {
-    let home = Home::new();
+    let home = new_home();
     let text: String = (0..9000)
         .map(|n| format!("Line {n} of the log of the ship says what it says.\n"))
         .collect();
@@ -305,7 +305,7 @@ fn a_large_source_comes_whole_and_with_every_vector() {
 #[test]
 fn names_that_are_no_text_are_mined_like_any_other() {
     use std::os::unix::ffi::OsStrExt as _;
-    let home = Home::new();
+    let home = new_home();
     let folder = home.path("odd");
     std::fs::create_dir(&folder).unwrap();
     let names: [&[u8]; 4] = [
@@ -328,7 +328,7 @@ fn names_that_are_no_text_are_mined_like_any_other() {
 
 #[test]
 fn a_dry_run_shows_the_plan_and_makes_nothing() {
-    let home = Home::new();
+    let home = new_home();
     project(&home);
     let before = home.names();
     let report = home.json(0, &["mine", "garden", "--dry-run"]);
@@ -344,7 +344,7 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
 
 #[test]
 fn a_source_that_lacks_a_drawer_is_not_given_back_as_if_it_were_whole() {
-    let home = Home::new();
+    let home = new_home();
     let section = |n: usize| format!("# Part {n}\n\n{}\n\n", format!("Words of part {n}. ").repeat(40));
     let path = home.write("long.md", (0..4).map(section).collect::<String>());
     let without = |n: usize| {
@@ -370,7 +370,7 @@ fn a_source_that_lacks_a_drawer_is_not_given_back_as_if_it_were_whole() {
 
 #[test]
 fn what_is_not_there_is_named_and_nothing_is_mined() {
-    let home = Home::new();
+    let home = new_home();
     project(&home);
     let (kind, words) = home.run(&["--json", "mine", "garden", "nowhere"]).error();
     assert_eq!(kind, "not_found");
@@ -391,7 +391,7 @@ fn what_is_not_there_is_named_and_nothing_is_mined() {
 
 #[test]
 fn a_wing_has_one_spelling() {
-    let home = Home::new();
+    let home = new_home();
     project(&home);
     home.json(0, &["mine", "garden/plan.txt", "--wing", "My Garden"]);
     home.json(0, &["mine", "garden/docs", "--wing", "my_garden"]);
@@ -404,7 +404,7 @@ fn a_wing_has_one_spelling() {
 
 #[test]
 fn what_is_mined_into_another_wing_moves_there() {
-    let home = Home::new();
+    let home = new_home();
     project(&home);
     home.json(0, &["mine", "garden"]);
     let report = home.json(0, &["mine", "garden", "--wing", "allotment"]);

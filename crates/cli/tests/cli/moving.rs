@@ -15,7 +15,7 @@ const NASTY: &str = concat!(
     "\n",
 );
 
-fn export(home: &Home, palace: &str) -> String {
+fn export(home: &TempHome, palace: &str) -> String {
     let args = [
         "export",
         "--all",
@@ -30,7 +30,7 @@ fn export(home: &Home, palace: &str) -> String {
 
 #[test]
 fn an_export_imports_into_an_equal_palace() {
-    let home = Home::new();
+    let home = new_home();
     home.file(NASTY);
     let palace = home.palace().to_str().unwrap().to_owned();
     let first = export(&home, &palace);
@@ -62,7 +62,7 @@ fn an_export_imports_into_an_equal_palace() {
 
 #[test]
 fn importing_twice_stores_nothing_new_in_any_mode() {
-    let home = Home::new();
+    let home = new_home();
     home.file(NASTY);
     let palace = home.palace().to_str().unwrap().to_owned();
     let first = export(&home, &palace);
@@ -89,7 +89,7 @@ fn importing_twice_stores_nothing_new_in_any_mode() {
 
 #[test]
 fn bad_lines_are_listed_with_their_numbers_and_the_rest_goes_on() {
-    let home = Home::new();
+    let home = new_home();
     let lines = b"{\"id\":\"a\",\"document\":\"x\",\"embedding\":[1,2]}\nnope\n{\"document\":\"\xff\"}\n{\"document\":\"x\",\"colour\":1}\n{\"id\":\"b\",\"document\":\"x\",\"embedding\":[1,2,3]}\n{\"id\":\"c\",\"document\":\"x\"}\n";
     let ran = home.run_with(&["--json", "import", "-"], lines).ends(1);
     let report = ran.json();
@@ -111,7 +111,7 @@ fn bad_lines_are_listed_with_their_numbers_and_the_rest_goes_on() {
 
 #[test]
 fn a_collection_that_is_given_takes_every_line() {
-    let home = Home::new();
+    let home = new_home();
     let file = home.write("lines.jsonl", NASTY);
     home.json(0, &["import", &file, "--collection", "one"]);
     assert_eq!(home.json(0, &["count", "--collection", "one"])["count"], 4);
@@ -129,7 +129,7 @@ fn a_collection_that_is_given_takes_every_line() {
 
 #[test]
 fn an_export_without_embeddings_has_none() {
-    let home = Home::new();
+    let home = new_home();
     home.file(NASTY);
     let lines = home.run(&["export"]).ends(0).lines();
     assert_eq!(
@@ -145,7 +145,7 @@ fn an_export_without_embeddings_has_none() {
 
 #[test]
 fn an_export_into_a_file_appears_when_it_is_whole() {
-    let home = Home::new();
+    let home = new_home();
     home.file(NASTY);
     let file = home.write("out.jsonl", "old");
     let before = home.names().len();
@@ -164,7 +164,7 @@ fn an_export_into_a_file_appears_when_it_is_whole() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let home = Home::new();
+    let home = new_home();
     let line = |n: usize| format!("{{\"id\":\"{n:05}\",\"document\":\"{}\"}}\n", "x".repeat(1000));
     home.file(&(0..2000).map(line).collect::<String>());
     let script = "set -o pipefail; \"$LOCI\" export | head -n 1 | cut -c 1-20";
@@ -178,13 +178,13 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         .env("LOCI", env!("CARGO_BIN_EXE_loci"))
         .env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::null());
-    let ran = ran(shell, b"").ends(0);
+    let ran = run_command(shell, b"").ends(0);
     assert_eq!((ran.out.lines().count(), ran.err.as_str()), (1, ""), "{ran:?}");
 }
 
 #[test]
 fn a_full_disk_under_standard_output_is_an_error() {
-    let home = Home::new();
+    let home = new_home();
     home.file(NASTY);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = home.command(&["list"]);

@@ -24,7 +24,7 @@ const READS: [&[&str]; 14] = [
 
 #[test]
 fn reading_a_missing_palace_is_an_error_and_makes_nothing() {
-    let home = Home::new();
+    let home = new_home();
     for args in READS {
         let (kind, text) = home.run(&[&["--json"], args].concat()).error();
         assert_eq!(kind, "not_found", "{args:?}: {text}");
@@ -36,7 +36,7 @@ fn reading_a_missing_palace_is_an_error_and_makes_nothing() {
 
 #[test]
 fn reading_a_missing_collection_is_an_error_that_lists_what_there_is() {
-    let home = Home::new();
+    let home = new_home();
     home.json(0, &["init"]);
     let (kind, text) = home.run(&["--json", "count", "--collection", "notes"]).error();
     assert_eq!(kind, "not_found");
@@ -49,7 +49,7 @@ fn reading_a_missing_collection_is_an_error_that_lists_what_there_is() {
 
 #[test]
 fn a_palace_is_found_by_name_path_and_backend() {
-    let home = Home::new();
+    let home = new_home();
     let named = home.json(0, &["init", "--palace", "work"]);
     let expect = home.path("data/loci/palaces/work");
     assert_eq!(named["palace"], expect.to_str().unwrap());
@@ -61,14 +61,14 @@ fn a_palace_is_found_by_name_path_and_backend() {
     assert_eq!(relative["palace"], home.path("here").to_str().unwrap());
     let mut bare = home.command(&["--json", "init"]);
     bare.env_remove("LOCI_PALACE");
-    let default = ran(bare, b"").ends(0).json();
+    let default = run_command(bare, b"").ends(0).json();
     assert_eq!(
         default["palace"],
         home.path("data/loci/palaces/default").to_str().unwrap()
     );
 }
 
-fn ids_in(home: &Home, palace: &str) -> u64 {
+fn ids_in(home: &TempHome, palace: &str) -> u64 {
     home.json(0, &["count", "--palace", palace])["count"]
         .as_u64()
         .unwrap()
@@ -76,13 +76,13 @@ fn ids_in(home: &Home, palace: &str) -> u64 {
 
 #[test]
 fn an_unknown_backend_is_refused_wherever_it_is_named() {
-    let home = Home::new();
+    let home = new_home();
     let (kind, text) = home.run(&["--json", "count", "--palace", "nowhere:x"]).error();
     assert_eq!(kind, "unsupported");
     assert!(text.contains("embedded"), "{text}");
     let mut command = home.command(&["--json", "init"]);
     command.env("LOCI_BACKEND", "nowhere");
-    assert_eq!(ran(command, b"").error().0, "unsupported");
+    assert_eq!(run_command(command, b"").error().0, "unsupported");
     std::fs::create_dir(home.palace()).unwrap();
     home.write("palace/config.json", r#"{"backend":"nowhere"}"#);
     assert_eq!(home.run(&["--json", "init"]).error().0, "unsupported");
@@ -92,7 +92,7 @@ fn an_unknown_backend_is_refused_wherever_it_is_named() {
 
 #[test]
 fn a_file_in_the_place_of_a_palace_is_refused() {
-    let home = Home::new();
+    let home = new_home();
     home.write("palace", "a file");
     for args in [
         &["--json", "add", "x"][..],
@@ -109,7 +109,7 @@ fn a_file_in_the_place_of_a_palace_is_refused() {
 
 #[test]
 fn a_file_that_is_no_database_is_refused_and_left_alone() {
-    let home = Home::new();
+    let home = new_home();
     std::fs::create_dir(home.palace()).unwrap();
     let junk = "this is no database, but it is long enough to look at. ".repeat(100);
     home.write("palace/palace.db", &junk);
@@ -126,7 +126,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_a_clear_error() {
-    let home = Home::new();
+    let home = new_home();
     let locked = home.path("locked");
     std::fs::create_dir(&locked).unwrap();
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o500)).unwrap();

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::*;
 
 /// A conversation and some notes.
-fn home() -> Home {
-    let home = Home::new();
+fn home() -> TempHome {
+    let home = new_home();
     let line = |n: u64, kind: &str, speaker: &str, text: &str| {
         json!({"id": format!("talk-{n}"), "document": text, "wing": "Work", "room": "plans", "source": "talk.jsonl",
             "span": {"start": n * 100, "end": n * 100 + 90, "line_start": n + 1, "line_end": n + 1},
@@ -114,7 +114,7 @@ fn what_is_not_set_is_null_and_a_plan_comes_where_it_is_asked_for() {
 
 #[test]
 fn the_exit_status_says_found_not_found_or_trouble() {
-    let home = Home::new();
+    let home = new_home();
     let (kind, said) = home.run(&["--json", "search", "ferry"]).error();
     assert!(kind == "not_found" && said.contains("loci init"), "{said}");
     assert_eq!(home.names(), Vec::<String>::new(), "a search makes nothing");
@@ -202,7 +202,7 @@ fn scope_is_narrowed_by_every_option() {
 
 #[test]
 fn a_mined_file_is_searched_by_its_path() {
-    let home = Home::new();
+    let home = new_home();
     let path = home.write("ferry.md", "# Ferry\n\nThe ferry leaves at nine.\n");
     home.write("other.md", "# Ferry\n\nAnother ferry leaves at ten.\n");
     home.run(&["mine", "."]).ends(0);
@@ -321,7 +321,7 @@ fn a_time_in_the_query_is_read_aloud_unless_that_is_unwanted() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let home = Home::new();
+    let home = new_home();
     let line = |n: usize| {
         json!({"id": format!("d{n}"), "document": format!("ferry {n} {}", "x ".repeat(200))}).to_string()
     };
@@ -333,8 +333,8 @@ fn a_reader_that_has_seen_enough_is_no_error() {
             .args(["-c", &script])
             .env("LOCI", env!("CARGO_BIN_EXE_loci"))
             .env("LOCI_PALACE", home.palace())
-            .env("HOME", home.folder.path());
-        let ended = ran(command, b"").ends(0);
+            .env("HOME", home.folder());
+        let ended = run_command(command, b"").ends(0);
         assert_eq!(ended.err, "", "{json}");
     }
 }

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn two_processes_that_add_at_once_both_succeed() {
-    let home = Home::new();
+    let home = new_home();
     let home = &home;
     let lines = |who: usize| -> String {
         (0..200)
@@ -33,7 +33,7 @@ fn two_processes_that_add_at_once_both_succeed() {
 
 #[test]
 fn the_same_text_added_at_once_is_stored_once() {
-    let home = Home::new();
+    let home = new_home();
     let home = &home;
     let outcomes: Vec<Json> = thread::scope(|scope| {
         let runs: Vec<_> = (0..6)
@@ -49,7 +49,7 @@ fn the_same_text_added_at_once_is_stored_once() {
 
 #[test]
 fn a_backup_taken_while_others_write_is_one_moment() {
-    let home = Home::new();
+    let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"x\"}");
     let home = &home;
     let line = |n: usize| format!("{{\"id\":\"{n}\",\"document\":\"{n}\"}}\n");

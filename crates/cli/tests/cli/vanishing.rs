@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn mined(home: &Home, files: usize) -> PathBuf {
+fn mined(home: &TempHome, files: usize) -> PathBuf {
     let folder = home.path("notes");
     std::fs::create_dir_all(folder.join("deep")).unwrap();
     for n in 0..files {
@@ -13,13 +13,13 @@ fn mined(home: &Home, files: usize) -> PathBuf {
     folder
 }
 
-fn count(home: &Home) -> u64 {
+fn count(home: &TempHome) -> u64 {
     home.json(0, &["count"])["count"].as_u64().unwrap()
 }
 
 #[test]
 fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
-    let home = Home::new();
+    let home = new_home();
     let folder = mined(&home, 5);
     assert_eq!(home.json(0, &["sync"])["vanished"], serde_json::json!([]));
     std::fs::remove_file(folder.join("3.md")).unwrap();
@@ -60,7 +60,7 @@ fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
 
 #[test]
 fn a_source_that_came_back_is_mined_again() {
-    let home = Home::new();
+    let home = new_home();
     let folder = mined(&home, 2);
     let text = std::fs::read(folder.join("1.md")).unwrap();
     std::fs::remove_file(folder.join("1.md")).unwrap();
@@ -72,7 +72,7 @@ fn a_source_that_came_back_is_mined_again() {
 
 #[test]
 fn a_missing_folder_is_not_a_reason_to_remove_what_was_in_it() {
-    let home = Home::new();
+    let home = new_home();
     let folder = mined(&home, 3);
     std::fs::rename(&folder, home.path("elsewhere")).unwrap();
     let seen = home.json(0, &["sync"]);
@@ -99,7 +99,7 @@ fn a_missing_folder_is_not_a_reason_to_remove_what_was_in_it() {
 
 #[test]
 fn most_sources_gone_at_once_are_not_removed() {
-    let home = Home::new();
+    let home = new_home();
     let folder = mined(&home, 40);
     for n in 0..30 {
         std::fs::remove_file(folder.join(format!("{n}.md"))).unwrap();
@@ -117,7 +117,7 @@ fn most_sources_gone_at_once_are_not_removed() {
 
 #[test]
 fn drawers_that_people_filed_under_a_source_are_not_mining_s_to_remove() {
-    let home = Home::new();
+    let home = new_home();
     let folder = mined(&home, 1);
     let source = folder.join("0.md");
     let source = source.to_str().unwrap();

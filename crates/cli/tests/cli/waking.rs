@@ -9,6 +9,7 @@ use loci_core::{
 use loci_engine::tokens::estimate;
 use loci_engine::{WakeUpReport, WakeUpRequest, wake_up};
 use loci_store::Embedded;
+use loci_testkit::SeededRandom;
 use serde_json::json;
 
 use super::*;
@@ -23,7 +24,7 @@ const SESSION: &str = concat!(
 
 #[test]
 fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["add", "I am Ada.", "--room", "identity"]).ends(0);
     home.run(&[
         "add",
@@ -72,7 +73,7 @@ fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
 
 #[test]
 fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["add", "Here.", "--wing", "my-boat"]).ends(0);
     home.run(&["add", "Elsewhere.", "--wing", "house"]).ends(0);
     let words = home.run(&["wake-up", "--wing", "My Boat"]).ends(0);
@@ -90,7 +91,7 @@ fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
 
 #[test]
 fn an_empty_palace_says_what_to_type() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["init"]).ends(0);
     let empty = home.run(&["wake-up"]).ends(1);
     assert!(empty.out.contains("`loci mine PATH`"), "{empty:?}");
@@ -102,7 +103,7 @@ fn an_empty_palace_says_what_to_type() {
 
 #[test]
 fn stored_text_can_neither_begin_a_line_nor_control_a_terminal() {
-    let home = Home::new();
+    let home = new_home();
     let line = json!({"id": "bad", "document": "one\n## Obey me\r\u{1b}[2J \u{202e}end", "wing": "a\nb"});
     home.file(&format!("{line}\n"));
     let words = home.run(&["wake-up"]).ends(0);
@@ -112,20 +113,16 @@ fn stored_text_can_neither_begin_a_line_nor_control_a_terminal() {
     assert!(text.ends_with("one ## Obey me [2J end"), "{text}");
 }
 
-/// A small generator of numbers, the same ones on every run.
-struct Dice(u64);
+/// Odd texts, the same ones on every run.
+struct OddTexts(SeededRandom);
 
-impl Dice {
+impl OddTexts {
     fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
+        self.0.below(n as usize) as u64
     }
 
     fn one_of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len() as u64) as usize]
+        self.0.pick(list)
     }
 
     fn text(&mut self) -> String {
@@ -248,7 +245,7 @@ fn check(collection: &dyn Collection, request: &WakeUpRequest) -> WakeUpReport {
 
 #[test]
 fn whatever_is_filed_the_text_keeps_to_its_budget_and_names_what_it_quotes() {
-    let mut dice = Dice(2026);
+    let mut dice = OddTexts(SeededRandom::new(2026));
     for round in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let collection = store(folder.path());

@@ -3,33 +3,13 @@
 use super::*;
 use crate::{Candidates, Probe, Rows};
 use loci_core::{ErrorKind, Metric};
+use loci_testkit::SeededRandom;
 use proptest::prelude::*;
 
 const SEAL: Seal = Seal {
     palace: [7; 16],
     space: 3,
 };
-
-/// Numbers from a seed, in -1..1.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 40) as f32 / (1 << 23) as f32) - 1.0
-    }
-
-    fn pick(&mut self, n: usize) -> usize {
-        ((self.next() + 1.0) / 2.0 * n as f32) as usize % n
-    }
-
-    fn vector(&mut self, dimension: usize) -> Vec<f32> {
-        (0..dimension).map(|_| self.next()).collect()
-    }
-}
 
 /// Shapes of data that quantisation likes and hates.
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +35,10 @@ const SHAPES: [Shape; 8] = [
     Shape::Sparse,
 ];
 
-fn vectors(shape: Shape, dimension: usize, count: usize, numbers: &mut Numbers) -> Vec<Vec<f32>> {
+fn vectors(shape: Shape, dimension: usize, count: usize, numbers: &mut SeededRandom) -> Vec<Vec<f32>> {
     let centres: Vec<Vec<f32>> = (0..3).map(|_| numbers.vector(dimension)).collect();
     let mut one = || {
-        let centre = &centres[numbers.pick(3)];
+        let centre = &centres[numbers.below(3)];
         let mut noise = numbers.vector(dimension);
         let around = |spread: f32, noise: &[f32]| -> Vec<f32> {
             centre.iter().zip(noise).map(|(c, n)| c + spread * n).collect()
@@ -70,13 +50,13 @@ fn vectors(shape: Shape, dimension: usize, count: usize, numbers: &mut Numbers) 
             Shape::Identical => centres[0].clone(),
             Shape::Spikes => {
                 noise.iter_mut().for_each(|x| *x *= 1e-3);
-                let spike = numbers.pick(dimension);
+                let spike = numbers.below(dimension);
                 noise[spike] = 1000.0;
                 noise
             }
             Shape::HugeRange => noise
                 .iter()
-                .map(|x| x * 10f32.powf(numbers.next() * 37.0))
+                .map(|x| x * 10f32.powf(numbers.unit() * 74.0))
                 .collect(),
             Shape::Tiny => noise.iter().map(|x| x * 1e-38).collect(),
             Shape::Sparse => noise.iter().map(|x| if *x > 0.8 { 1.0 } else { 0.0 }).collect(),
@@ -116,9 +96,9 @@ proptest! {
         k in 1usize..12,
         seed in any::<u64>(),
     ) {
-        let mut numbers = Numbers(seed);
+        let mut numbers = SeededRandom::new(seed);
         let vectors = vectors(shape, dimension, count, &mut numbers);
-        let query = if own { vectors[numbers.pick(count)].clone() }
+        let query = if own { vectors[numbers.below(count)].clone() }
             else { super::tests::vectors(asked, dimension, 1, &mut numbers).remove(0) };
         let bytes = packed(metric, &vectors);
         let head = Head::parse(&bytes, &SEAL, true).unwrap();
@@ -146,7 +126,7 @@ proptest! {
         dimension in prop_oneof![1usize..70, Just(384)],
         seed in any::<u64>(),
     ) {
-        let mut numbers = Numbers(seed);
+        let mut numbers = SeededRandom::new(seed);
         let vectors = vectors(shape, dimension, 20, &mut numbers);
         let probe = Probe::new(metric, &super::tests::vectors(asked, dimension, 1, &mut numbers)[0]);
         let bytes = packed(metric, &vectors);
@@ -182,7 +162,7 @@ proptest! {
 
 #[test]
 fn the_bounds_are_tight_enough_to_leave_few_candidates() {
-    let mut numbers = Numbers(11);
+    let mut numbers = SeededRandom::new(11);
     let vectors = vectors(Shape::Uniform, 384, ROWS, &mut numbers);
     let bytes = packed(Metric::Cosine, &vectors);
     let head = Head::parse(&bytes, &SEAL, true).unwrap();

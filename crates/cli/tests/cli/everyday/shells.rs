@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn completions_know_every_command_but_the_hidden_ones() {
-    let home = Home::new();
+    let home = new_home();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = home.run(&["completions", shell]).ends(0);
         assert!(
@@ -25,7 +25,7 @@ fn completions_know_every_command_but_the_hidden_ones() {
 
 #[test]
 fn manual_pages_are_written_for_every_command_but_the_hidden_ones() {
-    let home = Home::new();
+    let home = new_home();
     let main = home.run(&["man"]).ends(0);
     assert!(
         main.out.contains(".TH loci 1 \" \" \"loci ") && main.out.contains("loci\\-timeline"),
@@ -97,7 +97,7 @@ fn a_reader_that_has_seen_enough_ends_a_command_quietly() {
 
 /// What a command prints on a terminal, standard error included.
 #[cfg(target_os = "linux")]
-fn on_a_terminal(home: &Home, args: &[&str], no_color: &str) -> String {
+fn on_a_terminal(home: &TempHome, args: &[&str], no_color: &str) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::Read as _;
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

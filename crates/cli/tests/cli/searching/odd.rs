@@ -72,8 +72,8 @@ fn raw(text: &str, styled: bool) -> Option<char> {
         .find(|c| (c.is_control() && !matches!(c, '\n' | '\t')) || hides(c))
 }
 
-fn hostile() -> Home {
-    let home = Home::new();
+fn hostile() -> TempHome {
+    let home = new_home();
     let line = |n: u64, kind: &str, text: String| {
         json!({"id": format!("id{n}{EVIL}"), "document": text, "wing": format!("wing{EVIL}"), "room": format!("room{EVIL}"),
             "source": format!("dir{EVIL}/name{EVIL}"), "speaker": format!("who{EVIL}"), "kind": kind,

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_palace_without_a_model_warns_and_still_finds() {
-    let home = Home::new();
+    let home = new_home();
     home.run(&["init", "--embedder", "none"]).ends(0);
     home.run(&["add", "The ferry leaves at nine.", "--id", "a"])
         .ends(0);
@@ -29,7 +29,7 @@ fn a_palace_without_a_model_warns_and_still_finds() {
 
 #[test]
 fn a_model_whose_server_is_gone_warns_and_words_still_find() {
-    let (home, server) = (Home::new(), crate::server::Server::start());
+    let (home, server) = (new_home(), crate::server::Server::start());
     let install = [
         "model",
         "install",

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use loci_testkit::SeededRandom;
+
 use super::super::weights::Shape;
 
 /// A model whose sizes fill no panel.
@@ -23,19 +25,6 @@ pub(super) struct Plain {
     tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
 }
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> f32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-}
-
 impl Plain {
     /// A model of this shape with random weights, lively enough that attention matters.
     pub(super) fn random(shape: Shape) -> Self {
@@ -44,58 +33,58 @@ impl Plain {
             shape,
             tensors: BTreeMap::new(),
         };
-        let mut dice = Dice(7);
+        let mut random = SeededRandom::new(7);
         plain.fill(
-            &mut dice,
+            &mut random,
             "embeddings.word_embeddings.weight",
             &[shape.vocabulary, wide],
             0.0,
             1.0,
         );
         plain.fill(
-            &mut dice,
+            &mut random,
             "embeddings.position_embeddings.weight",
             &[shape.positions, wide],
             0.0,
             0.5,
         );
         plain.fill(
-            &mut dice,
+            &mut random,
             "embeddings.token_type_embeddings.weight",
             &[2, wide],
             0.0,
             0.3,
         );
-        plain.norm(&mut dice, "embeddings.LayerNorm");
+        plain.norm(&mut random, "embeddings.LayerNorm");
         for layer in 0..shape.layers {
             let named = |name: &str| format!("encoder.layer.{layer}.{name}");
             for part in ["self.query", "self.key", "self.value", "output.dense"] {
-                plain.linear(&mut dice, &named(&format!("attention.{part}")), wide, wide);
+                plain.linear(&mut random, &named(&format!("attention.{part}")), wide, wide);
             }
-            plain.linear(&mut dice, &named("intermediate.dense"), inner, wide);
-            plain.linear(&mut dice, &named("output.dense"), wide, inner);
-            plain.norm(&mut dice, &named("attention.output.LayerNorm"));
-            plain.norm(&mut dice, &named("output.LayerNorm"));
+            plain.linear(&mut random, &named("intermediate.dense"), inner, wide);
+            plain.linear(&mut random, &named("output.dense"), wide, inner);
+            plain.norm(&mut random, &named("attention.output.LayerNorm"));
+            plain.norm(&mut random, &named("output.LayerNorm"));
         }
         plain
     }
 
-    fn fill(&mut self, dice: &mut Dice, name: &str, shape: &[usize], about: f32, spread: f32) {
+    fn fill(&mut self, random: &mut SeededRandom, name: &str, shape: &[usize], about: f32, spread: f32) {
         let size: usize = shape.iter().product();
-        let values = (0..size).map(|_| about + spread * dice.roll()).collect();
+        let values = (0..size).map(|_| about + spread * 2.0 * random.unit()).collect();
         self.tensors.insert(name.to_owned(), (shape.to_vec(), values));
     }
 
-    fn linear(&mut self, dice: &mut Dice, name: &str, rows: usize, columns: usize) {
+    fn linear(&mut self, random: &mut SeededRandom, name: &str, rows: usize, columns: usize) {
         let spread = 2.0 / (columns as f32).sqrt();
-        self.fill(dice, &format!("{name}.weight"), &[rows, columns], 0.0, spread);
-        self.fill(dice, &format!("{name}.bias"), &[rows], 0.0, 0.2);
+        self.fill(random, &format!("{name}.weight"), &[rows, columns], 0.0, spread);
+        self.fill(random, &format!("{name}.bias"), &[rows], 0.0, 0.2);
     }
 
-    fn norm(&mut self, dice: &mut Dice, name: &str) {
+    fn norm(&mut self, random: &mut SeededRandom, name: &str) {
         let wide = self.shape.hidden;
-        self.fill(dice, &format!("{name}.weight"), &[wide], 1.0, 0.3);
-        self.fill(dice, &format!("{name}.bias"), &[wide], 0.0, 0.2);
+        self.fill(random, &format!("{name}.weight"), &[wide], 1.0, 0.3);
+        self.fill(random, &format!("{name}.bias"), &[wide], 0.0, 0.2);
     }
 
     /// The file of weights.

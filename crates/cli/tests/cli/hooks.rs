@@ -1,0 +1,8 @@
+//! Hooks as harnesses call them: the real binary answers at once whatever happens, and everything said is mined once.
+
+mod answering;
+mod draining;
+mod failing_open;
+mod recalling;
+mod scene;
+mod together;

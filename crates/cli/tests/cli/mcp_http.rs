@@ -1,0 +1,10 @@
+//! `loci mcp --http` as clients see it: the real binary, asked in raw bytes over real sockets.
+
+mod bounds;
+mod client;
+mod doors;
+mod ending;
+mod running;
+mod talking;
+mod tokens;
+mod wire;

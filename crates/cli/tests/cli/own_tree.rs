@@ -1,0 +1,65 @@
+//! The law of mining on a real tree: whatever of this project is mined comes back byte for byte.
+
+use std::path::Path;
+use std::process::Command;
+
+use loci_core::{Backend, CollectionName, FacetKey, Facets, Filter, OpenOptions, PalaceRef};
+use loci_engine::cat::{Part, cat};
+use loci_store::Embedded;
+use serde_json::Value as Json;
+
+fn root() -> std::path::PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap().canonicalize().unwrap()
+}
+
+/// `LOCI_TREE` names another tree to try it on.
+#[test]
+fn what_is_mined_of_a_real_tree_comes_back_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let palace = folder.path().join("palace");
+    let tree = std::env::var_os("LOCI_TREE").map_or_else(root, Into::into);
+    let output = Command::new(env!("CARGO_BIN_EXE_loci"))
+        .args(["--json", "mine"])
+        .arg(&tree)
+        .env("LOCI_PALACE", &palace)
+        .output()
+        .unwrap();
+    let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["sources_failed"], serde_json::json!([]), "{output:?}");
+    for skipped in report["skipped"].as_array().unwrap() {
+        assert!(!skipped["reason"].as_str().unwrap().is_empty());
+    }
+    let backend = Embedded::new();
+    let name = CollectionName::new(CollectionName::DEFAULT).unwrap();
+    let collection = backend
+        .open(&PalaceRef::local(&palace), &name, &OpenOptions::default())
+        .unwrap();
+    let by = Facets {
+        by: vec![FacetKey::Source, FacetKey::Kind],
+        filter: Filter::All,
+    };
+    let (mut files, mut bytes) = (0, 0);
+    for facet in collection.facets(&by).unwrap() {
+        let [Some(source), Some(kind)] = facet.values.as_slice() else {
+            panic!("{facet:?}");
+        };
+        if kind != "file" {
+            continue;
+        }
+        let mut back = Vec::new();
+        let printed = cat(collection.as_ref(), source, &mut |part| {
+            match part {
+                Part::Piece { bytes, .. } => back.extend(bytes),
+                Part::Message(said) => panic!("{said:?}"),
+            }
+            Ok(())
+        });
+        printed.unwrap();
+        assert!(back == std::fs::read(source).unwrap(), "{source}");
+        files += 1;
+        bytes += back.len();
+    }
+    println!("{files} files of {bytes} bytes came back");
+    assert!(files > 100, "the tree was mined: {report}");
+}

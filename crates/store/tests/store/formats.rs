@@ -1,0 +1,487 @@
+//! Files of another version, another program or no program must be refused untouched; those of the past must open.
+
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+
+use crate::scene::raw;
+use crate::scene::spaces::{self, model};
+use crate::scene::truth::{self, Truth};
+use loci_core::*;
+use loci_store::Embedded;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+const DIMENSION: usize = 4;
+
+/// Makes a palace by some batches and closes it.
+fn build(folder: &Path, batches: &[Vec<Write>]) -> Truth {
+    let backend = Embedded::new();
+    let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
+    let mut told = Truth::default();
+    for batch in batches {
+        collection.apply(batch).unwrap();
+        told.apply(batch);
+    }
+    backend.close();
+    told
+}
+
+/// Every way to open the file in `folder` is refused with `kind`, and changes nothing there.
+fn assert_refused_untouched(folder: &Path, kind: ErrorKind) {
+    let content = |folder: &Path| -> Vec<(String, Vec<u8>)> {
+        let read = |name: String| (name.clone(), std::fs::read(folder.join(&name)).unwrap());
+        raw::names(folder).into_iter().map(read).collect()
+    };
+    let before = content(folder);
+    for create in [false, true] {
+        let error = truth::open(&Embedded::new(), folder, DIMENSION, create).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error:?}");
+        assert!(
+            error.hint_text().is_some_and(|hint| hint.contains("untouched")),
+            "{error:?}"
+        );
+    }
+    let listed = Embedded::new()
+        .collections(&PalaceRef::local(folder))
+        .unwrap_err();
+    assert_eq!(listed.kind(), kind);
+    assert!(!Embedded::new().health(Some(&PalaceRef::local(folder))).ok);
+    let examined = Embedded::new().examine(folder);
+    assert!(!examined.is_ok_and(|diagnosis| diagnosis.healthy));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        names(&content(folder)),
+        names(&before),
+        "something was left beside it"
+    );
+    assert!(content(folder) == before, "its bytes were changed");
+}
+
+fn small() -> Vec<Vec<Write>> {
+    vec![
+        (0..5)
+            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+            .collect(),
+    ]
+}
+
+#[test]
+fn a_newer_version_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), &small());
+    raw::execute(folder.path(), "PRAGMA user_version = 5");
+    assert_refused_untouched(folder.path(), ErrorKind::Format);
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert!(
+        error.message().contains("format 5") && error.hint_text().unwrap().contains("newer"),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
+    let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    build(made.path(), &small());
+    let connection = raw::connect(made.path());
+    connection.execute_batch("PRAGMA user_version = 5").unwrap();
+    for name in ["palace.db", "palace.db-wal"] {
+        std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
+    }
+    let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert!(error.message().contains("format 5"), "{error:?}");
+    assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    for (setup, mode) in [
+        ("", "delete"),
+        ("", "wal"),
+        ("PRAGMA application_id = 7;", "delete"),
+        ("PRAGMA user_version = 1;", "wal"),
+    ] {
+        let file = raw::file(folder.path());
+        let _ = std::fs::remove_file(&file);
+        let connection = Connection::open(&file).unwrap();
+        connection
+            .execute_batch(&format!(
+                "PRAGMA journal_mode = {mode}; {setup} CREATE TABLE t (x); INSERT INTO t VALUES (1)"
+            ))
+            .unwrap();
+        connection.close().unwrap();
+        assert_refused_untouched(folder.path(), ErrorKind::Format);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_untouched() {
+    let long = "a shopping list\n".repeat(3000);
+    for text in ["no palace", &long, "SQLite format 3\0 but not really"] {
+        let folder = raw::folder_with(text.as_bytes());
+        assert_refused_untouched(folder.path(), ErrorKind::Format);
+    }
+}
+
+#[test]
+fn an_empty_file_is_no_palace_until_one_is_made_there() {
+    let folder = raw::folder_with(b"");
+    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
+    assert_eq!(std::fs::read(raw::file(folder.path())).unwrap(), b"");
+    assert_eq!(raw::names(folder.path()), ["palace.db"]);
+    build(folder.path(), &small());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+#[test]
+fn a_folder_where_the_file_should_be_is_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(raw::file(folder.path())).unwrap();
+    let missing = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing:?}");
+    let refused = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Io, "{refused:?}");
+    assert!(refused.hint_text().is_some());
+    assert_eq!(raw::names(folder.path()), ["palace.db"]);
+    assert_eq!(raw::names(&raw::file(folder.path())), Vec::<String>::new());
+}
+
+/// Where a fixture is kept in the tree.
+fn kept(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests/fixtures", name, Embedded::FILE]
+        .iter()
+        .collect()
+}
+
+/// A copy of a fixture to work on. No build makes one of an earlier version again.
+fn fixture(name: &str) -> TempDir {
+    raw::folder_with(&std::fs::read(kept(name)).unwrap())
+}
+
+/// A copy of the fixture of the present version, which `LOCI_UPDATE=1` makes where there is none yet.
+fn present_fixture(name: &str, make: impl FnOnce(&Path)) -> TempDir {
+    let kept = kept(name);
+    if std::env::var_os("LOCI_UPDATE").is_some() && !kept.exists() {
+        let folder = tempfile::tempdir().unwrap();
+        make(folder.path());
+        assert_eq!(raw::names(folder.path()), ["palace.db"]);
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::copy(raw::file(folder.path()), &kept).unwrap();
+    }
+    fixture(name)
+}
+
+/// What the fixture of version 1 holds; never to be changed once it is kept.
+fn version_1() -> Vec<Vec<Write>> {
+    let brief = |n: usize| NewDrawer {
+        document: format!("zq{n}x0 note"),
+        metadata: Metadata::new().with("n", n as i64),
+        context: None,
+        ..truth::drawer(n, 0, DIMENSION)
+    };
+    let place = Place {
+        source: Some("notes.md".into()),
+        span: Some(Span {
+            start: 3,
+            end: 40,
+            line_start: 1,
+            line_end: 2,
+        }),
+        speaker: Some("ada".into()),
+        kind: Some("note".into()),
+        said_at: Some(Timestamp::from_micros(1_600_000_000_000_000).unwrap()),
+        ..Place::default()
+    };
+    let odd = NewDrawer {
+        metadata: Metadata::new().with(
+            "tags",
+            Value::Many(vec![Scalar::Text("a".into()), Scalar::Int(1)]),
+        ),
+        place,
+        ..truth::drawer(2000, 0, DIMENSION)
+    };
+    let bare = NewDrawer {
+        filed_at: Some(Timestamp::from_micros(1).unwrap()),
+        ..NewDrawer::new(
+            DrawerId::new("\u{65e5}\u{672c} \u{1f3db} \"quoted\"\n").unwrap(),
+            "zqbare \u{6771}\u{4eac}",
+        )
+    };
+    vec![
+        (0..1040).map(|n| Write::Add(brief(n))).collect(),
+        vec![
+            Write::Add(odd),
+            Write::Add(bare),
+            Write::Upsert(truth::drawer(5, 1, DIMENSION)),
+        ],
+        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(1030)]))],
+    ]
+}
+
+#[test]
+fn a_palace_of_version_1_opens_with_all_it_holds() {
+    let folder = fixture("version-1");
+    let mut told = Truth::default();
+    version_1().iter().for_each(|batch| told.apply(batch));
+    let before = std::fs::read(raw::file(folder.path())).unwrap();
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 1);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(
+        std::fs::read(raw::file(folder.path())).unwrap() == before,
+        "an examination changes nothing"
+    );
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    assert_eq!(
+        collection.info().unwrap().coverage.packed,
+        1022,
+        "a segment and its two marked rows"
+    );
+    assert_eq!(
+        Truth::unfound(&*collection, told.drawers.values().step_by(40)),
+        Vec::<String>::new()
+    );
+    let deleted = collection.changes_since(Cursor(0), usize::MAX).unwrap().changes;
+    assert_eq!(
+        deleted
+            .iter()
+            .filter(|change| change.op == ChangeKind::Delete)
+            .count(),
+        2
+    );
+    collection.upsert(truth::drawer(3000, 0, DIMENSION)).unwrap();
+    assert!(
+        Embedded::new().examine(folder.path()).unwrap().healthy,
+        "and it can be written to"
+    );
+}
+
+#[test]
+fn a_palace_of_version_1_becomes_version_4_once_and_its_model_can_be_switched() {
+    let folder = fixture("version-1");
+    let start = Barrier::new(4);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                start.wait();
+                let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+                assert_eq!(collection.count(&Filter::All).unwrap(), 1040);
+            });
+        }
+    });
+    assert_brought_up_to_date(folder.path(), 1);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let newer = model("newer", 6);
+    spaces::switch_to(&*collection, &newer);
+    assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// A file of an earlier format has become one of this, by one opener, as if it had been made so.
+fn assert_brought_up_to_date(folder: &Path, from: i64) {
+    assert_eq!(raw::number(folder, "PRAGMA user_version"), 4);
+    let notes = format!("SELECT count(*) FROM notes WHERE text = 'brought from format {from} to 4'");
+    assert_eq!(raw::number(folder, &notes), 1, "one opener brought it there");
+    let made = tempfile::tempdir().unwrap();
+    build(made.path(), &small());
+    assert_eq!(schema(folder), schema(made.path()), "as if it had been made so");
+}
+
+/// How the tables that later formats brought or changed are written in a file.
+fn schema(folder: &Path) -> Vec<String> {
+    let connection = raw::connect(folder);
+    let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('spaces', 'sources', 'places') AND sql IS NOT NULL ORDER BY name";
+    let mut statement = connection.prepare(sql).unwrap();
+    let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    found
+        .map(|sql| {
+            words(sql.unwrap())
+                .replace(" )", ")")
+                .replace(" ,", ",")
+                .replace("( ", "(")
+        })
+        .collect()
+}
+
+/// The models of the fixture of version 2, in the order they came.
+fn models() -> [EmbedderIdentity; 4] {
+    [
+        model("test", DIMENSION),
+        model("second", 3),
+        model("third", 5),
+        model("fourth", 2),
+    ]
+}
+
+/// What was written in the fixture of version 2 after its first switch; never to be changed once it is kept.
+fn written_since() -> Vec<Write> {
+    let second = &models()[1];
+    let embedded = |drawer: NewDrawer| NewDrawer {
+        embedding: Some(spaces::made(second, &drawer.document)),
+        context: None,
+        ..drawer
+    };
+    let new_vector = Patch {
+        embedding: Some(vec![0.25, -1.0, 0.5]),
+        ..Patch::new(truth::id(9))
+    };
+    vec![
+        Write::Add(embedded(truth::drawer(4000, 0, DIMENSION))),
+        Write::Upsert(embedded(truth::drawer(11, 1, DIMENSION))),
+        Write::Update(new_vector),
+        Write::Delete(Selection::Ids(vec![truth::id(12)])),
+    ]
+}
+
+#[test]
+fn a_palace_of_version_2_opens_with_all_its_spaces() {
+    use SpaceState::{Abandoned, Active, Building, Retired};
+    let folder = fixture("version-2");
+    let before = std::fs::read(raw::file(folder.path())).unwrap();
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
+    let examined = Embedded::new().examine(folder.path()).unwrap();
+    assert!(examined.healthy, "{:?}", examined.findings);
+    assert!(
+        std::fs::read(raw::file(folder.path())).unwrap() == before,
+        "an examination changes nothing"
+    );
+    let [first, second, third, fourth] = models();
+    let mut told = Truth::default();
+    version_1().iter().for_each(|batch| told.apply(batch));
+    for drawer in told.drawers.values_mut() {
+        drawer.embedding = Some(spaces::made_of(&second, drawer));
+    }
+    told.apply(&written_since());
+    told.apply(&[Write::Delete(Selection::Ids(vec![truth::id(20)]))]);
+    let collection = truth::open_as(&Embedded::new(), folder.path(), None, false).unwrap();
+    assert_brought_up_to_date(folder.path(), 2);
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    let line = |of: &EmbedderIdentity, state, vectors| (of.model.clone(), state, vectors);
+    let expected = [
+        line(&second, Active, 1039),
+        line(&fourth, Building, 10),
+        line(&third, Abandoned, 1029),
+        line(&first, Retired, 1036),
+    ];
+    assert_eq!(spaces::outline(&*collection), expected);
+    assert!(
+        raw::number(folder.path(), "SELECT count(DISTINCT space) FROM segments") >= 3,
+        "three spaces have segments"
+    );
+    collection.switch(&Switch::Rollback).unwrap();
+    spaces::switch_to(&*collection, &third);
+    assert_eq!(spaces::unfound(&*collection, &third), Vec::new());
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+#[test]
+fn a_palace_of_version_3_opens_with_the_records_of_its_sources() {
+    let folder = fixture("version-3");
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 3);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_brought_up_to_date(folder.path(), 3);
+    let all = Sources::Under {
+        prefix: String::new(),
+        after: None,
+        limit: usize::MAX,
+    };
+    let found = collection.sources(&all).unwrap();
+    let told: Vec<_> = found
+        .iter()
+        .map(|record| (record.source.as_str(), record.stamp.as_str(), record.revision))
+        .collect();
+    let expected = [
+        ("notes/a.md", "4 400", 13),
+        ("notes/b.md", "2 200", 7),
+        ("notes/\u{65e5}\u{672c}.md", "", 8),
+    ];
+    assert_eq!(told, expected);
+    let some_day = "2026-01-01T00:00:00Z".parse().unwrap();
+    assert!(found.iter().all(|record| record.revised_at > some_day));
+    let records = expected.map(|(source, stamp, _)| (source.to_owned(), stamp.to_owned()));
+    let mut told = Truth {
+        records: records.into(),
+        ..Truth::default()
+    };
+    told.apply(
+        &(0..8)
+            .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    version_3_goes_on(&*collection, found[0].revision);
+    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+}
+
+/// A record that was kept decides who may revise its source, as on the day it was written.
+fn version_3_goes_on(collection: &dyn Collection, revision: u64) {
+    let next = |expects| Revision {
+        source: "notes/a.md".to_owned(),
+        expects,
+        stamp: Some("5 500".to_owned()),
+        parts: Box::new(std::iter::empty()),
+    };
+    let revised = collection.revise(vec![next(None), next(Some(revision))]).unwrap();
+    assert_eq!(revised[0], Revised::Overtaken);
+    assert!(matches!(revised[1], Revised::Done { revision: Some(new), .. } if new > revision));
+}
+
+/// What the fixture of version 4 was given, in order; never to be changed once it is kept.
+fn version_4() -> Vec<Vec<Write>> {
+    let brief = |n: usize, version: usize| NewDrawer {
+        document: format!("zq{n}x{version} note of harbour {}", n % 7),
+        metadata: Metadata::new().with("n", n as i64),
+        place: Place {
+            wing: (!n.is_multiple_of(5)).then(|| format!("wing{}", n % 5)),
+            room: (!n.is_multiple_of(3)).then(|| format!("room{}", n % 3)),
+            ..Place::default()
+        },
+        filed_at: Some(Timestamp::from_micros(1_700_000_000_000_000 + n as i64).unwrap()),
+        ..NewDrawer::new(truth::id(n), String::new())
+    };
+    vec![
+        (0..2060).map(|n| Write::Add(brief(n, 0))).collect(),
+        vec![Write::Upsert(brief(5, 1)), Write::Add(brief(3000, 0))],
+        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(2055)]))],
+    ]
+}
+
+#[test]
+fn a_palace_of_version_4_opens_with_its_words_and_places() {
+    let folder = present_fixture("version-4", |folder| drop(build(folder, &version_4())));
+    assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 4);
+    for (table, rows) in [("segments", 1), ("tail", 13), ("gone", 2)] {
+        let sql = format!("SELECT count(*) FROM words_1_{table}");
+        assert_eq!(raw::number(folder.path(), &sql), rows, "{table}");
+    }
+    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let mut told = Truth::default();
+    version_4().iter().for_each(|batch| told.apply(batch));
+    assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
+    let found = |words: &str| {
+        let hits = collection.lexical(&Lexical::words(words, 3)).unwrap();
+        hits.into_iter().map(|hit| hit.drawer.id).collect::<Vec<_>>()
+    };
+    for (words, expected) in [
+        ("zq6x0", vec![6]),
+        ("zq5x0", vec![]),
+        ("zq5x1", vec![5]),
+        ("zq7x0", vec![]),
+        ("zq3000x0", vec![3000]),
+    ] {
+        assert_eq!(
+            found(words),
+            expected.into_iter().map(truth::id).collect::<Vec<_>>(),
+            "{words}"
+        );
+    }
+    assert_eq!(found("harbour 3")[0], truth::id(3), "the first of equal ones");
+    let places = collection.facets(&Facets::by_room()).unwrap();
+    assert_eq!((places.len(), places[0].values.clone()), (15, vec![None, None]));
+    assert_eq!(collection.count(&Filter::text("wing", "wing2")).unwrap(), 411);
+}

@@ -1,0 +1,33 @@
+//! The embedded store in files of its own: what damage, full disks, power cuts and other processes may cost.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
+
+mod damage;
+mod disk_full;
+mod drift;
+mod duplicates;
+mod formats;
+mod log;
+mod many;
+mod nearest;
+mod power_cut;
+mod sources;
+mod switch;
+mod words;
+
+mod power {
+    pub(crate) mod image;
+    pub(crate) mod recorder;
+}
+mod scene {
+    pub(crate) mod look;
+    pub(crate) mod raw;
+    pub(crate) mod spaces;
+    pub(crate) mod truth;
+}

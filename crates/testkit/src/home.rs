@@ -1,0 +1,113 @@
+//! A user with an empty home, and the binary run in it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::{CommandOutcome, run_command};
+
+/// A user with an empty home and one palace in it that does not exist yet; the folder goes with the value.
+#[derive(Debug)]
+pub struct TempHome {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+impl TempHome {
+    /// A home for runs of `program`: in the tests of the binary, `env!("CARGO_BIN_EXE_loci")`.
+    pub fn of_program(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The home itself.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file or folder of this name in the home.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// The palace that every run has as its own.
+    pub fn palace(&self) -> PathBuf {
+        self.path("palace")
+    }
+
+    /// Gives a command the home and the palace, and nothing of the surrounding environment.
+    pub fn dress(&self, command: &mut Command) {
+        command
+            .current_dir(self.folder())
+            .env_clear()
+            .env("HOME", self.folder())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("LOCI_PALACE", self.palace())
+            .stdin(Stdio::null());
+    }
+
+    /// The binary, dressed.
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(&self.program);
+        self.dress(&mut command);
+        command.args(args);
+        command
+    }
+
+    /// Runs the binary to its end.
+    #[track_caller]
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> CommandOutcome {
+        self.run_with(args, b"")
+    }
+
+    /// Runs the binary with `input` on its standard input.
+    #[track_caller]
+    pub fn run_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> CommandOutcome {
+        run_command(self.command(args), input)
+    }
+
+    /// Runs with `--json` and expects the exit status `code`.
+    #[track_caller]
+    pub fn json<S: AsRef<OsStr>>(&self, code: i32, args: &[S]) -> Json {
+        let mut all: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        all.insert(0, OsStr::new("--json"));
+        self.run(&all).ends(code).json()
+    }
+
+    /// Files lines of JSON.
+    #[track_caller]
+    pub fn file(&self, lines: &str) -> CommandOutcome {
+        self.run_with(&["--json", "add", "--jsonl", "-"], lines.as_bytes())
+            .ends(0)
+    }
+
+    /// Writes a file; its path as text.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Every name below the home, sorted, to see that nothing was made.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut folders = vec![self.folder().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.folder()).unwrap();
+                names.push(name.to_string_lossy().into_owned());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+}

@@ -1,0 +1,28 @@
+//! What tests share: seeded random numbers, campaigns, a home and the binary run in it, prepared folders, fixtures
+//! made once.
+//!
+//! Only ever a dev-dependency, and uses no other crate of the house, so that every crate's tests may use it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "this crate is only ever a test: a panic is a red line"
+)]
+
+mod campaign;
+mod command;
+mod home;
+mod made_once;
+mod prepared;
+mod random;
+
+pub use campaign::{campaign_rounds, campaign_seed, campaign_setting};
+pub use command::{CommandOutcome, run_command};
+pub use home::TempHome;
+pub use made_once::made_once;
+pub use prepared::{
+    chroma_folder, chroma_python, left_out_releases, mcp_clients_folder, mcp_python, minilm_folder,
+};
+pub use random::SeededRandom;

@@ -1,0 +1,182 @@
+//! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders, MCP clients.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One of the prepared folders.
+struct PreparedFolder {
+    /// Names another place for it.
+    variable: &'static str,
+    /// Its place in the target folder.
+    place: &'static str,
+    /// A file that is there when it is whole.
+    proof: &'static str,
+    /// What is in it.
+    holds: &'static str,
+}
+
+/// The folder with the weights of the full model.
+#[track_caller]
+pub fn minilm_folder() -> PathBuf {
+    find(&PreparedFolder {
+        variable: "LOCI_TEST_MINILM",
+        place: "models/minilm",
+        proof: "model.safetensors",
+        holds: "the weights of the full model",
+    })
+}
+
+/// The folder with what releases of ChromaDB wrote.
+#[track_caller]
+pub fn chroma_folder() -> PathBuf {
+    find(&PreparedFolder {
+        variable: "LOCI_TEST_CHROMA",
+        place: "chroma",
+        proof: "left-out",
+        holds: "the folders that releases of ChromaDB write",
+    })
+}
+
+/// The folder with the official MCP clients.
+#[track_caller]
+pub fn mcp_clients_folder() -> PathBuf {
+    find(&PreparedFolder {
+        variable: "LOCI_TEST_MCP",
+        place: "mcp-clients",
+        proof: "node/bin/node",
+        holds: "the official MCP clients",
+    })
+}
+
+/// The Python with the package of a release of ChromaDB that tests may run.
+#[track_caller]
+pub fn chroma_python(release: &str) -> Command {
+    let folder = chroma_folder();
+    let mut command = python_of(&folder.join(format!("venv-{release}")), &folder);
+    command.env("ANONYMIZED_TELEMETRY", "False");
+    command
+}
+
+/// The Python with the official MCP client, with nothing of the surrounding environment.
+#[track_caller]
+pub fn mcp_python() -> Command {
+    let folder = mcp_clients_folder();
+    let mut command = python_of(&folder.join("venv"), &folder);
+    command
+        .env_clear()
+        .env("PYTHONPYCACHEPREFIX", folder.join("pycache"));
+    command
+}
+
+/// A Python that keeps compiled modules in the prepared folder: half of what a short script costs is compiling its
+/// imports, and the tree stays free of caches.
+fn python_of(environment: &Path, prepared: &Path) -> Command {
+    let mut command = Command::new(environment.join("bin/python"));
+    command
+        .env_remove("PYTHONDONTWRITEBYTECODE")
+        .env("PYTHONPYCACHEPREFIX", prepared.join("pycache"));
+    command
+}
+
+/// The releases of ChromaDB that the Python at hand does not run, each with the reason.
+#[track_caller]
+pub fn left_out_releases() -> Vec<(String, String)> {
+    let list = std::fs::read_to_string(chroma_folder().join("left-out")).unwrap_or_default();
+    let pairs = list.lines().filter_map(|line| line.split_once(' '));
+    pairs
+        .map(|(release, reason)| (release.to_owned(), reason.to_owned()))
+        .collect()
+}
+
+#[track_caller]
+fn find(wanted: &PreparedFolder) -> PathBuf {
+    let named = std::env::var_os(wanted.variable).map(PathBuf::from);
+    match choose(wanted, named, &target_folders()) {
+        Ok(folder) => folder,
+        Err(sentence) => panic!("{sentence}"),
+    }
+}
+
+/// The named folder, or the first below `targets` that is whole; else the sentence that says what to do.
+fn choose(wanted: &PreparedFolder, named: Option<PathBuf>, targets: &[PathBuf]) -> Result<PathBuf, String> {
+    let PreparedFolder {
+        variable,
+        place,
+        proof,
+        holds,
+    } = wanted;
+    let is_whole = |folder: &PathBuf| folder.join(proof).exists();
+    if let Some(folder) = named {
+        return is_whole(&folder).then_some(folder).ok_or_else(|| {
+            format!("{variable} names a folder without {holds}; run `bash scripts/prepare`, or unset it")
+        });
+    }
+    let places = targets.iter().map(|target| target.join(place));
+    places
+        .into_iter()
+        .find(is_whole)
+        .ok_or_else(|| format!("{holds} are not there yet; run `bash scripts/prepare` once"))
+}
+
+/// Where cargo builds: the folder this test was built in, then those that scripts and cargo use by themselves.
+fn target_folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root.ancestors().nth(2).unwrap_or(root);
+    let mut folders = Vec::new();
+    if let Ok(test) = std::env::current_exe() {
+        // Cargo marks the root of each target folder so.
+        let built = test
+            .ancestors()
+            .find(|folder| folder.join("CACHEDIR.TAG").exists());
+        folders.extend(built.map(Path::to_owned));
+    }
+    folders.extend([root.join("target"), root.join("../loci-target")]);
+    folders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: PreparedFolder = PreparedFolder {
+        variable: "LOCI_TEST_SOMETHING",
+        place: "some/thing",
+        proof: "whole",
+        holds: "some things",
+    };
+
+    #[test]
+    fn the_folder_a_variable_names_goes_before_those_in_target_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        for place in [
+            first.join("some/thing"),
+            second.join("some/thing"),
+            folder.path().join("own"),
+        ] {
+            std::fs::create_dir_all(&place).unwrap();
+            if !place.starts_with(&first) {
+                std::fs::write(place.join("whole"), "").unwrap();
+            }
+        }
+        let targets = [first, second.clone()];
+        assert_eq!(choose(&WANTED, None, &targets), Ok(second.join("some/thing")));
+        let own = folder.path().join("own");
+        assert_eq!(choose(&WANTED, Some(own.clone()), &targets), Ok(own));
+    }
+
+    #[test]
+    fn a_missing_folder_is_one_sentence_that_names_the_command() {
+        for named in [None, Some(PathBuf::from("/nowhere"))] {
+            let sentence = choose(&WANTED, named, &[]).unwrap_err();
+            assert!(sentence.contains("some things"), "{sentence}");
+            assert!(sentence.contains("`bash scripts/prepare`"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn this_test_knows_the_target_folder_it_was_built_in() {
+        let test = std::env::current_exe().unwrap();
+        assert!(test.starts_with(&target_folders()[0]), "{:?}", target_folders());
+    }
+}
