@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionName, Comparison, Drawer, DrawerId, Embedder, EmbedderIdentity, Error,
-    Filter, Get, Include, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
+    Backend, Collection, CollectionName, Comparison, Drawer, DrawerId, DrawerPosition, Embedder,
+    EmbedderIdentity, Error, Filter, Get, Include, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
 };
 use loci_embed::builtin::Builtin;
 use loci_engine::filing::Embedders;
@@ -107,7 +107,7 @@ fn drawn(collection: &dyn Collection, count: usize, random: &mut Random) -> Resu
         let Some(last) = page.last() else {
             return Ok(drawn);
         };
-        after = Some(last.id.clone());
+        after = Some(DrawerPosition::Id(last.id.clone()));
         for drawer in page {
             while places.next_if_eq(&at).is_some() {
                 drawn.push(drawer.id.clone());

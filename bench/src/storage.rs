@@ -54,11 +54,12 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
     };
     let how = OpenOptions {
         embedder: Some(embedder),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    Embedded::new().open(
+    Embedded::new().create(
         &PalaceRef::local(folder),
         &CollectionName::new(CollectionName::DEFAULT)?,
+        CreateMode::OpenExisting,
         &how,
     )
 }
@@ -91,7 +92,7 @@ fn fill(collection: &dyn Collection, rows: u64, figures: &mut Map<String, Json>)
         let batch: Vec<Write> = (first..last)
             .map(|n| Write::Add(drawer(&corpus::sample(n))))
             .collect();
-        let (done, spent) = measure::cost(|| collection.apply(&batch));
+        let (done, spent) = measure::cost(|| collection.apply_batch(&batch));
         done?;
         cpu += spent.cpu;
         wall += spent.wall;
@@ -187,7 +188,9 @@ fn reads(
 
 fn count(collection: &dyn Collection, filter: &Filter) {
     assert!(
-        collection.count(filter).is_ok_and(|count| count > 0),
+        collection
+            .count(&filter.clone().into())
+            .is_ok_and(|count| count > 0),
         "nothing was counted"
     );
 }

@@ -49,7 +49,7 @@ fn write(step: &Step) -> Option<Write> {
         }),
         Step::Delete(n) => Write::Delete(Selection::Ids(vec![id(*n)])),
         Step::DeleteWhere(n) => {
-            Write::Delete(Selection::Matching(Filter::Compare("n".into(), Comparison::Eq(Scalar::Int(i64::from(n % 5))))))
+            Write::Delete(Selection::Matching(Filter::Compare("n".into(), Comparison::Eq(Scalar::Int(i64::from(n % 5)))).into()))
         }
         Step::Compact | Step::Reindex => return None,
     })
@@ -60,17 +60,18 @@ fuzz_target!(|steps: Vec<Step>| {
     let palace = PalaceRef::local(folder.path().join("palace"));
     let name = CollectionName::new("drawers").expect("plain");
     let embedder = EmbedderIdentity { model: "fuzz".into(), revision: "1".into(), dimension: 4 };
-    let how = OpenOptions { embedder: Some(embedder), ..OpenOptions::create() };
+    let how = OpenOptions { embedder: Some(embedder), ..OpenOptions::writable() };
+    let mode = CreateMode::OpenExisting;
     let (store, reference) = (Embedded::new(), Reference::new());
-    let ours = store.open(&palace, &name, &how).expect("opens");
-    let theirs = reference.open(&PalaceRef::named("fuzz"), &name, &how).expect("opens");
+    let ours = store.create(&palace, &name, mode, &how).expect("opens");
+    let theirs = reference.create(&PalaceRef::named("fuzz"), &name, mode, &how).expect("opens");
     for step in steps.iter().take(24) {
         match step {
-            Step::Compact => drop(ours.maintain(&MaintenanceKind::COMPACT).expect("compacts")),
-            Step::Reindex => drop(ours.maintain(&MaintenanceKind::REINDEX).expect("reindexes")),
+            Step::Compact => drop(ours.require_upkeep().expect("upkeep").run(&MaintenanceKind::COMPACT).expect("compacts")),
+            Step::Reindex => drop(ours.require_upkeep().expect("upkeep").run(&MaintenanceKind::REINDEX).expect("reindexes")),
             other => {
                 let batch = [write(other).expect("a write")];
-                let (one, two) = (ours.apply(&batch), theirs.apply(&batch));
+                let (one, two) = (ours.apply_batch(&batch), theirs.apply_batch(&batch));
                 assert_eq!(one.is_ok(), two.is_ok(), "{one:?} {two:?}");
             }
         }

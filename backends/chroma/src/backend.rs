@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loci_core::backend::SPEC_VERSION;
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, Descriptor, Error, ErrorKind, Health,
-    Metric, OpenOptions, PalaceRef, Result,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
+    ErrorKind, Health, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore, Visibility,
 };
 
 use crate::collection::ChromaCollection;
@@ -17,7 +16,7 @@ use crate::palace::{Palace, check_options};
 /// Reads and examines folders that ChromaDB wrote. Holds nothing until a palace is opened.
 #[derive(Debug)]
 pub struct Chroma {
-    descriptor: Arc<Descriptor>,
+    descriptor: Descriptor,
     palaces: Mutex<HashMap<PathBuf, Arc<Palace>>>,
     closed: AtomicBool,
 }
@@ -29,7 +28,7 @@ impl Chroma {
     /// A backend that has opened nothing yet.
     pub fn new() -> Self {
         Self {
-            descriptor: Arc::new(descriptor()),
+            descriptor: descriptor(),
             palaces: Mutex::default(),
             closed: AtomicBool::new(false),
         }
@@ -79,6 +78,7 @@ fn descriptor() -> Descriptor {
             Capability::Export,
             Capability::Local,
             Capability::ReadOnly,
+            Capability::MultiProcess,
         ]),
         metrics: Metric::ALL.to_vec(),
         maintenance: Vec::new(),
@@ -106,21 +106,33 @@ impl Backend for Chroma {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let open = self.named(palace)?;
-        let info = open.with(|loaded, folder| loaded.info(folder, collection));
-        match info {
-            Err(error) if error.kind() == ErrorKind::NotFound && how.create => {
-                return Err(takes_no_writes(&open.folder));
-            }
-            info => check_options(&info?, how)?,
+        let info = open.with(|loaded, folder| loaded.info(folder, collection))?;
+        if options.writable {
+            return Err(takes_no_writes(&open.folder));
         }
+        check_options(&info, options)?;
         Ok(Arc::new(ChromaCollection {
-            descriptor: Arc::clone(&self.descriptor),
             palace: open,
             name: collection.clone(),
+            visible: Visibility::new(options.visible.clone()),
         }))
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        _collection: &CollectionName,
+        _mode: CreateMode,
+        _options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        Err(takes_no_writes(&self.named(palace)?.folder))
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, _collection: &CollectionName) -> Result<()> {
+        Err(takes_no_writes(&self.named(palace)?.folder))
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
@@ -161,5 +173,13 @@ impl Backend for Chroma {
         for (_, palace) in self.palaces().drain() {
             palace.close();
         }
+    }
+
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        None
     }
 }

@@ -8,6 +8,7 @@ mod backend;
 mod catalogue;
 mod collection;
 mod database;
+mod deadline;
 mod drawer;
 mod examine;
 mod failure;

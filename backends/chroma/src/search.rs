@@ -7,6 +7,7 @@ use loci_index::bm25::{Statistics, gain};
 use loci_index::{distance, tokenise};
 
 use crate::collection::Scope;
+use crate::deadline::Deadline;
 use crate::view::View;
 
 /// A record and how well it does.
@@ -17,16 +18,18 @@ struct Scored {
 }
 
 /// The nearest records to each vector, nearest first; equally near ones in order of their ids.
-pub(crate) fn nearest(view: &View<'_>, request: &Query) -> Result<Vec<Vec<Hit>>> {
-    let scope = Scope {
-        filter: &request.filter,
-        document: &request.document,
-    };
+pub(crate) fn nearest(
+    view: &View<'_>,
+    request: &Query,
+    scope: &Scope<'_>,
+    deadline: Deadline,
+) -> Result<Vec<Vec<Hit>>> {
     let mut lists: Vec<Vec<Scored>> = vec![Vec::new(); request.vectors.len()];
     for at in view.as_they_lie() {
+        deadline.check()?;
         let Some(vector) = view.vector(at)? else { continue };
         // A vector without a direction has no distance from anything.
-        if loci_core::write::check_vector(&vector).is_err() || !counts(view, at, &scope)? {
+        if loci_core::write::check_vector(&vector).is_err() || !counts(view, at, scope)? {
             continue;
         }
         for (asked, list) in request.vectors.iter().zip(&mut lists) {
@@ -93,11 +96,13 @@ struct Match {
 }
 
 /// The records that match the words best, best first; equally good ones in order of their ids.
-pub(crate) fn lexical(view: &View<'_>, request: &Lexical, words: &Words) -> Result<Vec<Hit>> {
-    let scope = Scope {
-        filter: &request.filter,
-        document: &request.document,
-    };
+pub(crate) fn lexical(
+    view: &View<'_>,
+    request: &Lexical,
+    words: &Words,
+    scope: &Scope<'_>,
+    deadline: Deadline,
+) -> Result<Vec<Hit>> {
     let reading = scope.needs(Include {
         document: true,
         ..Include::NOTHING
@@ -106,6 +111,7 @@ pub(crate) fn lexical(view: &View<'_>, request: &Lexical, words: &Words) -> Resu
     let mut holding = vec![0_u64; words.places.len()];
     let mut matches = Vec::new();
     for at in view.as_they_lie() {
+        deadline.check()?;
         let drawer = view.drawer(at, reading)?;
         if !scope.accepts(&drawer) {
             continue;

@@ -113,6 +113,7 @@ impl Known<'_> {
             context: self.context(),
             metadata: self.metadata(&id),
             place: self.place(),
+            provenance: None,
             filed_at: self.time("created_at"),
             uses: self.uses(),
             embedding: None,

@@ -46,6 +46,7 @@ impl Palace {
             palace: &reference,
             collection: &name,
             embedders,
+            visible: &Filter::All,
         };
         let mut session_of = HashMap::new();
         let mut mined = Cost { cpu: 0.0, wall: 0.0 };
@@ -60,7 +61,7 @@ impl Palace {
         }
         let collection = backend.open(&reference, &name, &OpenOptions::default())?;
         Ok(Self {
-            drawers: collection.count(&Filter::All)?,
+            drawers: collection.count(&Filter::All.into())?,
             collection,
             mined,
             session_of,

@@ -63,6 +63,7 @@ const EXITS: [(ErrorKind, Exit); ErrorKind::ALL.len()] = [
     (ErrorKind::Poisoned, Exit::Trouble),
     (ErrorKind::Io, Exit::Trouble),
     (ErrorKind::Unavailable, Exit::Trouble),
+    (ErrorKind::TimedOut, Exit::Trouble),
     (ErrorKind::Internal, Exit::Trouble),
 ];
 

@@ -4,24 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_chroma::Chroma;
-use loci_core::{Backend, Doctor, Error, ErrorKind, Result, Snapshot};
+use loci_core::{Backend, Error, ErrorKind, Result};
 use loci_store::Embedded;
-
-/// A backend and what else it offers.
-#[derive(Debug, Clone)]
-pub(crate) struct Kit {
-    /// The backend.
-    pub(crate) backend: Arc<dyn Backend>,
-    /// What examines its files, if it lives in files.
-    pub(crate) doctor: Option<Arc<dyn Doctor>>,
-    /// What copies its palaces, if it can.
-    pub(crate) snapshot: Option<Arc<dyn Snapshot>>,
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     name: &'static str,
-    make: fn() -> Kit,
+    make: fn() -> Arc<dyn Backend>,
 }
 
 /// The backends this build knows by name.
@@ -74,12 +63,12 @@ impl Registry {
     }
 
     /// Makes the backend called `name`; an unknown name is an error that lists what there is.
-    pub(crate) fn make(&self, name: &str) -> Result<Kit> {
+    pub(crate) fn make(&self, name: &str) -> Result<Arc<dyn Backend>> {
         let entry = self.entries.iter().find(|entry| entry.name == name);
         let entry = entry.ok_or_else(|| unknown(name, &self.names()))?;
-        let kit = (entry.make)();
-        kit.backend.descriptor().check_version()?;
-        Ok(kit)
+        let backend = (entry.make)();
+        backend.descriptor().check_version()?;
+        Ok(backend)
     }
 
     /// The name of the backend that is meant, by the first that says so.
@@ -92,29 +81,19 @@ impl Registry {
     /// The backend whose files lie in `folder`.
     pub(crate) fn recognise(&self, folder: &Path) -> Option<&'static str> {
         let recognises = |entry: &&Entry| {
-            let doctor = (entry.make)().doctor;
-            doctor.is_some_and(|doctor| doctor.recognises(folder))
+            let backend = (entry.make)();
+            backend.doctor().is_some_and(|doctor| doctor.recognises(folder))
         };
         self.entries.iter().find(recognises).map(|entry| entry.name)
     }
 }
 
-fn embedded() -> Kit {
-    let embedded = Arc::new(Embedded::new());
-    Kit {
-        backend: Arc::clone(&embedded) as _,
-        doctor: Some(Arc::clone(&embedded) as _),
-        snapshot: Some(embedded),
-    }
+fn embedded() -> Arc<dyn Backend> {
+    Arc::new(Embedded::new())
 }
 
-fn chroma() -> Kit {
-    let chroma = Arc::new(Chroma::new());
-    Kit {
-        backend: Arc::clone(&chroma) as _,
-        doctor: Some(chroma),
-        snapshot: None,
-    }
+fn chroma() -> Arc<dyn Backend> {
+    Arc::new(Chroma::new())
 }
 
 fn unknown(name: &str, known: &[&str]) -> Error {
@@ -133,10 +112,7 @@ mod tests {
         let mut registry = Registry::standard();
         registry.entries.push(Entry {
             name: "elsewhere",
-            make: || Kit {
-                doctor: None,
-                ..embedded()
-            },
+            make: chroma,
         });
         registry
     }
@@ -191,7 +167,7 @@ mod tests {
     fn every_backend_is_registered_under_its_own_name() {
         let registry = Registry::standard();
         for name in registry.names() {
-            assert_eq!(registry.make(name).unwrap().backend.descriptor().name, name);
+            assert_eq!(registry.make(name).unwrap().descriptor().name, name);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::embedders::Installed;
 use crate::environment::Environment;
 use crate::output::Output;
 use crate::palace::{Located, configured_backend, locate};
-use crate::registry::{Asked, Kit, Registry};
+use crate::registry::{Asked, Registry};
 
 /// Where MemPalace keeps drawers.
 const MEMPALACE: &str = "mempalace_drawers";
@@ -34,8 +34,8 @@ pub(crate) struct Session {
 /// A palace and the backend that holds it.
 #[derive(Debug)]
 pub(crate) struct Palace {
-    /// The backend and what else it offers.
-    pub(crate) kit: Kit,
+    /// The backend.
+    pub(crate) backend: Arc<dyn Backend>,
     /// The palace.
     pub(crate) reference: PalaceRef,
 }
@@ -104,7 +104,7 @@ impl Session {
             folder: Some(&folder),
         });
         Ok(Palace {
-            kit: self.registry.make(&name)?,
+            backend: self.registry.make(&name)?,
             reference: PalaceRef::local(folder),
         })
     }
@@ -122,6 +122,14 @@ impl Session {
             (_, Some(opened)) => opened,
             (name, None) => palace.open(&name)?,
         };
+        Ok((palace, collection))
+    }
+
+    /// The palace and collection that are meant, opened to be written. Makes nothing.
+    pub(crate) fn write(&self) -> Result<(Palace, Arc<dyn Collection>)> {
+        let palace = self.palace()?;
+        let (name, _) = self.meant(&palace)?;
+        let collection = palace.open_writable(&name)?;
         Ok((palace, collection))
     }
 
@@ -149,12 +157,12 @@ impl Session {
 impl Palace {
     /// The backend.
     pub(crate) fn backend(&self) -> &dyn Backend {
-        self.kit.backend.as_ref()
+        self.backend.as_ref()
     }
 
     /// The backend's name.
     pub(crate) fn backend_name(&self) -> &str {
-        &self.kit.backend.descriptor().name
+        &self.backend.descriptor().name
     }
 
     /// Whether it is there, or something in its place.
@@ -174,9 +182,16 @@ impl Palace {
 
     /// Opens a collection to be read.
     pub(crate) fn open(&self, name: &CollectionName) -> Result<Arc<dyn Collection>> {
-        let opened = self
-            .backend()
-            .open(&self.reference, name, &OpenOptions::default());
+        self.open_with(name, &OpenOptions::default())
+    }
+
+    /// Opens a collection to be written.
+    pub(crate) fn open_writable(&self, name: &CollectionName) -> Result<Arc<dyn Collection>> {
+        self.open_with(name, &OpenOptions::writable())
+    }
+
+    fn open_with(&self, name: &CollectionName, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
+        let opened = self.backend().open(&self.reference, name, options);
         match opened {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let there = self.collections()?;

@@ -1,23 +1,36 @@
 //! Every case, by theme.
 
+mod approximation;
+mod budgets;
 mod capabilities;
 mod changes;
 mod concurrency;
+mod conditions;
+mod creation;
+mod dropping;
+mod erasure;
 mod facets;
 mod filling;
 mod filters;
+mod idempotency;
 mod identity;
 mod indexed_text;
 mod isolation;
 mod lexical;
 mod lifecycle;
 mod maintenance;
+mod members;
+mod moments;
 mod open;
+mod orders;
+mod provenance;
 mod query;
+mod read_handles;
 mod reads;
 mod refusals;
 mod refused_revisions;
 mod replaced_files;
+mod restricted_writes;
 mod revisions;
 mod rollback;
 mod sources;
@@ -26,6 +39,7 @@ mod switch;
 mod twins;
 mod verbatim;
 mod versions;
+mod visibility;
 mod writes;
 
 use crate::{Case, model};
@@ -37,13 +51,26 @@ pub fn cases() -> Vec<&'static Case> {
         refusals::CASES,
         twins::CASES,
         verbatim::CASES,
+        provenance::CASES,
         indexed_text::CASES,
         reads::CASES,
+        orders::CASES,
+        moments::CASES,
+        budgets::CASES,
         query::CASES,
+        approximation::CASES,
         lexical::CASES,
         facets::CASES,
         filters::CASES,
+        members::CASES,
+        conditions::CASES,
+        visibility::CASES,
+        restricted_writes::CASES,
+        idempotency::CASES,
         open::CASES,
+        creation::CASES,
+        dropping::CASES,
+        read_handles::CASES,
         isolation::CASES,
         identity::CASES,
         switch::CASES,
@@ -54,6 +81,7 @@ pub fn cases() -> Vec<&'static Case> {
         revisions::CASES,
         refused_revisions::CASES,
         maintenance::CASES,
+        erasure::CASES,
         lifecycle::CASES,
         concurrency::CASES,
         changes::CASES,

@@ -1,15 +1,15 @@
 //! A backend whose n-th call fails, to see what those above make of it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{
-    Backend, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
-    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Health, Hit,
-    IdentityChange, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef,
-    Pending, Query, Receipt, Result, Revised, Revision, SourceRecord, Sources, Space, Switch, Unembedded,
-    Write,
+    ApplyRequest, Backend, ChangeFeed, Changes, Collection, CollectionExt, CollectionInfo, CollectionName,
+    CollectionReader, CreateMode, Cursor, Descriptor, Doctor, Drawer, DrawerCondition, DrawerId,
+    EmbedderIdentity, EmbeddingSpaces, Erasure, ErasureReport, Error, ErrorKind, Facet, Facets, Filled,
+    Filling, Get, Health, Hit, IdentityChange, Lexical, Maintenance, MaintenanceKind, MaintenanceReport,
+    MaintenanceState, OpenOptions, PalaceRef, Pending, Query, Receipt, Result, Revised, Revision,
+    SnapshotStore, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
 };
 
 /// Whether the failing call still happens.
@@ -73,6 +73,13 @@ impl Faulty {
         }
     }
 
+    fn wrap(&self, inner: Arc<dyn Collection>) -> Arc<dyn Collection> {
+        Arc::new(FaultyCollection {
+            inner,
+            counter: Arc::clone(&self.counter),
+        })
+    }
+
     /// How many calls were counted so far.
     pub fn calls(&self) -> u64 {
         self.counter.calls.load(Ordering::SeqCst)
@@ -88,15 +95,26 @@ impl Backend for Faulty {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let inner = self
-            .counter
-            .through("open", || self.inner.open(palace, collection, how))?;
-        Ok(Arc::new(FaultyCollection {
-            inner,
-            counter: Arc::clone(&self.counter),
-        }))
+        let open = || self.inner.open(palace, collection, options);
+        Ok(self.wrap(self.counter.through("open", open)?))
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let create = || self.inner.create(palace, collection, mode, options);
+        Ok(self.wrap(self.counter.through("create", create)?))
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
+        let drop = || self.inner.drop_collection(palace, collection);
+        self.counter.through("drop_collection", drop)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
@@ -115,46 +133,85 @@ impl Backend for Faulty {
     fn close(&self) {
         self.inner.close();
     }
+
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        self.inner.doctor()
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        self.inner.snapshots()
+    }
 }
 
+#[derive(Debug)]
 struct FaultyCollection {
     inner: Arc<dyn Collection>,
     counter: Arc<Counter>,
 }
 
-impl fmt::Debug for FaultyCollection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FaultyCollection").field(&self.inner).finish()
+/// A moment of a faulty collection, whose reads are counted too.
+#[derive(Debug)]
+struct FaultyMoment<'a> {
+    inner: Box<dyn CollectionReader + 'a>,
+    counter: Arc<Counter>,
+}
+
+/// Counts each call and forwards it; the expression finds what it is forwarded to.
+macro_rules! forward_counted {
+    ($($trait:ident for $wrapper:ty, to |$own:ident| $inner:expr => {
+        $($method:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+
+    })+) => {
+        $(impl $trait for $wrapper {
+            $(fn $method(&self, $($argument: $type),*) -> Result<$answer> {
+                let $own = self;
+                self.counter.through(stringify!($method), || $inner.$method($($argument),*))
+            })+
+        })+
+    };
+}
+
+forward_counted! {
+    CollectionReader for FaultyCollection, to |own| own.inner => {
+        get(request: &Get) -> Vec<Drawer>;
+        query(request: &Query) -> Vec<Vec<Hit>>;
+        lexical(request: &Lexical) -> Vec<Hit>;
+        count(condition: &DrawerCondition) -> u64;
+        facets(request: &Facets) -> Vec<Facet>;
+        info() -> CollectionInfo;
+    }
+    CollectionReader for FaultyMoment<'_>, to |own| own.inner => {
+        get(request: &Get) -> Vec<Drawer>;
+        query(request: &Query) -> Vec<Vec<Hit>>;
+        lexical(request: &Lexical) -> Vec<Hit>;
+        count(condition: &DrawerCondition) -> u64;
+        facets(request: &Facets) -> Vec<Facet>;
+        info() -> CollectionInfo;
+    }
+    EmbeddingSpaces for FaultyCollection, to |own| own.inner.require_spaces()? => {
+        list_spaces() -> Vec<Space>;
+        take_step(step: &Switch) -> Vec<Space>;
+        list_pending(request: &Pending) -> Vec<Unembedded>;
+        fill_vectors(identity: &EmbedderIdentity, vectors: &[Filling]) -> Filled;
+    }
+    SourceLedger for FaultyCollection, to |own| own.inner.require_sources()? => {
+        find_records(request: &Sources) -> Vec<SourceRecord>;
+        revise(revisions: Vec<Revision<'_>>) -> Vec<Revised>;
+    }
+    ChangeFeed for FaultyCollection, to |own| own.inner.require_feed()? => {
+        changes_since(cursor: Cursor, limit: usize) -> Changes;
+    }
+    Maintenance for FaultyCollection, to |own| own.inner.require_upkeep()? => {
+        state() -> MaintenanceState;
+        run(kind: &MaintenanceKind) -> MaintenanceReport;
+    }
+    Erasure for FaultyCollection, to |own| own.inner.eraser().ok_or_else(no_eraser)? => {
+        erase(ids: &[DrawerId]) -> ErasureReport;
     }
 }
 
 impl Collection for FaultyCollection {
-    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
-        self.counter.through("apply", || self.inner.apply(batch))
-    }
-
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        self.counter.through("get", || self.inner.get(request))
-    }
-
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        self.counter.through("query", || self.inner.query(request))
-    }
-
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        self.counter.through("lexical", || self.inner.lexical(request))
-    }
-
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        self.counter.through("count", || self.inner.count(filter))
-    }
-
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        self.counter.through("facets", || self.inner.facets(request))
-    }
-
-    fn info(&self) -> Result<CollectionInfo> {
-        self.counter.through("info", || self.inner.info())
+    fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
+        self.counter.through("apply", || self.inner.apply(request))
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
@@ -162,43 +219,38 @@ impl Collection for FaultyCollection {
             .through("set_identity", || self.inner.set_identity(identity, why))
     }
 
-    fn maintenance(&self) -> Result<MaintenanceState> {
-        self.counter.through("maintenance", || self.inner.maintenance())
+    fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        let inner = self.counter.through("moment", || self.inner.moment())?;
+        let wrap = |inner| -> Box<dyn CollectionReader + '_> {
+            let counter = Arc::clone(&self.counter);
+            Box::new(FaultyMoment { inner, counter })
+        };
+        Ok(inner.map(wrap))
     }
 
-    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
-        self.counter.through("maintain", || self.inner.maintain(kind))
+    fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
+        self.inner.spaces().map(|_| self as &dyn EmbeddingSpaces)
     }
 
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        self.counter
-            .through("changes_since", || self.inner.changes_since(cursor, limit))
+    fn sources(&self) -> Option<&dyn SourceLedger> {
+        self.inner.sources().map(|_| self as &dyn SourceLedger)
     }
 
-    fn spaces(&self) -> Result<Vec<Space>> {
-        self.counter.through("spaces", || self.inner.spaces())
+    fn feed(&self) -> Option<&dyn ChangeFeed> {
+        self.inner.feed().map(|_| self as &dyn ChangeFeed)
     }
 
-    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
-        self.counter.through("switch", || self.inner.switch(step))
+    fn upkeep(&self) -> Option<&dyn Maintenance> {
+        self.inner.upkeep().map(|_| self as &dyn Maintenance)
     }
 
-    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
-        self.counter.through("pending", || self.inner.pending(request))
+    fn eraser(&self) -> Option<&dyn Erasure> {
+        self.inner.eraser().map(|_| self as &dyn Erasure)
     }
+}
 
-    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
-        self.counter
-            .through("fill", || self.inner.fill(identity, vectors))
-    }
-
-    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
-        self.counter.through("sources", || self.inner.sources(request))
-    }
-
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
-        self.counter.through("revise", || self.inner.revise(revisions))
-    }
+fn no_eraser() -> Error {
+    Visibility::whole_collection_only("erasure")
 }
 
 #[cfg(test)]
@@ -214,7 +266,8 @@ mod tests {
 
     fn open(backend: &Faulty) -> Result<Arc<dyn Collection>> {
         let name = CollectionName::new("drawers")?;
-        backend.open(&PalaceRef::named("p"), &name, &OpenOptions::create())
+        let mode = CreateMode::OpenExisting;
+        backend.create(&PalaceRef::named("p"), &name, mode, &OpenOptions::writable())
     }
 
     #[test]
@@ -225,7 +278,11 @@ mod tests {
             let drawer = NewDrawer::new(DrawerId::new("a").unwrap(), "text");
             let error = collection.add(drawer).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-            assert_eq!(collection.count(&Filter::All).unwrap(), left, "{when:?}");
+            assert_eq!(
+                collection.count(&DrawerCondition::default()).unwrap(),
+                left,
+                "{when:?}"
+            );
             assert_eq!(backend.calls(), 3);
         }
     }

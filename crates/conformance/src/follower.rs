@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loci_core::{ChangeKind, Collection, Cursor};
+use loci_core::{ChangeKind, Collection, CollectionExt, Cursor};
 
 use crate::Outcome;
 
@@ -18,7 +18,7 @@ impl Follower {
     pub(crate) fn follow(&mut self, drawers: &dyn Collection) -> Outcome {
         const AT_ONCE: usize = 7;
         loop {
-            let page = drawers.changes_since(self.cursor, AT_ONCE)?;
+            let page = drawers.require_feed()?.changes_since(self.cursor, AT_ONCE)?;
             if page.changes.is_empty() {
                 return Ok(());
             }

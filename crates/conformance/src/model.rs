@@ -10,7 +10,7 @@ use loci_core::{Backend, Capability, IdentityChange, OpenOptions, PalaceRef};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::samples::plain;
-use crate::scene::drawers;
+use crate::scene::{drawers, make};
 use crate::{Failure, Harness, Outcome, Reference, Scene};
 use compare::Pair;
 use steps::{Step, histories};
@@ -75,8 +75,8 @@ fn play(harness: &dyn Harness, history: &[Step]) -> Outcome {
     };
     let reference = Reference::like(scene.descriptor());
     let beside = PalaceRef::named("model");
-    let subject = scene.backend().open(&scene.palace(), &drawers(), &how)?;
-    let model = reference.open(&beside, &drawers(), &how)?;
+    let subject = scene.make(&drawers(), &how)?;
+    let model = make(&reference, &beside, &drawers(), &how)?;
     if switches(&scene) {
         for one in [&subject, &model] {
             one.set_identity(&scene.model(), IdentityChange::Confirm)?;
@@ -119,7 +119,7 @@ fn declaring(pair: &Pair, scene: &Scene<'_>) -> Outcome<OpenOptions> {
     };
     Ok(OpenOptions {
         embedder,
-        ..OpenOptions::default()
+        ..OpenOptions::writable()
     })
 }
 
@@ -139,7 +139,7 @@ fn keeps_context(scene: &Scene<'_>) -> Outcome<bool> {
 mod tests {
     use super::*;
     use crate::ReferenceHarness;
-    use loci_core::{Collection, IdentityState, Receipt};
+    use loci_core::{Collection, CollectionExt, IdentityState, Receipt};
     use proptest::strategy::{Strategy, ValueTree};
 
     /// What the histories brought about, summed up.
@@ -159,7 +159,7 @@ mod tests {
             match step {
                 Step::Apply(batch) => {
                     self.batches += 1;
-                    match collection.apply(batch) {
+                    match collection.apply_batch(batch) {
                         Ok(receipt) => self.receipt(receipt),
                         Err(_) => self.refused += 1,
                     }
@@ -167,7 +167,10 @@ mod tests {
                 Step::Query(query) => self.hits += collection.query(query).unwrap().concat().len(),
                 Step::Lexical(lexical) => self.words += collection.lexical(lexical).unwrap().len(),
                 Step::Get(get) => self.pages += collection.get(get).map_or(0, |found| found.len()),
-                Step::Switch(step) => self.switched += usize::from(collection.switch(step).is_ok()),
+                Step::Switch(step) => {
+                    let spaces = collection.require_spaces().unwrap();
+                    self.switched += usize::from(spaces.take_step(step).is_ok());
+                }
                 Step::SwitchTo(model) => {
                     self.switched += usize::from(crate::turning::switch_to(collection, model).is_ok());
                 }
@@ -190,7 +193,7 @@ mod tests {
         let harness = ReferenceHarness::new(Reference::new);
         let mut runner = TestRunner::deterministic();
         let mut reached = Reached::default();
-        for _ in 0..64 {
+        for _ in 0..96 {
             let scene = Scene::new(&harness).unwrap();
             let history = histories(scene.descriptor()).new_tree(&mut runner).unwrap();
             let mut collection = scene.open().unwrap();
@@ -202,7 +205,7 @@ mod tests {
                 };
                 let how = OpenOptions {
                     embedder,
-                    ..OpenOptions::default()
+                    ..OpenOptions::writable()
                 };
                 collection = scene.backend().open(&scene.palace(), &drawers(), &how).unwrap();
             }

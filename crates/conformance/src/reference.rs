@@ -1,12 +1,17 @@
 //! A strict in-memory backend: the contract in its plainest form, with any set of capabilities.
 
 mod apply;
+mod budget;
 mod handle;
+mod holder;
+mod keys;
+mod reader;
 mod search;
 mod sources;
 mod spaces;
 mod storage;
 mod table;
+mod upkeep;
 mod worlds;
 
 pub(crate) use search::distance;
@@ -18,11 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, Descriptor, Error, ErrorKind, Health,
-    MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SpecVersion,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
+    ErrorKind, Health, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore,
+    SpecVersion, Visibility,
 };
 
 use handle::Handle;
+use holder::Holder;
 use storage::{SpaceKey, Storage};
 use table::Table;
 
@@ -33,6 +40,7 @@ type Watcher = Arc<dyn Fn(&MaintenanceKind) + Send + Sync>;
 pub struct Reference {
     descriptor: Arc<Descriptor>,
     storage: Arc<Storage>,
+    holder: Holder,
     closed: Arc<AtomicBool>,
     palaces: Mutex<HashMap<PalaceRef, Arc<AtomicBool>>>,
     watcher: Option<Watcher>,
@@ -40,7 +48,7 @@ pub struct Reference {
 
 impl Reference {
     /// What the full reference advertises: everything it can do in memory.
-    pub const FULL: [Capability; 12] = [
+    pub const FULL: [Capability; 15] = [
         Capability::EmbeddingsPassthrough,
         Capability::EmbeddingsOut,
         Capability::AtomicBatch,
@@ -53,6 +61,9 @@ impl Reference {
         Capability::Local,
         Capability::Spaces,
         Capability::Sources,
+        Capability::MultiProcess,
+        Capability::Moment,
+        Capability::Erasure,
     ];
 
     /// A reference with every capability it has, over empty storage.
@@ -108,6 +119,7 @@ impl Reference {
     pub fn again(&self) -> Self {
         Self {
             storage: Arc::clone(&self.storage),
+            holder: Holder::new(&self.storage),
             watcher: self.watcher.clone(),
             ..Self::described(self.descriptor.as_ref().clone())
         }
@@ -118,14 +130,17 @@ impl Reference {
         self.again().redescribed(|descriptor| {
             descriptor.capabilities.insert(Capability::ReadOnly);
             descriptor.capabilities.remove(&Capability::Spaces);
+            descriptor.capabilities.remove(&Capability::Erasure);
             descriptor.maintenance = Vec::new();
         })
     }
 
     fn described(descriptor: Descriptor) -> Self {
+        let storage = Arc::default();
         Self {
             descriptor: Arc::new(descriptor),
-            storage: Arc::default(),
+            holder: Holder::new(&storage),
+            storage,
             closed: Arc::default(),
             palaces: Mutex::default(),
             watcher: None,
@@ -140,10 +155,10 @@ impl Reference {
     }
 
     fn check_open(&self) -> Result<()> {
-        match self.closed.load(Ordering::SeqCst) {
-            true => Err(closed("the backend \"reference\" was closed")),
-            false => Ok(()),
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(closed("the backend \"reference\" was closed"));
         }
+        Ok(())
     }
 
     fn key(&self, palace: &PalaceRef) -> Result<Option<SpaceKey>> {
@@ -153,8 +168,9 @@ impl Reference {
         self.storage.find(palace, self.descriptor.can(&Capability::Local))
     }
 
-    fn check_options(&self, how: &OpenOptions) -> Result<()> {
-        match how.metric {
+    fn check_options(&self, options: &OpenOptions) -> Result<()> {
+        self.descriptor.check_filter(&options.visible)?;
+        match options.metric {
             Some(metric) if !self.descriptor.metrics.contains(&metric) => Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("the backend \"reference\" does not compare by {}", metric.name()),
@@ -163,20 +179,47 @@ impl Reference {
         }
     }
 
-    fn make(&self, palace: &PalaceRef, collection: &CollectionName, how: &OpenOptions) -> Result<SpaceKey> {
+    /// The number of a collection, if it is there.
+    fn number(&self, key: &SpaceKey, collection: &CollectionName) -> Option<u64> {
+        let number = |space: &mut storage::Space| space.tables.get(collection).map(|table| table.number);
+        self.storage.space(key, number).flatten()
+    }
+
+    /// A handle on the collection of this number.
+    fn handle(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        key: SpaceKey,
+        number: u64,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let handle = Handle {
+            descriptor: Arc::clone(&self.descriptor),
+            storage: Arc::clone(&self.storage),
+            palace: palace.clone(),
+            key,
+            name: collection.clone(),
+            number,
+            visible: Visibility::new(options.visible.clone()),
+            writable: options.writable,
+            declared: options.declared(),
+            backend_closed: Arc::clone(&self.closed),
+            palace_closed: self.lease(palace),
+            watcher: self.watcher.clone(),
+        };
+        handle.check_options(options)?;
+        if !self.descriptor.can(&Capability::MultiProcess) {
+            self.holder.hold(&handle.key)?;
+        }
+        Ok(Arc::new(handle))
+    }
+
+    fn check_writable(&self) -> Result<()> {
         if self.descriptor.can(&Capability::ReadOnly) {
             return Err(takes_no_writes(&self.descriptor));
         }
-        let key = self
-            .storage
-            .make(palace, self.descriptor.can(&Capability::Local))?;
-        self.storage.space(&key, |space| {
-            space
-                .tables
-                .entry(collection.clone())
-                .or_insert_with(|| Table::new(how));
-        });
-        Ok(key)
+        Ok(())
     }
 
     /// Whether everything held for `palace` has been let go of; one flag for each time it was opened.
@@ -209,34 +252,56 @@ impl Backend for Reference {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         self.check_open()?;
-        self.check_options(how)?;
-        let found = self.key(palace)?;
-        let there = |key: &SpaceKey| {
-            self.storage
-                .space(key, |space| space.tables.contains_key(collection))
+        self.check_options(options)?;
+        if options.writable {
+            self.check_writable()?;
+        }
+        let key = self.key(palace)?.ok_or_else(|| missing("palace", &palace.id))?;
+        let number = self.number(&key, collection);
+        let number = number.ok_or_else(|| missing("collection", collection.as_str()))?;
+        self.handle(palace, collection, key, number, options)
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        self.check_open()?;
+        self.check_options(options)?;
+        self.check_writable()?;
+        // Refuses a namespace that is not offered, before a folder is made for it.
+        self.key(palace)?;
+        let key = self
+            .storage
+            .make(palace, self.descriptor.can(&Capability::Local))?;
+        let number = self.storage.space(&key, |space| {
+            if mode == CreateMode::Exclusive && space.tables.contains_key(collection) {
+                return Err(exists(collection));
+            }
+            let table = space.tables.entry(collection.clone());
+            Ok(table.or_insert_with(|| Table::new(options)).number)
+        });
+        let number = number.ok_or_else(|| missing("palace", &palace.id))??;
+        let writable = OpenOptions {
+            writable: true,
+            ..options.clone()
         };
-        let key = match found {
-            Some(key) if there(&key) == Some(true) => key,
-            _ if how.create => self.make(palace, collection, how)?,
-            Some(_) => return Err(missing("collection", collection.as_str())),
-            None => return Err(missing("palace", &palace.id)),
-        };
-        let handle = Handle {
-            descriptor: Arc::clone(&self.descriptor),
-            storage: Arc::clone(&self.storage),
-            palace: palace.clone(),
-            key,
-            name: collection.clone(),
-            declared: how.declared(),
-            backend_closed: Arc::clone(&self.closed),
-            palace_closed: self.lease(palace),
-            watcher: self.watcher.clone(),
-        };
-        handle.check_options(how)?;
-        Ok(Arc::new(handle))
+        self.handle(palace, collection, key, number, &writable)
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
+        self.check_open()?;
+        self.check_writable()?;
+        let key = self.key(palace)?.ok_or_else(|| missing("palace", &palace.id))?;
+        let dropped = self.storage.space(&key, |space| space.tables.remove(collection));
+        let dropped = dropped.flatten().map(drop);
+        dropped.ok_or_else(|| missing("collection", collection.as_str()))
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
@@ -269,11 +334,21 @@ impl Backend for Reference {
         let mut palaces = self.palaces.lock().expect("no holder of this lock panics");
         if let Some(lease) = palaces.remove(palace) {
             lease.store(true, Ordering::SeqCst);
+            self.holder.release(&self.key(palace).ok().flatten());
         }
     }
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+        self.holder.release_all();
+    }
+
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        None
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        None
     }
 }
 
@@ -286,6 +361,14 @@ fn missing(what: &str, called: &str) -> Error {
         ErrorKind::NotFound,
         format!("the {what} {called:?} does not exist"),
     )
+}
+
+fn exists(collection: &CollectionName) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("the collection {:?} exists already", collection.as_str()),
+    )
+    .hint("nothing was changed; give another name, or open it")
 }
 
 /// The refusal of every write to a backend that advertises `read_only`.
@@ -308,7 +391,8 @@ mod tests {
     fn open(backend: &Reference) -> Arc<dyn Collection> {
         let name = CollectionName::new("drawers").unwrap();
         let palace = PalaceRef::named("p");
-        backend.open(&palace, &name, &OpenOptions::create()).unwrap()
+        let (mode, options) = (CreateMode::OpenExisting, OpenOptions::writable());
+        backend.create(&palace, &name, mode, &options).unwrap()
     }
 
     #[test]
@@ -318,22 +402,27 @@ mod tests {
         let seen: Arc<Mutex<Vec<MaintenanceStatus>>> = Arc::default();
         let told = Arc::clone(&seen);
         let watched = first.watched_by(move |kind| {
-            assert_eq!(other.maintenance().unwrap().running, std::slice::from_ref(kind));
-            told.lock().unwrap().push(other.maintain(kind).unwrap().status);
+            assert_eq!(
+                other.upkeep().unwrap().state().unwrap().running,
+                std::slice::from_ref(kind)
+            );
+            told.lock()
+                .unwrap()
+                .push(other.upkeep().unwrap().run(kind).unwrap().status);
         });
         let drawers = open(&watched);
         drawers
             .add(NewDrawer::new(DrawerId::new("a").unwrap(), "text"))
             .unwrap();
-        let report = drawers.maintain(&MaintenanceKind::REINDEX).unwrap();
+        let report = drawers.upkeep().unwrap().run(&MaintenanceKind::REINDEX).unwrap();
         assert_eq!(report.status, MaintenanceStatus::Ran);
         assert_eq!(*seen.lock().unwrap(), [MaintenanceStatus::AlreadyRunning]);
-        assert!(drawers.maintenance().unwrap().running.is_empty());
+        assert!(drawers.upkeep().unwrap().state().unwrap().running.is_empty());
     }
 
     #[test]
     fn a_reference_of_another_major_version_is_refused() {
-        let other = Reference::new().speaking(SpecVersion { major: 2, minor: 0 });
+        let other = Reference::new().speaking(SpecVersion { major: 3, minor: 0 });
         assert!(other.descriptor().check_version().is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Short ways to revise sources and to read what is remembered of them.
 
-use loci_core::{Collection, Receipt, Revised, Revision, SourceRecord, Sources, Write};
+use loci_core::{Collection, CollectionExt, Receipt, Revised, Revision, SourceRecord, Sources, Write};
 
 use crate::{Failure, Outcome};
 
@@ -48,7 +48,7 @@ pub(crate) fn names(records: &[SourceRecord]) -> Vec<&str> {
 
 /// Every record as its name and stamp.
 pub(crate) fn stamps(collection: &dyn Collection) -> Outcome<Vec<(String, String)>> {
-    let records = collection.sources(&all())?;
+    let records = collection.require_sources()?.find_records(&all())?;
     Ok(records
         .into_iter()
         .map(|record| (record.source, record.stamp))
@@ -60,7 +60,7 @@ pub(crate) fn remember(collection: &dyn Collection, names: &[&str]) -> Outcome {
     let revisions = names
         .iter()
         .map(|name| revision(name, None, &format!("of {name}"), []));
-    for revised in collection.revise(revisions.collect())? {
+    for revised in collection.require_sources()?.revise(revisions.collect())? {
         done(revised)?;
     }
     Ok(())
@@ -71,7 +71,7 @@ pub(crate) fn revise_one(
     collection: &dyn Collection,
     revision: Revision<'_>,
 ) -> Outcome<(Receipt, Option<u64>)> {
-    let mut revised = collection.revise(vec![revision])?;
+    let mut revised = collection.require_sources()?.revise(vec![revision])?;
     same!(revised.len(), 1, "answers to one revision");
     done(revised.remove(0))
 }

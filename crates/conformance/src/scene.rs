@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionName, Descriptor, EmbedderIdentity, Include, NewDrawer,
-    OpenOptions, PalaceRef, Write,
+    Backend, Capability, Collection, CollectionExt, CollectionName, CreateMode, Descriptor, EmbedderIdentity,
+    Filter, Include, NewDrawer, OpenOptions, PalaceRef, Write,
 };
 
 use crate::samples::name;
@@ -67,8 +67,17 @@ impl<'a> Scene<'a> {
         self.world.backend()
     }
 
-    /// A new instance over the same storage, as another process would make it, open as long as the scene.
+    /// A new instance over the same storage, as another process would make it, open as long as the scene. Where only
+    /// one process may use a palace at once, this instance: what is promised of other processes then holds within it.
     pub(crate) fn another(&self) -> Outcome<Arc<dyn Backend>> {
+        if !self.can(Capability::MultiProcess) {
+            return Ok(self.backend());
+        }
+        self.successor()
+    }
+
+    /// A new instance over the same storage, after the one under test has ended.
+    pub(crate) fn successor(&self) -> Outcome<Arc<dyn Backend>> {
         let other = self.world.reopen()?;
         let mut others = self.others.lock().expect("no holder of this lock panics");
         others.push(Arc::clone(&other));
@@ -84,12 +93,22 @@ impl<'a> Scene<'a> {
         model("model-a")
     }
 
-    /// Opens, making what is missing, with the model declared where the backend takes vectors.
+    /// Opens to be written where the backend takes writes, with the model declared where it takes vectors.
     pub(crate) fn how(&self) -> OpenOptions {
         OpenOptions {
             embedder: self.can(Capability::EmbeddingsPassthrough).then(|| self.model()),
-            ..OpenOptions::create()
+            writable: !self.can(Capability::ReadOnly),
+            ..OpenOptions::default()
         }
+    }
+
+    /// A collection of the palace, made as described if it is missing, through the backend under test.
+    pub(crate) fn make(
+        &self,
+        collection: &CollectionName,
+        options: &OpenOptions,
+    ) -> loci_core::Result<Arc<dyn Collection>> {
+        make(self.backend().as_ref(), &self.palace(), collection, options)
     }
 
     /// The collection `drawers` of the palace, made if it is missing.
@@ -104,22 +123,50 @@ impl<'a> Scene<'a> {
 
     /// A collection of some palace, made if it is missing, through the backend under test.
     pub(crate) fn open_in(&self, palace: &PalaceRef, collection: &str) -> Outcome<Arc<dyn Collection>> {
-        let name = name(collection);
-        let mut how = self.how();
-        if self.can(Capability::ReadOnly) {
-            self.world.writer().open(palace, &name, &how)?;
-            how.create = false;
-        }
-        Ok(self.backend().open(palace, &name, &how)?)
+        let (name, options) = (name(collection), self.how());
+        make(self.world.writer().as_ref(), palace, &name, &options)?;
+        Ok(self.backend().open(palace, &name, &options)?)
     }
 
     /// The same collection as [`Scene::open`], through a new instance as another process would make it.
     pub(crate) fn open_elsewhere(&self) -> Outcome<Arc<dyn Collection>> {
-        let how = OpenOptions {
-            create: false,
+        Ok(self.another()?.open(&self.palace(), &drawers(), &self.how())?)
+    }
+
+    /// The same collection as [`Scene::open`], through a new instance after the one under test has ended.
+    pub(crate) fn open_afterwards(&self) -> Outcome<Arc<dyn Collection>> {
+        Ok(self.successor()?.open(&self.palace(), &drawers(), &self.how())?)
+    }
+
+    /// Opens the collection in one instance after another, none of which is closed: where several processes may use a
+    /// palace each is left as a process that is killed leaves it, else each is dropped before the next one begins.
+    pub(crate) fn each_without_closing(
+        &self,
+        times: usize,
+        act: impl Fn(usize, &dyn Collection) -> Outcome,
+    ) -> Outcome {
+        if !self.can(Capability::MultiProcess) {
+            self.backend().close();
+        }
+        for n in 0..times {
+            let backend = self.world.reopen()?;
+            let collection = backend.open(&self.palace(), &drawers(), &self.how())?;
+            act(n, collection.as_ref())?;
+            if self.can(Capability::MultiProcess) {
+                // A process that is killed runs no destructors.
+                std::mem::forget((backend, collection));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same collection as [`Scene::open`], through a handle that sees only what the filter accepts.
+    pub(crate) fn open_seeing(&self, visible: Filter) -> Outcome<Arc<dyn Collection>> {
+        let options = OpenOptions {
+            visible,
             ..self.how()
         };
-        Ok(self.another()?.open(&self.palace(), &drawers(), &how)?)
+        Ok(self.backend().open(&self.palace(), &drawers(), &options)?)
     }
 
     /// The collection `drawers` of the palace with these filed in it, through the backend under test.
@@ -138,8 +185,9 @@ impl<'a> Scene<'a> {
             .into_iter()
             .map(|drawer| Write::Add(self.fit(drawer)))
             .collect();
-        let filling = self.world.writer().open(palace, &name(collection), &self.how())?;
-        let receipt = filling.apply(&batch)?;
+        let writer = self.world.writer();
+        let filling = make(writer.as_ref(), palace, &name(collection), &self.how())?;
+        let receipt = filling.apply_batch(&batch)?;
         same!(receipt.added.len(), batch.len(), "drawers filed to begin with");
         self.open_in(palace, collection)
     }
@@ -168,6 +216,16 @@ pub(crate) fn model(called: &str) -> EmbedderIdentity {
         revision: "1".into(),
         dimension: Scene::DIMENSION,
     }
+}
+
+/// A collection, made as described if it is missing.
+pub(crate) fn make(
+    backend: &dyn Backend,
+    palace: &PalaceRef,
+    collection: &CollectionName,
+    options: &OpenOptions,
+) -> loci_core::Result<Arc<dyn Collection>> {
+    backend.create(palace, collection, CreateMode::OpenExisting, options)
 }
 
 /// The collection used when none is named.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, EmbedderIdentity, Filled, Filling, IdentityState, OpenOptions, Pending, Query, Result, Space,
-    SpaceState, Switch, Unembedded,
+    Collection, CollectionExt, EmbedderIdentity, Filled, Filling, IdentityState, OpenOptions, Pending, Query,
+    Result, Space, SpaceState, Switch, Unembedded,
 };
 
 use crate::samples::{hit_ids, vectored};
@@ -35,7 +35,7 @@ pub(crate) fn declaring(
 ) -> Outcome<Arc<dyn Collection>> {
     let how = OpenOptions {
         embedder,
-        ..OpenOptions::default()
+        ..OpenOptions::writable()
     };
     Ok(scene.backend().open(&scene.palace(), &drawers(), &how)?)
 }
@@ -61,7 +61,7 @@ pub(crate) fn filling(drawer: &Unembedded) -> Filling {
 
 /// Every drawer that lacks a vector of this model.
 pub(crate) fn lacking(collection: &dyn Collection, of: &EmbedderIdentity) -> Outcome<Vec<Unembedded>> {
-    Ok(collection.pending(&Pending {
+    Ok(collection.require_spaces()?.list_pending(&Pending {
         identity: of.clone(),
         after: 0,
         limit: usize::MAX,
@@ -79,14 +79,16 @@ pub(crate) fn fill_all(collection: &dyn Collection, of: &EmbedderIdentity) -> Re
     let mut all = Filled::default();
     let mut after = 0;
     loop {
-        let page = collection.pending(&Pending {
+        let page = collection.require_spaces()?.list_pending(&Pending {
             identity: of.clone(),
             after,
             limit: 2,
         })?;
         let Some(last) = page.last() else { return Ok(all) };
         after = last.version;
-        let filled = collection.fill(of, &page.iter().map(filling).collect::<Vec<_>>())?;
+        let filled = collection
+            .require_spaces()?
+            .fill_vectors(of, &page.iter().map(filling).collect::<Vec<_>>())?;
         all.stored += filled.stored;
         all.stale += filled.stale;
     }
@@ -94,9 +96,11 @@ pub(crate) fn fill_all(collection: &dyn Collection, of: &EmbedderIdentity) -> Re
 
 /// Switches a collection to a model, from beginning to end.
 pub(crate) fn switch_to(collection: &dyn Collection, model: &EmbedderIdentity) -> Result<Vec<Space>> {
-    collection.switch(&Switch::Begin(model.clone()))?;
+    collection
+        .require_spaces()?
+        .take_step(&Switch::Begin(model.clone()))?;
     fill_all(collection, model)?;
-    collection.switch(&Switch::Finish)
+    collection.require_spaces()?.take_step(&Switch::Finish)
 }
 
 /// Switches a collection to the new model, from beginning to end.

@@ -1,8 +1,16 @@
 //! The change feed: what was filed, changed or removed, in order.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{CollectionName, DrawerId};
+use crate::{CollectionName, DrawerId, Result};
+
+/// Lists changes in the order they happened.
+pub trait ChangeFeed: fmt::Debug + Send + Sync {
+    /// At most `limit` changes after `cursor`, oldest first, complete and without repeats.
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes>;
+}
 
 /// A point in the history of a palace; everything up to it has been seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

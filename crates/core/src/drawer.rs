@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DrawerId, Error, Metadata, Result, Scalar, Timestamp, Value};
+use crate::{DrawerId, Error, Metadata, Provenance, Result, Scalar, Timestamp, Value};
 
 /// A drawer as a backend returns it. What a request did not include is `None`.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Drawer {
     pub place: Place,
     /// When it was filed; set by the backend where the writer gave none.
     pub filed_at: Option<Timestamp>,
+    /// Who filed it, through which door and from where, if that was recorded.
+    pub provenance: Option<Provenance>,
     /// How often it has been used, as far as the writer knew.
     pub uses: u64,
     /// The text indexed around the document, if asked for.
@@ -40,6 +42,7 @@ impl Drawer {
             metadata: None,
             place: Place::default(),
             filed_at: None,
+            provenance: None,
             uses: 0,
             context: None,
             embedding: None,
@@ -63,6 +66,16 @@ impl Drawer {
             Value::One(scalar) => Some(Cow::Borrowed(scalar)),
             Value::Many(_) => None,
         })
+    }
+
+    /// The members that filters look for under `key`: the metadata value if it is a list and no field of [`Place`] of that
+    /// name is set.
+    pub fn members(&self, key: &str) -> &[Scalar] {
+        let value = self.metadata.as_ref().and_then(|metadata| metadata.get(key));
+        match value {
+            Some(Value::Many(members)) if self.place.attribute(key).is_none() => members,
+            _ => &[],
+        }
     }
 }
 

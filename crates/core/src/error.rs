@@ -40,13 +40,15 @@ pub enum ErrorKind {
     Io,
     /// A server or service could not be reached.
     Unavailable,
+    /// The time budget of the call was used up; a write that timed out was not applied.
+    TimedOut,
     /// A promise inside Loci was broken; please report it.
     Internal,
 }
 
 impl ErrorKind {
     /// Every kind, so that each surface can show that its table is total.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Invalid,
         Self::NotFound,
         Self::Closed,
@@ -61,6 +63,7 @@ impl ErrorKind {
         Self::Poisoned,
         Self::Io,
         Self::Unavailable,
+        Self::TimedOut,
         Self::Internal,
     ];
 
@@ -81,6 +84,7 @@ impl ErrorKind {
             Self::Poisoned => "poisoned",
             Self::Io => "io",
             Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed_out",
             Self::Internal => "internal",
         }
     }

@@ -7,7 +7,38 @@ mod print;
 
 pub use document::DocumentFilter;
 
-use crate::{Scalar, Timestamp};
+use crate::{Drawer, Scalar, Timestamp};
+
+/// The drawers meant, by metadata, place and text: both filters must accept one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DrawerCondition {
+    /// Only drawers that this accepts.
+    pub filter: Filter,
+    /// Only drawers whose text this accepts.
+    pub document: DocumentFilter,
+}
+
+impl DrawerCondition {
+    /// Whether nothing is asked, however it is written: such a condition accepts every drawer there can be.
+    pub fn asks_nothing(&self) -> bool {
+        self.filter.asks_nothing() && self.document.asks_nothing()
+    }
+
+    /// Whether `drawer`, which must hold its metadata and text, is meant.
+    pub fn accepts(&self, drawer: &Drawer) -> bool {
+        let document = drawer.document.as_deref().unwrap_or_default();
+        self.filter.accepts(drawer) && self.document.accepts(document)
+    }
+}
+
+impl From<Filter> for DrawerCondition {
+    fn from(filter: Filter) -> Self {
+        Self {
+            filter,
+            document: DocumentFilter::All,
+        }
+    }
+}
 
 /// Which drawers a request means, by metadata and place.
 ///
@@ -27,17 +58,22 @@ pub enum Filter {
 }
 
 /// How an attribute must compare. Values of different families (text, numbers, booleans) are never equal and
-/// have no order; integers and floats compare by numeric value; arrays match no comparison.
+/// have no order; integers and floats compare by numeric value. Lists are compared by their members, and only by
+/// `In`, `Contains` and their negations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
     /// Equal.
     Eq(Operand),
     /// Not equal, or the key is missing: the exact negation of `Eq`.
     Ne(Operand),
-    /// Equal to one of these.
+    /// Equal to one of these, or a list with such a member.
     In(Vec<Operand>),
-    /// Equal to none of these, or the key is missing: the exact negation of `In`.
+    /// The exact negation of `In`.
     Nin(Vec<Operand>),
+    /// A list with a member equal to this.
+    Contains(Operand),
+    /// The exact negation of `Contains`: a list without it, a single value, or no value.
+    NotContains(Operand),
     /// Greater.
     Gt(Operand),
     /// Greater or equal.
@@ -106,6 +142,8 @@ impl Comparison {
             Self::Ne(_) => "$ne",
             Self::In(_) => "$in",
             Self::Nin(_) => "$nin",
+            Self::Contains(_) => "$contains",
+            Self::NotContains(_) => "$not_contains",
             Self::Gt(_) => "$gt",
             Self::Gte(_) => "$gte",
             Self::Lt(_) => "$lt",

@@ -40,6 +40,36 @@ impl DrawerId {
     }
 }
 
+/// The caller's own name for one write, so that repeating the write is harmless: 1 to [`IdempotencyKey::MAX_BYTES`] bytes
+/// of any text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// The longest key, in bytes of UTF-8.
+    pub const MAX_BYTES: usize = 256;
+
+    /// Checks `key` and keeps it.
+    pub fn new(key: impl Into<String>) -> Result<Self> {
+        let key = key.into();
+        if key.is_empty() || key.len() > Self::MAX_BYTES {
+            let message = format!(
+                "an idempotency key has {} bytes; 1 to {} are allowed",
+                key.len(),
+                Self::MAX_BYTES
+            );
+            return Err(Error::invalid(message));
+        }
+        Ok(Self(key))
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// The name of a collection: 1 to 128 letters, digits, `_`, `-` or `.`, starting with a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -100,6 +130,7 @@ macro_rules! text_newtype {
     };
 }
 text_newtype!(DrawerId);
+text_newtype!(IdempotencyKey);
 text_newtype!(CollectionName);
 
 #[cfg(test)]

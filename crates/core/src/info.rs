@@ -54,7 +54,7 @@ pub struct CollectionInfo {
     pub drawers: u64,
     /// How far its indexes reach.
     pub coverage: Coverage,
-    /// The sequence number of its newest change.
+    /// The sequence number of its newest change; on a restricted handle, of the newest drawer it sees.
     pub seq: Cursor,
     /// What this handle has noticed and a reader should know: damage met, an unknown model.
     pub warnings: Vec<Finding>,

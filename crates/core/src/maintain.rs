@@ -6,6 +6,18 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::Result;
+
+/// Runs the upkeep that a backend advertises.
+pub trait Maintenance: fmt::Debug + Send + Sync {
+    /// The maintenance that is running or due.
+    fn state(&self) -> Result<MaintenanceState>;
+
+    /// Runs one kind of maintenance; a kind that is not advertised is `Unsupported`. The same kind started
+    /// twice at once runs once, and the second caller is told that it is already running.
+    fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport>;
+}
+
 /// A kind of upkeep, by name. Plug-ins may bring their own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct MaintenanceKind(Cow<'static, str>);

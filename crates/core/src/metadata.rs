@@ -19,7 +19,7 @@ pub struct Metadata(BTreeMap<String, Value>);
 pub enum Value {
     /// A single value, which filters compare.
     One(Scalar),
-    /// Several values, kept in order; no comparison matches an array.
+    /// Several values, kept in order; filters ask for its members.
     Many(Vec<Scalar>),
 }
 

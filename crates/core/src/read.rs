@@ -1,9 +1,11 @@
 //! Requests that read: get, query by vector, lexical match, facets, and the hits they return.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::write::{check_vector, dimension_mismatch};
-use crate::{DocumentFilter, Drawer, DrawerId, Error, Filter, Result};
+use crate::{DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Result};
 
 /// Which fields of a drawer to return beside its id, place and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Default for Include {
 
 /// Asks for drawers by id or filter.
 ///
-/// With `ids`, drawers come in the order asked, each once; without, in ascending byte order of their ids.
+/// With `ids`, drawers come in the order asked, each once; without, in the `order` asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Get {
     /// Only these, in this order; ids that are not there are left out.
@@ -57,14 +59,18 @@ pub struct Get {
     pub filter: Filter,
     /// Only drawers whose text this accepts.
     pub document: DocumentFilter,
-    /// Only ids after this one; for paging. Not together with `ids`.
-    pub after: Option<DrawerId>,
+    /// The order; not together with `ids`.
+    pub order: DrawerOrder,
+    /// Only drawers behind this position of the same order; for paging. Not together with `ids`.
+    pub after: Option<DrawerPosition>,
     /// At most this many.
     pub limit: Option<usize>,
     /// Leave out this many first.
     pub offset: usize,
     /// What to return of each.
     pub include: Include,
+    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    pub budget: Option<Duration>,
 }
 
 impl Get {
@@ -76,12 +82,38 @@ impl Get {
         }
     }
 
+    /// Every drawer that `filter` accepts, in the order of ids.
+    pub fn matching(filter: Filter) -> Self {
+        Self {
+            filter,
+            ..Self::default()
+        }
+    }
+
+    /// The request for the page behind `last`, the last drawer of the page before.
+    #[must_use]
+    pub fn continued_after(mut self, last: &Drawer) -> Self {
+        self.after = Some(self.order.position_of(last));
+        self
+    }
+
     /// Refuses requests that contradict themselves.
     pub fn check(&self) -> Result<()> {
-        if self.ids.is_some() && self.after.is_some() {
+        let ordered = self.after.is_some() || self.order != DrawerOrder::Id;
+        if self.ids.is_some() && ordered {
             return Err(Error::invalid(
-                "a get takes ids or a place to go on after, not both",
+                "a get takes ids, or an order to page through, not both",
             ));
+        }
+        if self
+            .after
+            .as_ref()
+            .is_some_and(|after| after.order() != self.order)
+        {
+            return Err(
+                Error::invalid("the position to continue from belongs to another order")
+                    .hint("continue with the order the first page was asked in"),
+            );
         }
         Ok(())
     }
@@ -100,6 +132,8 @@ pub struct Query {
     pub document: DocumentFilter,
     /// What to return of each.
     pub include: Include,
+    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    pub budget: Option<Duration>,
 }
 
 impl Query {
@@ -111,6 +145,7 @@ impl Query {
             filter: Filter::All,
             document: DocumentFilter::All,
             include: Include::default(),
+            budget: None,
         }
     }
 
@@ -151,6 +186,8 @@ pub struct Lexical {
     pub document: DocumentFilter,
     /// What to return of each.
     pub include: Include,
+    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    pub budget: Option<Duration>,
 }
 
 impl Lexical {
@@ -162,6 +199,7 @@ impl Lexical {
             filter: Filter::All,
             document: DocumentFilter::All,
             include: Include::default(),
+            budget: None,
         }
     }
 
@@ -236,6 +274,8 @@ pub struct Facets {
     pub by: Vec<FacetKey>,
     /// Only drawers that this accepts.
     pub filter: Filter,
+    /// Only drawers whose text this accepts.
+    pub document: DocumentFilter,
 }
 
 impl Facets {
@@ -244,6 +284,7 @@ impl Facets {
         Self {
             by: vec![FacetKey::Wing, FacetKey::Room],
             filter: Filter::All,
+            document: DocumentFilter::All,
         }
     }
 

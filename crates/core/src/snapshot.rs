@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{PalaceRef, Result};
 
 /// Copies whole palaces out and back in.
-pub trait Snapshot: fmt::Debug + Send + Sync {
+pub trait SnapshotStore: fmt::Debug + Send + Sync {
     /// Writes one consistent copy of `palace` to the new file `dest` while others go on writing, then verifies it.
     ///
     /// `dest` appears only when it is whole and verified; an existing file is never overwritten. `progress` is

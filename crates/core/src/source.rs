@@ -3,7 +3,24 @@
 //! The note is never the truth about the drawers. Where it is lost the source is read once more and the drawers that
 //! are there are kept; where two writers file one source at once, it decides which of them must look again.
 
+use std::fmt;
+
 use crate::{Error, Receipt, Result, Timestamp, Write};
+
+/// Remembers sources and files new states of them.
+///
+/// A record is no drawer: it is not counted, found, exported or listed among the changes.
+pub trait SourceLedger: fmt::Debug + Send + Sync {
+    /// The records of some sources, in byte order of their names; names without a record are left out.
+    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>>;
+
+    /// Applies revisions in order, all in one durable step, and says what became of each.
+    ///
+    /// A revision whose source has another record by now than the one it expects is `Overtaken`: nothing of it is
+    /// written, and the others go on. Parts are applied as [`crate::Collection::apply`] applies batches. An error leaves
+    /// every drawer and record as it was; so does a list without revisions, which is empty in return.
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>>;
+}
 
 /// What a collection remembers of a source beside its drawers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +89,8 @@ impl Revision<'_> {
     }
 }
 
-impl std::fmt::Debug for Revision<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Revision<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Revision")
             .field("source", &self.source)
             .field("expects", &self.expects)

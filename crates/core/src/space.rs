@@ -4,9 +4,34 @@
 //! goes on reading and writing, and turns over in one step once every drawer has its vector there. The old space
 //! stays until somebody drops it, so that turning back is one step too.
 
+use std::fmt;
+
 use serde::Serialize;
 
-use crate::{DrawerId, EmbedderIdentity, IdentityState};
+use crate::{DrawerId, EmbedderIdentity, IdentityState, Result};
+
+/// Changes the model of a collection while reads and writes continue.
+///
+/// `get`, `query` and `info` speak of the active space only, before, during and after. Removing a drawer or changing
+/// its text removes its vectors from every space.
+pub trait EmbeddingSpaces: fmt::Debug + Send + Sync {
+    /// The embedding spaces: the active one first, then the one being built, then older ones, newest first.
+    fn list_spaces(&self) -> Result<Vec<Space>>;
+
+    /// Takes one step of a change of model and returns the spaces as they are afterwards.
+    fn take_step(&self, step: &Switch) -> Result<Vec<Space>>;
+
+    /// Drawers that lack a vector in the active space or the one being built, oldest version first; a model that
+    /// neither is of is `IdentityMismatch`.
+    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>>;
+
+    /// Stores vectors for drawers that lack one in the space of `identity`, which is active or being built.
+    ///
+    /// A vector whose drawer is gone, has another version by now, or has a vector there already, is counted as stale
+    /// and nothing is stored for it. A vector that [`crate::write::check_vector`] refuses is refused before anything is
+    /// written; a paused space takes no vectors (`Conflict`). No drawer counts as changed by it.
+    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled>;
+}
 
 /// One embedding space of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,13 +1,53 @@
 //! Writes and what they return: add, upsert, update, delete, and the receipt.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Context, Drawer, DrawerId, Error, ErrorKind, Filter, Metadata, Place, Result, Timestamp, Value,
-    Whereabouts,
+    Context, Drawer, DrawerCondition, DrawerId, Error, ErrorKind, IdempotencyKey, Metadata, Place,
+    Provenance, Result, Timestamp, Value, Whereabouts,
 };
+
+/// A batch to apply, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct ApplyRequest<'a> {
+    /// The writes, in order.
+    pub writes: &'a [Write],
+    /// Makes a repetition harmless: a batch applied before under this key, by any process within the last day, is not
+    /// applied again and its receipt is returned as it was. The key together with other writes is `Conflict`. A batch
+    /// that failed leaves its key unused; each collection has keys of its own, and so has each `visible` filter.
+    pub key: Option<&'a IdempotencyKey>,
+    /// How long this may take, waiting included; when it is used up nothing was written and the call fails with
+    /// `TimedOut`.
+    pub budget: Option<Duration>,
+}
+
+impl<'a> ApplyRequest<'a> {
+    /// These writes, without key or budget.
+    pub fn batch(writes: &'a [Write]) -> Self {
+        Self {
+            writes,
+            key: None,
+            budget: None,
+        }
+    }
+
+    /// The same request under an idempotency key.
+    #[must_use]
+    pub fn under_key(mut self, key: &'a IdempotencyKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// The same request with a time budget.
+    #[must_use]
+    pub fn within(mut self, budget: Duration) -> Self {
+        self.budget = Some(budget);
+        self
+    }
+}
 
 /// One change to a collection. A batch of them is applied in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +80,8 @@ pub struct NewDrawer {
     pub place: Place,
     /// When it was filed; now, if not given.
     pub filed_at: Option<Timestamp>,
+    /// Who files it, through which door and from where; unrecorded if not given.
+    pub provenance: Option<Provenance>,
     /// How often it has been used so far.
     pub uses: u64,
     /// Its exact vector; without one it is found by keyword, id and filter only.
@@ -57,6 +99,7 @@ impl NewDrawer {
             metadata: Metadata::new(),
             place: Place::default(),
             filed_at: None,
+            provenance: None,
             uses: 0,
             embedding: None,
         }
@@ -70,6 +113,7 @@ impl NewDrawer {
             metadata: Some(self.metadata.clone()),
             place: self.place.completed_from(&self.metadata)?,
             filed_at: Some(self.filed_at.unwrap_or(filed_at)),
+            provenance: self.provenance.clone(),
             uses: self.uses,
             context: self.context.clone(),
             embedding: self.embedding.clone(),
@@ -111,6 +155,8 @@ pub struct Patch {
     pub place: Place,
     /// Its new vector.
     pub embedding: Option<Vec<f32>>,
+    /// The provenance of the new text.
+    pub provenance: Option<Provenance>,
 }
 
 impl Patch {
@@ -123,6 +169,7 @@ impl Patch {
             metadata: BTreeMap::new(),
             place: Place::default(),
             embedding: None,
+            provenance: None,
         }
     }
 
@@ -132,6 +179,7 @@ impl Patch {
             && self.metadata.is_empty()
             && self.place == Place::default()
             && self.embedding.is_none()
+            && self.provenance.is_none()
     }
 
     fn check(&self) -> Result<()> {
@@ -167,6 +215,9 @@ impl Patch {
         }
         if let Some(embedding) = &self.embedding {
             drawer.embedding = Some(embedding.clone());
+        }
+        if let Some(provenance) = &self.provenance {
+            drawer.provenance = Some(provenance.clone());
         }
         let metadata = drawer.metadata.get_or_insert_default();
         for (key, value) in &self.metadata {
@@ -214,12 +265,12 @@ impl Patch {
 pub enum Selection {
     /// These.
     Ids(Vec<DrawerId>),
-    /// All that the filter accepts; one that [asks nothing](Filter::asks_nothing) is refused.
-    Matching(Filter),
+    /// All that meet the condition; one that [asks nothing](DrawerCondition::asks_nothing) is refused.
+    Matching(DrawerCondition),
 }
 
 /// What a write did, returned once it is durable. Every id of the batch stands in exactly one list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Filed for the first time.
     pub added: Vec<DrawerId>,
@@ -237,12 +288,12 @@ pub struct Receipt {
     pub twins: Vec<Twin>,
     /// Of those added, replaced or updated: which have no vector now.
     pub without_vector: Vec<DrawerId>,
-    /// The sequence number of the last change; unchanged if nothing changed.
+    /// The sequence number of the last change; where nothing changed, the one that `info` shows the same handle.
     pub seq: u64,
 }
 
 /// A drawer that was not filed because it is there under another id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Twin {
     /// The id it was given under.
     pub given: DrawerId,
@@ -259,9 +310,11 @@ pub fn check_batch(batch: &[Write], dimension: Option<usize>) -> Result<()> {
         return Err(Error::invalid("the batch is empty"));
     }
     let mut seen = BTreeSet::new();
-    let mut once = |id: &DrawerId| match seen.insert(id.clone()) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!("the id {id:?} stands twice in one batch"))),
+    let mut once = |id: &DrawerId| {
+        if seen.insert(id.clone()) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("the id {id:?} stands twice in one batch")))
     };
     let mut dimension = dimension;
     for write in batch {
@@ -280,7 +333,7 @@ pub fn check_batch(batch: &[Write], dimension: Option<usize>) -> Result<()> {
                 return Err(Error::invalid("a delete names no ids"));
             }
             Write::Delete(Selection::Ids(ids)) => ids.iter().try_for_each(&mut once)?,
-            Write::Delete(Selection::Matching(filter)) if filter.asks_nothing() => {
+            Write::Delete(Selection::Matching(condition)) if condition.asks_nothing() => {
                 return Err(Error::invalid(
                     "a delete by filter needs a filter that asks for something",
                 ));
@@ -332,6 +385,7 @@ pub fn dimension_mismatch(expected: usize, found: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Filter;
 
     fn id(text: &str) -> DrawerId {
         DrawerId::new(text).unwrap()
@@ -346,14 +400,14 @@ mod tests {
             Filter::Or(vec![Filter::text("a", "b"), Filter::All]),
         ];
         for filter in nothing {
-            let batch = [Write::Delete(Selection::Matching(filter.clone()))];
+            let batch = [Write::Delete(Selection::Matching(filter.clone().into()))];
             assert_eq!(
                 check_batch(&batch, None).unwrap_err().kind(),
                 ErrorKind::Invalid,
                 "{filter:?}"
             );
         }
-        let batch = [Write::Delete(Selection::Matching(Filter::text("a", "b")))];
+        let batch = [Write::Delete(Selection::Matching(Filter::text("a", "b").into()))];
         assert!(check_batch(&batch, None).is_ok());
     }
 

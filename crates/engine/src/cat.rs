@@ -51,20 +51,19 @@ pub enum Part {
 /// file of several.
 pub fn resolve(collection: &dyn Collection, names: &[String]) -> Result<Vec<String>> {
     for name in names {
-        if collection.count(&of_source(name))? > 0 {
+        if collection.count(&of_source(name).into())? > 0 {
             return Ok(vec![name.clone()]);
         }
-        let within = collection.sources(&Sources::Under {
+        let Some(ledger) = collection.sources() else {
+            continue;
+        };
+        let within = ledger.find_records(&Sources::Under {
             prefix: format!("{name}{WITHIN}"),
             after: None,
             limit: usize::MAX >> 1,
-        });
-        match within {
-            Ok(records) if !records.is_empty() => {
-                return Ok(records.into_iter().map(|record| record.source).collect());
-            }
-            Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
-            _ => {}
+        })?;
+        if !within.is_empty() {
+            return Ok(within.into_iter().map(|record| record.source).collect());
         }
     }
     let asked = names.last().map_or("", String::as_str);
@@ -190,10 +189,10 @@ fn piece_of(drawer: Drawer) -> Result<Part> {
 
 /// Says so if a source has fewer drawers than were filed from it.
 fn is_whole(collection: &dyn Collection, source: &str, pieces: u64) -> Result<()> {
-    let records = match collection.sources(&Sources::Named(vec![source.to_owned()])) {
-        Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
-        records => records?,
+    let Some(ledger) = collection.sources() else {
+        return Ok(());
     };
+    let records = ledger.find_records(&Sources::Named(vec![source.to_owned()]))?;
     let filed = records.first().and_then(|record| Stamp::from_text(&record.stamp));
     match filed {
         Some(stamp) if stamp.drawers > pieces => Err(Error::new(

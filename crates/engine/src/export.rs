@@ -1,6 +1,6 @@
 //! Export: every drawer of a collection as one line each, in id order.
 
-use loci_core::{Collection, CollectionName, DrawerId, Error, Include};
+use loci_core::{CollectionName, CollectionReader, DrawerId, Error, Include};
 use serde::Serialize;
 
 use crate::{Walk, line};
@@ -32,7 +32,7 @@ pub struct Damaged {
 /// Damage does not stop it: what is readable is written, and the report says what is not. Any other error, and
 /// any error of the sink, does.
 pub fn export<E: From<Error>>(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     name: &CollectionName,
     embeddings: bool,
     sink: &mut dyn FnMut(&str) -> Result<(), E>,

@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionInfo, CollectionName, Context, DrawerId, Embedder, EmbedderIdentity,
-    Error, ErrorKind, Get, IdentityChange, IdentityState, Include, NewDrawer, OpenOptions, PalaceRef, Patch,
-    Receipt, Result, Write,
+    Backend, Collection, CollectionExt, CollectionInfo, CollectionName, Context, CreateMode, DrawerId,
+    Embedder, EmbedderIdentity, Error, ErrorKind, Filter, Get, IdentityChange, IdentityState, Include,
+    NewDrawer, OpenOptions, PalaceRef, Patch, Receipt, Result, Write,
 };
 
 /// Finds embedders by what a collection records.
@@ -88,6 +88,8 @@ pub struct Place<'a> {
     pub collection: &'a CollectionName,
     /// What may embed.
     pub embedders: &'a dyn Embedders,
+    /// The drawers that exist for this caller.
+    pub visible: &'a Filter,
 }
 
 /// A collection opened to be written.
@@ -107,7 +109,7 @@ impl Filing {
     pub fn open(place: &Place<'_>, brings: Option<&NewDrawer>) -> Result<Self> {
         let there = place
             .backend
-            .open(place.palace, place.collection, &OpenOptions::default());
+            .open(place.palace, place.collection, &options_for(place));
         let collection = match there {
             Err(error) if error.kind() == ErrorKind::NotFound => return Self::create(place, brings),
             there => there?,
@@ -198,7 +200,7 @@ impl Filing {
     /// Embeds what brings no vector and applies the batch.
     pub fn apply(&self, mut batch: Vec<Write>) -> Result<Receipt> {
         self.embed(&mut batch)?;
-        self.collection.apply(&batch)
+        self.collection.apply_batch(&batch)
     }
 
     /// Gives a changed text its vector, by the context it has or is given.
@@ -300,15 +302,25 @@ fn reopened(
     embedder: Option<Arc<dyn Embedder>>,
     lacking: Option<String>,
 ) -> Result<Filing> {
-    let how = OpenOptions {
+    let options = OpenOptions {
         embedder: declared,
-        ..OpenOptions::create()
+        ..options_for(place)
     };
+    let mode = CreateMode::OpenExisting;
     Ok(Filing {
-        collection: place.backend.open(place.palace, place.collection, &how)?,
+        collection: place
+            .backend
+            .create(place.palace, place.collection, mode, &options)?,
         embedder,
         lacking,
     })
+}
+
+fn options_for(place: &Place<'_>) -> OpenOptions {
+    OpenOptions {
+        visible: place.visible.clone(),
+        ..OpenOptions::writable()
+    }
 }
 
 fn foreign(stored: &EmbedderIdentity, brings: Option<&NewDrawer>) -> Error {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Backend, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, PalaceRef, Receipt,
-    Result, Write,
+    Backend, CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer,
+    PalaceRef, Provenance, Receipt, Result, Write,
 };
 use serde::Serialize;
 
@@ -48,6 +48,8 @@ pub struct ImportRequest {
     pub into: Option<CollectionName>,
     /// The collection for lines that name none.
     pub otherwise: CollectionName,
+    /// The provenance of drawers whose lines name none.
+    pub provenance: Provenance,
 }
 
 /// A batch that is durable.
@@ -163,8 +165,11 @@ impl<'a> Importer<'a> {
         &mut self,
         number: u64,
         collection: CollectionName,
-        drawer: NewDrawer,
+        mut drawer: NewDrawer,
     ) -> Result<Option<Committed>> {
+        drawer
+            .provenance
+            .get_or_insert_with(|| self.request.provenance.clone());
         let shelf = self.shelves.entry(collection.clone()).or_default();
         let mut committed = None;
         if shelf.holds(&drawer.id) {
@@ -269,6 +274,7 @@ impl<'a> Importer<'a> {
             palace: self.palace,
             collection,
             embedders: self.embedders,
+            visible: &loci_core::Filter::All,
         };
         let filing = shelf.open(&place, &pending)?;
         if let Some(why) = &filing.lacking {
@@ -306,7 +312,7 @@ impl<'a> Importer<'a> {
         let mut batch: Vec<Write> = pending.iter().map(write).collect();
         filing.embed(&mut batch)?;
         let handle = filing.collection();
-        let error = match handle.apply(&batch) {
+        let error = match handle.apply_batch(&batch) {
             Ok(receipt) => return Ok(Some(receipt)),
             Err(error) => error,
         };
@@ -315,7 +321,7 @@ impl<'a> Importer<'a> {
         }
         let mut all = None;
         for (one, write) in pending.iter().zip(batch) {
-            match handle.apply(&[write]) {
+            match handle.apply_batch(&[write]) {
                 Ok(receipt) => merge(all.get_or_insert_default(), receipt),
                 Err(error) => self.refuse(one.line, error)?,
             }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loci_core::{
-    Capability, CollectionInfo, Embedder, Error, ErrorKind, Finding, Result, Severity, Timestamp,
+    Capability, CollectionInfo, Embedder, Error, ErrorKind, Finding, OpenOptions, Result, Severity, Timestamp,
 };
 use serde::Serialize;
 
@@ -260,7 +260,8 @@ impl Work<'_> {
                 &plan.info.name,
                 record::read_of(self.request.from, &plan.info.name)?,
             );
-            let opened = backend.open(self.target.palace(), &plan.info.name, &Default::default())?;
+            let options = OpenOptions::writable();
+            let opened = backend.open(self.target.palace(), &plan.info.name, &options)?;
             record::store(opened.as_ref(), &own.to_json()?.to_string())?;
         }
         Ok(true)

@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_core::{Error, ErrorKind, Result, Timestamp};
+use loci_core::{Error, ErrorKind, FilingDoor, Result, Timestamp};
 use loci_mine::WalkEvent;
 use loci_mine::conversation::Note;
 use loci_mine::cut::Cutting;
@@ -72,6 +72,8 @@ pub struct MineRequest {
     pub avoid: Vec<PathBuf>,
     /// The user's own ignore file for every repository.
     pub excludes: Option<PathBuf>,
+    /// The door that what is mined comes through.
+    pub door: FilingDoor,
     /// Ends the run between two sources.
     pub stop: Stop,
 }
@@ -116,6 +118,7 @@ impl MineRequest {
             dry_run: false,
             avoid: Vec::new(),
             excludes: None,
+            door: FilingDoor::Library,
             stop: Stop::default(),
         }
     }

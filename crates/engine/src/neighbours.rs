@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{Collection, Drawer, DrawerId, Error, Get, Include, Result};
+use loci_core::{CollectionReader, Drawer, DrawerId, Error, Get, Include, Result};
 
 use crate::mine::draft::of_source;
 
@@ -22,7 +22,12 @@ pub struct Around {
 /// their texts and metadata.
 ///
 /// A drawer that says no source, or not where it stood in it, is refused.
-pub fn around(collection: &dyn Collection, drawer: &Drawer, before: usize, after: usize) -> Result<Around> {
+pub fn around(
+    collection: &dyn CollectionReader,
+    drawer: &Drawer,
+    before: usize,
+    after: usize,
+) -> Result<Around> {
     if standing(drawer).is_none() {
         return Err(nowhere(drawer));
     }
@@ -33,7 +38,7 @@ pub fn around(collection: &dyn Collection, drawer: &Drawer, before: usize, after
 /// The same for each of some drawers, in their order. Each source is looked through once, however many of the
 /// drawers were cut from it; nothing stands around a drawer that says no source or no place in it.
 pub fn of_many(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     drawers: &[&Drawer],
     before: usize,
     after: usize,
@@ -65,7 +70,7 @@ fn standing(drawer: &Drawer) -> Option<Standing> {
 }
 
 /// Everything cut from a source in its order, without reading a text.
-fn order_of(collection: &dyn Collection, source: &str) -> Result<Vec<Standing>> {
+fn order_of(collection: &dyn CollectionReader, source: &str) -> Result<Vec<Standing>> {
     let drawers = collection.get(&Get {
         filter: of_source(source),
         include: Include::NOTHING,
@@ -108,7 +113,7 @@ impl Beside {
 }
 
 /// Reads the few drawers that are needed, each once.
-fn read(collection: &dyn Collection, beside: &[Beside]) -> Result<HashMap<DrawerId, Drawer>> {
+fn read(collection: &dyn CollectionReader, beside: &[Beside]) -> Result<HashMap<DrawerId, Drawer>> {
     let named = beside.iter().flat_map(|one| one.before.iter().chain(&one.after));
     let ids: Vec<&DrawerId> = named.collect::<HashSet<_>>().into_iter().collect();
     let mut texts = HashMap::with_capacity(ids.len());

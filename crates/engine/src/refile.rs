@@ -1,6 +1,9 @@
 //! Refile: drawers moved to another wing or room. Their ids, texts and vectors stay.
 
-use loci_core::{Collection, DrawerId, Error, Filter, Get, Include, Patch, Place, Result, Write};
+use loci_core::{
+    Collection, CollectionExt, DrawerId, DrawerPosition, Error, Filter, Get, Include, Patch, Place, Result,
+    Write,
+};
 use serde::Serialize;
 
 use crate::mine::spelled;
@@ -79,7 +82,7 @@ pub fn refile(
                 if found.len() < PAGE {
                     break;
                 }
-                after = found.last().cloned();
+                after = found.last().cloned().map(DrawerPosition::Id);
             }
         }
     }
@@ -108,7 +111,7 @@ fn move_all(
         .collect();
     report.matched += found.len() as u64;
     if !moves.is_empty() {
-        report.moved += collection.apply(&moves)?.updated.len() as u64;
+        report.moved += collection.apply_batch(&moves)?.updated.len() as u64;
     }
     Ok(found.into_iter().map(|drawer| drawer.id).collect())
 }

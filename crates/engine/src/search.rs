@@ -16,8 +16,8 @@ mod weights;
 mod why_not;
 
 use loci_core::{
-    Collection, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Severity, Span,
-    Timestamp,
+    CollectionReader, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Severity,
+    Span, Timestamp,
 };
 use serde::Serialize;
 
@@ -244,7 +244,7 @@ pub struct Leg {
 
 /// Answers a request.
 pub fn search(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     embedders: &dyn Embedders,
     request: &SearchRequest,
 ) -> Result<Answer> {
@@ -256,7 +256,7 @@ pub fn search(
 }
 
 /// The hits of a plan, and what the legs gave for them.
-fn hits(collection: &dyn Collection, plan: &Plan<'_>, asked: &Asked) -> Result<(Reached, Vec<Found>)> {
+fn hits(collection: &dyn CollectionReader, plan: &Plan<'_>, asked: &Asked) -> Result<(Reached, Vec<Found>)> {
     let mut depth = plan.depth();
     loop {
         let reached = legs::run(collection, plan, asked, depth)?;
@@ -271,7 +271,7 @@ fn hits(collection: &dyn Collection, plan: &Plan<'_>, asked: &Asked) -> Result<(
 }
 
 fn answer(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: Plan<'_>,
     asked: &Asked,
     reached: &Reached,
@@ -295,7 +295,9 @@ fn answer(
     }
     let tool_output_left_out = match request.takes_tools() {
         true => 0,
-        false => collection.count(&request.filter)?.saturating_sub(plan.in_scope),
+        false => collection
+            .count(&request.filter.clone().into())?
+            .saturating_sub(plan.in_scope),
     };
     Ok(Answer {
         query: request.query.clone(),

@@ -1,7 +1,8 @@
 //! Status: what a palace holds, where, and how far search reaches.
 
 use loci_core::{
-    Backend, Collection, CollectionName, Coverage, Facets, Finding, IdentityState, PalaceRef, Result,
+    Backend, Collection, CollectionName, Coverage, Facets, Finding, Health, IdentityState, MaintenanceState,
+    PalaceRef, Result,
 };
 use serde::Serialize;
 
@@ -26,6 +27,11 @@ pub struct StatusReport {
     pub metric: &'static str,
     /// How many of its drawers each way of searching reaches.
     pub coverage: Coverage,
+    /// Whether the palace can be used, as its backend says.
+    pub health: Health,
+    /// The maintenance that is running or due; absent where the backend has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceState>,
     /// Every collection of the palace.
     pub collections: Vec<CollectionStatus>,
     /// Records of the migrations that brought the collection here, oldest first.
@@ -100,6 +106,8 @@ pub fn status(
         embedder: embedder(&info.identity, info.dimension),
         metric: info.metric.name(),
         coverage: info.coverage,
+        health: backend.health(Some(palace)),
+        maintenance: collection.upkeep().map(|upkeep| upkeep.state()).transpose()?,
         collections: collections.collect(),
         migrations: migrations(collection)?,
         warnings: info.warnings,

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    Collection, Embedder, EmbedderIdentity, Error, ErrorKind, Filled, Filling, Get, IdentityState, Include,
-    Pending, Result, Space, SpaceState, Switch, Unembedded,
+    Collection, CollectionExt, Embedder, EmbedderIdentity, Error, ErrorKind, Filled, Filling, Get,
+    IdentityState, Include, Pending, Result, Space, SpaceState, Switch, Unembedded,
 };
 
 use crate::filing::cosine;
@@ -65,7 +65,9 @@ pub fn switch(
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<SwitchReport> {
     let identity = embedder.identity();
-    let spaces = collection.switch(&Switch::Begin(identity.clone()))?;
+    let spaces = collection
+        .require_spaces()?
+        .take_step(&Switch::Begin(identity.clone()))?;
     let active = is_active(&spaces, identity);
     let mut filler = Filler {
         collection,
@@ -75,16 +77,16 @@ pub fn switch(
     };
     loop {
         if let Some(ended) = filler.fill_all(watch)? {
-            return filler.report(ended, collection.spaces()?);
+            return filler.report(ended, collection.require_spaces()?.list_spaces()?);
         }
         if active {
-            return filler.report(Ended::WasActive, collection.spaces()?);
+            return filler.report(Ended::WasActive, collection.require_spaces()?.list_spaces()?);
         }
-        match collection.switch(&Switch::Finish) {
+        match collection.require_spaces()?.take_step(&Switch::Finish) {
             Ok(spaces) => return filler.report(Ended::Switched, spaces),
             // Somebody filed a drawer in between, paused it, or finished it.
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                let spaces = collection.spaces()?;
+                let spaces = collection.require_spaces()?.list_spaces()?;
                 match state_of(&spaces, identity) {
                     Some(SpaceState::Building) => {}
                     Some(SpaceState::Paused) => return filler.report(Ended::Paused, spaces),
@@ -136,7 +138,7 @@ impl Filler<'_> {
                 after,
                 limit: self.step,
             };
-            let pending = match self.collection.pending(&request) {
+            let pending = match self.collection.require_spaces()?.list_pending(&request) {
                 Err(error) if error.kind() == ErrorKind::IdentityMismatch => {
                     return self.ended_elsewhere(error);
                 }
@@ -169,7 +171,11 @@ impl Filler<'_> {
                 vector,
             })
             .collect();
-        match self.collection.fill(self.embedder.identity(), &vectors) {
+        match self
+            .collection
+            .require_spaces()?
+            .fill_vectors(self.embedder.identity(), &vectors)
+        {
             Ok(filled) => {
                 self.total.stored += filled.stored;
                 self.total.stale += filled.stale;
@@ -183,7 +189,10 @@ impl Filler<'_> {
 
     /// The space is no longer being built: another process finished it, or gave it up.
     fn ended_elsewhere(&self, error: Error) -> Result<Option<Ended>> {
-        match state_of(&self.collection.spaces()?, self.embedder.identity()) {
+        match state_of(
+            &self.collection.require_spaces()?.list_spaces()?,
+            self.embedder.identity(),
+        ) {
             Some(SpaceState::Active) => Ok(Some(Ended::Switched)),
             Some(SpaceState::Paused | SpaceState::Abandoned) => Ok(Some(Ended::Paused)),
             _ => Err(error),
@@ -200,7 +209,7 @@ impl Filler<'_> {
     }
 
     fn progress(&self) -> Result<Progress> {
-        let spaces = self.collection.spaces()?;
+        let spaces = self.collection.require_spaces()?.list_spaces()?;
         let space = spaces.iter().find(|space| is_of(space, self.embedder.identity()));
         Ok(Progress {
             done: space.map_or(0, |space| space.vectors),

@@ -9,7 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::{
-    Collection, Error, ErrorKind, Result, Revised, Revision, Selection, SourceRecord, Sources, Write,
+    Collection, CollectionExt, Error, ErrorKind, Result, Revised, Revision, Selection, SourceRecord, Sources,
+    Write,
 };
 use serde::Serialize;
 
@@ -156,7 +157,7 @@ pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> R
                     .map(|ids| vec![Write::Delete(Selection::Ids(ids))]),
             ),
         };
-        let done = collection.revise(vec![revision])?;
+        let done = collection.require_sources()?.revise(vec![revision])?;
         if matches!(done.first(), Some(Revised::Done { .. })) {
             removed.sources += 1;
             removed.drawers += drawers;
@@ -166,7 +167,10 @@ pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> R
 }
 
 fn record_of(collection: &dyn Collection, name: &str) -> Result<Option<SourceRecord>> {
-    Ok(collection.sources(&Sources::Named(vec![name.to_owned()]))?.pop())
+    Ok(collection
+        .require_sources()?
+        .find_records(&Sources::Named(vec![name.to_owned()]))?
+        .pop())
 }
 
 /// Calls `each` with the record of every source mined from these paths, or of all.
@@ -178,7 +182,7 @@ fn each_record(
     for prefix in outermost(paths) {
         let mut after = None;
         loop {
-            let page = collection.sources(&Sources::Under {
+            let page = collection.require_sources()?.find_records(&Sources::Under {
                 prefix: prefix.clone(),
                 after: after.take(),
                 limit: PAGE,

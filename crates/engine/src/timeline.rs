@@ -4,7 +4,7 @@ mod period;
 mod tally;
 
 use loci_core::{
-    Collection, Comparison, DocumentFilter, ErrorKind, Filter, Get, Include, Result, Scalar, Timestamp,
+    CollectionReader, Comparison, DocumentFilter, ErrorKind, Filter, Get, Include, Result, Scalar, Timestamp,
 };
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ pub struct SourceCount {
 
 /// Says how much was said when. `each` hears how many drawers were looked at so far.
 pub fn timeline(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     request: &TimelineRequest,
     each: &mut dyn FnMut(u64),
 ) -> Result<Timeline> {
@@ -129,15 +129,15 @@ fn micros(time: Timestamp) -> Scalar {
 }
 
 /// How many drawers have no time when they were said, counted without looking at them.
-fn undated(collection: &dyn Collection, filter: &Filter) -> Result<u64> {
+fn undated(collection: &dyn CollectionReader, filter: &Filter) -> Result<u64> {
     let dated = filter.clone().and(said(Comparison::Gte(Scalar::Int(i64::MIN))));
     Ok(collection
-        .count(filter)?
-        .saturating_sub(collection.count(&dated)?))
+        .count(&filter.clone().into())?
+        .saturating_sub(collection.count(&dated.into())?))
 }
 
 fn paged<'a>(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     asked: &'a TimelineRequest,
     filter: &Filter,
     each: &mut dyn FnMut(u64),
@@ -156,12 +156,14 @@ fn paged<'a>(
         if drawers.len() < PAGE {
             return Ok(tally);
         }
-        request.after = drawers.into_iter().next_back().map(|last| last.id);
+        if let Some(last) = drawers.last() {
+            request = request.continued_after(last);
+        }
     }
 }
 
 fn walked(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     request: &TimelineRequest,
     each: &mut dyn FnMut(u64),
 ) -> Result<Timeline> {

@@ -228,7 +228,7 @@ fn found(code: &str, message: String, name: &CollectionName) -> Finding {
 /// Counts and facets must say what the walk saw.
 fn sums(name: &CollectionName, collection: &dyn Collection, walked: u64) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    let counted = collection.count(&Filter::All)?;
+    let counted = collection.count(&Filter::All.into())?;
     if counted != walked {
         let message = format!("{name} counts {counted} drawers, but {walked} can be read");
         findings.push(found("count_differs", message, name));

@@ -13,7 +13,7 @@ mod tests;
 
 use std::collections::HashSet;
 
-use loci_core::{Collection, Drawer, DrawerId, Error, Filter, Result, Timestamp};
+use loci_core::{CollectionReader, Drawer, DrawerId, Error, Filter, Result, Timestamp};
 use serde::Serialize;
 
 use crate::mine::spelled;
@@ -22,7 +22,7 @@ use latest::{Beginnings, Recent, is_file};
 use loci_mine::project::folded;
 use page::{Line, Page, Part};
 use quote::{SHORTEST_TEXT, origin};
-use read::{Reader, Wing};
+use read::{NewestReader, WakeUpWing};
 use snippet::snippet;
 
 /// What to wake up to.
@@ -66,7 +66,7 @@ const CHARACTERS: (usize, usize) = (80, 600);
 const TITLE: usize = 60;
 
 /// Says what to read at the start of a session.
-pub fn wake_up(collection: &dyn Collection, request: &WakeUpRequest) -> Result<WakeUpReport> {
+pub fn wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Result<WakeUpReport> {
     if request.tokens < FEWEST_TOKENS {
         return Err(Error::invalid(format!(
             "{} tokens are too few to say anything in",
@@ -74,16 +74,14 @@ pub fn wake_up(collection: &dyn Collection, request: &WakeUpRequest) -> Result<W
         ))
         .hint(format!("ask for {FEWEST_TOKENS} or more; 800 is a good start")));
     }
-    let drawers = collection.info()?.drawers;
-    if drawers == 0 {
+    if collection.info()?.drawers == 0 {
         return Ok(nothing(
             "This palace is empty. Fill it with `loci mine PATH` or `loci add TEXT`.",
         ));
     }
-    let reader = Reader {
+    let reader = NewestReader {
         collection,
         now: request.now,
-        drawers,
     };
     let wing = match &request.wing {
         None => None,
@@ -111,21 +109,23 @@ fn nothing(text: &str) -> WakeUpReport {
 }
 
 /// The wing of this name, or of another spelling of it.
-fn find_wing(reader: &Reader<'_>, name: &str) -> Result<Option<Wing>> {
-    let sized = |name: String| -> Result<Option<Wing>> {
-        let drawers = reader.collection.count(&Filter::text("wing", name.as_str()))?;
-        Ok((drawers > 0).then_some(Wing { name, drawers }))
+fn find_wing(reader: &NewestReader<'_>, name: &str) -> Result<Option<WakeUpWing>> {
+    let existing = |name: String| -> Result<Option<WakeUpWing>> {
+        let drawers = reader
+            .collection
+            .count(&Filter::text("wing", name.as_str()).into())?;
+        Ok((drawers > 0).then_some(WakeUpWing(name)))
     };
-    match sized(name.to_owned())? {
+    match existing(name.to_owned())? {
         Some(wing) => Ok(Some(wing)),
-        None => sized(spelled(reader.collection, name)?),
+        None => existing(spelled(reader.collection, name)?),
     }
 }
 
 /// Writes the page.
 #[derive(Debug)]
 struct Writer<'a> {
-    reader: Reader<'a>,
+    reader: NewestReader<'a>,
     page: Page,
     /// How many characters of a drawer are quoted.
     characters: usize,
@@ -134,7 +134,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(reader: Reader<'a>, tokens: usize) -> Self {
+    fn new(reader: NewestReader<'a>, tokens: usize) -> Self {
         let (least, most) = CHARACTERS;
         Self {
             reader,
@@ -159,7 +159,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn write(&mut self, wing: Option<&Wing>) -> Result<()> {
+    fn write(&mut self, wing: Option<&WakeUpWing>) -> Result<()> {
         let mine = matters::identity(&self.reader, wing)?;
         self.identity(&mine)?;
         let recent = self.reader.recent(wing)?;
@@ -223,7 +223,7 @@ impl<'a> Writer<'a> {
     }
 
     fn newest(&mut self, found: &[Recent]) -> Result<()> {
-        let mut beginnings = Beginnings::new();
+        let mut beginnings = Beginnings::default();
         for recent in found {
             let room = self.page.room(Part::Newest, usize::MAX);
             if room < SHORTEST_TEXT || self.page.count(Part::Newest) >= LINES {

@@ -5,7 +5,8 @@ mod probe;
 use std::collections::VecDeque;
 
 use loci_core::{
-    Collection, DocumentFilter, Drawer, DrawerId, Error, ErrorKind, Filter, Get, Include, Result,
+    CollectionReader, DocumentFilter, Drawer, DrawerId, DrawerPosition, Error, ErrorKind, Filter, Get,
+    Include, Result,
 };
 
 /// Something a walk could not read and went around.
@@ -23,7 +24,7 @@ pub struct LeftOut {
 /// because stored bytes are damaged, the walk goes on behind the damage and keeps what it [left out](Walk::left_out).
 #[derive(Debug)]
 pub struct Walk<'a> {
-    collection: &'a dyn Collection,
+    collection: &'a dyn CollectionReader,
     request: Get,
     page: usize,
     read: VecDeque<Drawer>,
@@ -42,13 +43,13 @@ const CLOSER: usize = 200;
 
 impl<'a> Walk<'a> {
     /// Starts a walk that returns `include` of each drawer.
-    pub fn new(collection: &'a dyn Collection, include: Include) -> Self {
+    pub fn new(collection: &'a dyn CollectionReader, include: Include) -> Self {
         Self::matching(collection, include, Filter::All, DocumentFilter::All)
     }
 
     /// Starts a walk over the drawers both filters accept.
     pub fn matching(
-        collection: &'a dyn Collection,
+        collection: &'a dyn CollectionReader,
         include: Include,
         filter: Filter,
         document: DocumentFilter,
@@ -72,7 +73,7 @@ impl<'a> Walk<'a> {
     /// This walk, going on behind the drawer `id`, or from the beginning.
     #[must_use]
     pub fn after(mut self, id: Option<DrawerId>) -> Self {
-        self.request.after = id;
+        self.request.after = id.map(DrawerPosition::Id);
         self
     }
 
@@ -103,7 +104,7 @@ impl<'a> Walk<'a> {
     fn take(&mut self, drawers: Vec<Drawer>) {
         let bytes: usize = drawers.iter().map(size).sum();
         match drawers.last() {
-            Some(last) => self.request.after = Some(last.id.clone()),
+            Some(last) => self.request.after = Some(DrawerPosition::Id(last.id.clone())),
             None => self.ended = true,
         }
         let each = (bytes / drawers.len().max(1)).max(1);
@@ -117,7 +118,7 @@ impl<'a> Walk<'a> {
             Ok(mut found) => match found.pop() {
                 Some(bare) => {
                     self.leave_out(&bare.id, error);
-                    self.request.after = Some(bare.id);
+                    self.request.after = Some(DrawerPosition::Id(bare.id));
                 }
                 None => self.give_up(error),
             },
@@ -130,7 +131,7 @@ impl<'a> Walk<'a> {
     /// Looks for the next drawer whose id can be read behind some that cannot.
     fn step_blindly(&mut self, error: &Error) -> Result<()> {
         for skipped in 1..=MAX_BLIND {
-            let Some(mut found) = self.try_after(self.request.after.clone(), skipped)? else {
+            let Some(mut found) = self.try_after(self.last_id().cloned(), skipped)? else {
                 continue;
             };
             self.left_out.push(LeftOut {
@@ -148,7 +149,7 @@ impl<'a> Walk<'a> {
 
     /// Looks for a place farther ahead where ids can be read again, and closes in on where that begins.
     fn look_ahead(&mut self, error: &Error) -> Result<()> {
-        let mut low = self.request.after.clone().map_or_else(String::new, String::from);
+        let mut low = self.last_id().map_or_else(String::new, ToString::to_string);
         let mut readable = None;
         for _ in 0..CLOSER {
             let (farthest, found) = self.probe_from(&low)?;
@@ -170,7 +171,7 @@ impl<'a> Walk<'a> {
                 readable.as_str()
             ),
         });
-        self.request.after = Some(readable);
+        self.request.after = Some(DrawerPosition::Id(readable));
         Ok(())
     }
 
@@ -190,7 +191,7 @@ impl<'a> Walk<'a> {
     /// The next id behind `after` and `skipped` more; `None` where damage keeps it from being read.
     fn try_after(&self, after: Option<DrawerId>, skipped: usize) -> Result<Option<Vec<Drawer>>> {
         let request = Get {
-            after,
+            after: after.map(DrawerPosition::Id),
             limit: Some(1),
             offset: skipped,
             include: Include::NOTHING,
@@ -211,9 +212,17 @@ impl<'a> Walk<'a> {
         self.ended = true;
     }
 
-    /// Where the walk stands, in words.
-    fn behind(&self) -> String {
+    /// The last id the walk has come to.
+    fn last_id(&self) -> Option<&DrawerId> {
         match &self.request.after {
+            Some(DrawerPosition::Id(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The walk's position, in words.
+    fn behind(&self) -> String {
+        match self.last_id() {
             Some(id) => format!("after {:?}", id.as_str()),
             None => "at the beginning".to_owned(),
         }
@@ -230,7 +239,7 @@ impl<'a> Walk<'a> {
             Err(error) if error.kind() == ErrorKind::Corrupt => self.leave_out(&id, &error),
             Err(other) => return Err(other),
         }
-        self.request.after = Some(id);
+        self.request.after = Some(DrawerPosition::Id(id));
         Ok(())
     }
 

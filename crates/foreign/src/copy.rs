@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use crate::failure::ForeignFailure;
 use crate::stamp::{ForeignStamp, LOGS, path_beside};
 
-/// How often a copy is made before opening fails.
+/// The number of copies that are made before opening fails.
 const ATTEMPTS: usize = 5;
 
 /// A file is all holes if it says that it is this many times as long as it is on the disk; no disk packs so well.
 const HOLES: u64 = 64;
 
-/// How much of a file its own header is: a database's holds a counter of changes, a log's the salt of its frames.
+/// The bytes at the beginning of a file that are compared: a database's header holds a counter of changes, a log's the salt of its frames.
 const HEADER: u64 = 100;
 
 /// A copy that only this user may look into; it goes with this value.

@@ -23,10 +23,10 @@ const PRIVATE: &str = "mode=rw";
 /// Sizes within damaged pages are not trusted, nor is what a schema says.
 const CAREFUL: &str = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
 
-/// How to open a database of another program.
+/// The options for opening a database of another program.
 #[derive(Clone, Copy)]
 pub struct ForeignOpener<'a> {
-    /// How long to wait for a process that is writing.
+    /// The longest wait for a process that is writing.
     pub patience: Duration,
     /// Whether a log whose index lies beside it is read in place, together with the programs that write to it. Else
     /// file and log are copied.
@@ -53,14 +53,14 @@ impl Default for ForeignOpener<'_> {
 pub struct ForeignDatabase {
     /// The connection; never one that can write to the file or beside it.
     pub connection: Connection,
-    /// How it is read.
+    /// The way it is read.
     pub reading: ForeignReading,
-    /// What the file looked like when it was opened.
+    /// The stamp of the file when it was opened.
     pub stamp: ForeignStamp,
     path: PathBuf,
 }
 
-/// How a database is read.
+/// The way a database is read.
 #[derive(Debug)]
 pub enum ForeignReading {
     /// In place.
@@ -102,7 +102,7 @@ impl ForeignOpener<'_> {
             LOCKED
         };
         match self.open_in_place(path.clone(), mode, ForeignReading::InPlace) {
-            // A journal of a transaction that nobody is there to finish must be rolled back first.
+            // The journal of a transaction whose writer is gone must be rolled back first.
             Err(failure) if has_bytes(&path_beside(&path, "-journal")) && !failure.is_passing() => {
                 self.open_copy(path, "-journal")
             }

@@ -20,7 +20,7 @@ pub(crate) fn has_bytes(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
-/// What stats say of a database, its log and its journal. The files are not opened: closing one would drop the locks
+/// Everything stats say of a database, its log and its journal. The files are not opened: closing one would drop the locks
 /// this process holds on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignStamp(Vec<Option<FileLook>>);

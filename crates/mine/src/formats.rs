@@ -72,7 +72,7 @@ pub struct BundleFormat {
     pub parse: fn(&Path, &mut Sink<'_>) -> Result<Vec<Note>>,
 }
 
-/// What somebody asked every file to be taken for.
+/// The format every file is to be taken for.
 #[derive(Debug, Clone, Copy)]
 pub enum Chosen {
     /// Any file of text.

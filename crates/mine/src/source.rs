@@ -68,7 +68,7 @@ impl FoundSource {
         name::of_path(&self.path)
     }
 
-    /// How many bytes its files hold.
+    /// The number of bytes its files hold.
     pub fn bytes(&self) -> u64 {
         self.stats().map(|stat| stat.size).sum()
     }
@@ -145,7 +145,7 @@ pub struct LoadedSource<'a> {
 }
 
 impl LoadedSource<'_> {
-    /// What stats said of the source at the moment it was read.
+    /// The fingerprint of the source at the moment it was read.
     pub fn fingerprint(&self) -> &SourceFingerprint {
         &self.fingerprint
     }
@@ -166,7 +166,7 @@ impl LoadedSource<'_> {
     }
 }
 
-/// How sources are read.
+/// The options for reading sources.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
     /// The format every source is taken for; else each is recognised by its structure.
@@ -191,7 +191,7 @@ pub struct FileDocument {
     pub decoded: Decoded,
     /// The pieces that tile the text.
     pub pieces: Vec<Piece>,
-    /// What the text is built of.
+    /// The shape of the text.
     pub shape: Shape,
     /// When the file was last changed.
     pub modified: Option<Timestamp>,
@@ -204,24 +204,24 @@ pub struct ConversationDocument {
     pub key: Option<String>,
     /// The name of the format it was read from.
     pub format: &'static str,
-    /// What was said.
+    /// The messages.
     pub conversation: Conversation,
 }
 
-/// What reading a source came to, beside the documents it gave.
+/// The outcome of reading a source, beside the documents it gave.
 #[derive(Debug)]
 pub struct ReadOutcome {
     /// The name of the format or shape the source was read as.
     pub format: &'static str,
     /// Everything that could not be taken over.
     pub notes: Vec<Note>,
-    /// How much of the source a document is.
+    /// The part of the source that a document is.
     pub extent: SourceExtent,
     /// Whether the source looks like the format it was read as; if not, the format was insisted on.
     pub is_recognised: bool,
 }
 
-/// How much of its source a document is.
+/// The part of its source that a document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceExtent {
     /// All of it.

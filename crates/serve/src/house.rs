@@ -5,13 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use loci_core::{
-    Backend, Collection, CollectionName, Embedder, EmbedderIdentity, Error, ErrorKind, IdentityState,
-    OpenOptions, PalaceRef, Result, Timestamp,
+    Backend, Collection, CollectionName, CollectionReader, Comparison, Embedder, EmbedderIdentity, Error,
+    ErrorKind, Filter, IdentityState, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
 };
 use loci_engine::filing::{Embedders, Filing, Place};
 use loci_engine::mine::spelled;
-
-use crate::scoped::Scoped;
 
 /// What a server shows and does of its palace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +24,38 @@ impl Scope {
     /// Whether a wing exists for this server.
     pub fn holds(&self, wing: Option<&str>) -> bool {
         self.wings.is_empty() || wing.is_some_and(|wing| self.wings.iter().any(|own| own == wing))
+    }
+
+    /// The drawers that exist for this server; its wings are spelled as the collection spells them.
+    fn visible(&self, collection: &dyn CollectionReader) -> Result<Filter> {
+        if self.wings.is_empty() {
+            return Ok(Filter::All);
+        }
+        let wings = self
+            .wings
+            .iter()
+            .map(|wing| Ok(Scalar::Text(spelled(collection, wing)?)));
+        let wings = Comparison::In(wings.collect::<Result<_>>()?);
+        Ok(Filter::Compare("wing".into(), wings))
+    }
+
+    /// Refuses a wing that does not exist for this server.
+    pub(crate) fn check_wing(&self, collection: &dyn CollectionReader, wing: Option<&str>) -> Result<()> {
+        if self.wings.is_empty() {
+            return Ok(());
+        }
+        for own in &self.wings {
+            if wing == Some(spelled(collection, own)?.as_str()) {
+                return Ok(());
+            }
+        }
+        let message = match wing {
+            Some(wing) => format!("there is no wing {wing:?} here"),
+            None => "a wing must be named here".to_owned(),
+        };
+        let verb = if self.wings.len() == 1 { "is" } else { "are" };
+        let hint = format!("nothing was changed; there {verb}: {}", self.wings.join(", "));
+        Err(Error::new(ErrorKind::NotFound, message).hint(hint))
     }
 }
 
@@ -108,38 +138,42 @@ impl House {
     /// The collection as this server may see it. Makes nothing.
     pub(crate) fn read(&self) -> Result<Arc<dyn Collection>> {
         let found = self.found()?;
-        let opened = found
-            .backend
-            .open(&found.palace, &found.collection, &OpenOptions::default());
-        let collection = opened.map_err(|error| match error.kind() {
+        let open = |options: &OpenOptions| found.backend.open(&found.palace, &found.collection, options);
+        let whole = open(&OpenOptions::default()).map_err(|error| match error.kind() {
             ErrorKind::NotFound => nothing_there(&found),
             _ => error,
         })?;
-        self.scoped(collection)
+        if self.scope.wings.is_empty() {
+            return Ok(whole);
+        }
+        open(&OpenOptions {
+            visible: self.scope.visible(whole.as_ref())?,
+            ..OpenOptions::default()
+        })
     }
 
-    /// The part of a collection this server may see; its wings are spelled as the collection spells them.
-    pub(crate) fn scoped(&self, collection: Arc<dyn Collection>) -> Result<Arc<dyn Collection>> {
+    /// The drawers that exist for this server in a palace that may not be there yet.
+    fn visible(&self, found: &Found) -> Result<Filter> {
         if self.scope.wings.is_empty() {
-            return Ok(collection);
+            return Ok(Filter::All);
         }
-        let wings = self.scope.wings.iter();
-        let scope = Scope {
-            wings: wings
-                .map(|wing| spelled(collection.as_ref(), wing))
-                .collect::<Result<_>>()?,
-            ..self.scope
-        };
-        Ok(Arc::new(Scoped::new(collection, scope)))
+        match found
+            .backend
+            .open(&found.palace, &found.collection, &OpenOptions::default())
+        {
+            Ok(whole) => self.scope.visible(whole.as_ref()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let wings = self.scope.wings.iter().cloned().map(Scalar::Text).collect();
+                Ok(Filter::Compare("wing".into(), Comparison::In(wings)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Writes with what files into the palace, which is made if it is missing. Where somebody moved the palace to another
     /// model, or an earlier commit failed, it is opened anew and tried once more.
     pub(crate) fn file<T>(&self, write: impl Fn(&Filing, &dyn Collection) -> Result<T>) -> Result<T> {
-        let attempt = |filing: Filing| {
-            let collection = self.scoped(filing.collection().clone())?;
-            write(&filing, collection.as_ref())
-        };
+        let attempt = |filing: Filing| write(&filing, filing.collection().as_ref());
         match attempt(self.filing()?) {
             Err(error)
                 if matches!(
@@ -170,19 +204,21 @@ impl House {
             return Ok(filing);
         }
         let found = self.found()?;
-        let filing = Filing::open(&self.place(&found), None)?;
+        let visible = self.visible(&found)?;
+        let filing = Filing::open(&self.place(&found, &visible), None)?;
         let identity = filing.collection().info()?.identity;
         *self.filing.lock().unwrap_or_else(PoisonError::into_inner) = Some((filing.clone(), identity));
         Ok(filing)
     }
 
     /// Where to file.
-    pub(crate) fn place<'a>(&'a self, found: &'a Found) -> Place<'a> {
+    pub(crate) fn place<'a>(&'a self, found: &'a Found, visible: &'a Filter) -> Place<'a> {
         Place {
             backend: found.backend.as_ref(),
             palace: &found.palace,
             collection: &found.collection,
             embedders: &self.embedders,
+            visible,
         }
     }
 }

@@ -5,6 +5,5 @@
 
 mod house;
 pub mod mcp;
-mod scoped;
 
 pub use house::{Found, House, Scope};

@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, Descriptor, Error, Health,
-    MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
+    ErrorKind, Health, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore,
 };
 
-use crate::collection::{Handle, describe};
-use crate::disk;
-use crate::palace::{self, Palace};
+use crate::collection::{Binding, Handle};
+use crate::deadline::CallLimits;
+use crate::palace::{self, PageSpread, Palace};
 use crate::shelf::Shelf;
+use crate::view::describe;
+use crate::{clock, disk, schema};
 
 /// How long reads wait for a palace that is just being made.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,7 +46,7 @@ impl Embedded {
     pub fn new() -> Self {
         use Capability::{
             AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Export, Lexical,
-            Local, RangeFilters, Sources, Spaces,
+            Local, Moment, MultiProcess, RangeFilters, Sources, Spaces,
         };
         let capabilities = [
             AtomicBatch,
@@ -55,6 +57,8 @@ impl Embedded {
             Export,
             Lexical,
             Local,
+            Moment,
+            MultiProcess,
             RangeFilters,
             Sources,
             Spaces,
@@ -147,36 +151,61 @@ impl Backend for Embedded {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let palace = self.palace(palace, how.create)?;
-        if how.create {
-            drop(palace.lease(true, how.wait)?);
-        }
-        let found = palace.read(how.wait, |transaction| Shelf::find(transaction, collection));
-        let shelf = match found {
-            Err(error) if how.create && error.kind() == loci_core::ErrorKind::NotFound => palace
-                .write(how.wait, |transaction| {
-                    Shelf::ensure(transaction, collection, how)
-                })?,
-            found => found?,
+        let palace = self.palace(palace, false)?;
+        open_existing(palace, collection, options)
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let options = &OpenOptions {
+            writable: true,
+            ..options.clone()
         };
-        shelf.check_options(how)?;
-        Ok(Arc::new(Handle::new(
-            palace,
-            collection.clone(),
-            how.declared(),
-            how.wait,
-        )))
+        let palace = self.palace(palace, true)?;
+        drop(palace.lease(true, options.wait)?);
+        let there = palace.read(options.wait, |connection| Shelf::look(connection, collection))?;
+        if there.is_none() || mode == CreateMode::Exclusive {
+            // Whether it is there is decided within the lock: another process may make it at the same moment.
+            palace.write(options.wait, |transaction| {
+                match Shelf::look(transaction, collection)? {
+                    Some(_) if mode == CreateMode::Exclusive => Err(exists(collection)),
+                    Some(_) => Ok(()),
+                    None => Shelf::make(transaction, collection, options).map(drop),
+                }
+            })?;
+        }
+        open_existing(palace, collection, options)
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
+        let palace = self.palace(palace, false)?;
+        let dropped = palace.write(PATIENCE, |transaction| {
+            let shelf = Shelf::find(transaction, collection)?;
+            shelf.drop_all(transaction)?;
+            let text = format!(
+                "dropped the collection {:?} with {} drawers",
+                collection.as_str(),
+                shelf.drawers
+            );
+            schema::note(transaction, clock::now(), &text)
+        });
+        dropped.map_err(Error::from)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         let palace = self.palace(palace, false)?;
-        palace.read(PATIENCE, |transaction| {
-            let shelves = Shelf::all(transaction)?;
+        palace.read(PATIENCE, |connection| {
+            let shelves = Shelf::all(connection)?;
             shelves
                 .iter()
-                .map(|shelf| describe(transaction, &palace, shelf))
+                .map(|shelf| describe(connection, &palace, shelf))
                 .collect()
         })
     }
@@ -211,4 +240,37 @@ impl Backend for Embedded {
             palace.close();
         }
     }
+
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        Some(self)
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        Some(self)
+    }
+}
+
+fn open_existing(
+    palace: Arc<Palace>,
+    collection: &CollectionName,
+    options: &OpenOptions,
+) -> Result<Arc<dyn Collection>> {
+    let limits = CallLimits::new(options.wait, None);
+    let bound = palace.read_within(limits, PageSpread::Near, |opened| {
+        let shelf = Shelf::find(opened.connection, collection)?;
+        shelf.check_options(options)?;
+        Ok(Binding {
+            generation: opened.generation,
+            collection: shelf.collection,
+        })
+    })?;
+    Ok(Arc::new(Handle::new(palace, collection.clone(), bound, options)))
+}
+
+fn exists(collection: &CollectionName) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("the palace has a collection {:?} already", collection.as_str()),
+    )
+    .hint("it was left unchanged; open it, or choose another name")
 }

@@ -21,17 +21,17 @@ SELECT row FROM (
 
 /// Collapses duplicates and installs the unique index, if the file lacks it; a second opener finds nothing to do.
 pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
-    if schema::has_content_index(connection)? {
+    if schema::has_unique_pieces(connection)? {
         return Ok(());
     }
     let transaction = begin_write(connection).map_err(sqlite)?;
     // Another process may have done it while this one waited for the lock.
-    if !schema::has_content_index(&transaction)? {
+    if !schema::has_unique_pieces(&transaction)? {
         let mut removed = 0;
         for shelf in Shelf::all(&transaction)? {
             removed += collapse(&transaction, shelf)?;
         }
-        transaction.execute_batch(schema::CONTENT_INDEX).map_err(sqlite)?;
+        transaction.execute_batch(schema::SOURCE_INDEX).map_err(sqlite)?;
         schema::note(
             &transaction,
             clock::now(),

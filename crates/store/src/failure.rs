@@ -89,6 +89,15 @@ fn describe(code: i32) -> Description {
     }
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (ErrorKind::Locked, "the palace is locked", None),
+        // Only the clock of a call interrupts; see `Lease::watch`.
+        ffi::SQLITE_INTERRUPT => {
+            let timed_out = "the time given for this call is used up";
+            (
+                ErrorKind::TimedOut,
+                timed_out,
+                Some("nothing was written; ask for less, or give it more time"),
+            )
+        }
         ffi::SQLITE_FULL => (
             ErrorKind::Io,
             "there is no room left on the disk",

@@ -1,9 +1,11 @@
 //! The change feed: rows and tombstones in the order of their sequence numbers.
 
-use loci_core::{Change, ChangeKind, Changes, Cursor, DrawerId, Result};
+use loci_core::{Change, ChangeKind, Changes, Cursor, DocumentFilter, DrawerId, Filter, Result};
 use rusqlite::{Connection, params};
 
+use crate::attributes::{self, Scope};
 use crate::failure::sqlite;
+use crate::read::Test;
 use crate::shelf::Shelf;
 
 /// At most `limit` changes of one collection after `cursor`, oldest first.
@@ -11,7 +13,7 @@ use crate::shelf::Shelf;
 /// Both halves are read in order of `seq` and stop at the limit, so a page costs what it returns.
 pub(crate) fn since(connection: &Connection, shelf: &Shelf, cursor: Cursor, limit: usize) -> Result<Changes> {
     let sql = "
-        SELECT seq, 0, id FROM (SELECT seq, id FROM drawers INDEXED BY drawers_seq
+        SELECT seq, 0, id FROM (SELECT seq, id FROM main.drawers INDEXED BY drawers_seq
             WHERE seq > ?1 AND +collection = ?2 ORDER BY seq LIMIT ?3)
         UNION ALL
         SELECT seq, 1, id FROM (SELECT seq, id FROM tombstones WHERE seq > ?1 AND +collection = ?2 ORDER BY seq LIMIT ?3)
@@ -45,10 +47,55 @@ pub(crate) fn newest(connection: &Connection, shelf: &Shelf) -> Result<Cursor> {
     let newest: i64 = connection
         .prepare_cached(
             "SELECT max(
-                coalesce((SELECT seq FROM drawers INDEXED BY drawers_seq WHERE +collection = ?1 ORDER BY seq DESC LIMIT 1), 0),
+                coalesce((SELECT seq FROM main.drawers INDEXED BY drawers_seq WHERE +collection = ?1 ORDER BY seq DESC LIMIT 1), 0),
                 coalesce((SELECT seq FROM tombstones WHERE +collection = ?1 ORDER BY seq DESC LIMIT 1), 0))",
         )
         .and_then(|mut statement| statement.query_row([shelf.collection], |row| row.get(0)))
         .map_err(sqlite)?;
     Ok(Cursor(u64::try_from(newest).unwrap_or(0)))
+}
+
+/// The sequence number of the newest change among the drawers that `filter` accepts, removed ones left out.
+pub(crate) fn newest_among(connection: &Connection, shelf: &Shelf, filter: &Filter) -> Result<Cursor> {
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    let test = Test::new(&scope, filter, &DocumentFilter::All);
+    let narrow = scope.rows.listed().filter(|listed| listed.len() <= FEW);
+    let newest = match narrow {
+        Some(listed) => newest_of(connection, listed, &test)?,
+        None => newest_by_walking(connection, shelf, &scope, &test)?,
+    };
+    Ok(Cursor(u64::try_from(newest).unwrap_or(0)))
+}
+
+/// Up to this many rows are looked at one by one; of more, some are among the latest changes.
+const FEW: usize = 1000;
+
+fn newest_of(connection: &Connection, rows: &[i64], test: &Test<'_>) -> Result<i64> {
+    let mut statement = connection
+        .prepare_cached("SELECT seq FROM drawers WHERE row = ?1")
+        .map_err(sqlite)?;
+    let mut newest = 0;
+    for row in rows {
+        if test.passes(connection, *row)? {
+            let seq: i64 = statement.query_row([row], |found| found.get(0)).map_err(sqlite)?;
+            newest = newest.max(seq);
+        }
+    }
+    Ok(newest)
+}
+
+fn newest_by_walking(connection: &Connection, shelf: &Shelf, scope: &Scope, test: &Test<'_>) -> Result<i64> {
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT seq, row FROM main.drawers INDEXED BY drawers_seq WHERE +collection = ?1 ORDER BY seq DESC",
+        )
+        .map_err(sqlite)?;
+    let mut found = statement.query([shelf.collection]).map_err(sqlite)?;
+    while let Some(entry) = found.next().map_err(sqlite)? {
+        let (seq, row): (i64, i64) = (entry.get(0).map_err(sqlite)?, entry.get(1).map_err(sqlite)?);
+        if scope.rows.contains(row) && test.passes(connection, row)? {
+            return Ok(seq);
+        }
+    }
+    Ok(0)
 }

@@ -4,27 +4,26 @@ mod best;
 mod part;
 mod parts;
 
-use loci_core::{ErrorKind, Hit, Lexical, Result};
+use loci_core::{ErrorKind, Filter, Hit, Lexical, Result};
 use loci_index::rows::Rows;
 use loci_index::tokenise;
 use rusqlite::Connection;
 
-use crate::attributes::{self, Scope};
+use crate::attributes;
 use crate::failure::{corrupt, sqlite};
 use crate::palace::Palace;
 use crate::read::{self, Test};
 use crate::shelf::Shelf;
+use crate::view::ReadView;
 use crate::words;
-use parts::{Search, among};
+use parts::Search;
 
-/// Answers a [`Lexical`] request, best first.
-pub(crate) fn search(
-    connection: &Connection,
-    palace: &Palace,
-    shelf: &Shelf,
-    request: &Lexical,
-) -> Result<Vec<Hit>> {
+pub(crate) use parts::among;
+
+/// Answers a [`Lexical`] request among the drawers that `filter` accepts, best first.
+pub(crate) fn search(view: &ReadView<'_>, request: &Lexical, filter: &Filter) -> Result<Vec<Hit>> {
     request.check()?;
+    let (connection, shelf) = (view.connection, view.shelf);
     let mut terms = tokenise::query_tokens(&request.words);
     if terms.is_empty() {
         return Ok(Vec::new());
@@ -32,15 +31,17 @@ pub(crate) fn search(
     terms.sort_unstable();
     let search = Search {
         connection,
-        palace,
+        palace: view.palace,
         shelf,
+        deadline: view.deadline,
         terms: terms.iter().map(String::as_bytes).collect(),
     };
-    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
-    let test = Test::new(&scope, &request.filter, &request.document);
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    let test = Test::new(&scope, filter, &request.document);
     let accepted = match test.is_trivial() {
         true => scope.rows,
-        false => accepted(connection, shelf, &scope, &test)?,
+        // All that a filter accepts count, whether they match or not.
+        false => Rows::of(test.passing_rows(connection, shelf, &scope)?),
     };
     let best = search.best(accepted, request.k)?;
     best.into_iter()
@@ -64,21 +65,6 @@ pub(crate) fn reached(connection: &Connection, palace: &Palace, shelf: &Shelf) -
         }
         reached => reached,
     }
-}
-
-/// Asks every drawer of the scope: all that a filter accepts count, whether they match or not.
-fn accepted(connection: &Connection, shelf: &Shelf, scope: &Scope, test: &Test<'_>) -> Result<Rows> {
-    let rows = match scope.rows.listed() {
-        Some(listed) => listed.to_vec(),
-        None => among(&live_rows(connection, shelf, i64::MIN, i64::MAX)?, &scope.rows),
-    };
-    let mut accepted = Vec::new();
-    for row in rows {
-        if test.passes(connection, row)? {
-            accepted.push(row);
-        }
-    }
-    Ok(Rows::of(accepted))
 }
 
 /// The rows of the collection between two, in order.

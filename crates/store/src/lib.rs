@@ -7,6 +7,7 @@ mod collapse;
 mod collection;
 mod connection;
 mod crash;
+mod deadline;
 mod disk;
 mod failure;
 mod feed;
@@ -15,13 +16,16 @@ mod holder;
 mod lexical;
 mod lost;
 mod maintain;
+mod moment;
 mod nearest;
+mod order;
 mod palace;
 mod places;
 #[cfg(test)]
 mod plans;
 mod read;
 mod read_only;
+mod receipts;
 mod row;
 mod schema;
 mod segments;
@@ -34,10 +38,12 @@ mod tally;
 #[cfg(feature = "crash-points")]
 #[doc(hidden)]
 pub mod testing;
+mod ties;
 mod upgrade;
 mod vectors;
 mod verify;
 mod vfs;
+mod view;
 mod words;
 mod write;
 

@@ -12,7 +12,7 @@ use loci_core::{
     CollectionName, Error, ErrorKind, MaintenanceKind, MaintenanceReport, MaintenanceState,
     MaintenanceStatus, Result,
 };
-use rusqlite::Transaction;
+use rusqlite::Connection;
 
 use crate::failure::sqlite;
 use crate::palace::Palace;
@@ -44,8 +44,6 @@ pub(crate) fn run(
         )
         .hint("it has analyze, compact and reindex"));
     }
-    // A palace that is not there is said so, not given a lock file.
-    palace.read(wait, |transaction| Shelf::find(transaction, name).map(drop))?;
     let report = |status, figures| {
         Ok(MaintenanceReport {
             kind: kind.clone(),
@@ -68,11 +66,7 @@ pub(crate) fn run(
 }
 
 /// Which kinds are running, and which would do something useful.
-pub(crate) fn state(
-    transaction: &Transaction<'_>,
-    palace: &Palace,
-    shelf: &Shelf,
-) -> Result<MaintenanceState> {
+pub(crate) fn state(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<MaintenanceState> {
     let running = KINDS
         .into_iter()
         .filter(|kind| Turn::is_taken(palace.file(), kind))
@@ -82,7 +76,7 @@ pub(crate) fn state(
         vectors,
         words,
         pages,
-    } = compact::reclaimable(transaction, shelf)?;
+    } = compact::reclaimable(connection, shelf)?;
     let dead = vectors.max(words);
     if dead > 0 || pages > 0 {
         due.push((

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-use loci_core::{ErrorKind, Finding, Hit, Query, Result, Severity};
+use loci_core::{ErrorKind, Filter, Finding, Hit, Query, Result, Severity};
 use loci_index::candidates::{Candidate, Candidates};
 use loci_index::distance::Probe;
 use loci_index::rows::Rows;
@@ -16,7 +16,8 @@ use crate::palace::{Palace, Sound};
 use crate::read::{self, Test};
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::Shelf;
-use crate::vectors;
+use crate::view::ReadView;
+use crate::{ties, vectors};
 
 /// Up to this many listed rows are cheaper to compare exactly than to find in the segments.
 const FEW: usize = 768;
@@ -24,26 +25,20 @@ const FEW: usize = 768;
 /// How many hits are looked at for each one wanted, at first and then more, when a filter must be asked of them.
 const SPARE: [usize; 2] = [8, 128];
 
-/// Answers a [`Query`]: the same hits that comparing every vector exactly would give. Calls `strewn` when the segments
-/// have been read and what is left are single rows.
-pub(crate) fn query(
-    connection: &Connection,
-    palace: &Palace,
-    shelf: &Shelf,
-    request: &Query,
-    strewn: &dyn Fn(),
-) -> Result<Vec<Vec<Hit>>> {
-    request.check(shelf.space.dimension)?;
+/// Answers a [`Query`] among the drawers that `filter` accepts: the same hits that comparing every vector exactly
+/// would give.
+pub(crate) fn query(view: &ReadView<'_>, request: &Query, filter: &Filter) -> Result<Vec<Vec<Hit>>> {
+    request.check(view.shelf.space.dimension)?;
     // However many rows a filter lists, listing them costs less than asking drawers one by one.
-    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
+    let scope = attributes::scope(view.connection, view.shelf.projection, filter)?;
     let search = Search {
-        connection,
-        palace,
-        shelf,
+        connection: view.connection,
+        palace: view.palace,
+        shelf: view.shelf,
         request,
-        strewn,
+        view,
     };
-    search.run(&scope)
+    search.run(&scope, &Test::new(&scope, filter, &request.document))
 }
 
 struct Search<'a> {
@@ -51,7 +46,7 @@ struct Search<'a> {
     palace: &'a Palace,
     shelf: &'a Shelf,
     request: &'a Query,
-    strewn: &'a dyn Fn(),
+    view: &'a ReadView<'a>,
 }
 
 /// A row with its exact distance, and whether its exact vector could be read.
@@ -63,8 +58,7 @@ struct Scored {
 }
 
 impl Search<'_> {
-    fn run(&self, scope: &Scope) -> Result<Vec<Vec<Hit>>> {
-        let test = Test::new(scope, &self.request.filter, &self.request.document);
+    fn run(&self, scope: &Scope, test: &Test<'_>) -> Result<Vec<Vec<Hit>>> {
         if test.is_trivial() {
             let found = self.nearest(&self.probes(), self.request.k, &scope.rows)?;
             return found
@@ -74,7 +68,7 @@ impl Search<'_> {
         }
         self.probes()
             .into_iter()
-            .map(|probe| self.tested(probe, scope, &test))
+            .map(|probe| self.tested(probe, scope, test))
             .collect()
     }
 
@@ -145,7 +139,7 @@ impl Search<'_> {
             .is_none_or(|excluded| !excluded.is_empty())
             .then_some(allow);
         self.scan_segments(probes, allow, &mut found)?;
-        (self.strewn)();
+        (self.view.strewn)();
         self.scan_rows(self.shelf.space.sealed + 1, i64::MAX, probes, allow, &mut found)?;
         probes
             .iter()
@@ -192,6 +186,7 @@ impl Search<'_> {
             .known_segments(segments.iter().map(|entry| entry.segment));
         let mut sound = Vec::new();
         for (entry, known) in segments.iter().zip(known) {
+            self.view.deadline.check()?;
             let scanned = match &known {
                 Some(known) => self
                     .scan_known(&mut reader, entry, known, probes, allow, &dead, found)
@@ -306,8 +301,8 @@ impl Search<'_> {
         let dimension = self.shelf.space.dimension.unwrap_or(0);
         let mut best: Vec<Scored> = Vec::new();
         for Candidate { row, lower } in candidates {
-            let full = best.len() >= k;
-            if full && best.last().is_some_and(|worst| lower > worst.distance) {
+            let worst = k.checked_sub(1).and_then(|last| best.get(last));
+            if worst.is_some_and(|worst| lower > worst.distance) {
                 break;
             }
             let scored = match vectors::get(self.connection, self.shelf.space.number, row, dimension) {
@@ -329,8 +324,15 @@ impl Search<'_> {
             };
             let at = best.partition_point(|other| order(other, &scored) == Ordering::Less);
             best.insert(at, scored);
-            best.truncate(k);
+            truncate_untied(&mut best, k);
         }
+        ties::order_by_id(
+            self.connection,
+            &mut best,
+            |a, b| a.distance.total_cmp(&b.distance),
+            |scored| scored.row,
+        )?;
+        best.truncate(k);
         Ok(best)
     }
 
@@ -358,6 +360,16 @@ impl Search<'_> {
         }
         Ok(hits)
     }
+}
+
+/// Keeps the `k` nearest, and those that are exactly as near as the last of them.
+fn truncate_untied(best: &mut Vec<Scored>, k: usize) {
+    let Some(worst) = k.checked_sub(1).and_then(|last| best.get(last)) else {
+        return;
+    };
+    let distance = worst.distance;
+    let kept = best.partition_point(|scored| scored.distance.total_cmp(&distance) != Ordering::Greater);
+    best.truncate(kept);
 }
 
 fn order(a: &Scored, b: &Scored) -> Ordering {

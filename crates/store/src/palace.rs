@@ -1,11 +1,12 @@
 //! One palace as this process holds it: its file, a pool of connections, and what has been noticed about it.
 
+mod lease;
+
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Finding, Result};
@@ -13,9 +14,12 @@ use loci_index::segment::Head;
 use rusqlite::{Connection, Transaction};
 
 use crate::connection::{self, Opening};
+use crate::deadline::{CallLimits, Deadline};
 use crate::disk::FileIdentity;
 use crate::failure::{self, sqlite};
 use crate::{lost, schema, vfs};
+
+pub(crate) use lease::Lease;
 
 /// A palace file and the connections this process has to it.
 ///
@@ -78,14 +82,24 @@ impl Mapped {
     }
 }
 
-/// A connection on loan; it goes back to the pool when dropped.
-#[derive(Debug)]
-pub(crate) struct Lease<'a> {
-    palace: &'a Palace,
-    generation: u64,
-    /// How long the file was when the connection mapped it.
-    mapped: u64,
-    connection: Option<Connection>,
+/// How the pages that an answer is read from lie in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageSpread {
+    /// Close together.
+    Near,
+    /// All over it: mapped, each page would bring its neighbours into memory.
+    Strewn,
+    /// First parts of the file from end to end, then all over it; [`OpenedRead::strewn`] says when.
+    ScannedFirst,
+}
+
+/// One read transaction.
+pub(crate) struct OpenedRead<'a> {
+    pub(crate) connection: &'a Connection,
+    /// Which of the files that stood at this path is read; see [`Lease::generation`].
+    pub(crate) generation: u64,
+    /// To be called when parts of the file have been read from end to end and what is left is strewn over it.
+    pub(crate) strewn: &'a dyn Fn(),
 }
 
 impl Palace {
@@ -115,9 +129,7 @@ impl Palace {
 
     /// Lends a connection to the file as it is now; makes the palace first if `create` says so.
     pub(crate) fn lease(&self, create: bool, wait: Duration) -> Result<Lease<'_>> {
-        if self.closed.load(Ordering::SeqCst) {
-            return Err(closed());
-        }
+        self.check_open()?;
         let (generation, bytes, idle) = self.current(create)?;
         let Mapped {
             connection,
@@ -130,6 +142,7 @@ impl Palace {
             palace: self,
             generation,
             mapped,
+            watched: false,
             connection: Some(connection),
         })
     }
@@ -180,52 +193,48 @@ impl Palace {
     }
 
     /// Runs `read` in one read transaction: it sees one moment, and every write acknowledged before it began.
-    pub(crate) fn read<T>(
-        &self,
-        wait: Duration,
-        read: impl FnOnce(&Transaction<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut lease = self.lease(false, wait)?;
-        let transaction = lease.transaction().map_err(sqlite)?;
-        // Dropping the transaction ends it: there is nothing to commit, and a damaged page may have ended it already.
-        read(&transaction).map_err(|error| self.name_pages(error))
+    pub(crate) fn read<T>(&self, wait: Duration, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let limits = CallLimits::new(wait, None);
+        self.read_within(limits, PageSpread::Near, |opened| read(opened.connection))
     }
 
-    /// As [`Palace::read`], for answers that are strewn over the whole file: mapped, each page would bring its
-    /// neighbours into memory.
-    pub(crate) fn read_strewn<T>(
+    /// As [`Palace::read`], within the limits of a call and for answers whose pages lie as `spread` says.
+    pub(crate) fn read_within<T>(
         &self,
-        wait: Duration,
-        read: impl FnOnce(&Transaction<'_>) -> Result<T>,
+        limits: CallLimits,
+        spread: PageSpread,
+        read: impl FnOnce(&OpenedRead<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut lease = self.lease(false, wait)?;
-        lease.let_go_of_pages();
-        let transaction = lease.transaction().map_err(sqlite)?;
-        read(&transaction).map_err(|error| self.name_pages(error))
-    }
-
-    /// As [`Palace::read`], for answers that first go through parts of the file from end to end and are strewn over it
-    /// then; `read` calls what it is given when it has come to that.
-    pub(crate) fn read_scanning<T>(
-        &self,
-        wait: Duration,
-        read: impl FnOnce(&Transaction<'_>, &dyn Fn()) -> Result<T>,
-    ) -> Result<T> {
-        let mut lease = self.lease(false, wait)?;
-        let large = lease.mapped > KEPT_MAPPED;
+        let mut lease = self
+            .lease(false, limits.wait())
+            .map_err(|error| limits.explain(error))?;
+        if spread == PageSpread::Strewn {
+            lease.let_go_of_pages();
+        }
+        lease.watch(limits.deadline)?;
+        let (generation, large) = (lease.generation, lease.mapped > KEPT_MAPPED);
         let unmapped = Cell::new(false);
         let transaction = lease.transaction().map_err(sqlite)?;
-        let strewn = || unmapped.set(large && connection::unmap(&transaction).is_ok());
-        let answer = read(&transaction, &strewn).map_err(|error| self.name_pages(error));
+        let strewn = || {
+            let apart = spread == PageSpread::ScannedFirst && large;
+            unmapped.set(apart && connection::unmap(&transaction).is_ok());
+        };
+        let opened = OpenedRead {
+            connection: &transaction,
+            generation,
+            strewn: &strewn,
+        };
+        let answer = read(&opened).and_then(|answer| limits.deadline.check().map(|()| answer));
+        // Dropping the transaction ends it: there is nothing to commit, and a damaged page may have ended it already.
         drop(transaction);
         if unmapped.get() {
             lease.mapped = 0;
         }
-        answer
+        answer.map_err(|error| self.name_pages(limits.explain(error)))
     }
 
     /// Names the pages that are known to be damaged in an error that damage has caused.
-    fn name_pages(&self, error: Error) -> Error {
+    pub(crate) fn name_pages(&self, error: Error) -> Error {
         let pages = if error.kind() == ErrorKind::Corrupt {
             vfs::damaged_pages(&self.file)
         } else {
@@ -244,17 +253,32 @@ impl Palace {
         wait: Duration,
         write: impl FnOnce(&Transaction<'_>) -> Result<T>,
     ) -> std::result::Result<T, WriteFailure> {
-        let _queue = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lease = self.lease(false, wait)?;
+        self.write_within(CallLimits::new(wait, None), |transaction, _| write(transaction))
+    }
+
+    /// As [`Palace::write`], within the limits of a call; `write` is also told the generation of the file.
+    pub(crate) fn write_within<T>(
+        &self,
+        limits: CallLimits,
+        write: impl FnOnce(&Transaction<'_>, u64) -> Result<T>,
+    ) -> std::result::Result<T, WriteFailure> {
+        let _queue = self.queue(limits.deadline)?;
+        let mut lease = self
+            .lease(false, limits.wait())
+            .map_err(|error| limits.explain(error))?;
         lease.mapped = 0;
+        lease.watch(limits.deadline)?;
+        let (generation, wait) = (lease.generation, limits.wait());
         let transaction = match connection::begin_write(&mut lease) {
             Ok(transaction) => transaction,
             Err(cause) if failure::is_busy(&cause) => {
-                return Err(connection::locked(&self.file, wait, cause).into());
+                return Err(limits.explain(connection::locked(&self.file, wait, cause)).into());
             }
             Err(cause) => return Err(sqlite(cause).into()),
         };
-        let answer = write(&transaction)?;
+        let answer = write(&transaction, generation)?;
+        // The last moment at which nothing is written yet.
+        limits.deadline.check()?;
         crate::crash::point("before-commit");
         let committed = transaction.commit();
         crate::crash::point("after-commit");
@@ -266,6 +290,29 @@ impl Palace {
             });
         }
         Ok(answer)
+    }
+
+    /// Waits for the other writers of this process, but not past the deadline.
+    fn queue(&self, deadline: Deadline) -> Result<MutexGuard<'_, ()>> {
+        if deadline.instant().is_none() {
+            return Ok(self.writing.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        loop {
+            match self.writing.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => deadline.check()?,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Refuses every call after the palace was closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(closed());
+        }
+        Ok(())
     }
 
     /// The palace's own id, read once for each file.
@@ -344,54 +391,6 @@ impl From<WriteFailure> for Error {
     }
 }
 
-impl Lease<'_> {
-    /// Closes the connection instead of putting it back.
-    pub(crate) fn discard(&mut self) {
-        self.connection = None;
-    }
-
-    /// Reads a large file without mapping it from here on, until the connection is lent again: what is strewn over it
-    /// would else seem to be held in memory with all its neighbours.
-    fn let_go_of_pages(&mut self) {
-        if self.mapped > KEPT_MAPPED && connection::unmap(self).is_ok() {
-            self.mapped = 0;
-        }
-    }
-}
-
-impl Deref for Lease<'_> {
-    type Target = Connection;
-    fn deref(&self) -> &Connection {
-        self.connection
-            .as_ref()
-            .expect("a lease holds its connection until it is dropped or discarded")
-    }
-}
-
-impl DerefMut for Lease<'_> {
-    fn deref_mut(&mut self) -> &mut Connection {
-        self.connection
-            .as_mut()
-            .expect("a lease holds its connection until it is dropped or discarded")
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else {
-            return;
-        };
-        let mut state = self.palace.state();
-        let usable = connection.is_autocommit() && !self.palace.closed.load(Ordering::SeqCst);
-        if usable && state.generation == self.generation {
-            state.idle.push(Mapped {
-                connection,
-                bytes: self.mapped,
-            });
-        }
-    }
-}
-
 /// The error of every call after `close`.
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the palace was closed").hint("open it again")
@@ -410,6 +409,9 @@ pub(crate) fn missing(file: &Path) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::moment::Moment;
+    use crate::shelf::Shelf;
+    use loci_core::{CollectionName, CollectionReader, OpenOptions, Visibility};
 
     const WAIT: Duration = Duration::from_secs(5);
 
@@ -424,7 +426,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let palace = Palace::new(folder.path().join("palace.db"), None);
         drop(palace.lease(true, WAIT).unwrap());
-        let all = palace.read(WAIT, |moment| mapped(moment)).unwrap();
+        let all = palace.read(WAIT, mapped).unwrap();
         assert!(all > 0, "a reader maps");
         for _ in 0..3 {
             let within = palace.write(WAIT, |transaction| {
@@ -435,10 +437,42 @@ mod tests {
             });
             assert_eq!(within.unwrap(), 0);
             assert_eq!(palace.state().idle.len(), 1, "the same connection comes back");
-            assert_eq!(palace.read(WAIT, |moment| mapped(moment)).unwrap(), all);
+            assert_eq!(palace.read(WAIT, mapped).unwrap(), all);
         }
         let given_up = palace.write(WAIT, |_| Err::<(), _>(Error::invalid("no")));
         assert!(given_up.is_err());
-        assert_eq!(palace.read(WAIT, |moment| mapped(moment)).unwrap(), all);
+        assert_eq!(palace.read(WAIT, mapped).unwrap(), all);
+    }
+
+    #[test]
+    fn a_moment_gives_its_connection_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let palace = Palace::new(folder.path().join("palace.db"), None);
+        drop(palace.lease(true, WAIT).unwrap());
+        let name = CollectionName::new("drawers").unwrap();
+        let made = palace.write(WAIT, |transaction| {
+            Shelf::make(transaction, &name, &OpenOptions::default())
+        });
+        made.unwrap();
+        let visibility = Visibility::default();
+        let begin = || {
+            Moment::begin(&palace, &visibility, WAIT, |lease| {
+                assert!(!lease.is_autocommit());
+                Shelf::find(lease, &name)
+            })
+        };
+        let moment = begin().unwrap();
+        assert_eq!(palace.state().idle.len(), 0, "it is on loan");
+        assert_eq!(moment.info().unwrap().drawers, 0);
+        drop(moment);
+        assert_eq!(palace.state().idle.len(), 1);
+        let missing = CollectionName::new("missing").unwrap();
+        let failed = Moment::begin(&palace, &visibility, WAIT, |lease| Shelf::find(lease, &missing));
+        assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(
+            palace.state().idle.len(),
+            1,
+            "one that cannot begin gives it back too"
+        );
     }
 }

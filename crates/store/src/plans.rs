@@ -2,14 +2,17 @@
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::sync::LazyLock;
 
 use loci_core::*;
-use rusqlite::{Connection, Transaction, ffi};
+use rusqlite::{Connection, ffi};
 
 use crate::backend::PATIENCE;
+use crate::deadline::Deadline;
 use crate::palace::Palace;
 use crate::shelf::Shelf;
-use crate::{Embedded, lexical, read, sources, tally, vectors};
+use crate::view::ReadView;
+use crate::{Embedded, read, row, sources, tally, vectors};
 
 /// Every statement that was prepared on a connection and is still kept, as it was written.
 #[allow(
@@ -44,34 +47,58 @@ fn palace(folder: &std::path::Path, drawers: i64) -> Embedded {
     let backend = Embedded::new();
     let name = CollectionName::new("drawers").unwrap();
     let collection = backend
-        .open(&PalaceRef::local(folder), &name, &OpenOptions::create())
+        .create(
+            &PalaceRef::local(folder),
+            &name,
+            CreateMode::OpenExisting,
+            &OpenOptions::default(),
+        )
         .unwrap();
     let drawer = |n: i64| NewDrawer {
-        metadata: Metadata::new().with("n", n).with("tenth", n % 10),
+        metadata: Metadata::new().with("n", n).with("tenth", n % 10).with(
+            "tags",
+            Value::Many(vec![Scalar::Text(format!("t{}", n % 4)), Scalar::Int(n % 2)]),
+        ),
         place: Place {
             wing: Some(format!("w{}", n % 3)),
             room: Some(format!("r{}", n % 7)),
+            source: Some(format!("s{}", n % 50)),
+            span: Some(Span {
+                start: n as u64,
+                end: n as u64 + 9,
+                line_start: 1,
+                line_end: 1,
+            }),
+            said_at: Timestamp::from_micros(n * 1000).ok(),
             ..Place::default()
         },
         ..NewDrawer::new(DrawerId::new(format!("{n:04}")).unwrap(), format!("harbour {n}"))
     };
     let adds: Vec<Write> = (0..drawers).map(|n| Write::Add(drawer(n))).collect();
-    collection.apply(&adds).unwrap();
+    collection.apply_batch(&adds).unwrap();
     let records = (0..400).map(|n| Revision {
         source: format!("{}/{n:03}", ["a", "b", "c"][n % 3]),
         expects: None,
         stamp: Some(n.to_string()),
         parts: Box::new(std::iter::empty()),
     });
-    collection.revise(records.collect()).unwrap();
-    collection.maintain(&MaintenanceKind::ANALYZE).unwrap();
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(records.collect())
+        .unwrap();
+    collection
+        .require_upkeep()
+        .unwrap()
+        .run(&MaintenanceKind::ANALYZE)
+        .unwrap();
     backend.close();
     // Connections that have prepared nothing yet.
     Embedded::new()
 }
 
 /// The plans of the statements about `table` that `ask` runs, each once.
-fn plans(table: &str, ask: impl FnOnce(&Transaction<'_>, &Shelf, &Palace)) -> Vec<Vec<String>> {
+fn plans(table: &str, ask: impl FnOnce(&Connection, &Shelf, &Palace)) -> Vec<Vec<String>> {
     plans_among(400, table, ask)
 }
 
@@ -79,7 +106,7 @@ fn plans(table: &str, ask: impl FnOnce(&Transaction<'_>, &Shelf, &Palace)) -> Ve
 fn plans_among(
     drawers: i64,
     table: &str,
-    ask: impl FnOnce(&Transaction<'_>, &Shelf, &Palace),
+    ask: impl FnOnce(&Connection, &Shelf, &Palace),
 ) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let backend = palace(folder.path(), drawers);
@@ -91,10 +118,27 @@ fn plans_among(
         let new = prepared(transaction)
             .into_iter()
             .filter(|text| !before.contains(text));
-        let about = new.filter(|text| text.contains(&format!("FROM {table} ")));
+        let named = |text: &String| {
+            [format!("FROM {table} "), format!("FROM main.{table} ")]
+                .iter()
+                .any(|from| text.contains(from))
+        };
+        let about = new.filter(named);
         Ok(about.map(|text| plan(transaction, &text)).collect())
     });
     seen.unwrap()
+}
+
+fn view<'a>(connection: &'a Connection, shelf: &'a Shelf, palace: &'a Palace) -> ReadView<'a> {
+    static EVERYTHING: LazyLock<Visibility> = LazyLock::new(Visibility::default);
+    ReadView {
+        connection,
+        palace,
+        shelf,
+        visibility: &EVERYTHING,
+        deadline: Deadline::default(),
+        strewn: &|| {},
+    }
 }
 
 fn narrow() -> Filter {
@@ -110,7 +154,7 @@ fn a_filtered_keyword_search_walks_what_is_new_and_gone_and_looks_up_the_rest() 
                 filter: narrow(),
                 ..Lexical::words("harbour", 5)
             };
-            let found = lexical::search(transaction, palace, shelf, &request).unwrap();
+            let found = view(transaction, shelf, palace).lexical(&request).unwrap();
             assert_eq!(found.len(), 5);
         });
         assert!(!plans.is_empty(), "{table} is asked");
@@ -129,11 +173,14 @@ fn a_filtered_keyword_search_walks_what_is_new_and_gone_and_looks_up_the_rest() 
 
 #[test]
 fn facets_by_wing_and_room_read_their_counts_and_no_drawer() {
-    let ask = |transaction: &Transaction<'_>, shelf: &Shelf, _: &Palace| {
-        let found = tally::facets(transaction, shelf, &Facets::by_room()).unwrap();
+    let ask = |transaction: &Connection, shelf: &Shelf, _: &Palace| {
+        let found = tally::facets(transaction, shelf, &Facets::by_room(), &Filter::All).unwrap();
         assert_eq!(found.len(), 21);
         let wing = Filter::text("wing", "w1");
-        assert_eq!(tally::count(transaction, shelf, &wing).unwrap(), 133);
+        assert_eq!(
+            tally::count(transaction, shelf, &wing, &DocumentFilter::All).unwrap(),
+            133
+        );
     };
     assert_eq!(plans("drawers", ask), Vec::<Vec<String>>::new());
     let lines: Vec<String> = plans("places", ask).concat();
@@ -146,13 +193,19 @@ fn facets_by_wing_and_room_read_their_counts_and_no_drawer() {
 #[test]
 fn a_filter_lists_its_rows_from_the_key_of_the_attributes() {
     let equal = plans("attributes_1", |transaction, shelf, _| {
-        assert_eq!(tally::count(transaction, shelf, &narrow()).unwrap(), 27);
+        assert_eq!(
+            tally::count(transaction, shelf, &narrow(), &DocumentFilter::All).unwrap(),
+            27
+        );
     });
     let by_value = ["SEARCH attributes_1 USING PRIMARY KEY (key=? AND value=?)"];
     assert_eq!(equal, [by_value, by_value], "one statement for each comparison");
     let range = plans("attributes_1", |transaction, shelf, _| {
         let filter = Filter::parse_str(r#"{"n": {"$gte": 390}}"#).unwrap();
-        assert_eq!(tally::count(transaction, shelf, &filter).unwrap(), 10);
+        assert_eq!(
+            tally::count(transaction, shelf, &filter, &DocumentFilter::All).unwrap(),
+            10
+        );
     });
     assert_eq!(
         range,
@@ -164,7 +217,7 @@ fn a_filter_lists_its_rows_from_the_key_of_the_attributes() {
 fn counting_reads_no_drawer() {
     for filter in [Filter::All, narrow()] {
         let plans = plans("drawers", |transaction, shelf, _| {
-            tally::count(transaction, shelf, &filter).unwrap();
+            tally::count(transaction, shelf, &filter, &DocumentFilter::All).unwrap();
         });
         assert_eq!(plans, Vec::<Vec<String>>::new());
     }
@@ -174,13 +227,18 @@ fn counting_reads_no_drawer() {
 fn paging_walks_the_index_of_ids_in_order() {
     let plans = plans("drawers", |transaction, shelf, _| {
         let request = Get {
-            after: Some(DrawerId::new("0100").unwrap()),
+            after: Some(DrawerPosition::Id(DrawerId::new("0100").unwrap())),
             limit: Some(3),
             ..Get::default()
         };
-        assert_eq!(read::get(transaction, shelf, &request).unwrap().len(), 3);
+        assert_eq!(
+            read::get(transaction, shelf, &request, &Filter::All)
+                .unwrap()
+                .len(),
+            3
+        );
     });
-    let walk = vec!["SEARCH drawers USING COVERING INDEX drawers_id (collection=? AND id>?)".to_owned()];
+    let walk = vec!["SEARCH main.drawers USING COVERING INDEX drawers_id (collection=? AND id>?)".to_owned()];
     let each = vec!["SEARCH drawers USING INTEGER PRIMARY KEY (rowid=?)".to_owned()];
     assert!(
         plans.contains(&walk) && plans.contains(&each) && plans.len() == 2,
@@ -233,4 +291,87 @@ fn records_by_name_are_looked_up_one_by_one() {
         plans,
         [["SEARCH sources USING PRIMARY KEY (collection=? AND source=?)"]]
     );
+}
+
+/// A page behind the first in an order.
+fn second_page(connection: &Connection, shelf: &Shelf, order: DrawerOrder) {
+    let first = Get {
+        order,
+        limit: Some(3),
+        ..Get::default()
+    };
+    let page = read::get(connection, shelf, &first, &Filter::All).unwrap();
+    let next = first.continued_after(page.last().unwrap());
+    assert_eq!(
+        read::get(connection, shelf, &next, &Filter::All).unwrap().len(),
+        3
+    );
+}
+
+#[test]
+fn paging_by_time_walks_the_attributes_from_the_position_and_sorts_nothing() {
+    for order in [DrawerOrder::NewestFiled, DrawerOrder::NewestSaid] {
+        let walked = plans("attributes_1", |connection, shelf, _| {
+            second_page(connection, shelf, order);
+        });
+        let walk = ["SEARCH attributes_1 USING PRIMARY KEY (key=? AND value<?)"];
+        assert_eq!(walked, [walk], "{order:?}");
+    }
+}
+
+#[test]
+fn paging_by_source_walks_one_index_from_the_position_and_sorts_nothing() {
+    let walked = plans("drawers", |connection, shelf, _| {
+        second_page(connection, shelf, DrawerOrder::Source);
+    });
+    let lines: Vec<String> = walked.concat();
+    let by_source = lines.iter().filter(|line| line.contains("drawers_source"));
+    assert!(by_source.count() >= 2, "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.starts_with("SEARCH ")),
+        "nothing is scanned and nothing sorted: {lines:?}"
+    );
+}
+
+#[test]
+fn members_of_lists_are_listed_from_the_key_of_the_attributes() {
+    let filter = Filter::parse_str(r#"{"tags": {"$in": ["t1", "t2"]}}"#).unwrap();
+    let listed = plans("attributes_1", |connection, shelf, _| {
+        assert_eq!(
+            tally::count(connection, shelf, &filter, &DocumentFilter::All).unwrap(),
+            200
+        );
+    });
+    let by_value = ["SEARCH attributes_1 USING PRIMARY KEY (key=? AND value=?)"];
+    assert_eq!(
+        listed,
+        [by_value, by_value],
+        "one statement for values and one for members"
+    );
+}
+
+#[test]
+fn a_twin_is_looked_up_by_all_its_columns() {
+    let asked = plans("drawers", |connection, shelf, _| {
+        let place = Place {
+            source: Some("s1".into()),
+            span: Some(Span {
+                start: 1,
+                end: 9,
+                line_start: 1,
+                line_end: 1,
+            }),
+            ..Place::default()
+        };
+        let drawer = Drawer {
+            document: Some("harbour 1".into()),
+            place,
+            ..Drawer::bare(DrawerId::new("new").unwrap())
+        };
+        let twin = row::twin_of(connection, shelf.collection, &drawer).unwrap();
+        assert!(twin.is_some());
+    });
+    let whole =
+        "SEARCH drawers USING INDEX drawers_source (collection=? AND source=? AND start=? AND hash=?)";
+    assert_eq!(asked, [[whole]]);
 }

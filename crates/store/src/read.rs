@@ -1,12 +1,13 @@
-//! Reading drawers: by id, by filter, in pages, always in one order.
+//! Reading drawers: by id, by filter, in pages, always in a stated order.
 
 use std::collections::HashSet;
 
-use loci_core::{Drawer, DrawerId, Filter, Get, Include, Result};
-use rusqlite::{Connection, params};
+use loci_core::{DocumentFilter, Drawer, DrawerId, ErrorKind, Filter, Get, Include, Result};
+use rusqlite::Connection;
 
 use crate::attributes::{self, Scope};
-use crate::failure::sqlite;
+use crate::lexical::{among, live_rows};
+use crate::order::{Offer, Walk};
 use crate::row;
 use crate::shelf::Shelf;
 use crate::vectors;
@@ -18,11 +19,11 @@ const NARROW: usize = 8;
 pub(crate) struct Test<'a> {
     /// Whether the metadata filter must be asked again of each drawer.
     filter: Option<&'a Filter>,
-    document: &'a loci_core::DocumentFilter,
+    document: &'a DocumentFilter,
 }
 
 impl<'a> Test<'a> {
-    pub(crate) fn new(scope: &Scope, filter: &'a Filter, document: &'a loci_core::DocumentFilter) -> Self {
+    pub(crate) fn new(scope: &Scope, filter: &'a Filter, document: &'a DocumentFilter) -> Self {
         Self {
             filter: (!scope.exact).then_some(filter),
             document,
@@ -31,14 +32,14 @@ impl<'a> Test<'a> {
 
     /// Whether every row of the scope passes without being read.
     pub(crate) fn is_trivial(&self) -> bool {
-        self.filter.is_none() && self.document.is_all()
+        self.filter.is_none() && self.document.asks_nothing()
     }
 
     /// What must be read of a drawer to test it.
     fn needs(&self) -> Include {
         Include {
             metadata: self.filter.is_some(),
-            document: !self.document.is_all(),
+            document: !self.document.asks_nothing(),
             ..Include::NOTHING
         }
     }
@@ -58,11 +59,52 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Answers a [`Get`].
-pub(crate) fn get(connection: &Connection, shelf: &Shelf, request: &Get) -> Result<Vec<Drawer>> {
+impl Test<'_> {
+    /// The rows of the scope that pass, in order.
+    pub(crate) fn passing_rows(
+        &self,
+        connection: &Connection,
+        shelf: &Shelf,
+        scope: &Scope,
+    ) -> Result<Vec<i64>> {
+        let rows = match scope.rows.listed() {
+            Some(listed) => listed.to_vec(),
+            None => among(&live_rows(connection, shelf, i64::MIN, i64::MAX)?, &scope.rows),
+        };
+        if self.is_trivial() {
+            return Ok(rows);
+        }
+        let mut passing = Vec::new();
+        for row in rows {
+            if self.passes(connection, row)? {
+                passing.push(row);
+            }
+        }
+        Ok(passing)
+    }
+}
+
+/// The rows of all drawers that both filters accept, in order.
+pub(crate) fn accepted_rows(
+    connection: &Connection,
+    shelf: &Shelf,
+    filter: &Filter,
+    document: &DocumentFilter,
+) -> Result<Vec<i64>> {
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    Test::new(&scope, filter, document).passing_rows(connection, shelf, &scope)
+}
+
+/// Answers a [`Get`] among the drawers that `filter` accepts.
+pub(crate) fn get(
+    connection: &Connection,
+    shelf: &Shelf,
+    request: &Get,
+    filter: &Filter,
+) -> Result<Vec<Drawer>> {
     request.check()?;
-    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
-    let test = Test::new(&scope, &request.filter, &request.document);
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    let test = Test::new(&scope, filter, &request.document);
     let mut page = Page {
         connection,
         shelf,
@@ -73,18 +115,30 @@ pub(crate) fn get(connection: &Connection, shelf: &Shelf, request: &Get) -> Resu
     if page.is_full() {
         return Ok(page.drawers);
     }
+    let wanted = |row: i64| scope.rows.contains(row);
     let mut offer = |row: i64| -> Result<bool> {
-        if scope.rows.contains(row) && test.passes(connection, row)? {
+        if test.passes(connection, row)? {
             page.take(row)?;
         }
         Ok(!page.is_full())
     };
+    let walk = Walk {
+        connection,
+        shelf,
+        order: request.order,
+        after: request.after.as_ref(),
+        wanted: &wanted,
+    };
     match (&request.ids, scope.rows.listed()) {
-        (Some(ids), _) => each_id(connection, shelf, ids, &mut offer)?,
+        (Some(ids), _) => each_id(connection, shelf, ids, &wanted, &mut offer)?,
         (None, Some(listed)) if listed.len() * NARROW <= shelf.drawers as usize => {
-            each_listed(connection, request, listed, &mut offer)?;
+            walk.run_sorted(listed, &mut offer)?;
         }
-        (None, _) => each_row(connection, shelf, request, &mut offer)?,
+        (None, _) if !walk.has_index()? => {
+            let rows = live_rows(connection, shelf, i64::MIN, i64::MAX)?;
+            walk.run_sorted(&rows, &mut offer)?;
+        }
+        (None, _) => walk.run(&mut offer)?,
     }
     Ok(page.drawers)
 }
@@ -121,67 +175,15 @@ fn each_id(
     connection: &Connection,
     shelf: &Shelf,
     ids: &[DrawerId],
-    offer: &mut dyn FnMut(i64) -> Result<bool>,
+    wanted: &dyn Fn(i64) -> bool,
+    offer: Offer<'_>,
 ) -> Result<()> {
     let mut seen = HashSet::new();
     for id in ids.iter().filter(|id| seen.insert(*id)) {
         if let Some(row) = row::row_of(connection, shelf.collection, id)?
+            && wanted(row)
             && !offer(row)?
         {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The rows a narrow filter lists, by id.
-fn each_listed(
-    connection: &Connection,
-    request: &Get,
-    listed: &[i64],
-    offer: &mut dyn FnMut(i64) -> Result<bool>,
-) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("SELECT id FROM drawers WHERE row = ?1")
-        .map_err(sqlite)?;
-    let mut named: Vec<(String, i64)> = Vec::with_capacity(listed.len());
-    for row in listed {
-        let id: String = statement.query_row([row], |found| found.get(0)).map_err(sqlite)?;
-        if request
-            .after
-            .as_ref()
-            .is_none_or(|after| id.as_str() > after.as_str())
-        {
-            named.push((id, *row));
-        }
-    }
-    named.sort_unstable();
-    for (_, row) in named {
-        if !offer(row)? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Every row of the collection, by id.
-fn each_row(
-    connection: &Connection,
-    shelf: &Shelf,
-    request: &Get,
-    offer: &mut dyn FnMut(i64) -> Result<bool>,
-) -> Result<()> {
-    let after = request.after.as_ref().map_or("", DrawerId::as_str);
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT row FROM drawers INDEXED BY drawers_id WHERE collection = ?1 AND id > ?2 ORDER BY id",
-        )
-        .map_err(sqlite)?;
-    let mut found = statement
-        .query(params![shelf.collection, after])
-        .map_err(sqlite)?;
-    while let Some(entry) = found.next().map_err(sqlite)? {
-        if !offer(entry.get(0).map_err(sqlite)?)? {
             break;
         }
     }
@@ -202,6 +204,7 @@ pub(crate) fn hydrate(
     if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
         match vectors::get(connection, shelf.space.number, row, dimension) {
             Ok(vector) => drawer.embedding = vector,
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
             Err(error) => drawer.damage.push(error.to_string()),
         }
     }

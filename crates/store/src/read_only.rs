@@ -46,7 +46,9 @@ fn address(file: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::{Embedded, vfs};
-    use loci_core::{Backend, CollectionExt, CollectionName, DrawerId, NewDrawer, OpenOptions, PalaceRef};
+    use loci_core::{
+        Backend, CollectionExt, CollectionName, CreateMode, DrawerId, NewDrawer, OpenOptions, PalaceRef,
+    };
 
     #[test]
     fn a_file_that_may_not_be_written_is_read_and_left_alone() {
@@ -55,7 +57,12 @@ mod tests {
         let name = CollectionName::new("drawers").unwrap();
         let backend = Embedded::new();
         let collection = backend
-            .open(&PalaceRef::local(&palace), &name, &OpenOptions::create())
+            .create(
+                &PalaceRef::local(&palace),
+                &name,
+                CreateMode::OpenExisting,
+                &OpenOptions::default(),
+            )
             .unwrap();
         collection
             .add(NewDrawer::new(DrawerId::new("a").unwrap(), "text"))

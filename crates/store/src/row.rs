@@ -1,8 +1,12 @@
 //! A drawer as a row: which columns hold what, and how a damaged one is still read.
 
-use loci_core::{Context, Drawer, DrawerId, Include, Metadata, Place, Result, Span, Timestamp};
+use loci_core::{
+    Context, Drawer, DrawerId, FilingDoor, Include, Metadata, OriginKind, Place, Provenance, Result, Span,
+    Timestamp,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use serde_json::Value as Json;
 
 use crate::failure::{corrupt, sqlite};
 
@@ -13,12 +17,14 @@ pub(crate) struct Stored {
     pub(crate) row: i64,
     /// The drawer, without its vector.
     pub(crate) drawer: Drawer,
+    /// Its provenance as it is stored, which a later release may have written and this one cannot read.
+    provenance: Option<String>,
 }
 
 /// Everything but the texts comes first, so that a reader of few columns skips long documents.
 const COLUMNS: &str =
     "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
-    speaker, kind, metadata, before, after, document";
+    speaker, kind, metadata, before, after, document, provenance";
 
 /// What stands for the hash of a drawer that has no text at all: no text has it, and no two drawers share it.
 fn hash_without_text(id: &str) -> [u8; 32] {
@@ -70,8 +76,7 @@ pub(crate) fn twin_of(
     };
     let found: Option<(i64, String)> = connection
         .prepare_cached(
-            "SELECT row, id FROM drawers INDEXED BY drawers_content
-             WHERE collection = ?1 AND source = ?2 AND hash = ?3 AND start = ?4",
+            "SELECT row, id FROM drawers WHERE collection = ?1 AND source = ?2 AND start = ?4 AND hash = ?3",
         )
         .and_then(|mut statement| {
             statement
@@ -85,16 +90,17 @@ pub(crate) fn twin_of(
     found.map(|(row, id)| Ok((row, DrawerId::new(id)?))).transpose()
 }
 
-/// Writes a drawer into a new row.
+/// Writes a drawer into a new row, with its provenance as [`provenance_text`] gives it.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     collection: i64,
     row: i64,
     drawer: &Drawer,
+    provenance: Option<&str>,
 ) -> Result<()> {
     let sql = "INSERT INTO drawers(row, seq, collection, id, hash, uses, filed_at, said_at, wing, room, source, start, stop,
-        line_start, line_end, speaker, kind, metadata, before, after, document)
-        VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
+        line_start, line_end, speaker, kind, metadata, before, after, document, provenance)
+        VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
     let (place, span) = (&drawer.place, drawer.place.span.as_ref());
     let document = drawer.document.as_deref().unwrap_or_default();
     let hash = match &drawer.document {
@@ -125,6 +131,7 @@ pub(crate) fn insert(
                 drawer.context.as_ref().map(|context| &context.before),
                 drawer.context.as_ref().map(|context| &context.after),
                 document,
+                provenance,
             ])
         })
         .map(drop)
@@ -137,10 +144,12 @@ pub(crate) fn update_in_place(
     row: i64,
     seq: i64,
     drawer: &Drawer,
+    provenance: Option<&str>,
 ) -> Result<()> {
     let sql =
         "UPDATE drawers SET seq = ?2, said_at = ?3, wing = ?4, room = ?5, source = ?6, start = ?7, stop = ?8,
-        line_start = ?9, line_end = ?10, speaker = ?11, kind = ?12, metadata = ?13 WHERE row = ?1";
+        line_start = ?9, line_end = ?10, speaker = ?11, kind = ?12, metadata = ?13, provenance = ?14
+        WHERE row = ?1";
     let (place, span) = (&drawer.place, drawer.place.span.as_ref());
     transaction
         .prepare_cached(sql)
@@ -159,10 +168,29 @@ pub(crate) fn update_in_place(
                 place.speaker,
                 place.kind,
                 metadata_text(drawer),
+                provenance,
             ])
         })
         .map(drop)
         .map_err(sqlite)
+}
+
+/// The provenance of a new drawer as it is stored.
+pub(crate) fn provenance_text(drawer: &Drawer) -> Option<String> {
+    drawer
+        .provenance
+        .as_ref()
+        .map(|provenance| serde_json::to_string(provenance).expect("names and texts are always JSON"))
+}
+
+impl Stored {
+    /// The provenance to store with a changed state of this drawer: the new one, else what is there, readable or not.
+    pub(crate) fn provenance_after(&self, changed: &Drawer) -> Option<String> {
+        if changed.provenance == self.drawer.provenance {
+            return self.provenance.clone();
+        }
+        provenance_text(changed)
+    }
 }
 
 fn metadata_text(drawer: &Drawer) -> String {
@@ -227,6 +255,22 @@ impl Cells<'_> {
         Ok(Some(Context { before, after }))
     }
 
+    /// The provenance, unless a later release wrote it in names that this one does not know.
+    fn provenance(&mut self, json: &str) -> Option<Provenance> {
+        let stored: Json = serde_json::from_str(json).unwrap_or_default();
+        let text = |key: &str| stored.get(key).and_then(Json::as_str);
+        let by = stored.get("by").is_none_or(|by| by.is_string() || by.is_null());
+        let (Some(door), Some(origin), true) = (text("door"), text("origin"), by) else {
+            self.damage.push("the provenance is damaged".to_owned());
+            return None;
+        };
+        Some(Provenance {
+            door: FilingDoor::parse(door)?,
+            origin: OriginKind::parse(origin)?,
+            by: text("by").map(str::to_owned),
+        })
+    }
+
     /// The document, compared with the hash that was stored with it.
     fn document(&mut self, id: &str) -> Result<Option<String>> {
         let document = self.text(18, "the document")?;
@@ -260,8 +304,10 @@ fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
     } else {
         None
     };
+    let provenance = cells.text(19, "the provenance")?;
     let drawer = Drawer {
         document,
+        provenance: provenance.as_deref().and_then(|json| cells.provenance(json)),
         metadata,
         place,
         filed_at: cells
@@ -280,6 +326,7 @@ fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
             damage: cells.damage,
             ..drawer
         },
+        provenance,
     })
 }
 

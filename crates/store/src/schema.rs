@@ -1,25 +1,29 @@
 //! The tables of a palace file, its version, and how a new or older file becomes current.
 
 use loci_core::{Error, ErrorKind, Result, Timestamp};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::clock;
 use crate::connection::begin_write;
 use crate::failure::sqlite;
-use crate::{places, vfs};
+use crate::{places, receipts, vfs};
 
 /// "LOCI" in the SQLite header: this file is a palace.
 pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 
 /// The version of the tables below.
-pub(crate) const VERSION: i32 = 4;
+pub(crate) const VERSION: i32 = 5;
 
 /// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
 pub(crate) const PAGE_SIZE: i32 = 8192;
 
-/// The unique index that makes the same piece of the same source one drawer.
-pub(crate) const CONTENT_INDEX: &str = "CREATE UNIQUE INDEX drawers_content
-    ON drawers(collection, source, hash, start) WHERE source IS NOT NULL AND start IS NOT NULL";
+/// The unique index that makes the same piece of the same source one drawer, and lists pieces in the order of their
+/// source. Where source or start is null nothing is the same: SQLite takes two nulls for different.
+pub(crate) const SOURCE_INDEX: &str =
+    "CREATE UNIQUE INDEX drawers_source ON drawers(collection, source, start, hash)";
+
+/// The index that earlier formats have in its place.
+pub(crate) const OLD_CONTENT_INDEX: &str = "drawers_content";
 
 /// The index that finds the spaces of a collection.
 pub(crate) const SPACES_INDEX: &str = "CREATE INDEX spaces_collection ON spaces(collection)";
@@ -85,7 +89,8 @@ CREATE TABLE drawers (
     metadata TEXT NOT NULL,
     before TEXT,
     after TEXT,
-    document TEXT NOT NULL
+    document TEXT NOT NULL,
+    provenance TEXT
 ) STRICT;
 CREATE UNIQUE INDEX drawers_id ON drawers(collection, id);
 CREATE UNIQUE INDEX drawers_seq ON drawers(seq);
@@ -151,7 +156,14 @@ pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
 pub(crate) fn create(connection: &mut Connection) -> Result<()> {
     let transaction = begin_write(connection).map_err(sqlite)?;
     if found_version(&transaction)? == 0 {
-        for made in [TABLES, SOURCES_TABLE, places::TABLE, CONTENT_INDEX, SPACES_INDEX] {
+        for made in [
+            TABLES,
+            SOURCES_TABLE,
+            places::TABLE,
+            receipts::TABLE,
+            SOURCE_INDEX,
+            SPACES_INDEX,
+        ] {
             transaction.execute_batch(made).map_err(sqlite)?;
         }
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
@@ -256,16 +268,21 @@ fn new_palace_id(transaction: &Transaction<'_>) -> Result<[u8; 16]> {
         .map_err(sqlite)
 }
 
-/// Whether the content-uniqueness index is there; files of before it lack it.
-pub(crate) fn has_content_index(connection: &Connection) -> Result<bool> {
+/// Whether an index keeps the same piece of the same source from being filed twice; the first files lack one.
+pub(crate) fn has_unique_pieces(connection: &Connection) -> Result<bool> {
+    Ok(has_source_index(connection)? || has_index(connection, OLD_CONTENT_INDEX)?)
+}
+
+/// Whether the index that has pieces in the order of their source is there; earlier formats lack it.
+pub(crate) fn has_source_index(connection: &Connection) -> Result<bool> {
+    has_index(connection, "drawers_source")
+}
+
+/// Whether the file has an index of this name.
+pub(crate) fn has_index(connection: &Connection, name: &str) -> Result<bool> {
     connection
-        .query_row(
-            "SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'drawers_content'",
-            [],
-            |_| Ok(()),
-        )
-        .optional()
-        .map(|found| found.is_some())
+        .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1")
+        .and_then(|mut statement| statement.exists([name]))
         .map_err(sqlite)
 }
 

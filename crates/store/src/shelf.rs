@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, Statement, Transaction, params};
 
 use crate::failure::{corrupt, sqlite};
 use crate::space::{Space, state_from};
-use crate::{attributes, clock, vectors, words};
+use crate::{attributes, clock, crash, vectors, words};
 
 /// What a transaction knows of the collection it works on.
 #[derive(Debug, Clone)]
@@ -32,16 +32,20 @@ const COLUMNS: &str = "c.collection, c.name, c.metric, c.projection, c.drawers, 
 impl Shelf {
     /// The collection called `name`, or `NotFound`.
     pub(crate) fn find(connection: &Connection, name: &CollectionName) -> Result<Self> {
-        Self::look(connection, name)?.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!("the palace has no collection {:?}", name.as_str()),
-            )
-            .hint("see what there is with `loci status`")
-        })
+        Self::look(connection, name)?.ok_or_else(|| Self::missing(name))
     }
 
-    fn look(connection: &Connection, name: &CollectionName) -> Result<Option<Self>> {
+    /// The error for a collection that is not there.
+    pub(crate) fn missing(name: &CollectionName) -> Error {
+        Error::new(
+            ErrorKind::NotFound,
+            format!("the palace has no collection {:?}", name.as_str()),
+        )
+        .hint("see what there is with `loci status`")
+    }
+
+    /// The collection called `name`, if there is one.
+    pub(crate) fn look(connection: &Connection, name: &CollectionName) -> Result<Option<Self>> {
         let mut statement = connection
             .prepare_cached(&format!("SELECT {COLUMNS} WHERE c.name = ?1"))
             .map_err(sqlite)?;
@@ -56,24 +60,31 @@ impl Shelf {
         gather(&mut statement, &[])
     }
 
-    /// The collection called `name`, made with its tables if it is missing.
-    pub(crate) fn ensure(
+    /// Makes the collection called `name`, which is not there, with its tables.
+    pub(crate) fn make(
         transaction: &Transaction<'_>,
         name: &CollectionName,
         how: &OpenOptions,
     ) -> Result<Self> {
-        if let Some(shelf) = Self::look(transaction, name)? {
-            return Ok(shelf);
-        }
         let declared = how.embedder.as_ref();
         let dimension = declared.map(|embedder| embedder.dimension).or(how.dimension);
+        // Never given twice: a handle on a dropped collection must not take another for it.
+        let collection = next_number(transaction, "collection")?;
         let projection = next_number(transaction, "projection")?;
         let space = next_number(transaction, "space")?;
         let metric = how.metric.unwrap_or_default().name();
         transaction
             .execute(
-                "INSERT INTO collections(name, metric, space, projection, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![name.as_str(), metric, space, projection, clock::now().as_micros()],
+                "INSERT INTO collections(collection, name, metric, space, projection, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    collection,
+                    name.as_str(),
+                    metric,
+                    space,
+                    projection,
+                    clock::now().as_micros()
+                ],
             )
             .map_err(sqlite)?;
         transaction
@@ -81,7 +92,7 @@ impl Shelf {
                 "INSERT INTO spaces(space, collection, dimension, model, revision) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![
                     space,
-                    transaction.last_insert_rowid(),
+                    collection,
                     dimension.map(|n| n as i64),
                     declared.map(|embedder| &embedder.model),
                     declared.map(|embedder| &embedder.revision),
@@ -92,6 +103,34 @@ impl Shelf {
         words::create(transaction, projection)?;
         attributes::create(transaction, projection)?;
         Self::find(transaction, name)
+    }
+
+    /// Drops the collection with all its rows and tables.
+    pub(crate) fn drop_all(&self, transaction: &Transaction<'_>) -> Result<()> {
+        let execute = |sql: &str, number: i64| transaction.execute(sql, [number]).map(drop).map_err(sqlite);
+        words::drop_tables(transaction, self.projection)?;
+        attributes::drop_table(transaction, self.projection)?;
+        for space in self.spaces() {
+            vectors::drop_table(transaction, space.number)?;
+            for table in ["segments", "dead", "spaces"] {
+                execute(&format!("DELETE FROM {table} WHERE space = ?1"), space.number)?;
+            }
+        }
+        crash::point("drop-collection-half");
+        for table in [
+            "drawers",
+            "tombstones",
+            "sources",
+            "places",
+            "receipts",
+            "collections",
+        ] {
+            execute(
+                &format!("DELETE FROM {table} WHERE collection = ?1"),
+                self.collection,
+            )?;
+        }
+        Ok(())
     }
 
     /// What is known of the model behind the vectors that answer.
@@ -257,7 +296,7 @@ fn read_space(row: &Row<'_>, head: &Head) -> Result<Space> {
     })
 }
 
-/// A number for a new table, never given twice in the life of a palace.
+/// A number for a new collection or table, never given twice in the life of a palace.
 pub(crate) fn next_number(transaction: &Transaction<'_>, of: &str) -> Result<i64> {
     transaction
         .query_row(

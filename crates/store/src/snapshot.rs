@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::{Error, ErrorKind, Finding, PalaceRef, Result, Severity, Snapshot, SnapshotReport};
+use loci_core::{Error, ErrorKind, Finding, PalaceRef, Result, Severity, SnapshotReport, SnapshotStore};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
@@ -16,7 +16,7 @@ use crate::{Embedded, disk, lost, verify, vfs};
 /// How many pages are copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 1000;
 
-impl Snapshot for Embedded {
+impl SnapshotStore for Embedded {
     fn backup(
         &self,
         palace: &PalaceRef,

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use loci_core::write::check_batch;
-use loci_core::{Declared, Parts, Result, Revised, Revision, SourceRecord, Sources, Timestamp, Write};
+use loci_core::{Parts, Result, Revised, Revision, SourceRecord, Sources, Timestamp, Write};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use crate::deadline::Deadline;
 use crate::failure::{corrupt, sqlite};
 use crate::shelf::Shelf;
-use crate::write::{self, Prepared, Work};
+use crate::write::{self, Prepared, Work, WriteTerms};
 use crate::{clock, crash};
 
 /// A revision whose first part was made ready before the lock.
@@ -36,7 +37,7 @@ impl<'a> Draft<'a> {
             source: revision.source,
             expects: revision.expects,
             stamp: revision.stamp,
-            prepared: write::prepare(&first),
+            prepared: write::prepare(&first, Deadline::default()),
             first,
             rest,
         }
@@ -48,14 +49,14 @@ pub(crate) fn revise(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
     shelf: Shelf,
-    declared: &Declared,
+    terms: WriteTerms<'_>,
     drafts: Vec<Draft<'_>>,
 ) -> Result<Vec<Revised>> {
     let mut revising = Revising {
         transaction,
         collection: shelf.collection,
         now: clock::now(),
-        work: Work::begin(transaction, shelf, declared)?,
+        work: Work::begin(transaction, shelf, terms)?,
     };
     let drafts = drafts.into_iter();
     let revised = drafts.map(|draft| revising.one(draft)).collect::<Result<_>>()?;
@@ -89,9 +90,9 @@ impl Revising<'_, '_> {
         // A part is let go of before the next is asked for: a source may be larger than what memory can hold.
         drop(first);
         for part in rest {
-            self.part(&part, write::prepare(&part))?;
+            self.part(&part, write::prepare(&part, Deadline::default()))?;
         }
-        let receipt = self.work.take_receipt();
+        let receipt = self.work.take_receipt()?;
         let revision = match &stamp {
             Some(stamp) => Some(self.remember(&source, stamp)?),
             None => self.forget(&source)?,

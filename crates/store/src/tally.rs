@@ -11,14 +11,22 @@ use crate::places;
 use crate::read::Test;
 use crate::shelf::Shelf;
 
-/// How many drawers `filter` accepts.
-pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> Result<u64> {
-    if let Some(counted) = places::count(connection, shelf, filter)? {
+/// How many drawers both filters accept.
+pub(crate) fn count(
+    connection: &Connection,
+    shelf: &Shelf,
+    filter: &Filter,
+    document: &DocumentFilter,
+) -> Result<u64> {
+    if document.asks_nothing()
+        && let Some(counted) = places::count(connection, shelf, filter)?
+    {
         return Ok(counted);
     }
     let scope = attributes::scope(connection, shelf.projection, filter)?;
     let total = u64::try_from(shelf.drawers).unwrap_or(0);
-    if scope.exact {
+    let test = Test::new(&scope, filter, document);
+    if test.is_trivial() {
         let all = (scope.rows.listed(), scope.rows.excluded());
         return Ok(match all {
             (Some(listed), _) => listed.len() as u64,
@@ -27,28 +35,34 @@ pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> 
         });
     }
     let mut accepted = 0;
-    each_accepted(connection, shelf, &scope, filter, "row", |_| {
+    each_accepted(connection, shelf, &scope, &test, "row", |_| {
         accepted += 1;
         Ok(())
     })?;
     Ok(accepted)
 }
 
-/// How many drawers there are for each combination of the keys asked for.
-pub(crate) fn facets(connection: &Connection, shelf: &Shelf, request: &Facets) -> Result<Vec<Facet>> {
+/// How many of the drawers that `filter` accepts there are for each combination of the keys asked for.
+pub(crate) fn facets(
+    connection: &Connection,
+    shelf: &Shelf,
+    request: &Facets,
+    filter: &Filter,
+) -> Result<Vec<Facet>> {
     request.check()?;
     let columns: Vec<&str> = request.by.iter().map(|key| key.name()).collect();
     let columns = columns.join(", ");
-    if request.filter.is_all() {
+    if filter.asks_nothing() && request.document.asks_nothing() {
         return grouped(connection, shelf, &request.by, &columns);
     }
-    let scope = attributes::scope(connection, shelf.projection, &request.filter)?;
+    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    let test = Test::new(&scope, filter, &request.document);
     let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
     each_accepted(
         connection,
         shelf,
         &scope,
-        &request.filter,
+        &test,
         &format!("row, {columns}"),
         |found| {
             *groups.entry(values(found, 1, request.by.len())?).or_default() += 1;
@@ -104,16 +118,15 @@ fn values(row: &Row<'_>, from: usize, n: usize) -> Result<Vec<Option<String>>> {
     (from..from + n).map(|at| row.get(at).map_err(sqlite)).collect()
 }
 
-/// Calls `each` with the `columns` of every drawer the filter accepts, in no particular order.
+/// Calls `each` with the `columns` of every drawer of the scope that passes the test, in no particular order.
 fn each_accepted(
     connection: &Connection,
     shelf: &Shelf,
     scope: &Scope,
-    filter: &Filter,
+    test: &Test<'_>,
     columns: &str,
     mut each: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<()> {
-    let test = Test::new(scope, filter, &DocumentFilter::All);
     if let Some(listed) = scope.rows.listed() {
         let sql = format!("SELECT {columns} FROM drawers WHERE row = ?1");
         let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;

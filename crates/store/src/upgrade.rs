@@ -4,12 +4,13 @@ use loci_core::{ErrorKind, Include, Result};
 use loci_index::tokenise::Indexer;
 use rusqlite::{Connection, Transaction};
 
+use crate::attributes::{self, Keys};
 use crate::connection::begin_write;
 use crate::failure::sqlite;
 use crate::lexical::live_rows;
 use crate::schema::{self, FileKind, VERSION};
 use crate::shelf::{Shelf, next_number};
-use crate::{clock, places, row, words};
+use crate::{clock, places, receipts, row, words};
 
 /// After how many drawers an upgrade seals words.
 const SEALED_AT_ONCE: usize = 2048;
@@ -27,6 +28,16 @@ const AS_2: &str = "CREATE TEMP VIEW IF NOT EXISTS spaces AS
 /// The table that format 3 has beyond format 2, without a row.
 const AS_3: &str = "CREATE TEMP VIEW IF NOT EXISTS sources AS
     SELECT 0 AS collection, '' AS source, 0 AS revision, 0 AS revised_at, '' AS stamp WHERE 0";
+
+/// What format 5 has beyond format 4: who filed a drawer, through which door and from where.
+const TO_5: &str = "ALTER TABLE drawers ADD COLUMN provenance TEXT";
+
+/// The last number of a collection, which format 5 counts; none was ever dropped from an earlier one.
+const COUNT_COLLECTIONS: &str =
+    "INSERT INTO palace(key, value) SELECT 'collection', coalesce(max(collection), 0) FROM collections";
+
+/// The table of drawers of an earlier format with the column that format 5 has; it hides the stored one.
+const AS_5: &str = "CREATE TEMP VIEW IF NOT EXISTS drawers AS SELECT *, NULL AS provenance FROM main.drawers";
 
 /// Brings an older file up to date; a second opener finds nothing to do.
 ///
@@ -58,17 +69,32 @@ fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
             (2, schema::SPACES_INDEX),
             (3, schema::SOURCES_TABLE),
             (4, places::TABLE),
+            (5, receipts::TABLE),
+            (5, COUNT_COLLECTIONS),
         ];
         for (_, step) in steps.iter().filter(|(reached, _)| version < *reached) {
             transaction.execute_batch(step).map_err(sqlite)?;
         }
+        if version < 5 {
+            add_provenance(&transaction, file)?;
+        }
         for shelf in Shelf::all(&transaction)? {
-            let projection = renew_words(&transaction, &shelf)?;
-            if file == File::Sound {
-                index_words(&transaction, &shelf, projection)?;
-                words::drop_tables(&transaction, shelf.projection)?;
-                places::rebuild(&transaction, shelf.collection)?;
+            let projection = match version < 4 {
+                true => bring_words(&transaction, &shelf, file)?,
+                false => shelf.projection,
+            };
+            match file {
+                File::Sound => index_attributes(&transaction, &shelf, projection)?,
+                File::Damaged => attributes::mark_bare(&transaction, projection)?,
             }
+        }
+        if file == File::Sound && schema::has_index(&transaction, schema::OLD_CONTENT_INDEX)? {
+            let replace = format!(
+                "DROP INDEX {}; {}",
+                schema::OLD_CONTENT_INDEX,
+                schema::SOURCE_INDEX
+            );
+            transaction.execute_batch(&replace).map_err(sqlite)?;
         }
         transaction
             .pragma_update(None, "user_version", VERSION)
@@ -81,6 +107,54 @@ fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
         crate::crash::point("upgraded");
     }
     transaction.commit().map_err(sqlite)
+}
+
+/// Gives drawers the column that format 5 has.
+///
+/// SQLite reads every row of a strict table before it adds a column to it. Where a page of them is damaged, only the text of
+/// the table is changed, which is all that adding a column at its end changes.
+fn add_provenance(transaction: &Transaction<'_>, file: File) -> Result<()> {
+    if file == File::Sound {
+        return transaction.execute_batch(TO_5).map_err(sqlite);
+    }
+    let cookie: i64 = transaction
+        .pragma_query_value(None, "schema_version", |row| row.get(0))
+        .map_err(sqlite)?;
+    let rewrite = format!(
+        "PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - length(') STRICT')) || ', provenance TEXT) STRICT'
+             WHERE type = 'table' AND name = 'drawers' AND sql LIKE '%) STRICT';
+         PRAGMA schema_version = {};
+         PRAGMA writable_schema = RESET;",
+        cookie + 1
+    );
+    transaction.execute_batch(&rewrite).map_err(sqlite)
+}
+
+/// Gives a collection the words and places that format 4 has; returns the number of its projection.
+fn bring_words(transaction: &Transaction<'_>, shelf: &Shelf, file: File) -> Result<i64> {
+    let projection = renew_words(transaction, shelf)?;
+    if file == File::Sound {
+        index_words(transaction, shelf, projection)?;
+        words::drop_tables(transaction, shelf.projection)?;
+        places::rebuild(transaction, shelf.collection)?;
+    }
+    Ok(projection)
+}
+
+/// Adds filing times and members of lists to the attributes, as format 5 has them.
+fn index_attributes(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
+    let include = Include {
+        metadata: true,
+        ..Include::NOTHING
+    };
+    let mut keys = Keys::default();
+    for row in live_rows(transaction, shelf, i64::MIN, i64::MAX)? {
+        if let Some(stored) = row::by_row(transaction, row, include)? {
+            attributes::insert_new_in_5(transaction, projection, &mut keys, row, &stored.drawer)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes the tables of words that format 4 has, under a new number, since those of before may have to stay. The
@@ -127,7 +201,14 @@ pub(crate) fn read_as_current(connection: &Connection) -> Result<()> {
     let FileKind::Older(version) = schema::recognise(connection)? else {
         return Ok(());
     };
-    for (reached, view) in [(2, AS_2), (3, AS_3), (4, places::VIEW)] {
+    let views = [
+        (2, AS_2),
+        (3, AS_3),
+        (4, places::VIEW),
+        (5, AS_5),
+        (5, receipts::VIEW),
+    ];
+    for (reached, view) in views {
         if version < reached {
             connection.execute_batch(view).map_err(sqlite)?;
         }
@@ -141,7 +222,7 @@ mod tests {
 
     use super::*;
     use crate::{read_only, sources, vfs};
-    use loci_core::{Get, SourceRecord, Sources, SpaceState};
+    use loci_core::{CollectionName, Filter, Get, SourceRecord, Sources, SpaceState};
     use tempfile::TempDir;
 
     /// A copy of a fixture, its bytes, and a connection that may not change it.
@@ -186,7 +267,7 @@ mod tests {
             (shelf.space.state, shelf.space.vectors),
             (SpaceState::Active, 1039)
         );
-        let drawers = crate::read::get(&connection, &shelf, &Get::default()).unwrap();
+        let drawers = crate::read::get(&connection, &shelf, &Get::default(), &Filter::All).unwrap();
         assert_eq!(drawers.len(), 1040);
         assert_eq!(records(&connection, &shelf).unwrap(), []);
         drop(connection);
@@ -207,6 +288,39 @@ mod tests {
             3,
             "its spaces are its own"
         );
+        drop(connection);
+        assert_untouched(&folder, &bytes);
+    }
+
+    #[test]
+    fn a_file_of_format_4_that_may_not_be_written_answers_what_only_format_5_indexes() {
+        let (folder, bytes, mut connection) = unwritable("version-4-lists");
+        assert!(run_if_needed(&mut connection).is_err());
+        read_as_current(&connection).unwrap();
+        let shelf = Shelf::find(&connection, &CollectionName::new("drawers").unwrap()).unwrap();
+        let get = |request: &Get| crate::read::get(&connection, &shelf, request, &request.filter).unwrap();
+        let all = get(&Get::default());
+        assert_eq!(all.len(), 60);
+        for filter in [
+            r#"{"tags": {"$contains": "tag1"}}"#,
+            r#"{"tags": {"$nin": ["tag1", "tag2"]}}"#,
+            r#"{"filed_at": {"$gte": 1700000000000004}}"#,
+        ] {
+            let filter = Filter::parse_str(filter).unwrap();
+            for order in loci_core::DrawerOrder::ALL {
+                let mut expected: Vec<_> = all.iter().filter(|drawer| filter.accepts(drawer)).collect();
+                expected.sort_by(|a, b| order.position_of(a).compare(&order.position_of(b)).unwrap());
+                let found = get(&Get {
+                    filter: filter.clone(),
+                    order,
+                    ..Get::default()
+                });
+                assert!(
+                    !found.is_empty() && found.iter().eq(expected),
+                    "{order:?} {filter}"
+                );
+            }
+        }
         drop(connection);
         assert_untouched(&folder, &bytes);
     }

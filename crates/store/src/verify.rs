@@ -2,6 +2,7 @@
 
 mod full_text;
 mod projection;
+mod receipts;
 mod rows;
 mod sources;
 mod spaces;
@@ -84,6 +85,9 @@ pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
     report.structure(&moment);
     report.collections(&moment);
     report.part("the records of sources", |report| sources::check(report, &moment));
+    report.part("the receipts of batches", |report| {
+        receipts::check(report, &moment)
+    });
     let Report {
         findings,
         collections,
@@ -171,7 +175,7 @@ impl Report {
             Ok(())
         });
         self.part("the uniqueness of drawers", |report| {
-            if !schema::has_content_index(connection)? {
+            if !schema::has_unique_pieces(connection)? {
                 report.add(
                     Finding::new(
                         "unique_index_missing",

@@ -1,67 +1,56 @@
 //! Applying a batch: rows, attributes, words, vectors, tombstones and sequence numbers in one transaction.
 
-use std::collections::HashMap;
+mod prepare;
 
 use loci_core::{
-    Declared, Drawer, DrawerId, Get, Include, NewDrawer, Patch, Place, Receipt, Result, Selection, Twin,
-    Write,
+    Declared, Drawer, DrawerCondition, DrawerId, Get, Include, Patch, Place, Receipt, Result, Selection,
+    Twin, Visibility, Write,
 };
 use loci_index::tokenise::Indexer;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::attributes::{self, Keys};
+use crate::deadline::Deadline;
 use crate::failure::sqlite;
+use crate::receipts::KeyedBatch;
 use crate::row::{self, Stored};
 use crate::shelf::Shelf;
-use crate::{clock, places, read, vectors, words};
+use crate::{clock, feed, places, read, vectors, words};
 
-/// What of a batch is made ready without a stored row: everything slow that needs none.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    /// Filed drawers and their words, by place in the batch.
-    filed: HashMap<usize, (Drawer, Vec<u8>)>,
-    /// The length of the first vector in the batch.
-    dimension: Option<usize>,
+pub(crate) use prepare::{Prepared, prepare};
+
+/// What the caller of a write may do, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteTerms<'t> {
+    /// What made the vectors, as the caller says.
+    pub(crate) declared: &'t Declared,
+    /// The drawers that the caller sees.
+    pub(crate) visibility: &'t Visibility,
+    pub(crate) deadline: Deadline,
 }
 
-/// Checks a batch and does its slow part: completing places and cutting texts into words.
-pub(crate) fn prepare(batch: &[Write]) -> Result<Prepared> {
-    loci_core::write::check_batch(batch, None)?;
-    let now = clock::now();
-    let mut filed = HashMap::new();
-    let mut indexer = Indexer::default();
-    for (at, write) in batch.iter().enumerate() {
-        if let Write::Add(new) | Write::Upsert(new) = write {
-            let drawer = new.filed(now)?;
-            let words = words::of(&mut indexer, &drawer);
-            filed.insert(at, (drawer, words));
-        }
-    }
-    let dimension = batch.iter().find_map(|write| embedding(write).map(<[f32]>::len));
-    Ok(Prepared { filed, dimension })
-}
-
-fn embedding(write: &Write) -> Option<&[f32]> {
-    match write {
-        Write::Add(NewDrawer { embedding, .. })
-        | Write::Upsert(NewDrawer { embedding, .. })
-        | Write::Update(Patch { embedding, .. }) => embedding.as_deref(),
-        Write::Delete(_) => None,
-    }
-}
-
-/// Applies a prepared batch within one write transaction.
+/// Applies a prepared batch within one write transaction, unless it was applied under its key before.
 pub(crate) fn apply(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
     shelf: Shelf,
-    declared: &Declared,
+    terms: WriteTerms<'_>,
     batch: &[Write],
     prepared: &Prepared,
+    keyed: Option<&KeyedBatch<'_>>,
 ) -> Result<Receipt> {
-    let mut work = Work::begin(transaction, shelf, declared)?;
+    let (collection, now) = (shelf.collection, clock::now());
+    if let Some(keyed) = keyed
+        && let Some(receipt) = keyed.find(transaction, collection, now)?
+    {
+        return Ok(receipt);
+    }
+    let mut work = Work::begin(transaction, shelf, terms)?;
     work.apply(batch, prepared)?;
-    let receipt = work.take_receipt();
+    let receipt = work.take_receipt()?;
+    if let Some(keyed) = keyed {
+        keyed.store(transaction, collection, now, &receipt)?;
+    }
     work.finish(palace)?;
     Ok(receipt)
 }
@@ -70,9 +59,10 @@ pub(crate) fn apply(
 pub(crate) struct Work<'t, 'c> {
     transaction: &'t Transaction<'c>,
     pub(crate) shelf: Shelf,
-    /// What made the vectors, as whoever opened the collection says.
-    declared: &'t Declared,
+    terms: WriteTerms<'t>,
     keys: Keys,
+    /// The last sequence number that was given before this work began.
+    begun_at: i64,
     seq: i64,
     receipt: Receipt,
 }
@@ -81,14 +71,16 @@ impl<'t, 'c> Work<'t, 'c> {
     pub(crate) fn begin(
         transaction: &'t Transaction<'c>,
         shelf: Shelf,
-        declared: &'t Declared,
+        terms: WriteTerms<'t>,
     ) -> Result<Self> {
+        let seq = last_seq(transaction)?;
         Ok(Self {
             transaction,
             shelf,
-            declared,
+            terms,
             keys: Keys::default(),
-            seq: last_seq(transaction)?,
+            begun_at: seq,
+            seq,
             receipt: Receipt::default(),
         })
     }
@@ -103,6 +95,7 @@ impl<'t, 'c> Work<'t, 'c> {
     pub(crate) fn apply(&mut self, batch: &[Write], prepared: &Prepared) -> Result<()> {
         self.admit_vectors(batch, prepared.dimension)?;
         for (at, write) in batch.iter().enumerate() {
+            self.terms.deadline.check()?;
             match (write, prepared.filed.get(&at)) {
                 (Write::Add(_), Some((drawer, words))) => self.add(drawer, words)?,
                 (Write::Upsert(_), Some((drawer, words))) => self.upsert(drawer, words)?,
@@ -115,16 +108,22 @@ impl<'t, 'c> Work<'t, 'c> {
     }
 
     /// What was done since the last receipt was taken.
-    pub(crate) fn take_receipt(&mut self) -> Receipt {
-        Receipt {
-            seq: u64::try_from(self.seq).unwrap_or(0),
+    pub(crate) fn take_receipt(&mut self) -> Result<Receipt> {
+        let visibility = self.terms.visibility;
+        // Where nothing changed, the newest number of all would tell how much others have written out of sight.
+        let seq = match visibility.is_restricted() && self.seq == self.begun_at {
+            true => feed::newest_among(self.transaction, &self.shelf, visibility.filter())?.0,
+            false => u64::try_from(self.seq).unwrap_or(0),
+        };
+        Ok(Receipt {
+            seq,
             ..std::mem::take(&mut self.receipt)
-        }
+        })
     }
 
     /// Checks dimension and model of a batch's vectors, and records them where they are the first.
     fn admit_vectors(&mut self, batch: &[Write], dimension: Option<usize>) -> Result<()> {
-        let (Some(dimension), declared) = (dimension, self.declared) else {
+        let (Some(dimension), declared) = (dimension, self.terms.declared) else {
             return Ok(());
         };
         // Vectors of another model often have another dimension too; that they are of another model says more.
@@ -153,49 +152,84 @@ impl<'t, 'c> Work<'t, 'c> {
         row::row_of(self.transaction, self.shelf.collection, id)
     }
 
-    /// The id of another drawer that is the same piece of the same source.
-    fn twin(&self, drawer: &Drawer) -> Result<Option<DrawerId>> {
+    /// Whether the caller sees the drawer in a row.
+    fn sees(&self, row: i64) -> Result<bool> {
+        let visibility = self.terms.visibility;
+        if !visibility.is_restricted() {
+            return Ok(true);
+        }
+        Ok(visibility.sees(&self.stored(row)?.drawer))
+    }
+
+    /// The row of the drawer called `id`, unless the caller does not see it.
+    fn visible_row_of(&self, id: &DrawerId) -> Result<Option<i64>> {
+        match self.row_of(id)? {
+            Some(row) if self.sees(row)? => Ok(Some(row)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Lists the drawer among the twins if another is the same piece of the same source.
+    fn is_twin(&mut self, drawer: &Drawer) -> Result<bool> {
         let twin = row::twin_of(self.transaction, self.shelf.collection, drawer)?;
-        Ok(twin.map(|(_, id)| id).filter(|id| *id != drawer.id))
+        let Some((row, existing)) = twin.filter(|(_, id)| *id != drawer.id) else {
+            return Ok(false);
+        };
+        if !self.sees(row)? {
+            return Err(Visibility::piece_taken(&drawer.id));
+        }
+        self.receipt.twins.push(Twin {
+            given: drawer.id.clone(),
+            existing,
+        });
+        Ok(true)
+    }
+
+    /// The row of a drawer to be filed, if its id is there; refused if the caller does not see that one.
+    fn taken_row_of(&self, id: &DrawerId) -> Result<Option<i64>> {
+        match self.row_of(id)? {
+            Some(row) if !self.sees(row)? => Err(Visibility::id_taken(id)),
+            found => Ok(found),
+        }
     }
 
     fn add(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
-        if self.row_of(&drawer.id)?.is_some() {
+        // Asked first, so that the answer does not depend on drawers out of sight.
+        self.terms.visibility.check_written(drawer)?;
+        if self.taken_row_of(&drawer.id)?.is_some() {
             self.receipt.kept.push(drawer.id.clone());
             return Ok(());
         }
-        if let Some(existing) = self.twin(drawer)? {
-            self.receipt.twins.push(Twin {
-                given: drawer.id.clone(),
-                existing,
-            });
+        if self.is_twin(drawer)? {
             return Ok(());
         }
+        self.file_new(drawer, words)
+    }
+
+    fn upsert(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
+        self.terms.visibility.check_written(drawer)?;
+        let old = self.taken_row_of(&drawer.id)?;
+        if self.is_twin(drawer)? {
+            return Ok(());
+        }
+        let Some(old) = old else {
+            return self.file_new(drawer, words);
+        };
+        self.remove(&self.stored(old)?)?;
+        self.file(drawer, words)?;
+        self.receipt.replaced.push(drawer.id.clone());
+        Ok(())
+    }
+
+    fn file_new(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         self.file(drawer, words)?;
         self.shelf.drawers += 1;
         self.receipt.added.push(drawer.id.clone());
         self.forget_tombstone(&drawer.id)
     }
 
-    fn upsert(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
-        if let Some(existing) = self.twin(drawer)? {
-            self.receipt.twins.push(Twin {
-                given: drawer.id.clone(),
-                existing,
-            });
-            return Ok(());
-        }
-        match self.row_of(&drawer.id)? {
-            None => return self.add(drawer, words),
-            Some(old) => self.remove(&self.stored(old)?)?,
-        }
-        self.file(drawer, words)?;
-        self.receipt.replaced.push(drawer.id.clone());
-        Ok(())
-    }
-
     fn update(&mut self, patch: &Patch) -> Result<()> {
-        let Some(old) = self.row_of(&patch.id)? else {
+        let Some(old) = self.visible_row_of(&patch.id)? else {
             self.receipt.missing.push(patch.id.clone());
             return Ok(());
         };
@@ -203,43 +237,46 @@ impl<'t, 'c> Work<'t, 'c> {
         stored.drawer.embedding = self.vector(old)?;
         let mut drawer = stored.drawer.clone();
         patch.apply_to(&mut drawer);
-        if let Some(existing) = self.twin(&drawer)? {
-            self.receipt.twins.push(Twin {
-                given: drawer.id,
-                existing,
-            });
+        self.terms.visibility.check_written(&drawer)?;
+        if self.is_twin(&drawer)? {
             return Ok(());
         }
         let same_text = drawer.document == stored.drawer.document && drawer.context == stored.drawer.context;
+        let provenance = stored.provenance_after(&drawer);
         if same_text && bits(&drawer) == bits(&stored.drawer) {
-            self.refile(&stored, &drawer)?;
+            self.refile(&stored, &drawer, provenance.as_deref())?;
         } else {
             let row = self.next_seq();
             if same_text {
                 self.carry(old, row)?;
             }
             self.remove(&stored)?;
-            self.file_at(row, &drawer, &words::of(&mut Indexer::default(), &drawer))?;
+            let words = words::of(&mut Indexer::default(), &drawer);
+            self.file_at(row, &drawer, &words, provenance.as_deref())?;
         }
         self.receipt.updated.push(drawer.id);
         Ok(())
     }
 
+    /// The ids of all drawers that the caller sees and that meet the condition.
+    fn ids_meeting(&self, condition: &DrawerCondition) -> Result<Vec<DrawerId>> {
+        let request = Get {
+            document: condition.document.clone(),
+            include: Include::NOTHING,
+            ..Get::default()
+        };
+        let filter = self.terms.visibility.narrow(&condition.filter);
+        let matching = read::get(self.transaction, &self.shelf, &request, &filter)?;
+        Ok(matching.into_iter().map(|drawer| drawer.id).collect())
+    }
+
     fn delete(&mut self, selection: &Selection) -> Result<()> {
         let ids = match selection {
             Selection::Ids(ids) => ids.clone(),
-            Selection::Matching(filter) => {
-                let request = Get {
-                    filter: filter.clone(),
-                    include: Include::NOTHING,
-                    ..Get::default()
-                };
-                let matching = read::get(self.transaction, &self.shelf, &request)?;
-                matching.into_iter().map(|drawer| drawer.id).collect()
-            }
+            Selection::Matching(condition) => self.ids_meeting(condition)?,
         };
         for id in ids {
-            let Some(row) = self.row_of(&id)? else {
+            let Some(row) = self.visible_row_of(&id)? else {
                 self.receipt.missing.push(id);
                 continue;
             };
@@ -275,11 +312,12 @@ impl<'t, 'c> Work<'t, 'c> {
     /// Writes a drawer into a new row with all that is indexed of it.
     fn file(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         let row = self.next_seq();
-        self.file_at(row, drawer, words)
+        let provenance = row::provenance_text(drawer);
+        self.file_at(row, drawer, words, provenance.as_deref())
     }
 
-    fn file_at(&mut self, row: i64, drawer: &Drawer, words: &[u8]) -> Result<()> {
-        row::insert(self.transaction, self.shelf.collection, row, drawer)?;
+    fn file_at(&mut self, row: i64, drawer: &Drawer, words: &[u8], provenance: Option<&str>) -> Result<()> {
+        row::insert(self.transaction, self.shelf.collection, row, drawer, provenance)?;
         places::enter(self.transaction, self.shelf.collection, &drawer.place)?;
         attributes::insert(
             self.transaction,
@@ -297,7 +335,7 @@ impl<'t, 'c> Work<'t, 'c> {
     }
 
     /// Changes metadata and place of a row whose text and vector stay.
-    fn refile(&mut self, stored: &Stored, drawer: &Drawer) -> Result<()> {
+    fn refile(&mut self, stored: &Stored, drawer: &Drawer, provenance: Option<&str>) -> Result<()> {
         let (row, seq) = (stored.row, self.next_seq());
         attributes::delete(
             self.transaction,
@@ -306,7 +344,7 @@ impl<'t, 'c> Work<'t, 'c> {
             row,
             &stored.drawer,
         )?;
-        row::update_in_place(self.transaction, row, seq, drawer)?;
+        row::update_in_place(self.transaction, row, seq, drawer, provenance)?;
         self.move_place(&stored.drawer.place, &drawer.place)?;
         attributes::insert(
             self.transaction,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::writer::Writer;
 use loci_chroma::Chroma;
 use loci_core::{
-    Backend, CollectionName, Doctor, Drawer, DrawerId, Get, Include, Lexical, Metadata, NewDrawer,
-    OpenOptions, PalaceRef, Query, Write,
+    Backend, CollectionExt, CollectionName, CreateMode, Doctor, Drawer, DrawerId, Get, Include, Lexical,
+    Metadata, NewDrawer, OpenOptions, PalaceRef, Query, Write,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -18,10 +18,12 @@ const EVERYTHING: Get = Get {
     ids: None,
     filter: loci_core::Filter::All,
     document: loci_core::DocumentFilter::All,
+    order: loci_core::DrawerOrder::Id,
     after: None,
     limit: None,
     offset: 0,
     include: Include::EVERYTHING,
+    budget: None,
 };
 
 /// What is done to a file.
@@ -53,7 +55,12 @@ fn name() -> CollectionName {
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let collection = Writer::new()
-        .open(&PalaceRef::local(root.path()), &name(), &OpenOptions::create())
+        .create(
+            &PalaceRef::local(root.path()),
+            &name(),
+            CreateMode::Exclusive,
+            &OpenOptions::writable(),
+        )
         .unwrap();
     let batch: Vec<Write> = (0..40_u8)
         .map(|n| {
@@ -66,7 +73,7 @@ fn folder() -> TempDir {
             Write::Add(drawer)
         })
         .collect();
-    collection.apply(&batch).unwrap();
+    collection.apply_batch(&batch).unwrap();
     root
 }
 

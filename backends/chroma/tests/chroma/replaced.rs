@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::writer::Writer;
 use loci_chroma::Chroma;
 use loci_core::{
-    Backend, Collection, CollectionName, DrawerId, ErrorKind, Filter, Get, NewDrawer, OpenOptions, PalaceRef,
-    Write,
+    Backend, Collection, CollectionExt, CollectionName, CreateMode, DrawerCondition, DrawerId, ErrorKind,
+    Get, NewDrawer, OpenOptions, PalaceRef, Write,
 };
 use rusqlite::Connection;
 
@@ -19,13 +19,18 @@ fn name() -> CollectionName {
 /// Makes a Chroma folder that holds these texts.
 fn make(folder: &Path, texts: &[&str]) {
     let made = Writer::new()
-        .open(&PalaceRef::local(folder), &name(), &OpenOptions::create())
+        .create(
+            &PalaceRef::local(folder),
+            &name(),
+            CreateMode::OpenExisting,
+            &OpenOptions::writable(),
+        )
         .unwrap();
     let batch: Vec<Write> = texts
         .iter()
         .map(|text| Write::Add(NewDrawer::new(DrawerId::new(*text).unwrap(), *text)))
         .collect();
-    made.apply(&batch).unwrap();
+    made.apply_batch(&batch).unwrap();
 }
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
@@ -44,7 +49,7 @@ fn texts(collection: &dyn Collection) -> Vec<String> {
 
 fn is_gone(collection: &dyn Collection) -> bool {
     let refused = collection.get(&Get::default()).unwrap_err();
-    refused.kind() == ErrorKind::NotFound && collection.count(&Filter::All).is_err()
+    refused.kind() == ErrorKind::NotFound && collection.count(&DrawerCondition::default()).is_err()
 }
 
 #[test]

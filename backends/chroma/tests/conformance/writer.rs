@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_conformance::Reference;
 use loci_core::{
-    Backend, Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Descriptor, Drawer,
-    EmbedderIdentity, Error, Facet, Facets, Filter, Get, Health, Hit, IdentityChange, Include, Lexical,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef, Query, Receipt, Result,
-    Scalar, Value, Write,
+    ApplyRequest, Backend, Capability, ChangeFeed, Collection, CollectionInfo, CollectionName,
+    CollectionReader, CreateMode, Descriptor, Doctor, Drawer, DrawerCondition, EmbedderIdentity,
+    EmbeddingSpaces, Erasure, Facet, Facets, Get, Health, Hit, IdentityChange, Include, Lexical, Maintenance,
+    OpenOptions, PalaceRef, Query, Receipt, Result, Scalar, SnapshotStore, SourceLedger, Value,
 };
 use rusqlite::{Connection, params};
 
@@ -61,9 +61,19 @@ impl Writer {
                 Capability::AtomicBatch,
                 Capability::RangeFilters,
                 Capability::Lexical,
+                Capability::MultiProcess,
             ]),
             written: Arc::default(),
         }
+    }
+
+    fn twin(&self, palace: &PalaceRef, inner: Arc<dyn Collection>) -> Arc<Twin> {
+        Arc::new(Twin {
+            inner,
+            reference: self.reference.again(),
+            palace: palace.clone(),
+            written: Arc::clone(&self.written),
+        })
     }
 }
 
@@ -84,16 +94,25 @@ impl Backend for Writer {
         &self,
         palace: &PalaceRef,
         name: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let twin = Twin {
-            inner: self.reference.open(palace, name, how)?,
-            reference: self.reference.again(),
-            palace: palace.clone(),
-            written: Arc::clone(&self.written),
-        };
+        Ok(self.twin(palace, self.reference.open(palace, name, options)?))
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        name: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let twin = self.twin(palace, self.reference.create(palace, name, mode, options)?);
         twin.write_out();
-        Ok(Arc::new(twin))
+        Ok(twin)
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, name: &CollectionName) -> Result<()> {
+        self.reference.drop_collection(palace, name)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
@@ -111,15 +130,17 @@ impl Backend for Writer {
     fn close(&self) {
         self.reference.close();
     }
-}
 
-impl Collection for Twin {
-    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
-        let receipt = self.inner.apply(batch)?;
-        self.write_out();
-        Ok(receipt)
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        None
     }
 
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        None
+    }
+}
+
+impl CollectionReader for Twin {
     fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
         self.inner.get(request)
     }
@@ -132,8 +153,8 @@ impl Collection for Twin {
         self.inner.lexical(request)
     }
 
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        self.inner.count(filter)
+    fn count(&self, condition: &DrawerCondition) -> Result<u64> {
+        self.inner.count(condition)
     }
 
     fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
@@ -143,21 +164,41 @@ impl Collection for Twin {
     fn info(&self) -> Result<CollectionInfo> {
         self.inner.info()
     }
+}
+
+impl Collection for Twin {
+    fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
+        let receipt = self.inner.apply(request)?;
+        self.write_out();
+        Ok(receipt)
+    }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.inner.set_identity(identity, why)
     }
 
-    fn maintenance(&self) -> Result<MaintenanceState> {
-        self.inner.maintenance()
+    fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        self.inner.moment()
     }
 
-    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
-        self.inner.maintain(kind)
+    fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
+        None
     }
 
-    fn changes_since(&self, _: Cursor, _: usize) -> Result<Changes> {
-        Err(Error::invalid("nobody asks the writer"))
+    fn sources(&self) -> Option<&dyn SourceLedger> {
+        None
+    }
+
+    fn feed(&self) -> Option<&dyn ChangeFeed> {
+        None
+    }
+
+    fn upkeep(&self) -> Option<&dyn Maintenance> {
+        None
+    }
+
+    fn eraser(&self) -> Option<&dyn Erasure> {
+        None
     }
 }
 
@@ -268,8 +309,13 @@ impl Shelf<'_> {
 
     fn row(&self, segment: &str, sequence: i64, drawer: &Drawer) {
         self.run(
-            "INSERT INTO embeddings(segment_id, embedding_id, seq_id) VALUES (?1, ?2, ?3)",
-            params![segment, drawer.id.as_str(), sequence],
+            "INSERT INTO embeddings(segment_id, embedding_id, seq_id, created_at) VALUES (?1, ?2, ?3, ?4)",
+            params![
+                segment,
+                drawer.id.as_str(),
+                sequence,
+                drawer.filed_at.map(|time| time.to_string())
+            ],
         );
         let row = self.connection.last_insert_rowid();
         let mut metadata = drawer.metadata.clone().unwrap_or_default();

@@ -5,7 +5,10 @@ mod lines;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{DrawerId, Metadata, NewDrawer, Place, Receipt, Result, Timestamp, Write};
+use loci_core::{
+    DrawerId, FilingDoor, Metadata, NewDrawer, OriginKind, Place, Provenance, Receipt, Result, Timestamp,
+    Write,
+};
 use loci_engine::filing::{self, Filing};
 use loci_engine::{derive_id, line};
 use serde_json::json;
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         palace: &palace.reference,
         collection: &session.collection(&palace)?,
         embedders: &session.embedders,
+        visible: &loci_core::Filter::All,
     };
     let filing = Filing::open(&place, Some(&drawer).filter(|drawer| drawer.embedding.is_some()))?;
     let receipt = filing.apply(vec![match args.upsert {
@@ -167,6 +171,7 @@ fn drawer(args: &Args) -> Result<NewDrawer> {
         metadata,
         place,
         embedding,
+        provenance: Some(Provenance::new(FilingDoor::Terminal, OriginKind::Hand)),
         ..NewDrawer::new(id, document)
     })
 }

@@ -40,12 +40,13 @@ fn tell(
         _ => asked.to_owned(),
     };
     let filter = within.clone().and(Filter::text(key.name(), name));
-    if collection.count(&filter)? > 0 {
+    if collection.count(&filter.clone().into())? > 0 {
         return Ok(Some(filter));
     }
     let facets = collection.facets(&Facets {
         by: vec![key],
         filter: within,
+        ..Facets::by_room()
     })?;
     let names: Vec<String> = facets
         .into_iter()

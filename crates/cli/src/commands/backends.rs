@@ -14,7 +14,7 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
     let mut rows = Vec::new();
     for name in session.registry.names() {
-        rows.push(session.registry.make(name)?.backend.descriptor().clone());
+        rows.push(session.registry.make(name)?.descriptor().clone());
     }
     let out = &mut session.out;
     if out.is_json() {

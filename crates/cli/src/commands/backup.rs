@@ -34,17 +34,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let palace = session.palace()?;
     palace.collections()?;
-    let snapshot = palace
-        .kit
-        .snapshot
-        .as_ref()
+    let snapshots = palace
+        .backend
+        .snapshots()
         .ok_or_else(|| cannot(palace.backend_name()))?;
     let dest = destination(args)?;
     let mut progress = session.out.progress("parts copied");
-    let report = snapshot.backup(&palace.reference, &dest, &mut |done, total| {
+    let report = snapshots.backup(&palace.reference, &dest, &mut |done, total| {
         progress.tick(done, Some(total))
     })?;
-    let hash = digest(palace.kit.backend.as_ref(), &report.file)?;
+    let hash = digest(palace.backend.as_ref(), &report.file)?;
     let pruned = match (args.keep, dest.parent()) {
         (Some(keep), Some(folder)) => prune(folder, &dest, keep)?,
         _ => Vec::new(),

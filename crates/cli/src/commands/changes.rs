@@ -1,7 +1,7 @@
 //! `loci changes`: what was filed, changed or removed since a cursor.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{ChangeKind, Cursor};
+use loci_core::{ChangeKind, CollectionExt, Cursor};
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -25,7 +25,9 @@ pub(crate) struct Args {
 /// Lists them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let (_, collection) = session.read()?;
-    let changes = collection.changes_since(Cursor(args.since), args.limit)?;
+    let changes = collection
+        .require_feed()?
+        .changes_since(Cursor(args.since), args.limit)?;
     let out = &mut session.out;
     if out.is_json() {
         out.json(&changes)?;

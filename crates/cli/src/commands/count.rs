@@ -1,7 +1,6 @@
 //! `loci count`: how many drawers there are.
 
-use loci_core::Include;
-use loci_engine::Walk;
+use loci_core::DrawerCondition;
 use serde_json::json;
 
 use crate::errors::{Done, Exit};
@@ -25,17 +24,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     args.where_.filter()?;
     let (_, collection) = session.read()?;
     let filter = args.where_.within(collection.as_ref())?;
-    let count = match document.is_all() {
-        true => collection.count(&filter)?,
-        false => {
-            let mut walk = Walk::matching(collection.as_ref(), Include::NOTHING, filter, document);
-            let count = walk.try_fold(0, |count, drawer| drawer.map(|_| count + 1))?;
-            for left in walk.left_out() {
-                session.out.warn(&left.message);
-            }
-            count
-        }
-    };
+    let count = collection.count(&DrawerCondition { filter, document })?;
     if session.out.is_json() {
         session.out.json(&json!({ "count": count }))?;
     } else {

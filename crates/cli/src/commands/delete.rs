@@ -1,6 +1,6 @@
 //! `loci delete`: removes drawers, and only says what it would do unless told otherwise.
 
-use loci_core::{Collection, DrawerId, Error, Get, Include, Result, Selection, Write};
+use loci_core::{Collection, CollectionExt, DrawerId, Error, Get, Include, Result, Selection, Write};
 use serde_json::json;
 
 use crate::errors::{Done, Exit};
@@ -29,11 +29,11 @@ pub(crate) struct Args {
 /// Counts what matches, and removes it if told to.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let selection = selection(args)?;
-    let (_, collection) = session.read()?;
+    let (_, collection) = session.write()?;
     let matched = matched(collection.as_ref(), &selection)?;
     let mut deleted = 0;
     if args.yes && matched > 0 {
-        deleted = collection.apply(&[Write::Delete(selection)])?.deleted.len() as u64;
+        deleted = collection.apply_batch(&[Write::Delete(selection)])?.deleted.len() as u64;
     }
     // Others may have filed or removed some in between; what was removed was there.
     let matched = matched.max(deleted);
@@ -67,12 +67,12 @@ fn selection(args: &Args) -> Result<Selection> {
         let error = Error::invalid("nothing says which drawers to remove; nothing was removed");
         return Err(error.hint("name ids, or give a filter like --where '{\"wing\":\"old\"}'"));
     }
-    Ok(Selection::Matching(filter))
+    Ok(Selection::Matching(filter.into()))
 }
 
 fn matched(collection: &dyn Collection, selection: &Selection) -> Result<u64> {
     match selection {
-        Selection::Matching(filter) => collection.count(filter),
+        Selection::Matching(condition) => collection.count(condition),
         Selection::Ids(ids) => {
             let found = collection.get(&Get {
                 include: Include::NOTHING,

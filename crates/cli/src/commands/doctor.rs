@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use loci_core::{Diagnosis, Doctor, Error, ErrorKind, Finding, FixMode, FixReport, Result, Severity};
+use loci_core::{
+    Backend, Diagnosis, Doctor, Error, ErrorKind, Finding, FixMode, FixReport, Result, Severity,
+};
 use serde::Serialize;
 
 use super::verify::findings;
@@ -65,11 +67,14 @@ pub(crate) struct Args {
 
 /// Examines or mends it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let doctor = doctor(&args.path, session)?;
+    let backend = recognised(&args.path, session)?;
+    let doctor = backend
+        .doctor()
+        .ok_or_else(|| Error::new(ErrorKind::Internal, "a backend knew a folder it cannot examine"))?;
     if let Some(step) = &args.fix {
-        return fix(doctor.as_ref(), args, step, session);
+        return fix(doctor, args, step, session);
     }
-    let diagnosis = examined(doctor.as_ref(), args)?;
+    let diagnosis = examined(doctor, args)?;
     let out = &mut session.out;
     match out.is_json() {
         true => out.json(&diagnosis)?,
@@ -78,21 +83,18 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     Ok(Exit::found(diagnosis.healthy))
 }
 
-fn doctor(path: &Path, session: &Session) -> Result<Arc<dyn Doctor>> {
+/// The backend whose palace lies at `path`.
+fn recognised(path: &Path, session: &Session) -> Result<Arc<dyn Backend>> {
     if !path.exists() {
         let message = format!("there is nothing at {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, message));
     }
+    if let Some(name) = session.registry.recognise(path) {
+        return session.registry.make(name);
+    }
     let names = session.registry.names();
-    let recognised = session.registry.recognise(path);
-    let doctor = match recognised {
-        Some(name) => session.registry.make(name)?.doctor,
-        None => None,
-    };
-    doctor.ok_or_else(|| {
-        let message = format!("{} holds no palace of a kind this build knows", path.display());
-        Error::new(ErrorKind::Format, message).hint(format!("known kinds: {}", names.join(", ")))
-    })
+    let message = format!("{} holds no palace of a kind this build knows", path.display());
+    Err(Error::new(ErrorKind::Format, message).hint(format!("known kinds: {}", names.join(", "))))
 }
 
 /// The doctor's verdict, with what is old by the seconds asked for.

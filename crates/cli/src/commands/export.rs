@@ -50,11 +50,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let Format::Jsonl = args.format;
     let palace = session.palace()?;
     if args.embeddings {
-        palace
-            .kit
-            .backend
-            .descriptor()
-            .require(&Capability::EmbeddingsOut)?;
+        palace.backend.descriptor().require(&Capability::EmbeddingsOut)?;
     }
     let names = collections(args, session, &palace)?;
     let mut report = ExportReport::default();

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let mut request = Facets {
         by: args.by.clone(),
         filter: args.where_.filter()?,
+        ..Facets::by_room()
     };
     request.check()?;
     let (_, collection) = session.read()?;

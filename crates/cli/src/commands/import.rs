@@ -5,7 +5,7 @@ mod memtomem;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use loci_core::Error;
+use loci_core::{Error, FilingDoor, OriginKind, Provenance};
 use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
 
 use super::add::without_vector;
@@ -92,6 +92,7 @@ fn lines(args: &Args, session: &mut Session) -> Done {
         batch: BATCH,
         into: session.globals.collection.clone(),
         otherwise: session.collection(&palace)?,
+        provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
     };
     let is_new = !palace.exists();
     let report = file(&mut lines, &palace, request, session)?;

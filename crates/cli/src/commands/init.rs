@@ -1,7 +1,7 @@
 //! `loci init`: makes a palace.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{CollectionName, Metric, OpenOptions};
+use loci_core::{CollectionName, CreateMode, Metric, OpenOptions};
 use loci_engine::Embedders as _;
 use loci_engine::status;
 use serde_json::json;
@@ -59,9 +59,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         metric: args.metric,
         dimension: args.dimension,
         embedder: embedder.map(|embedder| embedder.identity().clone()),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let collection = palace.backend().open(&palace.reference, &name, &how)?;
+    let mode = CreateMode::OpenExisting;
+    let collection = palace.backend().create(&palace.reference, &name, mode, &how)?;
     let info = collection.info()?;
     let model = status::embedder(&info.identity, info.dimension).model;
     let model = model.as_deref().unwrap_or("none");

@@ -1,7 +1,7 @@
 //! `loci list`: drawers in the order of their ids, a page at a time.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Finding, Get};
+use loci_core::{DrawerPosition, Finding, Get};
 use serde::Serialize;
 
 use super::get::{Extra, include, warn_of_damage};
@@ -51,7 +51,12 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let mut request = Get {
         filter: args.where_.filter()?,
         document: args.contains.filter()?,
-        after: args.cursor.as_deref().map(cursor::read).transpose()?,
+        after: args
+            .cursor
+            .as_deref()
+            .map(cursor::read)
+            .transpose()?
+            .map(DrawerPosition::Id),
         // One more than is shown tells whether the list goes on.
         limit: Some(args.limit.saturating_add(1)),
         include: include(&args.include),

@@ -1,6 +1,6 @@
 //! `loci maintain`: runs one kind of upkeep.
 
-use loci_core::{Error, ErrorKind, MaintenanceKind, MaintenanceStatus, Switch};
+use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceStatus, Switch};
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 /// Runs it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let palace = session.palace()?;
-    let kinds = &palace.kit.backend.descriptor().maintenance;
+    let kinds = &palace.backend.descriptor().maintenance;
     let Some(kind) = kinds.iter().find(|kind| kind.name() == args.kind) else {
         let message = format!(
             "the backend {:?} has no upkeep called {:?}",
@@ -39,15 +39,16 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
         return Err(error.hint("nothing was changed").into());
     }
-    let collection = palace.open(&session.collection(&palace)?)?;
+    let collection = palace.open_writable(&session.collection(&palace)?)?;
     if args.drop_retired {
-        let before = collection.spaces()?.len();
-        let dropped = before.saturating_sub(collection.switch(&Switch::DropRetired)?.len());
+        let spaces = collection.require_spaces()?;
+        let before = spaces.list_spaces()?.len();
+        let dropped = before.saturating_sub(spaces.take_step(&Switch::DropRetired)?.len());
         session
             .out
             .note(&format!("{dropped} retired embedding space(s) dropped"));
     }
-    let report = collection.maintain(kind)?;
+    let report = collection.require_upkeep()?.run(kind)?;
     let out = &mut session.out;
     if out.is_json() {
         out.json(&report)?;

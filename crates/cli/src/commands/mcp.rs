@@ -157,7 +157,7 @@ fn house(args: &Args, session: &Session) -> Result<House> {
         let palace = session.palace()?;
         Ok(Found {
             collection: session.collection(&palace)?,
-            backend: palace.kit.backend,
+            backend: palace.backend,
             palace: palace.reference,
         })
     };

@@ -126,7 +126,7 @@ fn source_findings(from: &Palace, session: &mut Session) -> Done<Vec<Finding>> {
 /// The target's palace. Unlike a source it is embedded unless something says otherwise, whatever lies there now.
 fn target(args: &Args, session: &Session) -> Done<Palace> {
     match session.palace_at(Some(&args.to), None) {
-        Ok(to) if !to.kit.backend.descriptor().can(&loci_core::Capability::ReadOnly) => Ok(to),
+        Ok(to) if !to.backend.descriptor().can(&loci_core::Capability::ReadOnly) => Ok(to),
         // What lies there is of a backend that takes no writes; with --overwrite it is moved aside.
         Ok(_) if args.overwrite => Ok(session.palace_at(Some(&args.to), Some("embedded"))?),
         other => Ok(other?),

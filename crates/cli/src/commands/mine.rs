@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use loci_core::{Error, Result, Timestamp};
+use loci_core::{Error, FilingDoor, Result, Timestamp};
 use loci_engine::filing::Place;
 use loci_engine::mine::{self, MineReport, MineRequest, formats};
 use serde::Serialize;
@@ -97,6 +97,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         palace: &palace.reference,
         collection: &collection,
         embedders: &session.embedders,
+        visible: &loci_core::Filter::All,
     };
     let report = mine::mine(&place, &request, &now, &mut |progress| {
         if !silent {
@@ -136,6 +137,7 @@ fn request(args: &Args, palace: Option<&Path>) -> Result<MineRequest> {
     };
     let paths: Vec<PathBuf> = args.paths.iter().map(absolute).collect::<Result<_>>()?;
     let mut request = MineRequest::of(paths);
+    request.door = FilingDoor::Terminal;
     request.format.clone_from(&args.format);
     request.wing.clone_from(&args.wing);
     request.room.clone_from(&args.room);

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 /// Moves them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
+    let (_, collection) = session.write()?;
     let which = which(args, collection.as_ref())?;
     let report = refile::refile(
         collection.as_ref(),

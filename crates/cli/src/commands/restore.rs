@@ -29,16 +29,15 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         return Err(Error::new(ErrorKind::NotFound, message).into());
     }
     let palace = session.palace()?;
-    let snapshot = palace
-        .kit
-        .snapshot
-        .as_ref()
+    let snapshots = palace
+        .backend
+        .snapshots()
         .ok_or_else(|| cannot(palace.backend_name()))?;
     let mut progress = session.out.progress("parts copied");
-    let report = snapshot.restore(&args.file, &palace.reference, &mut |done, total| {
+    let report = snapshots.restore(&args.file, &palace.reference, &mut |done, total| {
         progress.tick(done, Some(total));
     })?;
-    let hash = digest(palace.kit.backend.as_ref(), &report.file)?;
+    let hash = digest(palace.backend.as_ref(), &report.file)?;
     session
         .out
         .note(&format!("made a new palace at {}", palace.reference.id));

@@ -1,6 +1,6 @@
 //! Ids that people shorten: the beginning of an id stands for it where no other begins so.
 
-use loci_core::{Collection, Drawer, DrawerId, Error, Get, Include, Result};
+use loci_core::{Collection, Drawer, DrawerId, DrawerPosition, Error, Get, Include, Result};
 
 /// The fewest characters that stand for an id.
 const SHORTEST: usize = 6;
@@ -53,7 +53,7 @@ pub(crate) fn resolve(collection: &dyn Collection, asked: &DrawerId) -> Result<O
 /// Ids that begin with `asked`: they come right after it, since ids are in byte order. One more than can be named.
 fn beginning(collection: &dyn Collection, asked: &DrawerId) -> Result<Vec<DrawerId>> {
     let after = collection.get(&Get {
-        after: Some(asked.clone()),
+        after: Some(DrawerPosition::Id(asked.clone())),
         limit: Some(NAMED + 1),
         include: Include::NOTHING,
         ..Get::default()

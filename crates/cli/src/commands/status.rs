@@ -96,6 +96,17 @@ fn tell(report: &StatusReport, page: &mut Page) {
         coverage.nearest, coverage.packed, coverage.lexical
     ));
     page.end();
+    if !report.health.ok {
+        page.dim("health    ").plain(&report.health.detail).end();
+    }
+    for kind in report.maintenance.iter().flat_map(|state| &state.running) {
+        page.dim("upkeep    ").plain(&format!("{kind} is running")).end();
+    }
+    for (kind, why) in report.maintenance.iter().flat_map(|state| &state.due) {
+        page.dim("upkeep    ")
+            .plain(&format!("{why}; run `loci maintain {kind}`"))
+            .end();
+    }
     for record in &report.migrations {
         let text = |field: &str| record.get(field).and_then(|value| value.as_str()).unwrap_or("?");
         page.dim("moved     ")

@@ -43,7 +43,7 @@ struct Answer<'a> {
 
 /// Looks, and removes if told to.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
+    let (_, collection) = session.write()?;
     let paths = args.paths.iter().map(|path| {
         path.canonicalize()
             .or_else(|_| std::path::absolute(path))

@@ -90,7 +90,7 @@ fn damage_there(other: &Palace) -> Result<Vec<Finding>> {
 
 /// What the doctor of a palace in files finds; that it cannot look because of damage is a finding.
 pub(super) fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
-    let (Some(doctor), Some(folder)) = (&palace.kit.doctor, &palace.reference.local_path) else {
+    let (Some(doctor), Some(folder)) = (palace.backend.doctor(), &palace.reference.local_path) else {
         return Ok(None);
     };
     match doctor.examine(folder) {

@@ -111,7 +111,7 @@ fn at_start(collection: &dyn Collection, wanted: &Wanted) -> Result<Option<Strin
     let wing = match project {
         Some(project) => {
             let wing = spelled(collection, &project)?;
-            (collection.count(&Filter::text("wing", wing.as_str()))? > 0).then_some(wing)
+            (collection.count(&Filter::text("wing", wing.as_str()).into())? > 0).then_some(wing)
         }
         None => None,
     };

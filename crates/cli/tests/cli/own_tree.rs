@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use loci_core::{Backend, CollectionName, FacetKey, Facets, Filter, OpenOptions, PalaceRef};
+use loci_core::{Backend, CollectionName, FacetKey, Facets, OpenOptions, PalaceRef};
 use loci_engine::cat::{Part, cat};
 use loci_store::Embedded;
 use serde_json::Value as Json;
@@ -37,7 +37,7 @@ fn what_is_mined_of_a_real_tree_comes_back_byte_for_byte() {
         .unwrap();
     let by = Facets {
         by: vec![FacetKey::Source, FacetKey::Kind],
-        filter: Filter::All,
+        ..Facets::by_room()
     };
     let (mut files, mut bytes) = (0, 0);
     for facet in collection.facets(&by).unwrap() {

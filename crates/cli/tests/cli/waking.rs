@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Backend as _, Collection, CollectionExt as _, CollectionName, DrawerId, Metadata, NewDrawer, OpenOptions,
-    PalaceRef, Place, Span, Timestamp, Write,
+    Backend as _, Collection, CollectionExt as _, CollectionName, CollectionReaderExt as _, CreateMode,
+    DrawerId, Metadata, NewDrawer, OpenOptions, PalaceRef, Place, Span, Timestamp, Write,
 };
 use loci_engine::tokens::estimate;
 use loci_engine::{WakeUpReport, WakeUpRequest, wake_up};
@@ -199,7 +199,7 @@ fn store(folder: &std::path::Path) -> Arc<dyn Collection> {
     let name = CollectionName::new("drawers").unwrap();
     let palace = PalaceRef::local(folder);
     Embedded::new()
-        .open(&palace, &name, &OpenOptions::create())
+        .create(&palace, &name, CreateMode::OpenExisting, &OpenOptions::default())
         .unwrap()
 }
 
@@ -251,7 +251,7 @@ fn whatever_is_filed_the_text_keeps_to_its_budget_and_names_what_it_quotes() {
         let collection = store(folder.path());
         let count = [1, 5, 40, 1800][round % 4];
         let adds: Vec<Write> = (0..count).map(|n| Write::Upsert(dice.drawer(n))).collect();
-        collection.apply(&adds).unwrap();
+        collection.apply_batch(&adds).unwrap();
         for _ in 0..12 {
             let request = WakeUpRequest {
                 wing: Some("boat".to_owned()).filter(|_| dice.below(2) == 0),

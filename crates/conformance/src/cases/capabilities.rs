@@ -1,14 +1,14 @@
 //! What is not advertised is refused by name; what is advertised is shown by the other themes.
 
 use loci_core::{
-    CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange, IdentityState, Include, Lexical,
-    Patch, Pending, Query, Selection, Sources, Switch, Write,
+    CollectionExt, ErrorKind, Facets, Filter, Get, IdentityChange, IdentityState, Include, Lexical,
+    OpenOptions, Patch, Query, Selection, Write,
 };
 
 use crate::case::refused;
 use crate::revising::{all, revision};
 use crate::samples::{all_ids, delete, filter, id, name, plain, vectored};
-use crate::scene::model;
+use crate::scene::{drawers, model};
 use crate::{Outcome, Scene};
 
 cases! { "capabilities":
@@ -19,11 +19,15 @@ cases! { "capabilities":
     "without embeddings_passthrough vectors are refused and nothing is written" [-EmbeddingsPassthrough -ReadOnly] => no_vectors;
     "without embeddings_passthrough a query by vector is unsupported" [-EmbeddingsPassthrough] => no_queries;
     "without embeddings_out asking for vectors is unsupported" [-EmbeddingsOut] => no_vectors_out;
-    "without change_feed asking for changes is unsupported" [-ChangeFeed] => no_feed;
-    "without spaces whatever asks of them is unsupported" [-Spaces] => no_spaces;
-    "without sources whatever asks of them is unsupported" [-Sources] => no_sources;
+    "without change_feed a collection has no change feed" [-ChangeFeed] => no_feed;
+    "without spaces a collection has no embedding spaces to change" [-Spaces] => no_spaces;
+    "without sources a collection has no records of sources" [-Sources] => no_sources;
+    "without moment there is no moment to read" [-Moment] => no_moment;
+    "without erasure a collection has no erasure" [-Erasure] => no_erasure;
+    "upkeep is there where the descriptor lists any kind of maintenance" [] => upkeep;
     "with read_only every write is refused and nothing is changed" [+ReadOnly] => no_writes;
     "with read_only nothing is created" [+ReadOnly] => nothing_created;
+    "with read_only a collection cannot be opened to be written" [+ReadOnly] => not_opened_to_be_written;
     "a backend that embeds by itself reports its effective identity" [+ServerEmbedder -ReadOnly] => own_identity;
 }
 
@@ -60,7 +64,7 @@ fn no_ranges(scene: &Scene<'_>) -> Outcome {
             ..Get::default()
         };
         refused(drawers.get(&get), kind, &[])?;
-        refused(drawers.count(&filter), kind, &[])?;
+        refused(drawers.count(&filter.clone().into()), kind, &[])?;
         let facets = Facets {
             filter: filter.clone(),
             ..Facets::by_room()
@@ -89,9 +93,9 @@ fn no_range_deletes(scene: &Scene<'_>) -> Outcome {
     for filter in by_order() {
         let batch = [
             Write::Add(plain("b", "text")),
-            Write::Delete(Selection::Matching(filter)),
+            Write::Delete(Selection::Matching(filter.into())),
         ];
-        refused(drawers.apply(&batch), ErrorKind::UnsupportedFilter, &[])?;
+        refused(drawers.apply_batch(&batch), ErrorKind::UnsupportedFilter, &[])?;
         same!(all_ids(drawers.as_ref())?, ["a"], "ids after a refused batch");
     }
     Ok(())
@@ -111,7 +115,7 @@ fn no_vectors(scene: &Scene<'_>) -> Outcome {
     ] {
         let batch = [Write::Add(plain("b", "text")), bad];
         refused(
-            drawers.apply(&batch),
+            drawers.apply_batch(&batch),
             ErrorKind::Unsupported,
             &["embeddings_passthrough"],
         )?;
@@ -144,45 +148,48 @@ fn no_vectors_out(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
+/// Shows that an ability is not there, and that asking for it says so by name.
+fn absent<T: ?Sized>(found: Option<&T>, required: loci_core::Result<&T>, named: &str) -> Outcome {
+    ensure!(found.is_none(), "expected no {named}, found it offered");
+    refused(required.map(drop), ErrorKind::Unsupported, &[named])
+}
+
 fn no_feed(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    refused(
-        drawers.changes_since(Cursor(0), 1),
-        ErrorKind::Unsupported,
-        &["change_feed"],
-    )
+    absent(drawers.feed(), drawers.require_feed(), "change_feed")
 }
 
 fn no_spaces(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    let (kind, named) = (ErrorKind::Unsupported, &["spaces"]);
-    let before = drawers.info()?;
-    refused(drawers.spaces(), kind, named)?;
-    refused(drawers.switch(&Switch::Begin(model("model-b"))), kind, named)?;
-    let request = Pending {
-        identity: model("model-b"),
-        after: 0,
-        limit: 1,
-    };
-    refused(drawers.pending(&request), kind, named)?;
-    refused(drawers.fill(&model("model-b"), &[]), kind, named)?;
-    same!(drawers.info()?, before, "what the collection says of itself");
-    Ok(())
+    absent(drawers.spaces(), drawers.require_spaces(), "spaces")
 }
 
 fn no_sources(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    let (kind, named) = (ErrorKind::Unsupported, &["sources"]);
-    refused(drawers.sources(&all()), kind, named)?;
-    refused(drawers.sources(&Sources::Named(vec!["a.md".into()])), kind, named)?;
-    let batch = vec![Write::Add(plain("b", "text"))];
-    refused(
-        drawers.revise(vec![revision("a.md", None, "1", [batch])]),
-        kind,
-        named,
-    )?;
-    refused(drawers.revise(Vec::new()), kind, named)?;
-    same!(all_ids(drawers.as_ref())?, ["a"], "ids");
+    absent(drawers.sources(), drawers.require_sources(), "sources")
+}
+
+fn no_moment(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    ensure!(drawers.moment()?.is_none(), "expected no moment, found one");
+    Ok(())
+}
+
+fn no_erasure(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    ensure!(
+        drawers.eraser().is_none(),
+        "expected no erasure, found it offered"
+    );
+    Ok(())
+}
+
+fn upkeep(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    if scene.descriptor().maintenance.is_empty() {
+        return absent(drawers.upkeep(), drawers.require_upkeep(), "maintenance");
+    }
+    drawers.require_upkeep()?.state()?;
     Ok(())
 }
 
@@ -195,7 +202,7 @@ fn no_writes(scene: &Scene<'_>) -> Outcome {
     };
     refused(drawers.add(plain("b", "text")), kind, named)?;
     refused(drawers.upsert(plain("a", "new")), kind, named)?;
-    refused(drawers.apply(&[Write::Update(patch)]), kind, named)?;
+    refused(drawers.apply_batch(&[Write::Update(patch)]), kind, named)?;
     refused(drawers.delete(id("a")), kind, named)?;
     refused(
         drawers.set_identity(&model("model-a"), IdentityChange::Force),
@@ -203,9 +210,12 @@ fn no_writes(scene: &Scene<'_>) -> Outcome {
         named,
     )?;
     if scene.can(loci_core::Capability::Sources) {
-        let revised = drawers.revise(vec![revision("a.md", None, "1", [vec![delete("a")]])]);
+        let revised =
+            drawers
+                .require_sources()?
+                .revise(vec![revision("a.md", None, "1", [vec![delete("a")]])]);
         refused(revised, kind, named)?;
-        same!(drawers.sources(&all())?, [], "records");
+        same!(drawers.require_sources()?.find_records(&all())?, [], "records");
     }
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     same!(
@@ -220,11 +230,23 @@ fn nothing_created(scene: &Scene<'_>) -> Outcome {
     let (kind, named) = (ErrorKind::Unsupported, &["read_only"]);
     let palace = scene.palace();
     let other = name("other");
-    refused(scene.backend().open(&palace, &other, &scene.how()), kind, named)?;
+    refused(scene.make(&other, &scene.how()), kind, named)?;
     refused(scene.backend().collections(&palace), ErrorKind::NotFound, &[])?;
     scene.filled([plain("a", "text")])?;
-    refused(scene.backend().open(&palace, &other, &scene.how()), kind, named)?;
+    refused(scene.make(&other, &scene.how()), kind, named)?;
+    refused(scene.backend().drop_collection(&palace, &drawers()), kind, named)?;
     same!(scene.backend().collections(&palace)?.len(), 1, "collections");
+    Ok(())
+}
+
+fn not_opened_to_be_written(scene: &Scene<'_>) -> Outcome {
+    let drawers = scene.filled([plain("a", "text")])?;
+    let options = OpenOptions::writable();
+    let opened = scene
+        .backend()
+        .open(&scene.palace(), &crate::scene::drawers(), &options);
+    refused(opened, ErrorKind::Unsupported, &["read_only"])?;
+    same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     Ok(())
 }
 

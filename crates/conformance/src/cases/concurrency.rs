@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 
-use loci_core::{Collection, CollectionExt, Filter, Get, Include, Patch, Receipt, Write};
+use loci_core::{Collection, CollectionExt, DrawerCondition, Get, Include, Patch, Receipt, Write};
 
 use crate::samples::{all_ids, id, plain, read};
 use crate::{Failure, Outcome, Scene};
 
 cases! { "concurrency":
-    "writers in different processes lose nothing" [-ReadOnly] => lose_nothing;
+    "writers in different processes lose nothing" [+MultiProcess -ReadOnly] => lose_nothing;
+    "writers of one process lose nothing" [-MultiProcess -ReadOnly] => lose_nothing;
     "an id filed by many at once is added by one and kept by the others" [-ReadOnly] => one_adds;
     "palaces opened by many at once are made once" [-ReadOnly] => made_once;
     "a reader sees a batch whole or not at all" [+AtomicBatch -ReadOnly] => whole_batches;
@@ -48,7 +49,7 @@ fn lose_nothing(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     at_once(scene, |writer, drawers| {
         for n in 0..15 {
-            let receipt = drawers.apply(&[
+            let receipt = drawers.apply_batch(&[
                 Write::Add(plain(&format!("w{writer}-{n:02}"), "text")),
                 Write::Upsert(plain(&format!("mine-{writer}"), &format!("text {n}"))),
             ])?;
@@ -70,7 +71,7 @@ fn lose_nothing(scene: &Scene<'_>) -> Outcome {
         );
     }
     if !scene.can(loci_core::Capability::EstimatedCount) {
-        same!(drawers.count(&Filter::All)?, 64, "count");
+        same!(drawers.count(&DrawerCondition::default())?, 64, "count");
     }
     Ok(())
 }
@@ -107,7 +108,12 @@ fn made_once(scene: &Scene<'_>) -> Outcome {
             .map(|(writer, backend)| {
                 threads.spawn(move || -> loci_core::Result<()> {
                     start.wait();
-                    let drawers = backend.open(&scene.palace(), &crate::scene::drawers(), &scene.how())?;
+                    let drawers = crate::scene::make(
+                        backend.as_ref(),
+                        &scene.palace(),
+                        &crate::scene::drawers(),
+                        &scene.how(),
+                    )?;
                     drawers.add(plain(&format!("d{writer}"), "text")).map(drop)
                 })
             })
@@ -151,7 +157,7 @@ fn whole_batches(scene: &Scene<'_>) -> Outcome {
                 let batch: Vec<Write> = (0..BATCH)
                     .map(|n| Write::Add(plain(&called(n), "text")))
                     .collect();
-                drawers.apply(&batch).map(drop)
+                drawers.apply_batch(&batch).map(drop)
             });
             return Ok(written?);
         }
@@ -177,7 +183,7 @@ fn whole_updates(scene: &Scene<'_>) -> Outcome {
         for n in 0..10_i64 {
             let mut patch = Patch::new(id("a"));
             patch.metadata.insert(format!("w{writer}-{n}"), Some(n.into()));
-            drawers.apply(&[Write::Update(patch)])?;
+            drawers.apply_batch(&[Write::Update(patch)])?;
         }
         Ok(())
     })?;

@@ -1,6 +1,8 @@
 //! Facets: how many drawers there are by wing, room and the like.
 
-use loci_core::{ErrorKind, Facet, FacetKey, Facets, Filter, NewDrawer, Patch, Place, Write};
+use loci_core::{
+    CollectionExt, DocumentFilter, ErrorKind, Facet, FacetKey, Facets, Filter, NewDrawer, Patch, Place, Write,
+};
 
 use crate::case::refused;
 use crate::samples::{filter, id, plain};
@@ -39,6 +41,7 @@ fn by(keys: &[FacetKey]) -> Facets {
     Facets {
         by: keys.to_vec(),
         filter: Filter::All,
+        document: DocumentFilter::All,
     }
 }
 
@@ -94,6 +97,7 @@ fn filtered(scene: &Scene<'_>) -> Outcome {
     let request = |json: &str| Facets {
         by: vec![FacetKey::Wing],
         filter: filter(json),
+        document: DocumentFilter::All,
     };
     let expected = [facet(&[None], 1), facet(&[Some("w")], 1)];
     same!(
@@ -177,7 +181,7 @@ fn as_they_are(scene: &Scene<'_>) -> Outcome {
         },
         ..Patch::new(id("1"))
     };
-    drawers.apply(&[
+    drawers.apply_batch(&[
         Write::Update(patch),
         crate::samples::delete("6"),
         Write::Upsert(placed("2", None, None)),

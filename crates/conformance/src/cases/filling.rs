@@ -24,20 +24,20 @@ cases! { "filling":
     "a vector for a drawer that has one already is stale" [+Spaces +EmbeddingsPassthrough -ReadOnly] => stale_when_there;
     "vectors that no write would take are refused before anything is filled" [+Spaces +EmbeddingsPassthrough -ReadOnly] => bad_vectors;
     "drawers that lack a vector in the active space can be given one" [+Spaces +EmbeddingsPassthrough -ReadOnly] => fill_active;
-    "those who fill at once store each vector once" [+Spaces +EmbeddingsPassthrough -ReadOnly] => at_once;
+    "those who fill at once store each vector once" [+Spaces +EmbeddingsPassthrough -ReadOnly -ApproximateQuery] => at_once;
 }
 
 fn later_is_above(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     let before = drawers.info()?.seq;
     drawers.add(plain("later", "filed later"))?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let above = Pending {
         identity: newer(),
         after: before.0,
         limit: 10,
     };
-    let found = drawers.pending(&above)?;
+    let found = drawers.require_spaces()?.list_pending(&above)?;
     let ids: Vec<&str> = found.iter().map(|drawer| drawer.id.as_str()).collect();
     same!(ids, ["later"], "what was filed after that moment");
     Ok(())
@@ -53,11 +53,11 @@ fn pending_lists(scene: &Scene<'_>) -> Outcome {
         context: Some(around.clone()),
         ..plain("d", "text of d")
     })?;
-    drawers.apply(&[Write::Update(Patch {
+    drawers.apply_batch(&[Write::Update(Patch {
         document: Some("changed".into()),
         ..Patch::new(id("a"))
     })])?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let found = lacking(drawers.as_ref(), &newer())?;
     let ids: Vec<&str> = found.iter().map(|drawer| drawer.id.as_str()).collect();
     same!(
@@ -83,7 +83,7 @@ fn pending_lists(scene: &Scene<'_>) -> Outcome {
         "texts"
     );
     let some = [filling(&found[1])];
-    drawers.fill(&newer(), &some)?;
+    drawers.require_spaces()?.fill_vectors(&newer(), &some)?;
     same!(
         lacking_ids(drawers.as_ref(), &newer())?,
         ["b", "d", "a"],
@@ -94,10 +94,10 @@ fn pending_lists(scene: &Scene<'_>) -> Outcome {
 
 fn pending_pages(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled((0..7).map(|n| plain(&format!("d{n}"), &format!("text {n}"))))?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let (mut seen, mut after) = (Vec::new(), 0);
     for size in [3, 3, 1, 0] {
-        let page = drawers.pending(&Pending {
+        let page = drawers.require_spaces()?.list_pending(&Pending {
             identity: newer(),
             after,
             limit: 3,
@@ -113,7 +113,7 @@ fn pending_pages(scene: &Scene<'_>) -> Outcome {
 fn mismatch(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     let asked = |of: &EmbedderIdentity| {
-        drawers.pending(&Pending {
+        drawers.require_spaces()?.list_pending(&Pending {
             identity: of.clone(),
             after: 0,
             limit: 1,
@@ -121,7 +121,7 @@ fn mismatch(scene: &Scene<'_>) -> Outcome {
     };
     let kind = ErrorKind::IdentityMismatch;
     refused(asked(&newer()), kind, &["model-b"])?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let given = [filling(&lacking(drawers.as_ref(), &newer())?[0])];
     same!(asked(&scene.model())?, Vec::new(), "pending in the active space");
     for other in [
@@ -132,31 +132,39 @@ fn mismatch(scene: &Scene<'_>) -> Outcome {
         },
     ] {
         refused(asked(&other), kind, &[&other.model])?;
-        refused(drawers.fill(&other, &given), kind, &[&other.model])?;
+        refused(
+            drawers.require_spaces()?.fill_vectors(&other, &given),
+            kind,
+            &[&other.model],
+        )?;
     }
-    drawers.switch(&Switch::Rollback)?;
-    refused(drawers.fill(&newer(), &given), kind, &["model-b"])
+    drawers.require_spaces()?.take_step(&Switch::Rollback)?;
+    refused(
+        drawers.require_spaces()?.fill_vectors(&newer(), &given),
+        kind,
+        &["model-b"],
+    )
 }
 
 fn fill_stores(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let given: Vec<Filling> = lacking(drawers.as_ref(), &newer())?.iter().map(filling).collect();
-    let filled = drawers.fill(&newer(), &given[..2])?;
+    let filled = drawers.require_spaces()?.fill_vectors(&newer(), &given[..2])?;
     same!(
         filled,
         Filled { stored: 2, stale: 0 },
         "what became of two vectors"
     );
     same!(
-        scene.open_elsewhere()?.spaces()?[1].vectors,
+        scene.open_elsewhere()?.require_spaces()?.list_spaces()?[1].vectors,
         2,
         "vectors in another process"
     );
     same!(answers(drawers.as_ref())?[0], "a", "the nearest by the old model");
     same!(drawers.info()?.coverage.nearest, 3, "drawers with a vector");
     same!(
-        drawers.fill(&newer(), &[])?,
+        drawers.require_spaces()?.fill_vectors(&newer(), &[])?,
         Filled::default(),
         "what became of nothing"
     );
@@ -169,16 +177,16 @@ fn overtaken(
     change: impl FnOnce(&dyn Collection) -> Outcome,
 ) -> Outcome<(Arc<dyn Collection>, Filled)> {
     let drawers = house(scene)?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let given: Vec<Filling> = lacking(drawers.as_ref(), &newer())?.iter().map(filling).collect();
     change(drawers.as_ref())?;
-    let filled = drawers.fill(&newer(), &given)?;
+    let filled = drawers.require_spaces()?.fill_vectors(&newer(), &given)?;
     Ok((drawers, filled))
 }
 
 fn stale_when_gone(scene: &Scene<'_>) -> Outcome {
     let (drawers, filled) = overtaken(scene, |drawers| {
-        drawers.apply(&[delete("b")])?;
+        drawers.apply_batch(&[delete("b")])?;
         Ok(())
     })?;
     same!(
@@ -186,14 +194,14 @@ fn stale_when_gone(scene: &Scene<'_>) -> Outcome {
         Filled { stored: 2, stale: 1 },
         "what became of three vectors"
     );
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(drawers.as_ref())?, ["c", "a"], "hits");
     Ok(())
 }
 
 fn stale_when_changed(scene: &Scene<'_>) -> Outcome {
     let (drawers, filled) = overtaken(scene, |drawers| {
-        drawers.apply(&[Write::Update(Patch {
+        drawers.apply_batch(&[Write::Update(Patch {
             document: Some("another text".into()),
             ..Patch::new(id("b"))
         })])?;
@@ -212,9 +220,13 @@ fn stale_when_changed(scene: &Scene<'_>) -> Outcome {
         ["another text", "third text"],
         "texts still to be embedded"
     );
-    refused(drawers.switch(&Switch::Finish), ErrorKind::Conflict, &["2"])?;
+    refused(
+        drawers.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &["2"],
+    )?;
     fill_all(drawers.as_ref(), &newer())?;
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     let asked = Query::nearest(embed("text of b"), 1);
     let nearest = &drawers.query(&asked)?[0][0];
     ensure!(
@@ -231,15 +243,15 @@ fn stale_when_there(scene: &Scene<'_>) -> Outcome {
         Filled { stored: 0, stale: 3 },
         "what became of three vectors"
     );
-    same!(drawers.spaces()?[1].vectors, 3, "vectors");
-    drawers.switch(&Switch::Finish)?;
+    same!(drawers.require_spaces()?.list_spaces()?[1].vectors, 3, "vectors");
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(drawers.as_ref())?, ["b", "c", "a"], "hits");
     Ok(())
 }
 
 fn bad_vectors(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let sound: Vec<Filling> = lacking(drawers.as_ref(), &newer())?.iter().map(filling).collect();
     let bad = [
         (vec![f32::NAN, 0.0, 0.0, 0.0], ErrorKind::Invalid),
@@ -250,8 +262,16 @@ fn bad_vectors(scene: &Scene<'_>) -> Outcome {
     for (vector, kind) in bad {
         let mut given = sound.clone();
         given[2].vector = vector;
-        refused(drawers.fill(&newer(), &given), kind, &[])?;
-        same!(drawers.spaces()?[1].vectors, 0, "vectors after a refusal");
+        refused(
+            drawers.require_spaces()?.fill_vectors(&newer(), &given),
+            kind,
+            &[],
+        )?;
+        same!(
+            drawers.require_spaces()?.list_spaces()?[1].vectors,
+            0,
+            "vectors after a refusal"
+        );
     }
     Ok(())
 }
@@ -274,12 +294,12 @@ fn fill_active(scene: &Scene<'_>) -> Outcome {
 
 fn at_once(scene: &Scene<'_>) -> Outcome {
     let filled = scene.filled((0..40).map(|n| plain(&format!("d{n:02}"), &format!("text {n}"))))?;
-    filled.switch(&Switch::Begin(newer()))?;
+    filled.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let handles = (0..3)
         .map(|_| {
             Ok(scene
                 .another()?
-                .open(&scene.palace(), &drawers(), &OpenOptions::default())?)
+                .open(&scene.palace(), &drawers(), &OpenOptions::writable())?)
         })
         .collect::<Outcome<Vec<_>>>()?;
     let stored: loci_core::Result<u64> = std::thread::scope(|threads| {
@@ -295,7 +315,7 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
             .sum()
     });
     same!(stored?, 40, "vectors stored by all of them");
-    filled.switch(&Switch::Finish)?;
+    filled.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(filled.as_ref())?.len(), 40, "hits");
     Ok(())
 }

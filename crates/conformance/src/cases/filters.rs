@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, DocumentFilter, Drawer, ErrorKind, FacetKey, Facets, Filter, Get, Include, Lexical, Metadata,
-    NewDrawer, Place, Query, Scalar, Selection, Value, Write,
+    Collection, CollectionExt, DocumentFilter, Drawer, ErrorKind, FacetKey, Facets, Filter, Get, Include,
+    Lexical, Metadata, NewDrawer, Place, Query, Scalar, Selection, Value, Write,
 };
 
 use crate::case::refused;
@@ -106,7 +106,7 @@ fn like_the_oracle(scene: &Scene<'_>, filters: &[&str]) -> Outcome {
         same!(ids(&found), expected, "drawers that {json} accepts");
         if !scene.can(loci_core::Capability::EstimatedCount) {
             same!(
-                collection.count(&filter)?,
+                collection.count(&filter.clone().into())?,
                 expected.len() as u64,
                 "how many drawers {json} accepts"
             );
@@ -371,7 +371,7 @@ fn unknown_operator(scene: &Scene<'_>) -> Outcome {
 }
 
 fn everywhere(scene: &Scene<'_>) -> Outcome {
-    use loci_core::Capability::{EmbeddingsPassthrough, Lexical as Words};
+    use loci_core::Capability::{ApproximateQuery, EmbeddingsPassthrough, Lexical as Words};
     let collection = open_palette(scene)?;
     let all = stored(collection.as_ref())?;
     let document = DocumentFilter::NotContains("float".into());
@@ -386,6 +386,7 @@ fn everywhere(scene: &Scene<'_>) -> Outcome {
         let by_wing = collection.facets(&Facets {
             by: vec![FacetKey::Wing],
             filter: filter.clone(),
+            document: DocumentFilter::All,
         })?;
         same!(
             by_wing.iter().map(|facet| facet.drawers).sum::<u64>(),
@@ -398,7 +399,7 @@ fn everywhere(scene: &Scene<'_>) -> Outcome {
             .filter(|d| document.accepts(&text(d)))
             .map(|d| d.id.as_str())
             .collect();
-        if scene.can(EmbeddingsPassthrough) {
+        if scene.can(EmbeddingsPassthrough) && !scene.can(ApproximateQuery) {
             let mut lists = collection.query(&Query {
                 filter: filter.clone(),
                 document: document.clone(),
@@ -440,7 +441,7 @@ fn deletes(scene: &Scene<'_>) -> Outcome {
         let all = stored(collection.as_ref())?;
         let (gone, left): (Vec<&Drawer>, Vec<&Drawer>) =
             all.iter().partition(|drawer| filter.accepts(drawer));
-        let receipt = collection.apply(&[Write::Delete(Selection::Matching(filter))])?;
+        let receipt = collection.apply_batch(&[Write::Delete(Selection::Matching(filter.into()))])?;
         same!(receipt.deleted.len(), gone.len(), "drawers deleted by {json}");
         let left: Vec<&str> = left.iter().map(|drawer| drawer.id.as_str()).collect();
         same!(all_ids(collection.as_ref())?, left, "ids left by {json}");

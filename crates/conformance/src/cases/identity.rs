@@ -29,7 +29,7 @@ cases! { "identity":
     "confirm is refused on a model known to be another" [+EmbeddingsPassthrough -ReadOnly] => confirm_known;
     "force replaces what is recorded" [+EmbeddingsPassthrough -ReadOnly] => force;
     "an identity of a dimension other than the stored vectors' is a dimension mismatch" [+EmbeddingsPassthrough -ReadOnly] => wrong_dimension;
-    "the identity is the same for every process" [+EmbeddingsPassthrough -ReadOnly] => everywhere;
+    "the identity is the same for every process" [+EmbeddingsPassthrough +MultiProcess -ReadOnly] => everywhere;
     "a batch with vectors that may not be written leaves nothing" [+EmbeddingsPassthrough +AtomicBatch -ReadOnly] => whole_or_nothing;
 }
 
@@ -41,9 +41,9 @@ fn declaring(
 ) -> loci_core::Result<Arc<dyn Collection>> {
     let how = OpenOptions {
         embedder,
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    scene.backend().open(&scene.palace(), &drawers(), &how)
+    scene.make(&drawers(), &how)
 }
 
 /// A collection with one vector that nobody said what made.
@@ -58,9 +58,9 @@ fn carrying(scene: &Scene<'_>, embedder: Option<EmbedderIdentity>) -> loci_core:
     let how = OpenOptions {
         embedder,
         carries_unknown: true,
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    scene.backend().open(&scene.palace(), &drawers(), &how)
+    scene.make(&drawers(), &how)
 }
 
 fn carried(scene: &Scene<'_>) -> Outcome {
@@ -156,7 +156,7 @@ fn undeclared_writer(scene: &Scene<'_>) -> Outcome {
         ..Patch::new(id("a"))
     };
     refused(
-        undeclared.apply(&[Write::Update(patch)]),
+        undeclared.apply_batch(&[Write::Update(patch)]),
         ErrorKind::IdentityMismatch,
         &["model-a"],
     )?;
@@ -211,7 +211,7 @@ fn unknown_refuses(scene: &Scene<'_>) -> Outcome {
             ..Patch::new(id("a"))
         };
         refused(
-            writer.apply(&[Write::Update(patch)]),
+            writer.apply_batch(&[Write::Update(patch)]),
             ErrorKind::IdentityMismatch,
             &["unknown"],
         )?;
@@ -339,7 +339,7 @@ fn whole_or_nothing(scene: &Scene<'_>) -> Outcome {
         Write::Update(patch),
         Write::Add(vectored("c", "text", &VECTOR)),
     ];
-    refused(collection.apply(&batch), ErrorKind::IdentityMismatch, &[])?;
+    refused(collection.apply_batch(&batch), ErrorKind::IdentityMismatch, &[])?;
     same!(all_ids(collection.as_ref())?, ["a"], "ids");
     same!(
         crate::samples::read(collection.as_ref(), "a")?

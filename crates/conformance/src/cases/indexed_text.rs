@@ -88,7 +88,7 @@ fn indexed_anew(scene: &Scene<'_>) -> Outcome {
         }),
         ..Patch::new(id("a"))
     };
-    drawers.apply(&[Write::Update(patch)])?;
+    drawers.apply_batch(&[Write::Update(patch)])?;
     let found = |word: &str| drawers.lexical(&Lexical::words(word, 10)).map(|hits| hits.len());
     same!(
         found("papa")?,

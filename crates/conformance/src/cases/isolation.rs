@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, Lexical, PalaceRef, Query, Selection,
-    Write,
+    Capability, Collection, CollectionExt, Cursor, DrawerCondition, ErrorKind, Facets, Filter, Get, Lexical,
+    PalaceRef, Query, Selection, Write,
 };
 
 use crate::case::refused;
 use crate::samples::{all_ids, hit_ids, id, plain, read, vectored, winged};
-use crate::scene::{drawers, model};
+use crate::scene::{drawers, make, model};
 use crate::{Outcome, Scene};
 
 cases! { "isolation":
@@ -36,7 +36,7 @@ fn sees_only(scene: &Scene<'_>, here: &dyn Collection, ours: &str) -> Outcome {
         "drawers in facets"
     );
     if !scene.can(EstimatedCount) {
-        same!(here.count(&Filter::All)?, 1, "drawers");
+        same!(here.count(&DrawerCondition::default())?, 1, "drawers");
         same!(here.info()?.drawers, 1, "drawers by info");
     }
     if scene.can(EmbeddingsPassthrough) {
@@ -51,7 +51,7 @@ fn sees_only(scene: &Scene<'_>, here: &dyn Collection, ours: &str) -> Outcome {
         );
     }
     if scene.can(ChangeFeed) {
-        let changes = here.changes_since(Cursor(0), 10)?.changes;
+        let changes = here.require_feed()?.changes_since(Cursor(0), 10)?.changes;
         let ids: Vec<&str> = changes.iter().map(|change| change.id.as_str()).collect();
         same!(ids, [ours], "changes");
     }
@@ -78,14 +78,16 @@ fn changes_only(here: &Arc<dyn Collection>, there: &Arc<dyn Collection>) -> Outc
             Write::Add(winged("c", "y")),
         ];
         same!(
-            place.apply(&batch)?.added.len(),
+            place.apply_batch(&batch)?.added.len(),
             3,
             "drawers added to a place of their own"
         );
     }
     let before = there.get(&Get::default())?;
     here.upsert(plain("a", "changed"))?;
-    here.apply(&[Write::Delete(Selection::Matching(Filter::text("wing", "x")))])?;
+    here.apply_batch(&[Write::Delete(Selection::Matching(
+        Filter::text("wing", "x").into(),
+    ))])?;
     here.delete(id("c"))?;
     same!(all_ids(here.as_ref())?, ["a"], "ids here");
     same!(there.get(&Get::default())?, before, "drawers there");
@@ -130,9 +132,13 @@ fn no_namespaces(scene: &Scene<'_>) -> Outcome {
     let tenant: PalaceRef = scene.palace().in_namespace("tenant");
     let create = scene.how();
     let existing = loci_core::OpenOptions::default();
-    for how in [create, existing] {
-        let opened = scene.backend().open(&tenant, &drawers(), &how);
+    for options in [&create, &existing] {
+        let opened = scene.backend().open(&tenant, &drawers(), options);
         refused(opened, ErrorKind::Unsupported, &["namespace_isolation"])?;
+    }
+    if !scene.can(Capability::ReadOnly) {
+        let made = make(scene.backend().as_ref(), &tenant, &drawers(), &create);
+        refused(made, ErrorKind::Unsupported, &["namespace_isolation"])?;
     }
     refused(
         scene.backend().collections(&tenant),
@@ -147,11 +153,9 @@ fn own_spaces(scene: &Scene<'_>) -> Outcome {
     other.dimension = 2;
     let how = loci_core::OpenOptions {
         embedder: Some(other),
-        ..loci_core::OpenOptions::create()
+        ..loci_core::OpenOptions::writable()
     };
-    let there = scene
-        .backend()
-        .open(&scene.palace(), &crate::samples::name("others"), &how)?;
+    let there = scene.make(&crate::samples::name("others"), &how)?;
     there.add(vectored("b", "text", &[1.0, 0.0]))?;
     same!(there.info()?.dimension, Some(2), "dimension there");
     same!(here.info()?.dimension, Some(4), "dimension here");

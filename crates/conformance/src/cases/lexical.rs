@@ -275,7 +275,7 @@ fn forgotten(scene: &Scene<'_>) -> Outcome {
     for n in (0..40).filter(|n| gone(*n)) {
         drawers.delete(id(&format!("d{n:02}")))?;
     }
-    drawers.apply(&[Write::Upsert(plain("d02", "alpha lima"))])?;
+    drawers.apply_batch(&[Write::Upsert(plain("d02", "alpha lima"))])?;
     let stay = uneven().into_iter().enumerate().filter(|(n, _)| !gone(*n));
     let stay = stay.map(|(n, drawer)| {
         if n == 2 {
@@ -335,7 +335,7 @@ fn as_they_are(scene: &Scene<'_>) -> Outcome {
         document: Some("papa".into()),
         ..Patch::new(id("b"))
     };
-    drawers.apply(&[Write::Upsert(plain("a", "lima")), Write::Update(patch)])?;
+    drawers.apply_batch(&[Write::Upsert(plain("a", "lima")), Write::Update(patch)])?;
     drawers.delete(id("c"))?;
     for (words, expected) in [
         ("alpha bravo kilo", vec![]),

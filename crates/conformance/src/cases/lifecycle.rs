@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, IdentityChange,
-    Lexical, MaintenanceKind, Pending, Query, Revision, Switch,
+    Backend, Capability, Collection, CollectionExt, Cursor, DrawerCondition, ErrorKind, Facets, Get,
+    IdentityChange, Lexical, Pending, Query, Revision, Switch,
 };
 
 use crate::case::refused;
 use crate::revising::{all, revision};
-use crate::samples::{all_ids, plain};
+use crate::samples::{all_ids, id, plain};
 use crate::scene::{drawers, model};
 use crate::{Outcome, Scene};
 
@@ -24,7 +24,7 @@ cases! { "lifecycle":
     "after close every call on the backend is closed" [] => closed_backend;
     "after close every call on its collections is closed" [] => closed_collections;
     "closing twice is fine" [] => closed_twice;
-    "closing one instance leaves another open" [] => other_instance;
+    "closing one instance leaves another open" [+MultiProcess] => other_instance;
     "every acknowledged write is there after everything is dropped without closing" [-ReadOnly] => dropped;
     "every acknowledged write is there after a crash" [-ReadOnly] => crashed;
 }
@@ -132,6 +132,13 @@ fn closed_backend(scene: &Scene<'_>) -> Outcome {
         ErrorKind::Closed,
         &[],
     )?;
+    let made = scene.make(&drawers(), &scene.how());
+    refused(made, ErrorKind::Closed, &[])?;
+    refused(
+        backend.drop_collection(&palace, &drawers()),
+        ErrorKind::Closed,
+        &[],
+    )?;
     refused(backend.collections(&palace), ErrorKind::Closed, &[])?;
     backend.close_palace(&palace);
     Ok(())
@@ -150,7 +157,7 @@ fn every_call_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome 
     refused(collection.get(&Get::default()), closed, &[])?;
     refused(collection.query(&Query::nearest(vec![1.0; 4], 1)), closed, &[])?;
     refused(collection.lexical(&Lexical::words("text", 1)), closed, &[])?;
-    refused(collection.count(&Filter::All), closed, &[])?;
+    refused(collection.count(&DrawerCondition::default()), closed, &[])?;
     refused(collection.facets(&Facets::by_room()), closed, &[])?;
     refused(collection.info(), closed, &[])?;
     refused(
@@ -158,30 +165,51 @@ fn every_call_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome 
         closed,
         &[],
     )?;
-    refused(collection.maintenance(), closed, &[])?;
-    let advertised = scene.descriptor().maintenance.first().cloned();
-    let kind = advertised.unwrap_or_else(|| MaintenanceKind::named("any"));
-    refused(collection.maintain(&kind), closed, &[])?;
-    refused(collection.changes_since(Cursor(0), 1), closed, &[])?;
+    refused(collection.moment(), closed, &[])?;
+    every_call_of_a_sub_trait_closed(scene, collection)
+}
+
+/// Shows the same of each ability that is advertised.
+fn every_call_of_a_sub_trait_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome {
+    let closed = ErrorKind::Closed;
+    if let Some(kind) = scene.descriptor().maintenance.first() {
+        refused(collection.require_upkeep()?.state(), closed, &[])?;
+        refused(collection.require_upkeep()?.run(kind), closed, &[])?;
+    }
+    if scene.can(Capability::ChangeFeed) {
+        let changes = collection.require_feed()?.changes_since(Cursor(0), 1);
+        refused(changes, closed, &[])?;
+    }
+    if let Some(eraser) = collection.eraser() {
+        refused(eraser.erase(&[id("a")]), closed, &[])?;
+    }
     if scene.can(Capability::Spaces) {
-        refused(collection.spaces(), closed, &[])?;
-        refused(collection.switch(&Switch::Pause), closed, &[])?;
-        refused(collection.fill(&model("model-a"), &[]), closed, &[])?;
+        refused(collection.require_spaces()?.list_spaces(), closed, &[])?;
+        refused(
+            collection.require_spaces()?.take_step(&Switch::Pause),
+            closed,
+            &[],
+        )?;
+        refused(
+            collection.require_spaces()?.fill_vectors(&model("model-a"), &[]),
+            closed,
+            &[],
+        )?;
         let request = Pending {
             identity: model("model-a"),
             after: 0,
             limit: 1,
         };
-        refused(collection.pending(&request), closed, &[])?;
+        refused(collection.require_spaces()?.list_pending(&request), closed, &[])?;
     }
     if scene.can(Capability::Sources) {
-        refused(collection.sources(&all()), closed, &[])?;
+        refused(collection.require_sources()?.find_records(&all()), closed, &[])?;
         let forget = Revision {
             stamp: None,
             ..revision("a.md", None, "", [])
         };
-        refused(collection.revise(vec![forget]), closed, &[])?;
-        refused(collection.revise(Vec::new()), closed, &[])?;
+        refused(collection.require_sources()?.revise(vec![forget]), closed, &[])?;
+        refused(collection.require_sources()?.revise(Vec::new()), closed, &[])?;
     }
     Ok(())
 }
@@ -191,7 +219,7 @@ fn closed_twice(scene: &Scene<'_>) -> Outcome {
     scene.backend().close();
     scene.backend().close();
     same!(
-        all_ids(scene.open_elsewhere()?.as_ref())?,
+        all_ids(scene.open_afterwards()?.as_ref())?,
         ["a"],
         "ids for another instance"
     );
@@ -203,22 +231,23 @@ fn other_instance(scene: &Scene<'_>) -> Outcome {
     let other = scene.world().reopen()?;
     let elsewhere = other.open(&scene.palace(), &drawers(), &loci_core::OpenOptions::default())?;
     other.close();
-    refused(elsewhere.count(&Filter::All), ErrorKind::Closed, &[])?;
+    refused(
+        elsewhere.count(&DrawerCondition::default()),
+        ErrorKind::Closed,
+        &[],
+    )?;
     same!(all_ids(collection.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
 fn dropped(scene: &Scene<'_>) -> Outcome {
     scene.open()?;
-    for n in 0..5 {
-        let backend = scene.world().reopen()?;
-        let collection = backend.open(&scene.palace(), &drawers(), &scene.how())?;
+    scene.each_without_closing(5, |n, collection| {
         collection.add(plain(&format!("d{n}"), "text"))?;
-        // A process that is killed runs no destructors.
-        std::mem::forget((backend, collection));
-    }
+        Ok(())
+    })?;
     same!(
-        all_ids(scene.open_elsewhere()?.as_ref())?,
+        all_ids(scene.open_afterwards()?.as_ref())?,
         ["d0", "d1", "d2", "d3", "d4"],
         "ids"
     );
@@ -230,6 +259,6 @@ fn crashed(scene: &Scene<'_>) -> Outcome {
     if !scene.world().crash() {
         return Err(crate::Failure::NotApplicable("this world cannot crash".into()));
     }
-    same!(all_ids(scene.open_elsewhere()?.as_ref())?, ["a"], "ids");
+    same!(all_ids(scene.open_afterwards()?.as_ref())?, ["a"], "ids");
     Ok(())
 }

@@ -50,8 +50,11 @@ fn not_advertised(scene: &Scene<'_>) -> Outcome {
         MaintenanceKind::REINDEX,
     ];
     let unknown = known.into_iter().chain([MaintenanceKind::named("no such kind")]);
+    let Some(upkeep) = drawers.upkeep() else {
+        return Ok(());
+    };
     for kind in unknown.filter(|kind| !scene.descriptor().maintenance.contains(kind)) {
-        refused(drawers.maintain(&kind), ErrorKind::Unsupported, &[kind.name()])?;
+        refused(upkeep.run(&kind), ErrorKind::Unsupported, &[kind.name()])?;
     }
     Ok(())
 }
@@ -59,13 +62,13 @@ fn not_advertised(scene: &Scene<'_>) -> Outcome {
 fn advertised(scene: &Scene<'_>) -> Outcome {
     let drawers = worn(scene)?;
     for kind in &scene.descriptor().maintenance {
-        let report = drawers.maintain(kind)?;
+        let report = drawers.require_upkeep()?.run(kind)?;
         same!(report.kind, *kind, "kind of the report");
         ensure!(
             report.status != MaintenanceStatus::AlreadyRunning,
             "expected {kind} to run or to find nothing to do, found {report:?}"
         );
-        let again = drawers.maintain(kind)?;
+        let again = drawers.require_upkeep()?.run(kind)?;
         ensure!(
             again.status != MaintenanceStatus::AlreadyRunning,
             "expected {kind} to have ended, found {again:?}"
@@ -84,7 +87,7 @@ fn changes_nothing(scene: &Scene<'_>) -> Outcome {
     };
     let near = nearest(drawers.as_ref())?;
     for kind in &scene.descriptor().maintenance {
-        drawers.maintain(kind)?;
+        drawers.require_upkeep()?.run(kind)?;
         same!(contents(scene, drawers.as_ref())?, before, "drawers after {kind}");
         same!(nearest(drawers.as_ref())?, near, "hits after {kind}");
         same!(
@@ -98,11 +101,11 @@ fn changes_nothing(scene: &Scene<'_>) -> Outcome {
 
 fn keeps_the_feed(scene: &Scene<'_>) -> Outcome {
     let drawers = worn(scene)?;
-    let before = drawers.changes_since(Cursor(0), 1_000)?;
+    let before = drawers.require_feed()?.changes_since(Cursor(0), 1_000)?;
     for kind in &scene.descriptor().maintenance {
-        drawers.maintain(kind)?;
+        drawers.require_upkeep()?.run(kind)?;
         same!(
-            drawers.changes_since(Cursor(0), 1_000)?,
+            drawers.require_feed()?.changes_since(Cursor(0), 1_000)?,
             before,
             "changes after {kind}"
         );
@@ -125,7 +128,7 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
                 .map(|drawers| {
                     threads.spawn(move || {
                         start.wait();
-                        drawers.maintain(kind)
+                        drawers.require_upkeep()?.run(kind)
                     })
                 })
                 .collect();
@@ -147,18 +150,21 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
             "drawers after {kind} by four at once"
         );
         same!(
-            drawers.maintenance()?.running,
+            drawers.require_upkeep()?.state()?.running,
             Vec::new(),
             "kinds running after all have ended"
         );
     }
-    drawers.apply(&[Write::Add(winged("new", "x"))])?;
+    drawers.apply_batch(&[Write::Add(winged("new", "x"))])?;
     Ok(())
 }
 
 fn state(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    let state = drawers.maintenance()?;
+    let Some(upkeep) = drawers.upkeep() else {
+        return Ok(());
+    };
+    let state = upkeep.state()?;
     let advertised: BTreeSet<_> = scene.descriptor().maintenance.iter().collect();
     for (kind, why) in &state.due {
         ensure!(

@@ -4,16 +4,16 @@ use loci_core::{Capability, CollectionExt, ErrorKind, IdentityState, Metric, Ope
 
 use crate::case::refused;
 use crate::samples::{all_ids, name, plain, vectored};
-use crate::scene::{drawers, model};
+use crate::scene::{drawers, make, model};
 use crate::{Failure, Outcome, Scene};
 
 cases! { "open":
-    "without create a missing palace is not found and nothing is created" [] => missing_palace;
-    "without create not even a folder is created" [+Local] => no_folder;
-    "without create a missing collection is not found and nothing is created" [] => missing_collection;
-    "with create opening is idempotent" [-ReadOnly] => idempotent;
-    "with create local folders are private to their owner (0700)" [+Local -ReadOnly] => private_folder;
-    "with create a new collection compares by cosine if no metric is given" [-ReadOnly] => cosine_by_default;
+    "a missing palace is not found and nothing is created" [] => missing_palace;
+    "of a missing palace not even a folder is created" [+Local] => no_folder;
+    "a missing collection is not found and nothing is created" [] => missing_collection;
+    "create opens a collection that exists" [-ReadOnly] => idempotent;
+    "local folders are made private to their owner (0700)" [+Local -ReadOnly] => private_folder;
+    "a new collection compares by cosine if no metric is given" [-ReadOnly] => cosine_by_default;
     "a declared metric that is not the collection's is invalid" [-ReadOnly] => other_metric;
     "a metric that is not advertised is refused" [-ReadOnly] => unknown_metric;
     "a declared dimension other than the stored vectors' is a dimension mismatch" [+EmbeddingsPassthrough -ReadOnly] => other_dimension;
@@ -21,8 +21,8 @@ cases! { "open":
     "a dimension given for a new collection is checked on first write" [+EmbeddingsPassthrough -ReadOnly] => dimension_on_first_write;
     "the collections of a palace are listed by name" [] => collections_listed;
     "the collections of a missing palace are not found" [] => no_collections;
-    "a collection is found again by another process" [] => found_elsewhere;
-    "a palace that another process made after it was not found is found" [-ReadOnly] => made_elsewhere;
+    "a collection is found again by another process" [+MultiProcess] => found_elsewhere;
+    "a palace that another process made after it was not found is found" [+MultiProcess -ReadOnly] => made_elsewhere;
 }
 
 fn existing() -> OpenOptions {
@@ -89,11 +89,16 @@ fn idempotent(scene: &Scene<'_>) -> Outcome {
     for _ in 0..3 {
         same!(all_ids(scene.open()?.as_ref())?, ["a"], "ids after opening again");
     }
-    let elsewhere = scene.another()?.open(&scene.palace(), &drawers(), &scene.how())?;
+    let elsewhere = make(
+        scene.another()?.as_ref(),
+        &scene.palace(),
+        &drawers(),
+        &scene.how(),
+    )?;
     same!(
         all_ids(elsewhere.as_ref())?,
         ["a"],
-        "ids after opening with create in another process"
+        "ids after creating again in another process"
     );
     same!(all_ids(first.as_ref())?, ["a"], "ids of the first handle");
     same!(
@@ -158,8 +163,8 @@ fn unknown_metric(scene: &Scene<'_>) -> Outcome {
         metric: Some(unknown),
         ..scene.how()
     };
-    let opened = scene.backend().open(&scene.palace(), &drawers(), &how);
-    refused(opened, ErrorKind::Unsupported, &[unknown.name()])?;
+    let made = scene.make(&drawers(), &how);
+    refused(made, ErrorKind::Unsupported, &[unknown.name()])?;
     refused(
         scene.backend().collections(&scene.palace()),
         ErrorKind::NotFound,
@@ -182,9 +187,7 @@ fn other_dimension(scene: &Scene<'_>) -> Outcome {
 }
 
 fn embedder_of_other_dimension(scene: &Scene<'_>) -> Outcome {
-    let unnamed = scene
-        .backend()
-        .open(&scene.palace(), &drawers(), &OpenOptions::create())?;
+    let unnamed = scene.make(&drawers(), &OpenOptions::writable())?;
     unnamed.add(vectored("a", "text", &[1.0, 0.0, 0.0, 0.0]))?;
     same!(unnamed.info()?.identity, IdentityState::Unknown, "identity");
     let mut smaller = model("model-a");
@@ -200,9 +203,9 @@ fn embedder_of_other_dimension(scene: &Scene<'_>) -> Outcome {
 fn dimension_on_first_write(scene: &Scene<'_>) -> Outcome {
     let how = OpenOptions {
         dimension: Some(4),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let given = scene.backend().open(&scene.palace(), &drawers(), &how)?;
+    let given = scene.make(&drawers(), &how)?;
     refused(
         given.add(vectored("a", "text", &[1.0; 3])),
         ErrorKind::DimensionMismatch,
@@ -211,9 +214,9 @@ fn dimension_on_first_write(scene: &Scene<'_>) -> Outcome {
     given.add(vectored("a", "text", &[1.0; 4]))?;
     let how = OpenOptions {
         embedder: Some(model("model-a")),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let declared = scene.backend().open(&scene.palace(), &name("declared"), &how)?;
+    let declared = scene.make(&name("declared"), &how)?;
     refused(
         declared.add(vectored("a", "text", &[1.0; 3])),
         ErrorKind::DimensionMismatch,
@@ -258,7 +261,12 @@ fn found_elsewhere(scene: &Scene<'_>) -> Outcome {
 fn made_elsewhere(scene: &Scene<'_>) -> Outcome {
     let looked = scene.backend().open(&scene.palace(), &drawers(), &existing());
     refused(looked, ErrorKind::NotFound, &[])?;
-    let other = scene.another()?.open(&scene.palace(), &drawers(), &scene.how())?;
+    let other = make(
+        scene.another()?.as_ref(),
+        &scene.palace(),
+        &drawers(),
+        &scene.how(),
+    )?;
     other.add(plain("a", "text"))?;
     let found = scene.backend().open(&scene.palace(), &drawers(), &existing())?;
     same!(all_ids(found.as_ref())?, ["a"], "ids");

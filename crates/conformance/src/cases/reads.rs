@@ -1,6 +1,9 @@
 //! Get and count: order, paging, fields, and what a reader sees.
 
-use loci_core::{CollectionExt, DocumentFilter, ErrorKind, Filter, Get, Include, Metadata, NewDrawer, Write};
+use loci_core::{
+    CollectionExt, CollectionReaderExt, DocumentFilter, DrawerCondition, DrawerPosition, ErrorKind, Filter,
+    Get, Include, Metadata, NewDrawer, Write,
+};
 
 use crate::case::refused;
 use crate::samples::{all_ids, id, ids, one, plain, vectored, winged};
@@ -155,7 +158,7 @@ fn after_pages(scene: &Scene<'_>) -> Outcome {
     let mut paged: Vec<String> = Vec::new();
     loop {
         let found = drawers.get(&Get {
-            after: paged.last().map(|last| id(last)),
+            after: paged.last().map(|last| DrawerPosition::Id(id(last))),
             limit: Some(4),
             ..Get::default()
         })?;
@@ -171,7 +174,7 @@ fn after_pages(scene: &Scene<'_>) -> Outcome {
     }
     same!(paged, names, "ids of all pages");
     let between = Get {
-        after: Some(id("d010x")),
+        after: Some(DrawerPosition::Id(id("d010x"))),
         offset: 1,
         limit: Some(2),
         ..Get::default()
@@ -187,7 +190,7 @@ fn after_pages(scene: &Scene<'_>) -> Outcome {
 fn ids_and_after(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
     let both = Get {
-        after: Some(id("a")),
+        after: Some(DrawerPosition::Id(id("a"))),
         ..Get::ids([id("a")])
     };
     refused(drawers.get(&both), ErrorKind::Invalid, &[])
@@ -280,19 +283,19 @@ fn embedding_if_asked(scene: &Scene<'_>) -> Outcome {
 
 fn counts(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([winged("a", "x"), winged("b", "y"), winged("c", "x")])?;
-    same!(drawers.count(&Filter::All)?, 3, "drawers");
+    same!(drawers.count(&DrawerCondition::default())?, 3, "drawers");
     same!(
-        drawers.count(&Filter::text("wing", "x"))?,
+        drawers.count(&Filter::text("wing", "x").into())?,
         2,
         "drawers in the wing"
     );
     same!(
-        drawers.count(&Filter::text("wing", "z"))?,
+        drawers.count(&Filter::text("wing", "z").into())?,
         0,
         "drawers in no wing"
     );
     same!(
-        scene.open_named("empty")?.count(&Filter::All)?,
+        scene.open_named("empty")?.count(&DrawerCondition::default())?,
         0,
         "drawers of an empty collection"
     );
@@ -302,7 +305,7 @@ fn counts(scene: &Scene<'_>) -> Outcome {
 fn estimates(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([winged("a", "x"), winged("b", "y")])?;
     ensure!(
-        drawers.count(&Filter::All)? > 0,
+        drawers.count(&DrawerCondition::default())? > 0,
         "expected an estimate above 0 for two drawers"
     );
     Ok(())
@@ -351,7 +354,7 @@ fn acknowledged_writes(scene: &Scene<'_>) -> Outcome {
             seen.is_some(),
             "expected another process to see {ours}, found nothing"
         );
-        elsewhere.apply(&[
+        elsewhere.apply_batch(&[
             Write::Upsert(plain(&theirs, "text")),
             Write::Upsert(plain(&ours, "changed")),
         ])?;

@@ -1,7 +1,8 @@
 //! What no backend accepts, and that nothing of it is written.
 
 use loci_core::{
-    Collection, ErrorKind, Filter, Metadata, NewDrawer, Patch, Place, Scalar, Selection, Span, Value, Write,
+    Collection, CollectionExt, DrawerCondition, ErrorKind, Filter, Metadata, NewDrawer, Patch, Place, Scalar,
+    Selection, Span, Value, Write,
 };
 
 use crate::case::refused;
@@ -27,13 +28,13 @@ cases! { "refusals":
 fn nothing_of(drawers: &dyn Collection, bad: Write, kind: ErrorKind, named: &[&str]) -> Outcome {
     let before = all_ids(drawers)?;
     let sound = Write::Add(plain("sound", "text"));
-    refused(drawers.apply(&[sound, bad]), kind, named)?;
+    refused(drawers.apply_batch(&[sound, bad]), kind, named)?;
     same!(all_ids(drawers)?, before, "ids after a refused batch");
     Ok(())
 }
 
 fn empty_batch(scene: &Scene<'_>) -> Outcome {
-    refused(scene.open()?.apply(&[]), ErrorKind::Invalid, &["empty"])
+    refused(scene.open()?.apply_batch(&[]), ErrorKind::Invalid, &["empty"])
 }
 
 fn id_twice(scene: &Scene<'_>) -> Outcome {
@@ -50,11 +51,11 @@ fn id_twice(scene: &Scene<'_>) -> Outcome {
         [delete("a"), delete("a")],
     ];
     for pair in pairs {
-        refused(drawers.apply(&pair), ErrorKind::Invalid, &["twice"])?;
+        refused(drawers.apply_batch(&pair), ErrorKind::Invalid, &["twice"])?;
     }
     let twice = Selection::Ids(vec![id("a"), id("a")]);
     refused(
-        drawers.apply(&[Write::Delete(twice)]),
+        drawers.apply_batch(&[Write::Delete(twice)]),
         ErrorKind::Invalid,
         &["twice"],
     )?;
@@ -85,7 +86,7 @@ fn bad_vectors(scene: &Scene<'_>) -> Outcome {
         )?;
     }
     let none = Write::Add(vectored("bad", "text", &[]));
-    let refusal = drawers.apply(&[none]);
+    let refusal = drawers.apply_batch(&[none]);
     ensure!(
         refusal.is_err(),
         "expected an empty vector to be refused, found {refusal:?}"
@@ -115,15 +116,12 @@ fn wrong_dimension(scene: &Scene<'_>) -> Outcome {
 }
 
 fn unequal_vectors(scene: &Scene<'_>) -> Outcome {
-    let how = loci_core::OpenOptions::create();
-    let drawers = scene
-        .backend()
-        .open(&scene.palace(), &crate::scene::drawers(), &how)?;
+    let drawers = scene.make(&crate::scene::drawers(), &loci_core::OpenOptions::writable())?;
     let batch = [
         Write::Add(vectored("a", "text", &[1.0, 0.0, 0.0])),
         Write::Add(vectored("b", "text", &[1.0, 0.0, 0.0, 0.0])),
     ];
-    refused(drawers.apply(&batch), ErrorKind::DimensionMismatch, &[])?;
+    refused(drawers.apply_batch(&batch), ErrorKind::DimensionMismatch, &[])?;
     same!(
         all_ids(drawers.as_ref())?,
         Vec::<String>::new(),
@@ -140,7 +138,7 @@ fn empty_update(scene: &Scene<'_>) -> Outcome {
 
 fn unbounded_delete(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    let all = Write::Delete(Selection::Matching(Filter::All));
+    let all = Write::Delete(Selection::Matching(DrawerCondition::default()));
     nothing_of(drawers.as_ref(), all, ErrorKind::Invalid, &["filter"])
 }
 
@@ -248,12 +246,12 @@ fn last_write_refused(scene: &Scene<'_>) -> Outcome {
         ..Patch::new(id("b"))
     };
     let batch = [
-        Write::Delete(Selection::Matching(Filter::text("wing", "x"))),
+        Write::Delete(Selection::Matching(Filter::text("wing", "x").into())),
         Write::Update(patch),
         Write::Add(plain("c", "text")),
         Write::Update(Patch::new(id("d"))),
     ];
-    refused(drawers.apply(&batch), ErrorKind::Invalid, &[])?;
+    refused(drawers.apply_batch(&batch), ErrorKind::Invalid, &[])?;
     same!(
         all_ids(drawers.as_ref())?,
         ["a", "b"],

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_core::{Collection, ErrorKind, Filter, Get, Patch, Selection, Write};
+use loci_core::{Collection, CollectionExt, DrawerCondition, ErrorKind, Get, Patch, Selection, Write};
 
 use super::revisions::{add, adds};
 use crate::case::refused;
@@ -24,14 +24,14 @@ cases! { "refused_revisions":
 fn state(collection: &dyn Collection) -> Outcome<impl PartialEq + std::fmt::Debug + use<>> {
     Ok((
         collection.get(&Get::default())?,
-        collection.sources(&all())?,
+        collection.require_sources()?.find_records(&all())?,
         collection.info()?,
     ))
 }
 
 /// Batches that are refused for what is in them.
 fn defects() -> [Vec<Write>; 4] {
-    let no_filter = Write::Delete(Selection::Matching(Filter::All));
+    let no_filter = Write::Delete(Selection::Matching(DrawerCondition::default()));
     [
         vec![add("x", "text"), add("x", "again")],
         vec![add("x", "text"), Write::Update(Patch::new(id("a")))],
@@ -50,7 +50,7 @@ fn furnished(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
 fn later_part(scene: &Scene<'_>) -> Outcome {
     let drawers = furnished(scene)?;
     let before = state(drawers.as_ref())?;
-    let expects = Some(drawers.sources(&all())?[0].revision);
+    let expects = Some(drawers.require_sources()?.find_records(&all())?[0].revision);
     for bad in defects() {
         for at in 0..3 {
             let mut parts = vec![
@@ -59,7 +59,9 @@ fn later_part(scene: &Scene<'_>) -> Outcome {
                 adds(&["e"]),
             ];
             parts.insert(at, bad.clone());
-            let revised = drawers.revise(vec![revision("a.md", expects, "new", parts)]);
+            let revised = drawers
+                .require_sources()?
+                .revise(vec![revision("a.md", expects, "new", parts)]);
             refused(revised, ErrorKind::Invalid, &[])?;
             same!(state(drawers.as_ref())?, before, "what is stored");
         }
@@ -70,9 +72,9 @@ fn later_part(scene: &Scene<'_>) -> Outcome {
 fn later_revision(scene: &Scene<'_>) -> Outcome {
     let drawers = furnished(scene)?;
     let before = state(drawers.as_ref())?;
-    let read = drawers.sources(&all())?;
+    let read = drawers.require_sources()?.find_records(&all())?;
     for bad in defects() {
-        let revised = drawers.revise(vec![
+        let revised = drawers.require_sources()?.revise(vec![
             revision("a.md", Some(read[0].revision), "new", [vec![delete("a")]]),
             revision("c.md", None, "new", [adds(&["c"])]),
             forgetting("b.md", Some(read[1].revision)),
@@ -97,7 +99,7 @@ fn later_dimension(scene: &Scene<'_>) -> Outcome {
         vec![with_vector("d", &right)],
         vec![with_vector("e", &wrong)],
     ];
-    let revised = drawers.revise(vec![
+    let revised = drawers.require_sources()?.revise(vec![
         revision("c.md", None, "new", [adds(&["f"])]),
         revision("d.md", None, "new", parts),
     ]);
@@ -108,21 +110,29 @@ fn later_dimension(scene: &Scene<'_>) -> Outcome {
 
 fn admitted(scene: &Scene<'_>) -> Outcome {
     let drawers = furnished(scene)?;
-    drawers.apply(&[with_vector("v", &[1.0, 0.0, 0.0, 0.0])])?;
+    drawers.apply_batch(&[with_vector("v", &[1.0, 0.0, 0.0, 0.0])])?;
     let before = state(drawers.as_ref())?;
     let bad = [
         (with_vector("x", &[f32::NAN, 0.0, 0.0, 1.0]), ErrorKind::Invalid),
         (with_vector("x", &[0.0; 4]), ErrorKind::Invalid),
     ];
     for (write, kind) in bad {
-        let revised = drawers.revise(vec![revision("c.md", None, "new", [adds(&["c"]), vec![write]])]);
+        let revised = drawers.require_sources()?.revise(vec![revision(
+            "c.md",
+            None,
+            "new",
+            [adds(&["c"]), vec![write]],
+        )]);
         refused(revised, kind, &[])?;
         same!(state(drawers.as_ref())?, before, "what is stored");
     }
     let undeclared = declaring(scene, None)?;
     let part = || vec![with_vector("x", &[0.0, 1.0, 0.0, 0.0])];
-    let by_apply = undeclared.apply(&part()).map_err(|error| error.kind());
-    let by_revise = undeclared.revise(vec![revision("c.md", None, "new", [adds(&["c"]), part()])]);
+    let by_apply = undeclared.apply_batch(&part()).map_err(|error| error.kind());
+    let by_revise =
+        undeclared
+            .require_sources()?
+            .revise(vec![revision("c.md", None, "new", [adds(&["c"]), part()])]);
     match by_apply {
         Ok(_) => done(by_revise?.remove(0)).map(drop),
         Err(kind) => {
@@ -136,7 +146,7 @@ fn admitted(scene: &Scene<'_>) -> Outcome {
 fn nameless(scene: &Scene<'_>) -> Outcome {
     let drawers = furnished(scene)?;
     let before = state(drawers.as_ref())?;
-    let revised = drawers.revise(vec![
+    let revised = drawers.require_sources()?.revise(vec![
         revision("c.md", None, "new", [adds(&["c"])]),
         revision("", None, "new", [adds(&["d"])]),
     ]);
@@ -148,7 +158,7 @@ fn nameless(scene: &Scene<'_>) -> Outcome {
 fn nothing(scene: &Scene<'_>) -> Outcome {
     let drawers = furnished(scene)?;
     let before = state(drawers.as_ref())?;
-    same!(drawers.revise(Vec::new())?, [], "answers");
+    same!(drawers.require_sources()?.revise(Vec::new())?, [], "answers");
     same!(state(drawers.as_ref())?, before, "what is stored");
     Ok(())
 }

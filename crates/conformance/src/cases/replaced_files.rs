@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use loci_core::{Collection, CollectionExt, ErrorKind, Get, OpenOptions};
+use loci_core::{Collection, CollectionExt, CollectionReaderExt, ErrorKind, Get, OpenOptions};
 
 use crate::case::refused;
 use crate::samples::{all_ids, id, ids, plain};
-use crate::scene::drawers;
+use crate::scene::{drawers, make};
 use crate::{Failure, Outcome, Scene};
 
 cases! { "replaced_files":
@@ -40,7 +40,12 @@ fn vanish(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
 fn replace(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
     let held = scene.filled([plain("old", "text")])?;
     let other = scene.world().reopen()?;
-    let filled = other.open(&scene.world().another_palace(), &drawers(), &scene.how())?;
+    let filled = make(
+        other.as_ref(),
+        &scene.world().another_palace(),
+        &drawers(),
+        &scene.how(),
+    )?;
     filled.add(plain("new", "text"))?;
     drop(filled);
     other.close();

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::{
-    Capability, Cursor, Filter, Get, Lexical, NewDrawer, Patch, Revised, Revision, Selection, Write,
+    Capability, CollectionExt, Cursor, Filter, Get, Lexical, NewDrawer, Patch, Revised, Revision, Selection,
+    Write,
 };
 
 use super::concurrency::{Ended, at_once};
@@ -46,7 +47,7 @@ fn in_order(scene: &Scene<'_>) -> Outcome {
         vec![Write::Update(reworded), delete("nobody")],
         vec![
             Write::Add(plain("c", "text")),
-            Write::Delete(Selection::Matching(filter(r#"{"wing": "none"}"#))),
+            Write::Delete(Selection::Matching(filter(r#"{"wing": "none"}"#).into())),
         ],
     ];
     let (receipt, _) = revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
@@ -89,7 +90,7 @@ fn no_writes(scene: &Scene<'_>) -> Outcome {
     let (receipt, _) = revise_one(drawers.as_ref(), revision("last.md", None, "new", parts))?;
     same!(texts(&receipt.added), ["b", "c"], "added between empty parts");
     same!(
-        names(&drawers.sources(&all())?),
+        names(&drawers.require_sources()?.find_records(&all())?),
         ["0.md", "1.md", "2.md", "last.md"],
         "records"
     );
@@ -98,7 +99,7 @@ fn no_writes(scene: &Scene<'_>) -> Outcome {
 
 fn several(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
-    let revised = drawers.revise(vec![
+    let revised = drawers.require_sources()?.revise(vec![
         revision("a.md", None, "1", [adds(&["a1"]), adds(&["a2"])]),
         revision("b.md", None, "2", [vec![delete("a1"), add("b1", "text")]]),
         revision("c.md", None, "3", []),
@@ -114,7 +115,7 @@ fn several(scene: &Scene<'_>) -> Outcome {
         );
         numbers.push(number);
     }
-    let records = drawers.sources(&all())?;
+    let records = drawers.require_sources()?.find_records(&all())?;
     same!(names(&records), ["a.md", "b.md", "c.md"], "records");
     let stored: Vec<Option<u64>> = records.iter().map(|record| Some(record.revision)).collect();
     same!(stored, numbers, "the revisions that were given");
@@ -131,7 +132,7 @@ fn like_others(scene: &Scene<'_>) -> Outcome {
     ];
     let (receipt, _) = revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
     same!(
-        drawers.count(&Filter::text("source", "a.md"))?,
+        drawers.count(&Filter::text("source", "a.md").into())?,
         2,
         "count by source"
     );
@@ -140,7 +141,7 @@ fn like_others(scene: &Scene<'_>) -> Outcome {
         same!(hit_ids(&hits).len(), 2, "hits by words");
     }
     if scene.can(Capability::ChangeFeed) {
-        let changes = drawers.changes_since(Cursor(0), 10)?.changes;
+        let changes = drawers.require_feed()?.changes_since(Cursor(0), 10)?.changes;
         let mut listed: Vec<&str> = changes.iter().map(|change| change.id.as_str()).collect();
         same!(
             changes.iter().map(|change| change.seq).max(),
@@ -151,7 +152,7 @@ fn like_others(scene: &Scene<'_>) -> Outcome {
         same!(listed, ["a", "b", "c"], "changes");
     }
     let twin = Write::Add(cut("other", "alpha a", "a.md", 0));
-    let expects = drawers.sources(&all())?[0].revision;
+    let expects = drawers.require_sources()?.find_records(&all())?[0].revision;
     let (receipt, _) = revise_one(
         drawers.as_ref(),
         revision("a.md", Some(expects), "2", [vec![twin]]),
@@ -163,11 +164,11 @@ fn like_others(scene: &Scene<'_>) -> Outcome {
 fn overtaken(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     remember(drawers.as_ref(), &["a.md", "c.md"])?;
-    let read = drawers.sources(&all())?;
+    let read = drawers.require_sources()?.find_records(&all())?;
     let (ours, others) = (read[0].revision, read[1].revision);
     revise_one(drawers.as_ref(), revision("a.md", Some(ours), "newer", []))?;
     let late = |expects| revision("a.md", expects, "late", [adds(&["late"]), vec![delete("b")]]);
-    let revised = drawers.revise(vec![
+    let revised = drawers.require_sources()?.revise(vec![
         revision("b.md", None, "1", [adds(&["b"])]),
         late(Some(ours)),
         late(None),
@@ -198,19 +199,19 @@ fn gone(scene: &Scene<'_>) -> Outcome {
         forgetting("a.md", number),
     ] {
         same!(
-            drawers.revise(vec![late])?,
+            drawers.require_sources()?.revise(vec![late])?,
             [Revised::Overtaken],
             "what became of it"
         );
     }
-    same!(drawers.sources(&all())?, [], "records");
+    same!(drawers.require_sources()?.find_records(&all())?, [], "records");
     same!(all_ids(drawers.as_ref())?.len(), 0, "drawers");
     Ok(())
 }
 
 fn twice(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
-    let revised = drawers.revise(vec![
+    let revised = drawers.require_sources()?.revise(vec![
         revision("a.md", None, "first", [adds(&["a"])]),
         revision("a.md", None, "second", [adds(&["b"])]),
     ])?;
@@ -233,11 +234,19 @@ fn forgotten(scene: &Scene<'_>) -> Outcome {
     let (receipt, number) = revise_one(drawers.as_ref(), last)?;
     same!(number, None, "the revision of a record that is gone");
     same!(texts(&receipt.deleted), ["a"], "deleted");
-    same!(names(&drawers.sources(&all())?), ["b.md"], "records");
+    same!(
+        names(&drawers.require_sources()?.find_records(&all())?),
+        ["b.md"],
+        "records"
+    );
     same!(all_ids(drawers.as_ref())?, ["b"], "ids");
     let (_, number) = revise_one(drawers.as_ref(), forgetting("never.md", None))?;
     same!(number, None, "the revision of a record that never was");
-    same!(names(&drawers.sources(&all())?), ["b.md"], "records");
+    same!(
+        names(&drawers.require_sources()?.find_records(&all())?),
+        ["b.md"],
+        "records"
+    );
     Ok(())
 }
 
@@ -289,14 +298,14 @@ fn one_step(scene: &Scene<'_>) -> Outcome {
                     let parts = [0, 1].map(|at| part(source, at));
                     revision(&name(source), None, "1", parts)
                 });
-                drawers.revise(both.into())?;
+                drawers.require_sources()?.revise(both.into())?;
             }
             return Ok(());
         }
         loop {
             let last = ended.load(Ordering::SeqCst);
             let (seen, records) = match who {
-                1 => (0, drawers.sources(&all())?.len()),
+                1 => (0, drawers.require_sources()?.find_records(&all())?.len()),
                 _ => (drawers.get(&ids_only)?.len(), 0),
             };
             ensure!(
@@ -320,9 +329,13 @@ fn one_wins(scene: &Scene<'_>) -> Outcome {
     const ROUNDS: usize = 10;
     let drawers = scene.open()?;
     for round in 0..ROUNDS {
-        let expects = drawers.sources(&all())?.first().map(|record| record.revision);
+        let expects = drawers
+            .require_sources()?
+            .find_records(&all())?
+            .first()
+            .map(|record| record.revision);
         let won = at_once(scene, |writer, drawers| {
-            let old = Write::Delete(Selection::Matching(Filter::text("source", "a.md")));
+            let old = Write::Delete(Selection::Matching(Filter::text("source", "a.md").into()));
             let piece = |n: u64| -> NewDrawer {
                 cut(
                     &format!("{round}-{writer}-{n}"),
@@ -333,7 +346,12 @@ fn one_wins(scene: &Scene<'_>) -> Outcome {
             };
             let new = vec![Write::Add(piece(0)), Write::Add(piece(1))];
             let stamp = format!("round {round} by {writer}");
-            let revised = drawers.revise(vec![revision("a.md", expects, &stamp, [vec![old], new])])?;
+            let revised = drawers.require_sources()?.revise(vec![revision(
+                "a.md",
+                expects,
+                &stamp,
+                [vec![old], new],
+            )])?;
             Ok(revised != [Revised::Overtaken])
         })?;
         let winners: Vec<usize> = (0..won.len()).filter(|writer| won[*writer]).collect();
@@ -357,8 +375,12 @@ fn crashed(scene: &Scene<'_>) -> Outcome {
     if !scene.world().crash() {
         return Err(crate::Failure::NotApplicable("this world cannot crash".into()));
     }
-    let after = scene.open_elsewhere()?;
+    let after = scene.open_afterwards()?;
     same!(all_ids(after.as_ref())?, ["a", "b"], "ids");
-    same!(names(&after.sources(&all())?), ["a.md"], "records");
+    same!(
+        names(&after.require_sources()?.find_records(&all())?),
+        ["a.md"],
+        "records"
+    );
     Ok(())
 }

@@ -33,15 +33,15 @@ cases! { "rollback":
 
 fn begin_again(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
-    let before = house.spaces()?;
-    let begun = house.switch(&Switch::Begin(scene.model()))?;
+    let before = house.require_spaces()?.list_spaces()?;
+    let begun = house.require_spaces()?.take_step(&Switch::Begin(scene.model()))?;
     same!(begun, before, "spaces after begin with the active model");
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     fill_all(house.as_ref(), &newer())?;
-    let before = house.spaces()?;
+    let before = house.require_spaces()?.list_spaces()?;
     for again in [newer(), scene.model()] {
         same!(
-            house.switch(&Switch::Begin(again))?,
+            house.require_spaces()?.take_step(&Switch::Begin(again))?,
             before,
             "spaces after begin again"
         );
@@ -51,12 +51,18 @@ fn begin_again(scene: &Scene<'_>) -> Outcome {
 
 fn third_model(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
-    let mut before = house.switch(&Switch::Begin(newer()))?;
+    let mut before = house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     for _ in 0..2 {
-        let third = house.switch(&Switch::Begin(model("model-c")));
+        let third = house
+            .require_spaces()?
+            .take_step(&Switch::Begin(model("model-c")));
         refused(third, ErrorKind::Conflict, &["model-b", "model-c"])?;
-        same!(house.spaces()?, before, "spaces after a refusal");
-        before = house.switch(&Switch::Pause)?;
+        same!(
+            house.require_spaces()?.list_spaces()?,
+            before,
+            "spaces after a refusal"
+        );
+        before = house.require_spaces()?.take_step(&Switch::Pause)?;
     }
     Ok(())
 }
@@ -68,41 +74,49 @@ fn no_dimensions(scene: &Scene<'_>) -> Outcome {
         ..newer()
     };
     refused(
-        house.switch(&Switch::Begin(none)),
+        house.require_spaces()?.take_step(&Switch::Begin(none)),
         ErrorKind::Invalid,
         &["model-b"],
     )?;
-    same!(house.spaces()?.len(), 1, "spaces");
+    same!(house.require_spaces()?.list_spaces()?.len(), 1, "spaces");
     Ok(())
 }
 
 fn pause(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let given = [filling(&lacking(house.as_ref(), &newer())?[0])];
     let elsewhere = scene.open_elsewhere()?;
-    let paused = elsewhere.switch(&Switch::Pause)?;
+    let paused = elsewhere.require_spaces()?.take_step(&Switch::Pause)?;
     same!(
         outline(&paused)[1],
         line("model-b", SpaceState::Paused, 0),
         "the space being built"
     );
     same!(
-        elsewhere.switch(&Switch::Pause)?,
+        elsewhere.require_spaces()?.take_step(&Switch::Pause)?,
         paused,
         "spaces after another pause"
     );
-    refused(house.fill(&newer(), &given), ErrorKind::Conflict, &["model-b"])?;
-    same!(house.spaces()?, paused, "spaces after a refusal");
+    refused(
+        house.require_spaces()?.fill_vectors(&newer(), &given),
+        ErrorKind::Conflict,
+        &["model-b"],
+    )?;
+    same!(
+        house.require_spaces()?.list_spaces()?,
+        paused,
+        "spaces after a refusal"
+    );
     same!(answers(house.as_ref())?[0], "a", "the nearest by the old model");
-    let resumed = house.switch(&Switch::Begin(newer()))?;
+    let resumed = house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     same!(
         outline(&resumed)[1],
         line("model-b", SpaceState::Building, 0),
         "the space being built"
     );
     same!(
-        house.fill(&newer(), &given)?,
+        house.require_spaces()?.fill_vectors(&newer(), &given)?,
         Filled { stored: 1, stale: 0 },
         "what became of the vector"
     );
@@ -111,13 +125,17 @@ fn pause(scene: &Scene<'_>) -> Outcome {
 
 fn paused_finish(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     fill_all(house.as_ref(), &newer())?;
-    house.switch(&Switch::Pause)?;
-    refused(house.switch(&Switch::Finish), ErrorKind::Conflict, &["paused"])?;
+    house.require_spaces()?.take_step(&Switch::Pause)?;
+    refused(
+        house.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &["paused"],
+    )?;
     same!(answers(house.as_ref())?[0], "a", "the nearest by the old model");
-    house.switch(&Switch::Begin(newer()))?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(house.as_ref())?[0], "b", "the nearest by the new model");
     Ok(())
 }
@@ -125,38 +143,48 @@ fn paused_finish(scene: &Scene<'_>) -> Outcome {
 fn nothing_built(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     let neither = || -> Outcome {
-        let before = house.spaces()?;
+        let before = house.require_spaces()?.list_spaces()?;
         for step in [Switch::Pause, Switch::Finish] {
-            refused(house.switch(&step), ErrorKind::Conflict, &[])?;
+            refused(house.require_spaces()?.take_step(&step), ErrorKind::Conflict, &[])?;
         }
-        same!(house.spaces()?, before, "spaces after a refusal");
+        same!(
+            house.require_spaces()?.list_spaces()?,
+            before,
+            "spaces after a refusal"
+        );
         Ok(())
     };
     neither()?;
     switch_over(house.as_ref())?;
     neither()?;
-    house.switch(&Switch::Begin(model("model-c")))?;
-    house.switch(&Switch::Rollback)?;
+    house
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-c")))?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     neither()
 }
 
 fn give_up(scene: &Scene<'_>) -> Outcome {
     use SpaceState::{Abandoned, Active, Building};
     let house = house(scene)?;
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     let pending = lacking(house.as_ref(), &newer())?;
     let two: Vec<_> = pending.iter().map(filling).take(2).collect();
-    house.fill(&newer(), &two)?;
-    let given_up = house.switch(&Switch::Rollback)?;
+    house.require_spaces()?.fill_vectors(&newer(), &two)?;
+    let given_up = house.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(
         outline(&given_up)[1],
         line("model-b", Abandoned, 2),
         "the space given up"
     );
     same!(answers(house.as_ref())?, ["a", "c", "b"], "hits");
-    refused(house.switch(&Switch::Finish), ErrorKind::Conflict, &[])?;
+    refused(
+        house.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &[],
+    )?;
     house.delete(id("a"))?;
-    let begun = outline(&house.switch(&Switch::Begin(newer()))?);
+    let begun = outline(&house.require_spaces()?.take_step(&Switch::Begin(newer()))?);
     same!(
         begun,
         [line("model-a", Active, 2), line("model-b", Building, 1)],
@@ -164,7 +192,7 @@ fn give_up(scene: &Scene<'_>) -> Outcome {
     );
     same!(lacking_ids(house.as_ref(), &newer())?, ["c"], "pending drawers");
     fill_all(house.as_ref(), &newer())?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(house.as_ref())?, ["b", "c"], "hits");
     Ok(())
 }
@@ -174,7 +202,7 @@ fn turn_back(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     let elsewhere = scene.open_elsewhere()?;
     switch_over(house.as_ref())?;
-    let back = outline(&house.switch(&Switch::Rollback)?);
+    let back = outline(&house.require_spaces()?.take_step(&Switch::Rollback)?);
     same!(
         back,
         [line("model-a", Active, 3), line("model-b", Retired, 3)],
@@ -201,7 +229,7 @@ fn filed_since(scene: &Scene<'_>) -> Outcome {
     let new = declaring(scene, Some(newer()))?;
     new.add(vectored("d", "filed since", &ASKED))?;
     new.upsert(vectored("b", "changed since", &ASKED))?;
-    house.switch(&Switch::Rollback)?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(answers(house.as_ref())?, ["a", "c"], "hits by the old model");
     same!(house.info()?.coverage.nearest, 2, "drawers with a vector");
     same!(
@@ -222,7 +250,7 @@ fn writers_back(scene: &Scene<'_>) -> Outcome {
     let old = house(scene)?;
     switch_over(old.as_ref())?;
     let new = declaring(scene, Some(newer()))?;
-    old.switch(&Switch::Rollback)?;
+    old.require_spaces()?.take_step(&Switch::Rollback)?;
     let late = || vectored("d", "text", &ASKED);
     refused(
         new.add(late()),
@@ -237,23 +265,27 @@ fn writers_back(scene: &Scene<'_>) -> Outcome {
 fn last_of_three(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     switch_over(house.as_ref())?;
-    house.switch(&Switch::Begin(model("model-c")))?;
+    house
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-c")))?;
     fill_all(house.as_ref(), &model("model-c"))?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     // One that was only begun is given up first, and has never answered.
-    house.switch(&Switch::Begin(model("model-d")))?;
-    house.switch(&Switch::Rollback)?;
+    house
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-d")))?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     let names = |spaces: Vec<Space>| -> Vec<String> {
         let lines = outline(&spaces).into_iter();
         lines.map(|(name, _, _)| name).collect()
     };
-    let back = names(house.switch(&Switch::Rollback)?);
+    let back = names(house.require_spaces()?.take_step(&Switch::Rollback)?);
     same!(
         back,
         ["model-b", "model-c", "model-d", "model-a"],
         "spaces, the latest first"
     );
-    let forth = names(house.switch(&Switch::Rollback)?);
+    let forth = names(house.require_spaces()?.take_step(&Switch::Rollback)?);
     same!(
         forth[..2],
         ["model-c", "model-b"],
@@ -264,10 +296,18 @@ fn last_of_three(scene: &Scene<'_>) -> Outcome {
 
 fn nothing_before(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
-    refused(house.switch(&Switch::Rollback), ErrorKind::Conflict, &[])?;
-    house.switch(&Switch::Begin(newer()))?;
-    house.switch(&Switch::Rollback)?;
-    refused(house.switch(&Switch::Rollback), ErrorKind::Conflict, &[])?;
+    refused(
+        house.require_spaces()?.take_step(&Switch::Rollback),
+        ErrorKind::Conflict,
+        &[],
+    )?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
+    refused(
+        house.require_spaces()?.take_step(&Switch::Rollback),
+        ErrorKind::Conflict,
+        &[],
+    )?;
     same!(answers(house.as_ref())?[0], "a", "the nearest by the old model");
     Ok(())
 }
@@ -277,7 +317,7 @@ fn begin_retired(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     switch_over(house.as_ref())?;
     declaring(scene, Some(newer()))?.add(vectored("d", "filed since", &ASKED))?;
-    let begun = outline(&house.switch(&Switch::Begin(scene.model()))?);
+    let begun = outline(&house.require_spaces()?.take_step(&Switch::Begin(scene.model()))?);
     same!(
         begun,
         [line("model-b", Active, 4), line("model-a", Building, 3)],
@@ -289,7 +329,7 @@ fn begin_retired(scene: &Scene<'_>) -> Outcome {
         "pending drawers"
     );
     fill_all(house.as_ref(), &scene.model())?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(house.as_ref())?[0], "a", "the nearest by the first model");
     same!(answers(house.as_ref())?.len(), 4, "hits");
     Ok(())
@@ -298,14 +338,18 @@ fn begin_retired(scene: &Scene<'_>) -> Outcome {
 fn drop_retired(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     switch_over(house.as_ref())?;
-    let left = house.switch(&Switch::DropRetired)?;
+    let left = house.require_spaces()?.take_step(&Switch::DropRetired)?;
     same!(outline(&left), [line("model-b", SpaceState::Active, 3)], "spaces");
     same!(
-        house.switch(&Switch::DropRetired)?,
+        house.require_spaces()?.take_step(&Switch::DropRetired)?,
         left,
         "spaces after dropping nothing"
     );
-    refused(house.switch(&Switch::Rollback), ErrorKind::Conflict, &[])?;
+    refused(
+        house.require_spaces()?.take_step(&Switch::Rollback),
+        ErrorKind::Conflict,
+        &[],
+    )?;
     let other = scene.another()?;
     let elsewhere = other.open(&scene.palace(), &drawers(), &OpenOptions::default())?;
     same!(
@@ -313,7 +357,7 @@ fn drop_retired(scene: &Scene<'_>) -> Outcome {
         ["b", "c", "a"],
         "hits in another process"
     );
-    house.switch(&Switch::Begin(scene.model()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(scene.model()))?;
     same!(
         lacking(house.as_ref(), &scene.model())?.len(),
         3,
@@ -325,11 +369,13 @@ fn drop_retired(scene: &Scene<'_>) -> Outcome {
 fn drop_spares(scene: &Scene<'_>) -> Outcome {
     use SpaceState::{Active, Building};
     let house = house(scene)?;
-    house.switch(&Switch::Begin(newer()))?;
-    house.switch(&Switch::Rollback)?;
-    house.switch(&Switch::Begin(model("model-c")))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
+    house
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-c")))?;
     fill_all(house.as_ref(), &model("model-c"))?;
-    let left = outline(&house.switch(&Switch::DropRetired)?);
+    let left = outline(&house.require_spaces()?.take_step(&Switch::DropRetired)?);
     same!(
         left,
         [line("model-a", Active, 3), line("model-c", Building, 3)],
@@ -337,7 +383,7 @@ fn drop_spares(scene: &Scene<'_>) -> Outcome {
     );
     house.add(plain("d", "text"))?;
     house.delete(id("d"))?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(house.as_ref())?, ["b", "c", "a"], "hits");
     Ok(())
 }

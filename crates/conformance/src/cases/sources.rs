@@ -1,16 +1,13 @@
 //! What a collection remembers of sources: which records a request lists, in which order, and that none is a drawer.
 
-use std::sync::Arc;
-
 use loci_core::{
-    Backend, Capability, Collection, CollectionExt, Cursor, ErrorKind, Facets, Filter, Get, Lexical, Query,
-    Sources,
+    Capability, Collection, CollectionExt, Cursor, DrawerCondition, ErrorKind, Facets, Filter, Get, Lexical,
+    Query, Sources,
 };
 
 use crate::case::refused;
 use crate::revising::{all, forgetting, names, remember, revise_one, revision, stamps, under};
 use crate::samples::{all_ids, id, plain};
-use crate::scene::drawers;
 use crate::{Outcome, Scene};
 
 cases! { "sources":
@@ -58,10 +55,14 @@ fn byte_order(scene: &Scene<'_>) -> Outcome {
             "a/\u{e9}.md",
         ],
     )?;
-    same!(names(&drawers.sources(&all())?), NAMES, "every name");
+    same!(
+        names(&drawers.require_sources()?.find_records(&all())?),
+        NAMES,
+        "every name"
+    );
     let asked = Sources::Named(["a0", "B.md", "a", "a0"].map(str::to_owned).to_vec());
     same!(
-        names(&drawers.sources(&asked)?),
+        names(&drawers.require_sources()?.find_records(&asked)?),
         ["B.md", "a", "a0"],
         "the names asked for"
     );
@@ -72,24 +73,30 @@ fn left_out(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     let asked = |names: &[&str]| Sources::Named(names.iter().map(|&name| name.to_owned()).collect());
     same!(
-        drawers.sources(&asked(&["a.md"]))?,
+        drawers.require_sources()?.find_records(&asked(&["a.md"]))?,
         [],
         "records before there are any"
     );
     remember(drawers.as_ref(), &["a.md", "b.md"])?;
-    let found = drawers.sources(&asked(&["A.md", "b.md", "b", "b.md ", ""]))?;
+    let found = drawers
+        .require_sources()?
+        .find_records(&asked(&["A.md", "b.md", "b", "b.md ", ""]))?;
     same!(names(&found), ["b.md"], "records found");
-    same!(drawers.sources(&asked(&[]))?, [], "records of no names");
+    same!(
+        drawers.require_sources()?.find_records(&asked(&[]))?,
+        [],
+        "records of no names"
+    );
     Ok(())
 }
 
 fn held(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     for stamp in ["", "12 1700000000", "{\"size\": 1,\n\t\"\u{1f3db}\": \"'%_\"}"] {
-        let before = drawers.sources(&all())?.pop();
+        let before = drawers.require_sources()?.find_records(&all())?.pop();
         let expects = before.as_ref().map(|record| record.revision);
         let (_, given) = revise_one(drawers.as_ref(), revision("a b.md", expects, stamp, []))?;
-        let records = drawers.sources(&all())?;
+        let records = drawers.require_sources()?.find_records(&all())?;
         same!(records.len(), 1, "records of one source");
         let record = &records[0];
         same!(
@@ -130,10 +137,16 @@ fn prefixes(scene: &Scene<'_>) -> Outcome {
         ("\u{10ffff}", &["\u{10ffff}", "\u{10ffff}x"]),
         ("0", &[]),
     ] {
-        let found = drawers.sources(&under(prefix, None, 100))?;
+        let found = drawers
+            .require_sources()?
+            .find_records(&under(prefix, None, 100))?;
         same!(names(&found), expected, "records under {prefix:?}");
     }
-    same!(drawers.sources(&all())?.len(), 14, "records under nothing");
+    same!(
+        drawers.require_sources()?.find_records(&all())?.len(),
+        14,
+        "records under nothing"
+    );
     Ok(())
 }
 
@@ -144,7 +157,9 @@ fn pages(scene: &Scene<'_>) -> Outcome {
         let (mut after, mut seen) = (None, Vec::new());
         // One page more than there can be, so that a list without an end is a failure like any other.
         for _ in 0..=NAMES.len() {
-            let page = drawers.sources(&under("", after.as_deref(), size))?;
+            let page = drawers
+                .require_sources()?
+                .find_records(&under("", after.as_deref(), size))?;
             ensure!(
                 page.len() <= size,
                 "expected at most {size} records, found {}",
@@ -162,7 +177,9 @@ fn pages(scene: &Scene<'_>) -> Outcome {
         ("a/", "a/\u{10ffff}", &[]),
         ("a/", "b", &[]),
     ] {
-        let found = drawers.sources(&under(prefix, Some(after), 2))?;
+        let found = drawers
+            .require_sources()?
+            .find_records(&under(prefix, Some(after), 2))?;
         same!(
             names(&found),
             expected,
@@ -174,14 +191,18 @@ fn pages(scene: &Scene<'_>) -> Outcome {
 
 fn no_room(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "text")])?;
-    refused(drawers.sources(&under("", None, 0)), ErrorKind::Invalid, &[])
+    refused(
+        drawers.require_sources()?.find_records(&under("", None, 0)),
+        ErrorKind::Invalid,
+        &[],
+    )
 }
 
 fn no_drawer(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "alpha")])?;
     let feed = scene.can(Capability::ChangeFeed);
     let changes = || match feed {
-        true => drawers.changes_since(Cursor(0), 100).map(Some),
+        true => drawers.require_feed()?.changes_since(Cursor(0), 100).map(Some),
         false => Ok(None),
     };
     let (before, info) = (changes()?, drawers.info()?);
@@ -193,9 +214,9 @@ fn no_drawer(scene: &Scene<'_>) -> Outcome {
         [],
         "drawers by the names of sources"
     );
-    same!(drawers.count(&Filter::All)?, 1, "count");
+    same!(drawers.count(&DrawerCondition::default())?, 1, "count");
     same!(
-        drawers.count(&Filter::text("source", "alpha"))?,
+        drawers.count(&Filter::text("source", "alpha").into())?,
         0,
         "count by source"
     );
@@ -225,14 +246,18 @@ fn seen_elsewhere(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     let (second, other) = (scene.open()?, scene.open_elsewhere()?);
     for (round, writer) in [&drawers, &other, &second, &drawers].into_iter().enumerate() {
-        let before = writer.sources(&all())?.pop();
+        let before = writer.require_sources()?.find_records(&all())?.pop();
         let expects = before.map(|record| record.revision);
         let stamp = round.to_string();
         revise_one(writer.as_ref(), revision("a.md", expects, &stamp, []))?;
-        let expected = drawers.sources(&all())?;
+        let expected = drawers.require_sources()?.find_records(&all())?;
         same!(expected[0].stamp, stamp, "the stamp of round {round}");
         for reader in [&second, &other, &scene.open_elsewhere()?] {
-            same!(reader.sources(&all())?, expected, "records for another handle");
+            same!(
+                reader.require_sources()?.find_records(&all())?,
+                expected,
+                "records for another handle"
+            );
         }
     }
     Ok(())
@@ -242,15 +267,24 @@ fn left_alone(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     let batch = vec![loci_core::Write::Add(crate::samples::cut("a", "text", "a.md", 0))];
     revise_one(drawers.as_ref(), revision("a.md", None, "1", [batch]))?;
-    let before = drawers.sources(&all())?;
+    let before = drawers.require_sources()?.find_records(&all())?;
     drawers.upsert(plain("a", "another text"))?;
     drawers.add(crate::samples::cut("b", "text", "a.md", 10))?;
     drawers.delete(id("a"))?;
     drawers.delete(id("b"))?;
-    same!(drawers.sources(&all())?, before, "records after writes");
+    same!(
+        drawers.require_sources()?.find_records(&all())?,
+        before,
+        "records after writes"
+    );
     for kind in &scene.descriptor().maintenance {
-        drawers.maintain(kind)?;
-        same!(drawers.sources(&all())?, before, "records after {}", kind.name());
+        drawers.require_upkeep()?.run(kind)?;
+        same!(
+            drawers.require_sources()?.find_records(&all())?,
+            before,
+            "records after {}",
+            kind.name()
+        );
     }
     Ok(())
 }
@@ -258,14 +292,26 @@ fn left_alone(scene: &Scene<'_>) -> Outcome {
 /// Shows that records of the same names in two places know nothing of each other.
 fn apart(here: &dyn Collection, there: &dyn Collection) -> Outcome {
     remember(here, &["a.md", "b.md"])?;
-    same!(there.sources(&all())?, [], "records there before any was stored");
+    same!(
+        there.require_sources()?.find_records(&all())?,
+        [],
+        "records there before any was stored"
+    );
     let (_, first) = revise_one(there, revision("a.md", None, "there", []))?;
-    let ours = here.sources(&all())?;
+    let ours = here.require_sources()?.find_records(&all())?;
     same!(names(&ours), ["a.md", "b.md"], "names here");
     same!(ours[0].stamp, "of a.md", "the stamp here");
     revise_one(there, forgetting("a.md", first))?;
-    same!(here.sources(&all())?, ours, "records here");
-    same!(there.sources(&all())?, [], "records there after forgetting");
+    same!(
+        here.require_sources()?.find_records(&all())?,
+        ours,
+        "records here"
+    );
+    same!(
+        there.require_sources()?.find_records(&all())?,
+        [],
+        "records there after forgetting"
+    );
     Ok(())
 }
 
@@ -285,16 +331,10 @@ fn other_namespaces(scene: &Scene<'_>) -> Outcome {
 
 fn dropped(scene: &Scene<'_>) -> Outcome {
     scene.open()?;
-    for n in 0..3 {
-        let backend: Arc<dyn Backend> = scene.world().reopen()?;
-        let collection = backend.open(&scene.palace(), &drawers(), &scene.how())?;
-        remember(collection.as_ref(), &[&format!("{n}.md")])?;
-        // A process that is killed runs no destructors.
-        std::mem::forget((backend, collection));
-    }
+    scene.each_without_closing(3, |n, collection| remember(collection, &[&format!("{n}.md")]))?;
     let expected: Vec<(String, String)> = (0..3)
         .map(|n| (format!("{n}.md"), format!("of {n}.md")))
         .collect();
-    same!(stamps(scene.open_elsewhere()?.as_ref())?, expected, "records");
+    same!(stamps(scene.open_afterwards()?.as_ref())?, expected, "records");
     Ok(())
 }

@@ -26,21 +26,26 @@ cases! { "spaces":
 /// A house with a space for the new model that has every vector and is not finished.
 fn nearly(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
     let house = house(scene)?;
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     fill_all(house.as_ref(), &newer())?;
     Ok(house)
 }
 
 /// What the new model answers, once it may, and then the old one again.
 fn both(house: &dyn Collection) -> Outcome<[Vec<String>; 2]> {
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     let new = answers(house)?;
-    house.switch(&Switch::Rollback)?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     Ok([new, answers(house)?])
 }
 
 fn vectors(house: &dyn Collection) -> Outcome<Vec<u64>> {
-    Ok(house.spaces()?.iter().map(|space| space.vectors).collect())
+    Ok(house
+        .require_spaces()?
+        .list_spaces()?
+        .iter()
+        .map(|space| space.vectors)
+        .collect())
 }
 
 fn removed(scene: &Scene<'_>) -> Outcome {
@@ -57,8 +62,10 @@ fn removed(scene: &Scene<'_>) -> Outcome {
 
 fn removed_by_filter(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
-    house.apply(&[marked("c")])?;
-    house.apply(&[Write::Delete(Selection::Matching(filter(r#"{"mark":true}"#)))])?;
+    house.apply_batch(&[marked("c")])?;
+    house.apply_batch(&[Write::Delete(Selection::Matching(
+        filter(r#"{"mark":true}"#).into(),
+    ))])?;
     same!(
         both(house.as_ref())?,
         [["b", "a"], ["a", "b"]],
@@ -98,7 +105,7 @@ fn replaced(scene: &Scene<'_>) -> Outcome {
 
 fn new_text(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
-    house.apply(&[reworded("b")])?;
+    house.apply_batch(&[reworded("b")])?;
     same!(vectors(house.as_ref())?, [2, 2], "vectors of each space");
     for of in [newer(), scene.model()] {
         same!(lacking_ids(house.as_ref(), &of)?, ["b"], "pending for {of}");
@@ -116,7 +123,7 @@ fn new_context(scene: &Scene<'_>) -> Outcome {
         before: "above".into(),
         after: String::new(),
     };
-    house.apply(&[Write::Update(Patch {
+    house.apply_batch(&[Write::Update(Patch {
         context: Some(context),
         ..Patch::new(id("b"))
     })])?;
@@ -132,7 +139,7 @@ fn new_context(scene: &Scene<'_>) -> Outcome {
 
 fn new_metadata(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
-    house.apply(&[marked("b")])?;
+    house.apply_batch(&[marked("b")])?;
     same!(lacking_ids(house.as_ref(), &newer())?.len(), 0, "pending drawers");
     same!(
         both(house.as_ref())?,
@@ -144,7 +151,7 @@ fn new_metadata(scene: &Scene<'_>) -> Outcome {
 
 fn new_vector(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
-    house.apply(&[Write::Update(Patch {
+    house.apply_batch(&[Write::Update(Patch {
         embedding: Some(vec![1.0, 0.05, 0.0, 0.0]),
         ..Patch::new(id("b"))
     })])?;
@@ -163,7 +170,7 @@ fn change_all(house: &dyn Collection) -> Outcome {
         embedding: Some(ASKED.to_vec()),
         ..Patch::new(id("c"))
     };
-    house.apply(&[
+    house.apply_batch(&[
         delete("a"),
         reworded("b"),
         Write::Update(new_vector),
@@ -176,7 +183,7 @@ fn retired(scene: &Scene<'_>) -> Outcome {
     let house = house(scene)?;
     switch_over(house.as_ref())?;
     change_all(declaring(scene, Some(newer()))?.as_ref())?;
-    house.switch(&Switch::Rollback)?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(answers(house.as_ref())?, ["c"], "hits by the old model");
     same!(
         lacking_ids(house.as_ref(), &scene.model())?,
@@ -188,16 +195,16 @@ fn retired(scene: &Scene<'_>) -> Outcome {
 
 fn abandoned(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
-    house.switch(&Switch::Rollback)?;
+    house.require_spaces()?.take_step(&Switch::Rollback)?;
     change_all(house.as_ref())?;
-    house.switch(&Switch::Begin(newer()))?;
+    house.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     same!(
         lacking_ids(house.as_ref(), &newer())?,
         ["b", "d"],
         "pending for the new model"
     );
     fill_all(house.as_ref(), &newer())?;
-    house.switch(&Switch::Finish)?;
+    house.require_spaces()?.take_step(&Switch::Finish)?;
     let mut found = answers(house.as_ref())?;
     same!(found.remove(0), "c", "the nearest by the new model");
     found.sort();
@@ -218,10 +225,15 @@ fn filed_again(scene: &Scene<'_>) -> Outcome {
 fn maintained(scene: &Scene<'_>) -> Outcome {
     let house = nearly(scene)?;
     house.delete(id("c"))?;
-    let before = house.spaces()?;
+    let before = house.require_spaces()?.list_spaces()?;
     for kind in &scene.descriptor().maintenance {
-        house.maintain(kind)?;
-        same!(house.spaces()?, before, "spaces after {}", kind.name());
+        house.require_upkeep()?.run(kind)?;
+        same!(
+            house.require_spaces()?.list_spaces()?,
+            before,
+            "spaces after {}",
+            kind.name()
+        );
     }
     same!(
         both(house.as_ref())?,

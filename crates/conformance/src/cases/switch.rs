@@ -36,7 +36,7 @@ cases! { "switch":
 fn begin_is_silent(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     let (answered, before) = (answers(drawers.as_ref())?, drawers.info()?);
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     for reader in [&drawers, &scene.open_elsewhere()?] {
         same!(answers(reader.as_ref())?, answered, "hits during a switch");
         let info = reader.info()?;
@@ -56,17 +56,25 @@ fn listed(scene: &Scene<'_>) -> Outcome {
     use SpaceState::{Active, Building, Retired};
     let drawers = house(scene)?;
     same!(
-        outline(&drawers.spaces()?),
+        outline(&drawers.require_spaces()?.list_spaces()?),
         [line("model-a", Active, 3)],
         "spaces"
     );
-    let begun = drawers.switch(&Switch::Begin(newer()))?;
-    same!(begun, drawers.spaces()?, "what a step tells and what is listed");
+    let begun = drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
+    same!(
+        begun,
+        drawers.require_spaces()?.list_spaces()?,
+        "what a step tells and what is listed"
+    );
     switch_over(drawers.as_ref())?;
-    drawers.switch(&Switch::Begin(model("model-c")))?;
+    drawers
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-c")))?;
     fill_all(drawers.as_ref(), &model("model-c"))?;
-    drawers.switch(&Switch::Finish)?;
-    let spaces = drawers.switch(&Switch::Begin(model("model-d")))?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
+    let spaces = drawers
+        .require_spaces()?
+        .take_step(&Switch::Begin(model("model-d")))?;
     let expected = [
         line("model-c", Active, 3),
         line("model-d", Building, 0),
@@ -75,7 +83,7 @@ fn listed(scene: &Scene<'_>) -> Outcome {
     ];
     same!(outline(&spaces), expected, "spaces");
     same!(
-        outline(&scene.open_named("others")?.spaces()?).len(),
+        outline(&scene.open_named("others")?.require_spaces()?.list_spaces()?).len(),
         1,
         "spaces of another collection"
     );
@@ -91,17 +99,21 @@ fn no_change(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     let info = drawers.info()?;
     switch_over(drawers.as_ref())?;
-    let after = drawers.changes_since(info.seq, 10)?;
+    let after = drawers.require_feed()?.changes_since(info.seq, 10)?;
     same!(after.changes, Vec::new(), "changes by a switch");
     same!(drawers.info()?.seq, info.seq, "the newest change");
     same!(
-        drawers.changes_since(Cursor(0), 10)?.changes.len(),
+        drawers
+            .require_feed()?
+            .changes_since(Cursor(0), 10)?
+            .changes
+            .len(),
         3,
         "changes in all"
     );
-    drawers.switch(&Switch::Rollback)?;
+    drawers.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(
-        drawers.changes_since(info.seq, 10)?.changes,
+        drawers.require_feed()?.changes_since(info.seq, 10)?.changes,
         Vec::new(),
         "changes by a rollback"
     );
@@ -110,21 +122,37 @@ fn no_change(scene: &Scene<'_>) -> Outcome {
 
 fn unfinished(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
-    refused(drawers.switch(&Switch::Finish), ErrorKind::Conflict, &[])?;
-    drawers.switch(&Switch::Begin(newer()))?;
-    refused(drawers.switch(&Switch::Finish), ErrorKind::Conflict, &["3"])?;
+    refused(
+        drawers.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &[],
+    )?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
+    refused(
+        drawers.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &["3"],
+    )?;
     let one = [filling(&lacking(drawers.as_ref(), &newer())?[0])];
-    drawers.fill(&newer(), &one)?;
-    let before = drawers.spaces()?;
-    refused(drawers.switch(&Switch::Finish), ErrorKind::Conflict, &["2"])?;
-    same!(drawers.spaces()?, before, "spaces after a refusal");
+    drawers.require_spaces()?.fill_vectors(&newer(), &one)?;
+    let before = drawers.require_spaces()?.list_spaces()?;
+    refused(
+        drawers.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &["2"],
+    )?;
+    same!(
+        drawers.require_spaces()?.list_spaces()?,
+        before,
+        "spaces after a refusal"
+    );
     same!(answers(drawers.as_ref())?[0], "a", "the nearest by the old model");
     Ok(())
 }
 
 fn filed_during(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     fill_all(drawers.as_ref(), &newer())?;
     drawers.add(vectored("d", "filed late", &ASKED))?;
     drawers.add(plain("e", "filed without a vector"))?;
@@ -133,9 +161,13 @@ fn filed_during(scene: &Scene<'_>) -> Outcome {
         ["d", "e"],
         "pending drawers"
     );
-    refused(drawers.switch(&Switch::Finish), ErrorKind::Conflict, &["2"])?;
+    refused(
+        drawers.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &["2"],
+    )?;
     fill_all(drawers.as_ref(), &newer())?;
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     same!(answers(drawers.as_ref())?.len(), 5, "hits");
     Ok(())
 }
@@ -165,7 +197,7 @@ fn finish_turns(scene: &Scene<'_>) -> Outcome {
         same!(info.identity, IdentityState::Known(newer()), "identity");
         same!(info.coverage.nearest, 3, "drawers with a vector");
         same!(
-            outline(&reader.spaces()?)[0],
+            outline(&reader.require_spaces()?.list_spaces()?)[0],
             line("model-b", SpaceState::Active, 3),
             "the active space"
         );
@@ -175,7 +207,7 @@ fn finish_turns(scene: &Scene<'_>) -> Outcome {
 
 fn vectors_out(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     fill_all(drawers.as_ref(), &newer())?;
     let vector = |drawers: &dyn Collection| -> Outcome<Option<Vec<f32>>> {
         Ok(one(drawers, "a", scene.everything())?.embedding)
@@ -185,13 +217,13 @@ fn vectors_out(scene: &Scene<'_>) -> Outcome {
         Some(ASKED.to_vec()),
         "the vector before"
     );
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     same!(
         vector(drawers.as_ref())?,
         Some(embed("text of a")),
         "the vector after"
     );
-    drawers.switch(&Switch::Rollback)?;
+    drawers.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(
         vector(drawers.as_ref())?,
         Some(ASKED.to_vec()),
@@ -219,14 +251,12 @@ fn writers(scene: &Scene<'_>) -> Outcome {
 
 /// The collection, made by somebody who names no model.
 fn undeclared(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
-    Ok(scene
-        .backend()
-        .open(&scene.palace(), &drawers(), &OpenOptions::create())?)
+    Ok(scene.make(&drawers(), &OpenOptions::writable())?)
 }
 
 fn from_unset(scene: &Scene<'_>) -> Outcome {
     let drawers = undeclared(scene)?;
-    drawers.apply(&[
+    drawers.apply_batch(&[
         Write::Add(plain("a", "text of a")),
         Write::Add(plain("b", "text of b")),
     ])?;
@@ -245,7 +275,7 @@ fn from_unknown(scene: &Scene<'_>) -> Outcome {
     let drawers = undeclared(scene)?;
     drawers.add(vectored("a", "text of a", &ASKED))?;
     same!(
-        outline(&drawers.spaces()?),
+        outline(&drawers.require_spaces()?.list_spaces()?),
         [line("unknown", SpaceState::Active, 1)],
         "spaces"
     );
@@ -257,7 +287,7 @@ fn from_unknown(scene: &Scene<'_>) -> Outcome {
     );
     same!(drawers.info()?.warnings, Vec::new(), "warnings");
     same!(
-        outline(&drawers.spaces()?)[1],
+        outline(&drawers.require_spaces()?.list_spaces()?)[1],
         line("unknown", SpaceState::Retired, 1),
         "the old space"
     );
@@ -266,13 +296,13 @@ fn from_unknown(scene: &Scene<'_>) -> Outcome {
 
 fn from_empty(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     same!(
         lacking(drawers.as_ref(), &newer())?,
         Vec::new(),
         "pending drawers"
     );
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     declaring(scene, Some(newer()))?.add(vectored("a", "text", &ASKED))?;
     same!(answers(drawers.as_ref())?, ["a"], "hits");
     Ok(())
@@ -284,15 +314,17 @@ fn dimensions(scene: &Scene<'_>) -> Outcome {
         dimension: 2,
         ..newer()
     };
-    drawers.switch(&Switch::Begin(small.clone()))?;
+    drawers
+        .require_spaces()?
+        .take_step(&Switch::Begin(small.clone()))?;
     let short = |drawer: &loci_core::Unembedded| Filling {
         vector: embed(&drawer.text)[..2].iter().map(|value| value + 0.1).collect(),
         ..filling(drawer)
     };
     let given: Vec<Filling> = lacking(drawers.as_ref(), &small)?.iter().map(short).collect();
-    drawers.fill(&small, &given)?;
+    drawers.require_spaces()?.fill_vectors(&small, &given)?;
     same!(answers(drawers.as_ref())?.len(), 3, "hits by the old model");
-    drawers.switch(&Switch::Finish)?;
+    drawers.require_spaces()?.take_step(&Switch::Finish)?;
     same!(drawers.info()?.dimension, Some(2), "dimension");
     let hits = &drawers.query(&Query::nearest(vec![1.0, 0.0], 3))?[0];
     same!(hit_ids(hits)[0], "b", "the nearest by the new model");
@@ -300,7 +332,7 @@ fn dimensions(scene: &Scene<'_>) -> Outcome {
     refused(old_question, ErrorKind::DimensionMismatch, &["2", "4"])?;
     let old_writer = drawers.add(vectored("d", "text", &ASKED));
     refused(old_writer, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
-    drawers.switch(&Switch::Rollback)?;
+    drawers.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(answers(drawers.as_ref())?[0], "a", "the nearest by the old model");
     Ok(())
 }
@@ -308,16 +340,16 @@ fn dimensions(scene: &Scene<'_>) -> Outcome {
 fn told(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     same!(drawers.info()?.warnings, Vec::new(), "warnings before");
-    drawers.switch(&Switch::Begin(newer()))?;
+    drawers.require_spaces()?.take_step(&Switch::Begin(newer()))?;
     for step in [None, Some(Switch::Pause)] {
-        step.map_or(Ok(Vec::new()), |step| drawers.switch(&step))?;
+        step.map_or(Ok(Vec::new()), |step| drawers.require_spaces()?.take_step(&step))?;
         let warnings = scene.open_elsewhere()?.info()?.warnings;
         ensure!(
             warnings.iter().any(|warning| warning.message.contains("model-b")),
             "expected a warning that names the new model, found {warnings:?}"
         );
     }
-    drawers.switch(&Switch::Rollback)?;
+    drawers.require_spaces()?.take_step(&Switch::Rollback)?;
     same!(drawers.info()?.warnings, Vec::new(), "warnings after");
     Ok(())
 }
@@ -325,16 +357,24 @@ fn told(scene: &Scene<'_>) -> Outcome {
 fn others_untouched(scene: &Scene<'_>) -> Outcome {
     let drawers = house(scene)?;
     let other = scene.fill_in(&scene.palace(), "others", [vectored("a", "text of a", &ASKED)])?;
-    let before = (other.spaces()?, answers(other.as_ref())?);
+    let before = (other.require_spaces()?.list_spaces()?, answers(other.as_ref())?);
     switch_over(drawers.as_ref())?;
-    refused(other.switch(&Switch::Rollback), ErrorKind::Conflict, &[])?;
-    refused(other.switch(&Switch::Finish), ErrorKind::Conflict, &[])?;
+    refused(
+        other.require_spaces()?.take_step(&Switch::Rollback),
+        ErrorKind::Conflict,
+        &[],
+    )?;
+    refused(
+        other.require_spaces()?.take_step(&Switch::Finish),
+        ErrorKind::Conflict,
+        &[],
+    )?;
     same!(
-        (other.spaces()?, answers(other.as_ref())?),
+        (other.require_spaces()?.list_spaces()?, answers(other.as_ref())?),
         before,
         "another collection after a switch"
     );
-    drawers.switch(&Switch::DropRetired)?;
+    drawers.require_spaces()?.take_step(&Switch::DropRetired)?;
     other.add(vectored("b", "text of b", &ASKED))?;
     same!(answers(other.as_ref())?.len(), 2, "hits in another collection");
     Ok(())

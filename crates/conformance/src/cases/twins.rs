@@ -37,7 +37,7 @@ fn added_twin(scene: &Scene<'_>) -> Outcome {
 
 fn upserted_twin(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([cut("a", "text", "book", 0), plain("b", "own")])?;
-    let receipt = drawers.apply(&[
+    let receipt = drawers.apply_batch(&[
         Write::Upsert(cut("b", "text", "book", 0)),
         Write::Upsert(cut("c", "text", "book", 0)),
     ])?;
@@ -59,7 +59,7 @@ fn updated_twin(scene: &Scene<'_>) -> Outcome {
         ..Patch::new(id("b"))
     };
     patch.metadata.insert("n".into(), Some(1_i64.into()));
-    let receipt = drawers.apply(&[Write::Update(patch)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(listed(&receipt), [("b", "a")], "twins");
     same!(texts(&receipt.updated), Vec::<&str>::new(), "updated");
     same!(
@@ -73,7 +73,7 @@ fn updated_twin(scene: &Scene<'_>) -> Outcome {
 fn twins_in_one_batch(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
     let batch = ["a", "b", "c"].map(|called| Write::Add(cut(called, "text", "book", 0)));
-    let receipt = drawers.apply(&batch)?;
+    let receipt = drawers.apply_batch(&batch)?;
     same!(texts(&receipt.added), ["a"], "added");
     same!(listed(&receipt), [("b", "a"), ("c", "a")], "twins");
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
@@ -82,7 +82,7 @@ fn twins_in_one_batch(scene: &Scene<'_>) -> Outcome {
 
 fn other_pieces(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([cut("a", "text", "book", 0)])?;
-    let receipt = drawers.apply(&[
+    let receipt = drawers.apply_batch(&[
         Write::Add(cut("b", "text", "other book", 0)),
         Write::Add(cut("c", "text", "book", 1)),
         Write::Add(cut("d", "Text", "book", 0)),
@@ -104,7 +104,7 @@ fn no_piece(scene: &Scene<'_>) -> Outcome {
         ..plain(called, "text")
     };
     let drawers = scene.open()?;
-    let receipt = drawers.apply(&[
+    let receipt = drawers.apply_batch(&[
         Write::Add(only("a", Some("book"), None)),
         Write::Add(only("b", Some("book"), None)),
         Write::Add(only("c", None, Some(0))),
@@ -135,7 +135,7 @@ fn own_id(scene: &Scene<'_>) -> Outcome {
     same!(texts(&receipt.replaced), ["a"], "replaced");
     let mut patch = Patch::new(id("a"));
     patch.metadata.insert("n".into(), Some(1_i64.into()));
-    let receipt = drawers.apply(&[Write::Update(patch)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(texts(&receipt.updated), ["a"], "updated");
     Ok(())
 }
@@ -149,7 +149,7 @@ fn twin_gone(scene: &Scene<'_>) -> Outcome {
         document: Some("changed".into()),
         ..Patch::new(id("b"))
     };
-    drawers.apply(&[Write::Update(moved)])?;
+    drawers.apply_batch(&[Write::Update(moved)])?;
     let receipt = drawers.add(cut("a", "text", "book", 0))?;
     same!(
         texts(&receipt.added),

@@ -1,6 +1,6 @@
 //! What is filed comes back exactly: ids, texts, metadata, places and vectors.
 
-use loci_core::{Get, Include, Metadata, NewDrawer, Place, Scalar, Span, Value, Write};
+use loci_core::{CollectionExt, Get, Include, Metadata, NewDrawer, Place, Scalar, Span, Value, Write};
 
 use crate::samples::{all_ids, id, ids, one, plain, read, time, vectored};
 use crate::{Failure, Outcome, Scene};
@@ -228,9 +228,9 @@ fn no_text(scene: &Scene<'_>) -> Outcome {
     if !scene.can(loci_core::Capability::ReadOnly) {
         let mut patch = loci_core::Patch::new(id("none"));
         patch.metadata.insert("n".into(), Some(Value::from(1_i64)));
-        drawers.apply(&[Write::Update(patch)])?;
+        drawers.apply_batch(&[Write::Update(patch)])?;
         same!(read(drawers.as_ref(), "none")?.document, None, "no text, still");
-        drawers.apply(&[Write::Upsert(plain("none", "text"))])?;
+        drawers.apply_batch(&[Write::Upsert(plain("none", "text"))])?;
         same!(
             read(drawers.as_ref(), "none")?.document.as_deref(),
             Some("text"),
@@ -288,7 +288,7 @@ fn exact_vectors(scene: &Scene<'_>) -> Outcome {
         );
     }
     if !scene.can(loci_core::Capability::ReadOnly) {
-        drawers.apply(&[Write::Upsert(plain(&called(0), "text"))])?;
+        drawers.apply_batch(&[Write::Upsert(plain(&called(0), "text"))])?;
         let found = one(drawers.as_ref(), &called(0), Include::EVERYTHING)?;
         same!(
             found.embedding,

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use loci_core::{
-    Capability, CollectionExt, Filter, Get, Include, Metadata, NewDrawer, Patch, Place, Receipt, Selection,
-    Timestamp, Value, Write,
+    Capability, CollectionExt, CollectionReaderExt, DrawerCondition, Filter, Get, Include, Metadata,
+    NewDrawer, Patch, Place, Receipt, Selection, Timestamp, Value, Write,
 };
 
 use crate::samples::{all_ids, cut, delete, filter, id, one, plain, read, texts, vectored, winged};
@@ -35,7 +35,7 @@ cases! { "writes":
 
 fn add_files(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
-    let receipt = drawers.apply(&[Write::Add(plain("a", "one")), Write::Add(plain("b", "two"))])?;
+    let receipt = drawers.apply_batch(&[Write::Add(plain("a", "one")), Write::Add(plain("b", "two"))])?;
     same!(texts(&receipt.added), ["a", "b"], "added");
     same!(all_ids(drawers.as_ref())?, ["a", "b"], "ids");
     same!(
@@ -54,7 +54,7 @@ fn add_keeps(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([first])?;
     let before = one(drawers.as_ref(), "a", scene.everything())?;
     let again = scene.fit(vectored("a", "second", &[0.0, 1.0, 0.0, 0.0]));
-    let receipt = drawers.apply(&[Write::Add(again), Write::Add(plain("b", "new"))])?;
+    let receipt = drawers.apply_batch(&[Write::Add(again), Write::Add(plain("b", "new"))])?;
     same!(texts(&receipt.kept), ["a"], "kept");
     same!(texts(&receipt.added), ["b"], "added");
     same!(
@@ -119,7 +119,7 @@ fn update_patches(scene: &Scene<'_>) -> Outcome {
         },
         ..Patch::new(id("a"))
     };
-    let receipt = drawers.apply(&[Write::Update(patch)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(texts(&receipt.updated), ["a"], "updated");
     let mut expected = before;
     expected.place.room = Some("r".into());
@@ -145,7 +145,7 @@ fn update_merges_metadata(scene: &Scene<'_>) -> Outcome {
     patch.metadata.insert("never there".into(), None);
     patch.metadata.insert("turns".into(), Some(Value::from("text")));
     patch.metadata.insert("comes".into(), Some(Value::from(true)));
-    drawers.apply(&[Write::Update(patch)])?;
+    drawers.apply_batch(&[Write::Update(patch)])?;
     let expected = Metadata::new()
         .with("stays", 1_i64)
         .with("turns", "text")
@@ -167,7 +167,7 @@ fn update_keeps_places_one(scene: &Scene<'_>) -> Outcome {
         },
         ..Patch::new(id("a"))
     };
-    drawers.apply(&[Write::Update(by_place)])?;
+    drawers.apply_batch(&[Write::Update(by_place)])?;
     let found = read(drawers.as_ref(), "a")?;
     same!(
         found.metadata,
@@ -179,7 +179,7 @@ fn update_keeps_places_one(scene: &Scene<'_>) -> Outcome {
         .metadata
         .insert("wing".into(), Some(Value::from("newer")));
     by_metadata.metadata.insert("room".into(), None);
-    drawers.apply(&[Write::Update(by_metadata)])?;
+    drawers.apply_batch(&[Write::Update(by_metadata)])?;
     let found = read(drawers.as_ref(), "a")?;
     same!(found.place.wing.as_deref(), Some("newer"), "wing");
     same!(found.place.room, None, "room");
@@ -200,7 +200,7 @@ fn update_of_missing(scene: &Scene<'_>) -> Outcome {
         document: Some("x".into()),
         ..Patch::new(id("gone"))
     };
-    let receipt = drawers.apply(&[Write::Update(patch)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(texts(&receipt.missing), ["gone"], "missing");
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     Ok(())
@@ -220,7 +220,7 @@ fn new_text_takes_vector(scene: &Scene<'_>) -> Outcome {
         embedding: Some(vec![0.0, 0.0, 1.0, 0.0]),
         ..Patch::new(id("b"))
     };
-    let receipt = drawers.apply(&[Write::Update(without), Write::Update(with)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(without), Write::Update(with)])?;
     same!(texts(&receipt.without_vector), ["a"], "without vector");
     same!(
         one(drawers.as_ref(), "a", Include::EVERYTHING)?.embedding,
@@ -238,7 +238,7 @@ fn same_text_keeps_vector(scene: &Scene<'_>) -> Outcome {
         document: Some("text".into()),
         ..Patch::new(id("a"))
     };
-    let receipt = drawers.apply(&[Write::Update(patch)])?;
+    let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(texts(&receipt.updated), ["a"], "updated");
     same!(
         texts(&receipt.without_vector),
@@ -253,7 +253,7 @@ fn same_text_keeps_vector(scene: &Scene<'_>) -> Outcome {
 fn delete_by_ids(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([plain("a", "1"), plain("b", "2"), plain("c", "3")])?;
     let chosen = Selection::Ids(vec![id("b"), id("gone"), id("a")]);
-    let receipt = drawers.apply(&[Write::Delete(chosen)])?;
+    let receipt = drawers.apply_batch(&[Write::Delete(chosen)])?;
     same!(sorted(&receipt.deleted), ["a", "b"], "deleted");
     same!(texts(&receipt.missing), ["gone"], "missing");
     same!(all_ids(drawers.as_ref())?, ["c"], "ids");
@@ -262,11 +262,11 @@ fn delete_by_ids(scene: &Scene<'_>) -> Outcome {
 
 fn delete_by_filter(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([winged("a", "x"), winged("b", "y"), winged("c", "x")])?;
-    let matching = |wing: &str| Write::Delete(Selection::Matching(Filter::text("wing", wing)));
-    let receipt = drawers.apply(&[matching("x")])?;
+    let matching = |wing: &str| Write::Delete(Selection::Matching(Filter::text("wing", wing).into()));
+    let receipt = drawers.apply_batch(&[matching("x")])?;
     same!(sorted(&receipt.deleted), ["a", "c"], "deleted");
     same!(all_ids(drawers.as_ref())?, ["b"], "ids");
-    let receipt = drawers.apply(&[matching("no such wing")])?;
+    let receipt = drawers.apply_batch(&[matching("no such wing")])?;
     same!(
         texts(&receipt.deleted),
         Vec::<&str>::new(),
@@ -292,8 +292,8 @@ fn delete_then_add(scene: &Scene<'_>) -> Outcome {
 
 fn applied_in_order(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.open()?;
-    let in_x = Write::Delete(Selection::Matching(filter(r#"{"wing":"x"}"#)));
-    drawers.apply(&[
+    let in_x = Write::Delete(Selection::Matching(filter(r#"{"wing":"x"}"#).into()));
+    drawers.apply_batch(&[
         Write::Add(winged("before", "x")),
         in_x,
         Write::Add(winged("after", "x")),
@@ -311,7 +311,7 @@ fn each_id_in_one_list(scene: &Scene<'_>) -> Outcome {
             ..Patch::new(id(called))
         })
     };
-    let receipt = drawers.apply(&[
+    let receipt = drawers.apply_batch(&[
         Write::Add(plain("add", "text")),
         Write::Add(plain("keep", "text")),
         Write::Upsert(plain("replace", "text")),
@@ -333,7 +333,7 @@ fn each_id_in_one_list(scene: &Scene<'_>) -> Outcome {
 
 fn without_vector(scene: &Scene<'_>) -> Outcome {
     let drawers = scene.filled([vectored("was", "text", &[1.0, 0.0, 0.0, 0.0])])?;
-    let receipt = drawers.apply(&[
+    let receipt = drawers.apply_batch(&[
         Write::Add(plain("bare", "text")),
         Write::Add(vectored("full", "text", &[0.0, 1.0, 0.0, 0.0])),
         Write::Upsert(plain("was", "text")),
@@ -360,7 +360,7 @@ fn filed_now(scene: &Scene<'_>) -> Outcome {
         document: Some("new".into()),
         ..Patch::new(id("a"))
     };
-    drawers.apply(&[Write::Update(patch)])?;
+    drawers.apply_batch(&[Write::Update(patch)])?;
     same!(
         read(drawers.as_ref(), "a")?.filed_at,
         filed,
@@ -410,7 +410,7 @@ fn large_batch(scene: &Scene<'_>) -> Outcome {
         .iter()
         .map(|called| Write::Add(plain(called, called)))
         .collect();
-    let receipt = drawers.apply(&batch)?;
+    let receipt = drawers.apply_batch(&batch)?;
     same!(receipt.added.len(), names.len(), "added");
     same!(all_ids(drawers.as_ref())?, names, "ids");
     let asked: Vec<_> = names.iter().rev().map(|called| id(called)).collect();
@@ -419,10 +419,10 @@ fn large_batch(scene: &Scene<'_>) -> Outcome {
         names.len(),
         "drawers by id"
     );
-    let receipt = drawers.apply(&[Write::Delete(Selection::Ids(asked))])?;
+    let receipt = drawers.apply_batch(&[Write::Delete(Selection::Ids(asked))])?;
     same!(receipt.deleted.len(), names.len(), "deleted");
     if !scene.can(Capability::EstimatedCount) {
-        same!(drawers.count(&Filter::All)?, 0, "drawers left");
+        same!(drawers.count(&DrawerCondition::default())?, 0, "drawers left");
     }
     Ok(())
 }

@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, Drawer, DrawerId, EmbedderIdentity, Filling, Filter, Get, Hit, IdentityState,
-    Include, Lexical, MaintenanceKind, Pending, Query, Receipt, Result, Unembedded, Write,
+    Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerId, EmbedderIdentity, Filling, Get,
+    Hit, IdentityState, Include, Lexical, MaintenanceKind, Pending, Query, Receipt, Result, Unembedded,
+    Write,
 };
 
 use super::steps::Step;
@@ -72,20 +73,23 @@ impl Pair {
             Step::Get(request) => self.get(request),
             Step::Query(request) => self.query(request),
             Step::Lexical(request) => self.lexical(request),
-            Step::Count(filter) => self.count(filter),
+            Step::Count(condition) => self.count(condition),
             Step::Facets(request) => {
                 let (found, expected) = (self.subject.facets(request), self.reference.facets(request));
                 agree(found, expected).map(drop)
             }
             Step::Maintain(at) => {
                 if let Some(kind) = self.maintenance.get(at % self.maintenance.len().max(1)) {
-                    self.subject.maintain(kind)?;
+                    self.subject.require_upkeep()?.run(kind)?;
                 }
                 self.contents()
             }
             Step::Reopen => self.contents(),
             Step::Switch(step) => {
-                agree(self.subject.switch(step), self.reference.switch(step))?;
+                agree(
+                    self.subject.require_spaces()?.take_step(step),
+                    self.reference.require_spaces()?.take_step(step),
+                )?;
                 self.contents()
             }
             Step::Fill(model, every) => self.fill(model, *every),
@@ -98,7 +102,7 @@ impl Pair {
     }
 
     fn apply(&mut self, batch: &[Write]) -> Outcome {
-        let found = self.subject.apply(batch);
+        let found = self.subject.apply_batch(batch);
         if let Ok(receipt) = &found {
             ensure!(
                 receipt.seq >= self.seq,
@@ -108,7 +112,10 @@ impl Pair {
             );
             self.seq = receipt.seq;
         }
-        agree(found.map(in_order), self.reference.apply(batch).map(in_order))?;
+        agree(
+            found.map(in_order),
+            self.reference.apply_batch(batch).map(in_order),
+        )?;
         self.contents()
     }
 
@@ -118,7 +125,7 @@ impl Pair {
             include: self.everything,
             ..Get::default()
         })?;
-        self.count(&Filter::All)?;
+        self.count(&DrawerCondition::default())?;
         let (found, expected) = (self.subject.info()?, self.reference.info()?);
         if self.exact_counts {
             same!(found.drawers, expected.drawers, "drawers by info");
@@ -129,7 +136,11 @@ impl Pair {
             );
         }
         if self.spaces {
-            same!(self.subject.spaces()?, self.reference.spaces()?, "the spaces");
+            same!(
+                self.subject.require_spaces()?.list_spaces()?,
+                self.reference.require_spaces()?.list_spaces()?,
+                "the spaces"
+            );
         }
         if let Some(follower) = &mut self.follower {
             follower.follow(self.subject.as_ref())?;
@@ -155,8 +166,8 @@ impl Pair {
             drawers.sort_by(|a, b| a.id.cmp(&b.id));
             drawers
         };
-        let found = self.subject.pending(&request).map(by_id);
-        let expected = self.reference.pending(&request).map(by_id);
+        let found = self.subject.require_spaces()?.list_pending(&request).map(by_id);
+        let expected = self.reference.require_spaces()?.list_pending(&request).map(by_id);
         let (found, expected) = match (found, expected) {
             (Ok(found), Ok(expected)) => (found, expected),
             (found, expected) => return agree(found, expected).map(drop),
@@ -172,8 +183,10 @@ impl Pair {
         let some =
             |drawers: &[Unembedded]| -> Vec<Filling> { drawers.iter().step_by(every).map(filling).collect() };
         agree(
-            self.subject.fill(of, &some(&found)),
-            self.reference.fill(of, &some(&expected)),
+            self.subject.require_spaces()?.fill_vectors(of, &some(&found)),
+            self.reference
+                .require_spaces()?
+                .fill_vectors(of, &some(&expected)),
         )?;
         self.contents()
     }
@@ -206,8 +219,8 @@ impl Pair {
         drawers
     }
 
-    fn count(&self, filter: &Filter) -> Outcome {
-        let (found, expected) = (self.subject.count(filter), self.reference.count(filter));
+    fn count(&self, condition: &DrawerCondition) -> Outcome {
+        let (found, expected) = (self.subject.count(condition), self.reference.count(condition));
         match self.exact_counts {
             true => agree(found, expected).map(drop),
             false => agree(found.map(drop), expected.map(drop)).map(drop),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use loci_core::{
-    Capability, Descriptor, EmbedderIdentity, FacetKey, Facets, Filter, Get, Include, Lexical, NewDrawer,
-    Query, Selection, Switch, Write,
+    Capability, Descriptor, DrawerCondition, DrawerOrder, DrawerPosition, EmbedderIdentity, FacetKey, Facets,
+    Filter, Get, Include, Lexical, NewDrawer, Query, Selection, Switch, Write,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option::{of, weighted};
@@ -22,7 +22,7 @@ pub(super) enum Step {
     Get(Get),
     Query(Query),
     Lexical(Lexical),
-    Count(Filter),
+    Count(DrawerCondition),
     Facets(Facets),
     /// Runs the advertised kind at this place of the list, if there are any.
     Maintain(usize),
@@ -44,11 +44,11 @@ pub(super) fn histories(descriptor: &Descriptor) -> impl Strategy<Value = Vec<St
     let spaces_weight = u32::from(vectors && descriptor.can(&Capability::Spaces));
     let step = prop_oneof![
         10 => a_batch(vectors).prop_map(Step::Apply),
-        1 => a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter))])),
+        1 => a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter.into()))])),
         3 => a_get(include).prop_map(Step::Get),
         3 * u32::from(vectors) => a_query().prop_map(Step::Query),
         2 * lexical_weight => a_lexical().prop_map(Step::Lexical),
-        2 => maybe_filter().prop_map(Step::Count),
+        2 => a_condition().prop_map(Step::Count),
         2 => a_facets().prop_map(Step::Facets),
         1 => (0..4_usize).prop_map(Step::Maintain),
         1 => Just(Step::Reopen),
@@ -99,6 +99,10 @@ fn maybe_filter() -> impl Strategy<Value = Filter> + Clone {
     prop_oneof![1 => Just(Filter::All), 1 => a_filter()]
 }
 
+fn a_condition() -> impl Strategy<Value = DrawerCondition> + Clone {
+    (maybe_filter(), a_document_filter()).prop_map(|(filter, document)| DrawerCondition { filter, document })
+}
+
 fn an_include(embedding: bool) -> impl Strategy<Value = Include> + Clone {
     any::<[bool; 4]>().prop_map(move |given| Include {
         document: given[0],
@@ -142,10 +146,12 @@ fn a_get(include: impl Strategy<Value = Include> + Clone) -> impl Strategy<Value
             ids,
             filter,
             document,
-            after,
+            order: DrawerOrder::Id,
+            after: after.map(DrawerPosition::Id),
             limit,
             offset,
             include,
+            budget: None,
         },
     )
 }
@@ -163,6 +169,7 @@ fn a_query() -> impl Strategy<Value = Query> {
             filter,
             document,
             include: Include::default(),
+            budget: None,
         })
 }
 
@@ -179,5 +186,9 @@ fn a_facets() -> impl Strategy<Value = Facets> {
         subsequence(FacetKey::ALL.to_vec(), 1..4),
         btree_set(select(&FacetKey::ALL[..]), 2..3).prop_map(|keys| keys.into_iter().rev().collect()),
     ];
-    (keys, maybe_filter()).prop_map(|(by, filter)| Facets { by, filter })
+    (keys, a_condition()).prop_map(|(by, DrawerCondition { filter, document })| Facets {
+        by,
+        filter,
+        document,
+    })
 }

@@ -144,6 +144,7 @@ pub(super) fn a_drawer(vectors: bool) -> impl Strategy<Value = NewDrawer> + Clon
                 metadata,
                 place,
                 filed_at: Some(filed_at),
+                provenance: None,
                 uses,
                 embedding,
             },
@@ -193,6 +194,7 @@ pub(super) fn a_patch(vectors: bool) -> impl Strategy<Value = Patch> + Clone {
             metadata,
             place,
             embedding,
+            provenance: None,
         })
 }
 

@@ -8,17 +8,17 @@ use std::time::SystemTime;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Capability, Changes, Collection, CollectionInfo, CollectionName, Cursor, Declared, Descriptor, Drawer,
-    EmbedderIdentity, Error, ErrorKind, Facet, Facets, Filled, Filling, Filter, Get, Hit, IdentityChange,
-    Include, Lexical, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, OpenOptions,
-    PalaceRef, Pending, Query, Receipt, Result, Revised, Revision, Selection, SourceRecord, Sources, Space,
-    Switch, Timestamp, Unembedded, Write,
+    ApplyRequest, Capability, ChangeFeed, Collection, CollectionName, CollectionReader, Declared, Descriptor,
+    EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, IdentityChange, Maintenance, OpenOptions,
+    PalaceRef, Receipt, Result, Selection, SourceLedger, Timestamp, Visibility, Write,
 };
 
 use super::apply::{Applying, has_vectors};
+use super::budget::Deadline;
+use super::reader::{TableMoment, TableReader};
 use super::storage::{self, SpaceKey, Storage};
-use super::table::{Table, no_such_maintenance};
-use super::{Watcher, closed, takes_no_writes};
+use super::table::Table;
+use super::{Watcher, closed, missing, takes_no_writes};
 
 pub(super) struct Handle {
     pub(super) descriptor: Arc<Descriptor>,
@@ -26,6 +26,10 @@ pub(super) struct Handle {
     pub(super) palace: PalaceRef,
     pub(super) key: SpaceKey,
     pub(super) name: CollectionName,
+    /// Which collection of that name it is.
+    pub(super) number: u64,
+    pub(super) visible: Visibility,
+    pub(super) writable: bool,
     pub(super) declared: Declared,
     pub(super) backend_closed: Arc<AtomicBool>,
     pub(super) palace_closed: Arc<AtomicBool>,
@@ -42,12 +46,12 @@ impl fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(super) fn check_options(&self, how: &OpenOptions) -> Result<()> {
-        self.table(|table| table.check_options(how))?
+    pub(super) fn check_options(&self, options: &OpenOptions) -> Result<()> {
+        self.table(|table| table.check_options(options))?
     }
 
     /// Refuses calls after a close, and on a palace whose files are gone or are another's.
-    fn check_open(&self) -> Result<()> {
+    pub(super) fn check_open(&self) -> Result<()> {
         if self.backend_closed.load(Ordering::SeqCst) || self.palace_closed.load(Ordering::SeqCst) {
             return Err(closed("this collection was closed"));
         }
@@ -62,12 +66,20 @@ impl Handle {
         }
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(super) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
-        match self.descriptor.can(&Capability::ReadOnly) {
-            true => Err(takes_no_writes(&self.descriptor)),
-            false => Ok(()),
+        if self.descriptor.can(&Capability::ReadOnly) {
+            return Err(takes_no_writes(&self.descriptor));
         }
+        if !self.writable {
+            let message = format!(
+                "the collection {:?} was opened to be read only",
+                self.name.as_str()
+            );
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("nothing was changed; open it to be written"));
+        }
+        Ok(())
     }
 
     pub(super) fn space<T>(&self, act: impl FnOnce(&mut storage::Space) -> T) -> Result<T> {
@@ -76,17 +88,30 @@ impl Handle {
         self.storage.space(&self.key, act).ok_or_else(gone)
     }
 
-    fn table<T>(&self, act: impl FnOnce(&mut Table) -> T) -> Result<T> {
-        let gone = || closed("this collection is gone");
-        self.space(|space| space.tables.get_mut(&self.name).map(act))?
-            .ok_or_else(gone)
+    /// The table this handle was opened on, which one made later under its name is not.
+    pub(super) fn own_table<'a>(
+        &self,
+        tables: &'a mut BTreeMap<CollectionName, Table>,
+    ) -> Result<&'a mut Table> {
+        let table = tables.get_mut(&self.name);
+        let own = table.filter(|table| table.number == self.number);
+        own.ok_or_else(|| missing("collection", self.name.as_str()))
     }
 
-    fn check_include(&self, include: Include) -> Result<()> {
-        match include.embedding {
-            true => self.descriptor.require(&Capability::EmbeddingsOut),
-            false => Ok(()),
+    pub(super) fn table<T>(&self, act: impl FnOnce(&mut Table) -> T) -> Result<T> {
+        self.space(|space| self.own_table(&mut space.tables).map(act))?
+    }
+
+    pub(super) fn reader<'a>(&'a self, table: &'a Table) -> TableReader<'a> {
+        TableReader {
+            descriptor: &self.descriptor,
+            name: &self.name,
+            table,
         }
+    }
+
+    pub(super) fn ask<T>(&self, question: impl FnOnce(TableReader<'_>) -> Result<T>) -> Result<T> {
+        self.table(|table| question(self.reader(&table.seen_through(&self.visible))))?
     }
 
     /// Refuses a batch that `table` does not take from this handle.
@@ -106,172 +131,89 @@ impl Handle {
             identity.check_write(&self.declared)?;
         }
         for write in batch {
-            if let Write::Delete(Selection::Matching(filter)) = write {
-                self.descriptor.check_filter(filter)?;
+            if let Write::Delete(Selection::Matching(condition)) = write {
+                self.descriptor.check_filter(&condition.filter)?;
             }
         }
         Ok(())
     }
 
-    /// One table with what is asked of its spaces; refused where that is not advertised.
-    fn spaces_of<T>(&self, act: impl FnOnce(&mut Table) -> Result<T>) -> Result<T> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::Spaces)?;
-        self.table(act)?
+    fn apply_to(
+        &self,
+        space: &mut storage::Space,
+        request: &ApplyRequest<'_>,
+        deadline: &Deadline,
+    ) -> Result<Receipt> {
+        let now = now()?;
+        let table = self.own_table(&mut space.tables)?;
+        if let Some(key) = request.key
+            && let Some(receipt) = table.keys.find_receipt(&self.visible, key, request.writes, now)?
+        {
+            return Ok(receipt);
+        }
+        self.check_writes(table, request.writes)?;
+        let declared = self.declared.embedder.as_ref();
+        let mut applying = Applying::to(table, space.seq, now, declared, &self.visible);
+        applying.batch(request.writes)?;
+        let (mut after, seq, receipt) = applying.end();
+        if let Some(key) = request.key {
+            after
+                .keys
+                .remember(&self.visible, key, request.writes, &receipt, now);
+        }
+        deadline.check()?;
+        (*table, space.seq) = (after, seq);
+        Ok(receipt)
     }
 
-    fn run(&self, kind: &MaintenanceKind) -> Result<i64> {
-        if let Some(watcher) = &self.watcher {
-            watcher(kind);
-        }
-        self.table(|table| match *kind == MaintenanceKind::COMPACT {
-            true => table.compact() as i64,
-            false => table.rows.len() as i64,
-        })
+    /// Whether the handle has an ability that speaks of the collection as a whole.
+    fn offers(&self, capability: &Capability) -> bool {
+        !self.visible.is_restricted() && self.descriptor.can(capability)
     }
 }
 
 impl Collection for Handle {
-    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
+    fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         self.check_writable()?;
-        let now = now()?;
-        self.space(|space| {
-            let Some(table) = space.tables.get_mut(&self.name) else {
-                return Err(closed("this collection is gone"));
-            };
-            self.check_writes(table, batch)?;
-            let mut applying = Applying::to(table, space.seq, now, self.declared.embedder.as_ref());
-            applying.batch(batch)?;
-            let (after, seq, receipt) = applying.end();
-            *table = after;
-            space.seq = seq;
-            Ok(receipt)
-        })?
-    }
-
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        self.check_open()?;
-        request.check()?;
-        self.check_include(request.include)?;
-        self.descriptor.check_filter(&request.filter)?;
-        self.table(|table| table.get(request))
-    }
-
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::EmbeddingsPassthrough)?;
-        self.check_include(request.include)?;
-        self.descriptor.check_filter(&request.filter)?;
-        self.table(|table| {
-            request.check(table.dimension)?;
-            Ok(table.query(request))
-        })?
-    }
-
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::Lexical)?;
-        request.check()?;
-        self.check_include(request.include)?;
-        self.descriptor.check_filter(&request.filter)?;
-        self.table(|table| table.lexical(request))
-    }
-
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        self.check_open()?;
-        self.descriptor.check_filter(filter)?;
-        self.table(|table| table.count(filter))
-    }
-
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        self.check_open()?;
-        request.check()?;
-        self.descriptor.check_filter(&request.filter)?;
-        self.table(|table| table.facets(request))
-    }
-
-    fn info(&self) -> Result<CollectionInfo> {
-        let lexical = self.descriptor.can(&Capability::Lexical);
-        self.table(|table| table.info(&self.name, lexical))
+        let deadline = Deadline::begin(request.budget)?;
+        self.space(|space| self.apply_to(space, request, &deadline))?
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.check_writable()?;
+        if self.visible.is_restricted() {
+            return Err(Visibility::whole_collection_only("recording a model"));
+        }
         self.table(|table| table.set_identity(identity, why))?
     }
 
-    fn maintenance(&self) -> Result<MaintenanceState> {
-        let advertised = |kind| self.descriptor.maintenance.contains(kind);
-        let garbage = self.table(|table| table.garbage)?;
-        let mut state = MaintenanceState {
-            running: self.space(|space| space.running.iter().cloned().collect())?,
-            due: Vec::new(),
-        };
-        if garbage > 0 && advertised(&MaintenanceKind::COMPACT) {
-            let why = format!("{garbage} replaced or removed drawers take space");
-            state.due.push((MaintenanceKind::COMPACT, why));
+    fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        let table = self.table(|table| table.seen_through(&self.visible).into_owned())?;
+        if !self.descriptor.can(&Capability::Moment) {
+            return Ok(None);
         }
-        Ok(state)
+        Ok(Some(Box::new(TableMoment { handle: self, table })))
     }
 
-    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
-        self.check_open()?;
-        if !self.descriptor.maintenance.contains(kind) {
-            return Err(no_such_maintenance(kind.name()));
-        }
-        let report = |status, done: Option<i64>| MaintenanceReport {
-            kind: kind.clone(),
-            status,
-            figures: done
-                .into_iter()
-                .map(|n| ("drawers".to_owned(), n))
-                .collect::<BTreeMap<_, _>>(),
-        };
-        if !self.space(|space| space.running.insert(kind.clone()))? {
-            return Ok(report(MaintenanceStatus::AlreadyRunning, None));
-        }
-        let done = self.run(kind);
-        self.space(|space| space.running.remove(kind))?;
-        Ok(match done? {
-            0 => report(MaintenanceStatus::NothingToDo, Some(0)),
-            some => report(MaintenanceStatus::Ran, Some(some)),
-        })
+    fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
+        self.offers(&Capability::Spaces).then_some(self)
     }
 
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::ChangeFeed)?;
-        self.table(|table| table.changes_since(&self.name, cursor, limit))
+    fn sources(&self) -> Option<&dyn SourceLedger> {
+        self.offers(&Capability::Sources).then_some(self)
     }
 
-    fn spaces(&self) -> Result<Vec<Space>> {
-        self.spaces_of(|table| Ok(table.spaces()))
+    fn feed(&self) -> Option<&dyn ChangeFeed> {
+        self.offers(&Capability::ChangeFeed).then_some(self)
     }
 
-    fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
-        self.spaces_of(|table| table.switch(step).map(|()| table.spaces()))
+    fn upkeep(&self) -> Option<&dyn Maintenance> {
+        let offered = !self.visible.is_restricted() && !self.descriptor.maintenance.is_empty();
+        offered.then_some(self)
     }
 
-    fn pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
-        self.spaces_of(|table| table.pending(request))
-    }
-
-    fn fill(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
-        self.spaces_of(|table| table.fill(identity, vectors))
-    }
-
-    fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::Sources)?;
-        request.check()?;
-        self.table(|table| table.sources(request))
-    }
-
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
-        self.check_open()?;
-        self.descriptor.require(&Capability::Sources)?;
-        self.check_writable()?;
-        self.revise_all(revisions)
+    fn eraser(&self) -> Option<&dyn Erasure> {
+        self.offers(&Capability::Erasure).then_some(self)
     }
 }
 

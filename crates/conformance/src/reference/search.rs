@@ -6,8 +6,12 @@ use loci_core::{Context, Drawer, Facet, Facets, Hit, Lexical, Metric, Query};
 
 use super::table::{Table, shown, text};
 
+/// Every so many of the nearest is missed by a reference that answers approximately: as many as the contract allows.
+const MISSED_RANK: usize = 10;
+
 impl Table {
-    pub(super) fn query(&self, request: &Query) -> Vec<Vec<Hit>> {
+    /// The nearest, or nearly all of them where the reference is to answer `approximately`.
+    pub(super) fn query(&self, request: &Query, approximately: bool) -> Vec<Vec<Hit>> {
         let near = |vector: &Vec<f32>| {
             let scored = self.rows.values().map(|row| &row.drawer).filter_map(|drawer| {
                 let stored = drawer.embedding.as_ref()?;
@@ -16,6 +20,13 @@ impl Table {
             });
             let mut scored: Vec<_> = scored.collect();
             scored.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.id.cmp(&b.0.id)));
+            if approximately {
+                let mut rank = 0;
+                scored.retain(|_| {
+                    rank += 1;
+                    rank % MISSED_RANK != 0
+                });
+            }
             hits(scored, request.k, |drawer| shown(drawer, request.include))
         };
         request.vectors.iter().map(near).collect()
@@ -40,12 +51,11 @@ impl Table {
 
     pub(super) fn facets(&self, request: &Facets) -> Vec<Facet> {
         let mut counted: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
-        for row in self
-            .rows
-            .values()
-            .filter(|row| request.filter.accepts(&row.drawer))
+        let drawers = self.rows.values().map(|row| &row.drawer);
+        for drawer in
+            drawers.filter(|drawer| request.filter.accepts(drawer) && request.document.accepts(text(drawer)))
         {
-            let place = &row.drawer.place;
+            let place = &drawer.place;
             let values = request.by.iter().map(|key| place.text(key.name()));
             *counted
                 .entry(values.map(|value| value.map(str::to_owned)).collect())

@@ -2,15 +2,15 @@
 
 use std::ops::Bound;
 
-use loci_core::{Result, Revised, Revision, SourceRecord, Sources, Timestamp, Write};
+use loci_core::{Result, Revised, Revision, SourceLedger, SourceRecord, Sources, Timestamp, Write};
 
 use super::apply::Applying;
 use super::handle::{Handle, now};
+use super::storage;
 use super::table::Table;
-use super::{closed, storage};
 
 impl Table {
-    pub(super) fn sources(&self, request: &Sources) -> Vec<SourceRecord> {
+    fn sources(&self, request: &Sources) -> Vec<SourceRecord> {
         let records = self.records.values();
         match request {
             Sources::Named(names) => records
@@ -50,15 +50,20 @@ impl From<Revision<'_>> for Gathered {
     }
 }
 
-impl Handle {
-    pub(super) fn revise_all(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+impl SourceLedger for Handle {
+    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        self.check_open()?;
+        request.check()?;
+        self.table(|table| table.sources(request))
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        self.check_writable()?;
         revisions.iter().try_for_each(Revision::check)?;
         let gathered: Vec<Gathered> = revisions.into_iter().map(Gathered::from).collect();
         let now = now()?;
         self.space(|space: &mut storage::Space| {
-            let Some(table) = space.tables.get_mut(&self.name) else {
-                return Err(closed("this collection is gone"));
-            };
+            let table = self.own_table(&mut space.tables)?;
             let mut state = (table.clone(), space.seq);
             let revised = gathered
                 .into_iter()
@@ -68,7 +73,9 @@ impl Handle {
             Ok(revised)
         })?
     }
+}
 
+impl Handle {
     /// Applies one revision to a table and the palace's sequence number.
     fn revise_one(&self, state: &mut (Table, u64), one: Gathered, now: Timestamp) -> Result<Revised> {
         let (table, seq) = state;
@@ -76,7 +83,7 @@ impl Handle {
         if record.map(|record| record.revision) != one.expects {
             return Ok(Revised::Overtaken);
         }
-        let mut applying = Applying::to(table, *seq, now, self.declared.embedder.as_ref());
+        let mut applying = Applying::to(table, *seq, now, self.declared.embedder.as_ref(), &self.visible);
         for part in &one.parts {
             self.check_writes(applying.table(), part)?;
             applying.batch(part)?;

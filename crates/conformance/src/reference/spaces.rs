@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use loci_core::write::{check_vector, dimension_mismatch};
 use loci_core::{
-    Context, DrawerId, EmbedderIdentity, Error, ErrorKind, Filled, Filling, Finding, IdentityState, Pending,
-    Result, Severity, Space, SpaceState, Switch, Unembedded,
+    Context, DrawerId, EmbedderIdentity, EmbeddingSpaces, Error, ErrorKind, Filled, Filling, Finding,
+    IdentityState, Pending, Result, Severity, Space, SpaceState, Switch, Unembedded,
 };
 
+use super::handle::Handle;
 use super::table::{Table, text};
 
 /// A space that does not answer.
@@ -40,8 +41,28 @@ enum Which {
     Built,
 }
 
+impl EmbeddingSpaces for Handle {
+    fn list_spaces(&self) -> Result<Vec<Space>> {
+        self.table(|table| table.spaces())
+    }
+
+    fn take_step(&self, step: &Switch) -> Result<Vec<Space>> {
+        self.check_writable()?;
+        self.table(|table| table.switch(step).map(|()| table.spaces()))?
+    }
+
+    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.table(|table| table.pending(request))?
+    }
+
+    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+        self.check_writable()?;
+        self.table(|table| table.fill(identity, vectors))?
+    }
+}
+
 impl Table {
-    pub(super) fn spaces(&self) -> Vec<Space> {
+    fn spaces(&self) -> Vec<Space> {
         let drawers = self.rows.len() as u64;
         let active = Space {
             identity: self.identity(),
@@ -60,7 +81,7 @@ impl Table {
             .collect()
     }
 
-    pub(super) fn switch(&mut self, step: &Switch) -> Result<()> {
+    fn switch(&mut self, step: &Switch) -> Result<()> {
         match step {
             Switch::Begin(identity) => self.begin(identity),
             Switch::Pause => {
@@ -193,7 +214,7 @@ impl Table {
         }
     }
 
-    pub(super) fn pending(&mut self, request: &Pending) -> Result<Vec<Unembedded>> {
+    fn pending(&mut self, request: &Pending) -> Result<Vec<Unembedded>> {
         let which = self.which(&request.identity)?;
         let rows = self.rows.iter();
         let mut lacking: Vec<Unembedded> = rows
@@ -209,7 +230,7 @@ impl Table {
         Ok(lacking)
     }
 
-    pub(super) fn fill(&mut self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+    fn fill(&mut self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
         for Filling { vector, .. } in vectors {
             check_vector(vector)?;
             if vector.len() != identity.dimension {

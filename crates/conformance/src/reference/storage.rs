@@ -41,7 +41,11 @@ pub(super) struct Space {
 
 /// Everything stored, shared between instances.
 #[derive(Debug, Default)]
-pub(super) struct Storage(Mutex<HashMap<SpaceKey, Space>>);
+pub(super) struct Storage {
+    spaces: Mutex<HashMap<SpaceKey, Space>>,
+    /// Which instance holds a palace, where only one may.
+    holders: Mutex<HashMap<SpaceKey, u64>>,
+}
 
 impl Storage {
     /// The space of `palace`, if it is there.
@@ -82,8 +86,12 @@ impl Storage {
         self.locked(|spaces| spaces.get_mut(key).map(act))
     }
 
+    pub(super) fn holders<T>(&self, act: impl FnOnce(&mut HashMap<SpaceKey, u64>) -> T) -> T {
+        act(&mut self.holders.lock().expect("no holder of this lock panics"))
+    }
+
     fn locked<T>(&self, act: impl FnOnce(&mut HashMap<SpaceKey, Space>) -> T) -> T {
-        act(&mut self.0.lock().expect("no holder of this lock panics"))
+        act(&mut self.spaces.lock().expect("no holder of this lock panics"))
     }
 }
 

@@ -1,18 +1,25 @@
 //! One collection of the reference: its rows, its history and what it says of itself.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering as AtomicOrdering};
 
 use loci_core::{
-    Change, ChangeKind, Changes, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerId,
-    EmbedderIdentity, Error, ErrorKind, Filter, Finding, Get, IdentityChange, IdentityState, Include, Metric,
-    OpenOptions, Result, Severity, SourceRecord,
+    Change, ChangeKind, Changes, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerCondition,
+    DrawerId, DrawerOrder, EmbedderIdentity, Error, Finding, Get, IdentityChange, IdentityState, Include,
+    Metric, OpenOptions, Result, Severity, SourceRecord, Visibility,
 };
+
+use super::keys::AppliedKeys;
 
 use super::spaces::Aside;
 
 /// One collection. It is cloned for each batch, so that a batch is whole or nothing.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
+    /// Tells this collection from one of the same name that was dropped.
+    pub(super) number: u64,
     pub(super) metric: Metric,
     pub(super) dimension: Option<usize>,
     pub(super) recorded: Option<EmbedderIdentity>,
@@ -28,6 +35,8 @@ pub(super) struct Table {
     pub(super) others: Vec<Aside>,
     /// What is remembered of sources, by name.
     pub(super) records: BTreeMap<String, SourceRecord>,
+    /// The batches that were applied under a key.
+    pub(super) keys: AppliedKeys,
 }
 
 /// A drawer with all its fields, and when it was last changed.
@@ -41,7 +50,9 @@ pub(super) struct Row {
 
 impl Table {
     pub(super) fn new(how: &OpenOptions) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
+            number: NUMBERS.fetch_add(1, AtomicOrdering::Relaxed),
             metric: how.metric.unwrap_or_default(),
             dimension: how.dimension,
             recorded: None,
@@ -52,7 +63,22 @@ impl Table {
             forced: Vec::new(),
             others: Vec::new(),
             records: BTreeMap::new(),
+            keys: AppliedKeys::default(),
         }
+    }
+
+    /// The table as if the drawers out of sight had never been filed.
+    pub(super) fn seen_through(&self, visible: &Visibility) -> Cow<'_, Self> {
+        if !visible.is_restricted() {
+            return Cow::Borrowed(self);
+        }
+        let mut seen = self.clone();
+        seen.rows.retain(|_, row| visible.sees(&row.drawer));
+        seen.removed.clear();
+        // The spaces that do not answer hold vectors of every drawer and say how many.
+        seen.others.clear();
+        seen.seq = seen.rows.values().map(|row| row.seq).max().unwrap_or_default();
+        Cow::Owned(seen)
     }
 
     pub(super) fn identity(&self) -> IdentityState {
@@ -132,29 +158,46 @@ impl Table {
         }
     }
 
-    pub(super) fn count(&self, filter: &Filter) -> u64 {
+    pub(super) fn count(&self, condition: &DrawerCondition) -> u64 {
         let rows = self.rows.values();
-        rows.filter(|row| filter.accepts(&row.drawer)).count() as u64
+        rows.filter(|row| condition.accepts(&row.drawer)).count() as u64
     }
 
     pub(super) fn get(&self, request: &Get) -> Vec<Drawer> {
-        let rows: Vec<&Row> = match &request.ids {
+        let drawers = match &request.ids {
             Some(ids) => {
-                let mut seen = std::collections::BTreeSet::new();
-                let once = ids.iter().filter(|id| seen.insert(*id));
-                once.filter_map(|id| self.rows.get(id)).collect()
+                let mut asked = BTreeSet::new();
+                let once = ids.iter().filter(|id| asked.insert(*id));
+                once.filter_map(|id| self.rows.get(id))
+                    .map(|row| &row.drawer)
+                    .collect()
             }
-            None => self.rows.values().collect(),
+            None => self.ordered(request.order),
         };
-        rows.into_iter()
-            .map(|row| &row.drawer)
-            .filter(|drawer| request.after.as_ref().is_none_or(|after| drawer.id > *after))
+        let behind = |drawer: &Drawer| {
+            let after = request.after.as_ref();
+            after.is_none_or(|after| {
+                request.order.position_of(drawer).compare(after) == Some(Ordering::Greater)
+            })
+        };
+        drawers
+            .into_iter()
+            .filter(|drawer| behind(drawer))
             .filter(|drawer| request.filter.accepts(drawer))
             .filter(|drawer| request.document.accepts(text(drawer)))
             .skip(request.offset)
             .take(request.limit.unwrap_or(usize::MAX))
             .map(|drawer| shown(drawer, request.include))
             .collect()
+    }
+
+    fn ordered(&self, order: DrawerOrder) -> Vec<&Drawer> {
+        let mut drawers: Vec<&Drawer> = self.rows.values().map(|row| &row.drawer).collect();
+        drawers.sort_by(|a, b| {
+            let order = order.position_of(a).compare(&order.position_of(b));
+            order.expect("positions of one order compare")
+        });
+        drawers
     }
 
     pub(super) fn changes_since(&self, name: &CollectionName, cursor: Cursor, limit: usize) -> Changes {
@@ -209,12 +252,4 @@ pub(super) fn shown(drawer: &Drawer, include: Include) -> Drawer {
         shown.embedding = None;
     }
     shown
-}
-
-/// The refusal of maintenance that is not advertised.
-pub(super) fn no_such_maintenance(kind: &str) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!("the backend \"reference\" has no maintenance called {kind:?}"),
-    )
 }

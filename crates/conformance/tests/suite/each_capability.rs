@@ -23,6 +23,25 @@ fn every_case_is_kept_whichever_capability_is_missing() {
 }
 
 #[test]
+fn every_case_is_kept_by_a_reference_that_answers_approximately() {
+    let harness = ReferenceHarness::new(|| {
+        let capabilities = Reference::FULL.into_iter();
+        Reference::with(capabilities.chain([Capability::ApproximateQuery]))
+    });
+    let (mut approximate, mut broken) = (0, Vec::new());
+    for case in cases() {
+        let verdict = examine(&harness, case);
+        if let Verdict::Broken(words) = &verdict {
+            broken.push(format!("{}: {words}", case.name()));
+        }
+        let needs = loci_conformance::Need::With(Capability::ApproximateQuery);
+        approximate += usize::from(case.needs.contains(&needs) && verdict == Verdict::Kept);
+    }
+    assert_eq!(broken, Vec::<String>::new());
+    assert!(approximate > 0, "no case of approximate answers was shown");
+}
+
+#[test]
 fn each_missing_capability_is_refused_by_a_case_of_its_own() {
     let silent = [
         // What these allow, their absence only no longer promises.

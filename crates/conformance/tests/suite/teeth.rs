@@ -1,7 +1,13 @@
 //! The suite has teeth: each backend that is wrong in one way breaks the case that promises the contrary.
 
+mod answers;
+mod beyond;
 mod collection;
+mod keys;
+mod moving;
+mod permissions;
 mod revising;
+mod sight;
 mod turning;
 mod wrong;
 
@@ -148,11 +154,11 @@ fn wrong_openings_are_caught() {
     for (flaw, name) in [
         (
             Flaw::CreatesOnOpen,
-            "open::without_create_not_even_a_folder_is_created",
+            "open::of_a_missing_palace_not_even_a_folder_is_created",
         ),
         (
             Flaw::CreatesOnOpen,
-            "open::without_create_a_missing_collection_is_not_found_and_nothing_is_created",
+            "open::a_missing_collection_is_not_found_and_nothing_is_created",
         ),
         (
             Flaw::SeesAnotherPalace,

@@ -10,7 +10,9 @@ impl Filter {
     pub fn accepts(&self, drawer: &Drawer) -> bool {
         match self {
             Self::All => true,
-            Self::Compare(key, comparison) => comparison.accepts(key, drawer.attribute(key).as_deref()),
+            Self::Compare(key, comparison) => {
+                comparison.accepts(key, drawer.attribute(key).as_deref(), drawer.members(key))
+            }
             Self::And(parts) => parts.iter().all(|part| part.accepts(drawer)),
             Self::Or(parts) => parts.iter().any(|part| part.accepts(drawer)),
         }
@@ -18,15 +20,23 @@ impl Filter {
 }
 
 impl Comparison {
-    /// Whether `value`, the attribute under `key`, compares as said.
-    pub fn accepts(&self, key: &str, value: Option<&Scalar>) -> bool {
+    /// Whether `value`, the single attribute under `key`, or `members`, those of a list there, compare as said.
+    pub fn accepts(&self, key: &str, value: Option<&Scalar>, members: &[Scalar]) -> bool {
         let order = |operand: &Scalar| value.and_then(|v| v.compare(&comparable(key, operand)));
         let equals = |operand: &Scalar| order(operand) == Some(Ordering::Equal);
+        let holds = |operand: &Scalar| {
+            let operand = comparable(key, operand);
+            members
+                .iter()
+                .any(|member| member.compare(&operand) == Some(Ordering::Equal))
+        };
         match self {
             Self::Eq(operand) => equals(operand),
             Self::Ne(operand) => !equals(operand),
-            Self::In(operands) => operands.iter().any(equals),
-            Self::Nin(operands) => !operands.iter().any(equals),
+            Self::In(operands) => operands.iter().any(|operand| equals(operand) || holds(operand)),
+            Self::Nin(operands) => !operands.iter().any(|operand| equals(operand) || holds(operand)),
+            Self::Contains(operand) => holds(operand),
+            Self::NotContains(operand) => !holds(operand),
             Self::Gt(operand) => order(operand).is_some_and(Ordering::is_gt),
             Self::Gte(operand) => order(operand).is_some_and(Ordering::is_ge),
             Self::Lt(operand) => order(operand).is_some_and(Ordering::is_lt),
@@ -77,6 +87,21 @@ mod tests {
         check(r#"{"n":{"$in":[1,3]}}"#, true);
         check(r#"{"tags":3}"#, false);
         check(r#"{"tags":{"$ne":3}}"#, true);
+    }
+
+    #[test]
+    fn lists_are_asked_by_their_members() {
+        check(r#"{"tags":{"$contains":3}}"#, true);
+        check(r#"{"tags":{"$contains":3.0}}"#, true);
+        check(r#"{"tags":{"$contains":"3"}}"#, false);
+        check(r#"{"tags":{"$not_contains":3}}"#, false);
+        check(r#"{"tags":{"$not_contains":4}}"#, true);
+        check(r#"{"tags":{"$in":[1,3]}}"#, true);
+        check(r#"{"tags":{"$nin":[1,3]}}"#, false);
+        check(r#"{"tags":{"$gte":3}}"#, false);
+        check(r#"{"n":{"$contains":3}}"#, false);
+        check(r#"{"n":{"$not_contains":3}}"#, true);
+        check(r#"{"gone":{"$contains":3}}"#, false);
     }
 
     #[test]

@@ -35,6 +35,16 @@ impl DocumentFilter {
         }
     }
 
+    /// Whether nothing is asked, however it is written.
+    pub fn asks_nothing(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Contains(_) | Self::NotContains(_) => false,
+            Self::And(parts) => parts.iter().all(Self::asks_nothing),
+            Self::Or(parts) => parts.iter().any(Self::asks_nothing),
+        }
+    }
+
     /// Whether every drawer is accepted because nothing is asked.
     pub fn is_all(&self) -> bool {
         matches!(self, Self::All)

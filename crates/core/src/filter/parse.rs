@@ -6,7 +6,7 @@ use super::{Comparison, Filter, Operand};
 use crate::metadata::json_kind;
 use crate::{Error, ErrorKind, Result, Scalar};
 
-const OPERATORS: &str = "$eq, $ne, $in, $nin, $gt, $gte, $lt, $lte";
+const OPERATORS: &str = "$eq, $ne, $in, $nin, $contains, $not_contains, $gt, $gte, $lt, $lte";
 
 impl Filter {
     /// Reads the JSON dialect; an error names the path to the part that is wrong.
@@ -72,6 +72,8 @@ fn parse_operators(
             "$ne" => Comparison::Ne(scalar(operand, &at)?),
             "$in" => Comparison::In(one_family(operand, &at)?),
             "$nin" => Comparison::Nin(one_family(operand, &at)?),
+            "$contains" => Comparison::Contains(scalar(operand, &at)?),
+            "$not_contains" => Comparison::NotContains(scalar(operand, &at)?),
             "$gt" => Comparison::Gt(ordered(operand, &at)?),
             "$gte" => Comparison::Gte(ordered(operand, &at)?),
             "$lt" => Comparison::Lt(ordered(operand, &at)?),
@@ -186,9 +188,9 @@ mod tests {
                 "where.n.$and",
             ),
             (
-                r#"{"$and":[{"a":1},{"b":{"$contains":"x"}}]}"#,
+                r#"{"$and":[{"a":1},{"b":{"$regex":"x"}}]}"#,
                 ErrorKind::UnsupportedFilter,
-                "where.$and[1].b.$contains",
+                "where.$and[1].b.$regex",
             ),
             (r#"{"$and":{"a":1}}"#, ErrorKind::Invalid, "where.$and"),
             (r#"{"$or":[]}"#, ErrorKind::Invalid, "where.$or"),
@@ -196,6 +198,11 @@ mod tests {
             (r#"{"n":{"x":1}}"#, ErrorKind::UnsupportedFilter, "where.n.x"),
             (r#"{"n":null}"#, ErrorKind::Invalid, "where.n"),
             (r#"{"n":[1]}"#, ErrorKind::Invalid, "where.n"),
+            (
+                r#"{"n":{"$contains":[1]}}"#,
+                ErrorKind::Invalid,
+                "where.n.$contains",
+            ),
             (r#"{"n":{"$in":1}}"#, ErrorKind::Invalid, "where.n.$in"),
             (r#"{"n":{"$in":[]}}"#, ErrorKind::Invalid, "where.n.$in"),
             (
@@ -234,6 +241,8 @@ mod tests {
             (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Eq(o))),
             (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Ne(o))),
             (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Gte(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Contains(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::NotContains(o))),
             (
                 key,
                 prop::collection::vec(any::<i64>().prop_map(Scalar::Int), 1..4)

@@ -24,6 +24,8 @@ impl Comparison {
         let operand = match self {
             Self::Eq(one)
             | Self::Ne(one)
+            | Self::Contains(one)
+            | Self::NotContains(one)
             | Self::Gt(one)
             | Self::Gte(one)
             | Self::Lt(one)

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use loci_core::{
-    CollectionName, Context, DrawerId, Error, Metadata, NewDrawer, Place, Result, Span, Timestamp,
+    CollectionName, Context, DrawerId, Error, Metadata, NewDrawer, Place, Provenance, Result, Span, Timestamp,
 };
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -50,6 +50,7 @@ pub fn read(text: &str) -> Result<GivenLine> {
             metadata,
             place,
             filed_at: fields.filed_at,
+            provenance: fields.provenance,
             uses: fields.uses.unwrap_or(0),
             embedding: fields.embedding,
         },
@@ -99,6 +100,7 @@ struct Fields {
     kind: Option<String>,
     said_at: Option<Timestamp>,
     filed_at: Option<Timestamp>,
+    provenance: Option<Provenance>,
     context: Option<ContextFields>,
     uses: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Writes a drawer as a line that reads back as the same drawer.
 
-use loci_core::{CollectionName, Context, Drawer, DrawerId, Metadata, Span, Timestamp};
+use loci_core::{CollectionName, Context, Drawer, DrawerId, Metadata, Provenance, Span, Timestamp};
 use serde::Serialize;
 
 /// The line of `drawer`, without a line break; its vector only if `embeddings` and only if it is sound.
@@ -22,6 +22,7 @@ pub fn write(collection: &CollectionName, drawer: &Drawer, embeddings: bool) -> 
         kind: place.kind.as_deref(),
         said_at: place.said_at,
         filed_at: drawer.filed_at,
+        provenance: drawer.provenance.as_ref(),
         context: drawer
             .context
             .as_ref()
@@ -38,7 +39,12 @@ pub fn write(collection: &CollectionName, drawer: &Drawer, embeddings: bool) -> 
 
 /// The line by which palaces are hashed: equal for drawers that mean the same, whatever backend holds them.
 pub(crate) fn canonical(collection: &CollectionName, drawer: &Drawer) -> String {
-    write(collection, &crate::canonical::canonical(drawer.clone()), true)
+    // The same words in the same place are the same, whichever door they came through.
+    let unattributed = Drawer {
+        provenance: None,
+        ..crate::canonical::canonical(drawer.clone())
+    };
+    write(collection, &unattributed, true)
 }
 
 /// Whether JSON can hold every value of the vector.
@@ -68,6 +74,8 @@ struct Fields<'a> {
     said_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     filed_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<&'a Provenance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a Context>,
     #[serde(skip_serializing_if = "Option::is_none")]

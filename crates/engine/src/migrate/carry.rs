@@ -34,6 +34,7 @@ pub(super) fn filed(drawer: Drawer) -> Result<NewDrawer> {
         metadata: drawer.metadata.unwrap_or_default(),
         place: drawer.place,
         filed_at: drawer.filed_at,
+        provenance: drawer.provenance,
         uses: drawer.uses,
         embedding: drawer.embedding,
     };

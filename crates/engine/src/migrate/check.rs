@@ -235,6 +235,9 @@ impl Checked {
     fn compare(&mut self, expected: &Drawer, target: &Drawer, plan: &Plan) {
         let id = expected.id.as_str();
         let mut fields = differing(expected, target);
+        if expected.provenance != target.provenance {
+            fields.push("provenance");
+        }
         self.with_vector += u64::from(target.embedding.is_some());
         match (&expected.embedding, &target.embedding) {
             (Some(one), Some(other)) if same_bits(one, other) => {}

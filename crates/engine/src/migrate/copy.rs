@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use loci_core::{
-    Capability, Collection, Descriptor, DrawerId, Error, ErrorKind, Include, NewDrawer, OpenOptions, Result,
-    Revised, Revision, Sources, Write,
+    Capability, Collection, CollectionExt, CreateMode, Descriptor, DrawerId, Error, ErrorKind, Include,
+    NewDrawer, OpenOptions, Result, Revised, Revision, Sources, Write,
 };
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,9 @@ pub(super) fn palace(
     for plan in plans {
         let name = &plan.info.name;
         let source = from.0.open(from.1, name, &OpenOptions::default())?;
-        let goal = to.0.open(target.palace(), name, &plan.open_options())?;
+        let options = plan.open_options();
+        let goal =
+            to.0.create(target.palace(), name, CreateMode::OpenExisting, &options)?;
         let mut copy = Copy {
             source: source.as_ref(),
             target: goal.as_ref(),
@@ -204,7 +206,7 @@ impl Copy<'_> {
         if !self.remembers {
             return match batch.is_empty() {
                 true => Ok(()),
-                false => self.target.apply(&batch).map(drop),
+                false => self.target.apply_batch(&batch).map(drop),
             };
         }
         let stamp = serde_json::to_string(at).map_err(|cause| {
@@ -216,7 +218,7 @@ impl Copy<'_> {
             stamp: Some(stamp),
             parts: Box::new(std::iter::once(batch)),
         };
-        match self.target.revise(vec![revision])?.pop() {
+        match self.target.require_sources()?.revise(vec![revision])?.pop() {
             Some(Revised::Done { revision, .. }) => {
                 self.revision = revision;
                 Ok(())
@@ -236,7 +238,10 @@ impl Copy<'_> {
                 parts: Box::new(std::iter::empty()),
             });
             // One that is there was carried by an earlier run.
-            self.target.revise(revisions.collect()).map(drop)
+            self.target
+                .require_sources()?
+                .revise(revisions.collect())
+                .map(drop)
         })
     }
 }
@@ -246,7 +251,10 @@ pub(super) fn sources_alike(source: &dyn Collection, target: &dyn Collection) ->
     let (mut all, mut alike) = (0, 0);
     each_page(source, &mut |page| {
         let names = page.iter().map(|(source, _)| source.clone()).collect();
-        let there = target.sources(&Sources::Named(names))?.into_iter();
+        let there = target
+            .require_sources()?
+            .find_records(&Sources::Named(names))?
+            .into_iter();
         let there: HashSet<(String, String)> = there.map(|record| (record.source, record.stamp)).collect();
         all += page.len() as u64;
         alike += page.iter().filter(|record| there.contains(record)).count() as u64;
@@ -262,7 +270,7 @@ fn each_page(
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let page = collection.sources(&Sources::Under {
+        let page = collection.require_sources()?.find_records(&Sources::Under {
             prefix: String::new(),
             after,
             limit: PAGE,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, CollectionInfo, Embedder, EmbedderIdentity, Error, ErrorKind, Finding, IdentityState,
-    OpenOptions, Result, Severity, SpaceState,
+    Capability, CollectionExt, CollectionInfo, Embedder, EmbedderIdentity, Error, ErrorKind, Finding,
+    IdentityState, OpenOptions, Result, Severity, SpaceState,
 };
 
 use super::MigrateRequest;
@@ -73,7 +73,7 @@ impl Plan {
             dimension: self.identity.as_ref().map(|known| known.dimension).or(dimension),
             embedder: self.identity.clone(),
             carries_unknown: self.identity.is_none(),
-            ..OpenOptions::create()
+            ..OpenOptions::writable()
         }
     }
 
@@ -97,7 +97,7 @@ impl Plan {
             return Ok(None);
         }
         let opened = backend.open(palace, &self.info.name, &OpenOptions::default())?;
-        let spaces = opened.spaces()?.into_iter();
+        let spaces = opened.require_spaces()?.list_spaces()?.into_iter();
         let left = spaces.filter(|space| space.state != SpaceState::Active).count();
         if left == 0 {
             return Ok(None);

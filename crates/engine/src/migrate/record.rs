@@ -1,8 +1,9 @@
 //! The record of a migration: what was carried and what was not, kept in the target as the record of a source.
 
 use loci_core::{
-    Capability, Collection, CollectionName, EmbedderIdentity, Error, ErrorKind, Finding, IdentityState,
-    Metric, OpenOptions, Result, Revised, Revision, Severity, SourceRecord, Sources, Span, Timestamp,
+    Capability, Collection, CollectionExt, CollectionName, EmbedderIdentity, Error, ErrorKind, Finding,
+    IdentityState, Metric, OpenOptions, Result, Revised, Revision, Severity, SourceRecord, Sources, Span,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -318,7 +319,10 @@ pub(super) fn read_of((backend, palace): Side<'_>, name: &CollectionName) -> Res
 
 /// The record as it is kept, finished or not.
 pub(super) fn kept(collection: &dyn Collection) -> Result<Option<SourceRecord>> {
-    Ok(collection.sources(&Sources::Named(vec![NAME.to_owned()]))?.pop())
+    Ok(collection
+        .require_sources()?
+        .find_records(&Sources::Named(vec![NAME.to_owned()]))?
+        .pop())
 }
 
 /// Puts a finished record in the place of whatever stood there.
@@ -329,7 +333,7 @@ pub(super) fn store(collection: &dyn Collection, stamp: &str) -> Result<()> {
         stamp: Some(stamp.to_owned()),
         parts: Box::new(std::iter::empty()),
     };
-    match collection.revise(vec![revision])?.first() {
+    match collection.require_sources()?.revise(vec![revision])?.first() {
         Some(Revised::Done { .. }) => Ok(()),
         _ => Err(overtaken()),
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use loci_core::{Capability, Collection, Error, ErrorKind, OpenOptions, Result, Revised, Revision, Write};
+use loci_core::{
+    Capability, Collection, CollectionExt, Error, ErrorKind, OpenOptions, Result, Revised, Revision, Write,
+};
 
 use super::group::{Ends, Waiting, Work};
 use super::queue::JobTicket;
@@ -17,20 +19,20 @@ pub(crate) struct FiledSource {
     pub(crate) source: String,
     /// The ticket of the found source it is of.
     pub(crate) ticket: JobTicket,
-    /// How many of its drawers stay as they are.
+    /// The number of its drawers that stay as they are.
     pub(crate) kept: u64,
-    /// What is said of the found source now.
+    /// The verdict on the found source.
     pub(crate) ends: Ends,
-    /// What the collection said.
+    /// The collection's answer.
     pub(crate) outcome: Result<Revised>,
 }
 
-/// What one commit came to.
+/// The outcome of one commit.
 #[derive(Debug)]
 pub(crate) struct CommitOutcome {
     /// Its sources.
     pub(crate) filed: Vec<FiledSource>,
-    /// How long embedding took.
+    /// The time embedding took.
     pub(crate) embedding: Duration,
     /// The collection's sequence number before drawers were filed that still lack their vectors.
     pub(crate) lacks_vectors_after: Option<u64>,
@@ -44,7 +46,7 @@ pub(crate) struct Committer<'a> {
     filing: Option<Filing>,
     /// Why drawers get no vectors, where a model is recorded that should make them.
     lacking: Option<String>,
-    /// How many found sources were filed.
+    /// The number of found sources that were filed.
     mined: u64,
 }
 
@@ -144,7 +146,7 @@ impl<'a> Committer<'a> {
         Ok(filing)
     }
 
-    /// How many drawers of the collection have no vector.
+    /// Counts the drawers of the collection that have no vector.
     pub(crate) fn count_without_vector(&self) -> Result<u64> {
         let Some(collection) = &self.collection else {
             return Ok(0);
@@ -235,7 +237,7 @@ fn revise(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Revised>> {
         stamp: Some(one.stamp.clone()),
         parts: one.work.parts(),
     });
-    filing.collection().revise(revisions.collect())
+    filing.collection().require_sources()?.revise(revisions.collect())
 }
 
 /// Whether an error says that one source is wrong, so that the others can go on.

@@ -5,7 +5,7 @@ pub(crate) mod talk;
 
 use std::collections::HashMap;
 
-use loci_core::{DrawerId, Filter, NewDrawer};
+use loci_core::{DrawerId, FilingDoor, Filter, NewDrawer, OriginKind, Provenance};
 
 use file::FileBody;
 use talk::TalkBody;
@@ -30,6 +30,8 @@ pub(crate) struct Draft {
     pub(crate) ids: Vec<DrawerId>,
     /// What they are cut from.
     pub(crate) body: Body,
+    /// The door they come through.
+    door: FilingDoor,
 }
 
 /// What drawers are cut from.
@@ -43,7 +45,7 @@ pub(crate) enum Body {
 
 impl Draft {
     /// Drafts a source.
-    pub(crate) fn new(source: String, shelf: Shelf, body: Body) -> Self {
+    pub(crate) fn new(source: String, shelf: Shelf, body: Body, door: FilingDoor) -> Self {
         let mut naming = Naming::new(&source);
         let ids = match &body {
             Body::File(file) => file.texts().map(|text| naming.next("", text)).collect(),
@@ -57,7 +59,17 @@ impl Draft {
             shelf,
             ids,
             body,
+            door,
         }
+    }
+
+    fn provenance(&self) -> Provenance {
+        let origin = match (&self.body, self.door) {
+            (Body::File(_), _) => OriginKind::File,
+            (Body::Talk(_), FilingDoor::Hook) => OriginKind::HarnessTranscript,
+            (Body::Talk(_), _) => OriginKind::LooseTranscript,
+        };
+        Provenance::new(self.door, origin)
     }
 
     /// How many drawers there are.
@@ -75,6 +87,7 @@ impl Draft {
         drawer.place.source = Some(self.source.clone());
         drawer.place.wing = Some(self.shelf.wing.clone());
         drawer.place.room = Some(self.shelf.room.clone());
+        drawer.provenance = Some(self.provenance());
         Some(drawer)
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct SourceReading<'a> {
     pub(crate) expects: Option<u64>,
     /// Its stamp when it was filed last.
     pub(crate) before: Option<&'a Stamp>,
-    /// What stats say of it now.
+    /// Its look now.
     pub(crate) look: Look,
     /// The hash of its bytes.
     pub(crate) hash: String,
@@ -95,7 +95,12 @@ impl<'a> Drafter<'a> {
             .of_file(reading.path(), reading.found.root(), self.request);
         let format = document.shape.name();
         let body = FileBody::new(document, label);
-        let draft = Draft::new(reading.source.to_owned(), shelf, Body::File(body));
+        let draft = Draft::new(
+            reading.source.to_owned(),
+            shelf,
+            Body::File(body),
+            self.request.door,
+        );
         DraftedSource {
             stamp: self.stamp(reading, format, reading.hash.clone(), draft.len() as u64),
             draft,
@@ -154,7 +159,12 @@ impl<'a> Drafter<'a> {
         };
         let nothing = TalkBody::new(Conversation::default(), format, None, &self.request.cutting);
         DraftedSource {
-            draft: Draft::new(reading.source.to_owned(), shelf, Body::Talk(nothing)),
+            draft: Draft::new(
+                reading.source.to_owned(),
+                shelf,
+                Body::Talk(nothing),
+                self.request.door,
+            ),
             stamp: self.stamp(reading, format, reading.hash.clone(), drawers),
             expects: reading.expects,
         }
@@ -171,7 +181,7 @@ impl<'a> Drafter<'a> {
         let shelf = self.shelving.of_talk(&talk, reading.path(), root, self.request);
         let (since, cutting) = (self.request.since, &self.request.cutting);
         let body = TalkBody::new(talk, document.format, since, cutting);
-        Draft::new(source, shelf, Body::Talk(body))
+        Draft::new(source, shelf, Body::Talk(body), self.request.door)
     }
 
     fn stamp(&self, reading: &SourceReading<'_>, format: &str, hash: String, drawers: u64) -> Stamp {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use loci_core::{Collection, Result, Sources, Timestamp};
+use loci_core::{Collection, CollectionExt, Result, Sources, Timestamp};
 use loci_mine::{FoundSource, name};
 
 use super::stamp::{Asked, Stamp};
@@ -33,7 +33,9 @@ pub(crate) fn find_records(
     names: Vec<String>,
 ) -> Result<HashMap<String, KnownRecord>> {
     let records = match collection {
-        Some(collection) if !names.is_empty() => collection.sources(&Sources::Named(names))?,
+        Some(collection) if !names.is_empty() => collection
+            .require_sources()?
+            .find_records(&Sources::Named(names))?,
         _ => Vec::new(),
     };
     let known = records.into_iter().map(|record| {

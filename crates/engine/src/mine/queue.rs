@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use loci_mine::FoundSource;
 
-/// How often a source goes round because another process filed it meanwhile.
+/// The most times a source goes round because another process filed it meanwhile.
 const PATIENCE: u32 = 32;
 
 /// A found source that is to be dealt with.
@@ -14,7 +14,7 @@ pub(crate) struct SourceJob {
     pub(crate) found: FoundSource,
     /// Its name.
     pub(crate) source: String,
-    /// How often it was overtaken.
+    /// The number of times it was overtaken.
     attempts: u32,
 }
 

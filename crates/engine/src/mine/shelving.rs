@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use loci_core::{Collection, FacetKey, Facets, Filter, Result};
+use loci_core::{CollectionReader, FacetKey, Facets, Filter, Result};
 
 use loci_mine::conversation::Conversation;
 use loci_mine::name;
@@ -29,13 +29,13 @@ pub(crate) struct Shelving {
 
 impl Shelving {
     /// Learns how a collection spells its wings, once.
-    pub(crate) fn learn(&mut self, collection: &dyn Collection) -> Result<()> {
+    pub(crate) fn learn(&mut self, collection: &dyn CollectionReader) -> Result<()> {
         if std::mem::replace(&mut self.learned, true) {
             return Ok(());
         }
         let wings = Facets {
             by: vec![FacetKey::Wing],
-            filter: Filter::All,
+            ..Facets::by_room()
         };
         for facet in collection.facets(&wings)? {
             if let Some(wing) = facet.values.into_iter().flatten().next() {
@@ -104,8 +104,8 @@ impl Shelving {
 }
 
 /// A wing's name as a collection spells it: as given where there is such a wing, else as another spelling of it.
-pub fn spelled(collection: &dyn Collection, wing: &str) -> Result<String> {
-    if collection.count(&Filter::text("wing", wing))? > 0 {
+pub fn spelled(collection: &dyn CollectionReader, wing: &str) -> Result<String> {
+    if collection.count(&Filter::text("wing", wing).into())? > 0 {
         return Ok(wing.to_owned());
     }
     let mut shelving = Shelving::default();

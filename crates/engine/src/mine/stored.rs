@@ -1,6 +1,6 @@
 //! What is stored of a source already.
 
-use loci_core::{Collection, Drawer, DrawerId, Get, Include, Result};
+use loci_core::{CollectionReader, Drawer, DrawerId, DrawerPosition, Get, Include, Result};
 
 use super::draft::of_source;
 
@@ -9,7 +9,7 @@ const PAGE: usize = 512;
 
 /// The stored drawers of a source, without their texts and vectors.
 pub(crate) struct Stored<'a> {
-    collection: &'a dyn Collection,
+    collection: &'a dyn CollectionReader,
     source: String,
     /// The first of them; all, unless they fill the page.
     first: Vec<Drawer>,
@@ -17,7 +17,7 @@ pub(crate) struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     /// Looks them up.
-    pub(crate) fn of(collection: &'a dyn Collection, source: &str) -> Result<Self> {
+    pub(crate) fn of(collection: &'a dyn CollectionReader, source: &str) -> Result<Self> {
         Ok(Self {
             collection,
             source: source.to_owned(),
@@ -48,10 +48,10 @@ impl<'a> Stored<'a> {
     }
 }
 
-fn page(collection: &dyn Collection, source: &str, after: Option<DrawerId>) -> Result<Vec<Drawer>> {
+fn page(collection: &dyn CollectionReader, source: &str, after: Option<DrawerId>) -> Result<Vec<Drawer>> {
     collection.get(&Get {
         filter: of_source(source),
-        after,
+        after: after.map(DrawerPosition::Id),
         limit: Some(PAGE),
         include: Include {
             metadata: true,
@@ -72,7 +72,7 @@ pub(crate) fn is_mined(drawer: &Drawer) -> bool {
 }
 
 /// The drawers that mining cut from a source, without their texts.
-pub(crate) fn mined(collection: &dyn Collection, source: &str) -> Result<Vec<Drawer>> {
+pub(crate) fn mined(collection: &dyn CollectionReader, source: &str) -> Result<Vec<Drawer>> {
     let mut drawers = collection.get(&Get {
         filter: of_source(source),
         include: Include {

@@ -4,16 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionInfo, Error, ErrorKind, Finding, Get, Hit, IdentityState, Include, Lexical, Metric,
-    Pending, Query, Result, Severity,
+    CollectionInfo, CollectionReader, Error, Finding, Hit, Include, Lexical, Metric, Query, Result, Severity,
 };
 
 use super::plan::{Balance, Plan};
 use super::{Leg, Legs, weights};
 use crate::filing::{Embedders, question_embedder};
-
-/// How many drawers without a vector are asked for at once.
-const PAGE: usize = 1024;
 
 /// What a search is asked with. Made once, however often its legs run: embedding can cost a call to a server.
 #[derive(Debug)]
@@ -33,7 +29,11 @@ struct Question {
 }
 
 impl Asked {
-    pub(super) fn new(collection: &dyn Collection, embedders: &dyn Embedders, query: &str) -> Result<Self> {
+    pub(super) fn new(
+        collection: &dyn CollectionReader,
+        embedders: &dyn Embedders,
+        query: &str,
+    ) -> Result<Self> {
         let info = collection.info()?;
         let question = Question::new(&info, embedders, query).map_err(Arc::new);
         Ok(Self { info, question })
@@ -136,7 +136,7 @@ impl Reached {
 /// Runs both legs. A leg that cannot answer says why. Where neither can, what stopped the words is returned: words need
 /// no model, so that is the graver.
 pub(super) fn run(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
     asked: &Asked,
     depth: usize,
@@ -156,7 +156,7 @@ pub(super) fn run(
 }
 
 fn nearest(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
     metric: Metric,
     question: &Question,
@@ -188,7 +188,7 @@ fn nearest(
     Ok(Scored::new(hits, cut, None, question.weight))
 }
 
-fn lexical(collection: &dyn Collection, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
+fn lexical(collection: &dyn CollectionReader, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
     let mut hits = collection.lexical(&Lexical {
         filter: plan.scope.clone(),
         include: Include::NOTHING,
@@ -215,7 +215,7 @@ fn by_id(a: &Hit, b: &Hit) -> std::cmp::Ordering {
 
 /// Which legs ran and what share of the drawers in scope each reached, with a warning where that is not all.
 pub(super) fn coverage(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
     asked: &Asked,
     reached: &Reached,
@@ -224,7 +224,7 @@ pub(super) fn coverage(
     let mut warnings = Vec::new();
     let nearest = match &reached.nearest {
         Ok(leg) => {
-            let missing = without_vector(collection, plan, leg, info)?;
+            let missing = without_vector(collection, plan, asked, leg)?;
             let hint = "make their vectors with `loci embedder switch`; see `loci status`";
             ran(
                 "nearest",
@@ -289,11 +289,12 @@ fn did_not_run(name: &str, how: &str, error: &Error, warnings: &mut Vec<Finding>
 
 /// How many drawers in scope have no vector.
 fn without_vector(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
+    asked: &Asked,
     leg: &Scored,
-    info: &CollectionInfo,
 ) -> Result<u64> {
+    let info = &asked.info;
     let missing = info.drawers.saturating_sub(info.coverage.nearest);
     if missing == 0 {
         return Ok(0);
@@ -305,31 +306,18 @@ fn without_vector(
     if plan.scope.is_all() {
         return Ok(missing);
     }
-    let IdentityState::Known(identity) = &info.identity else {
+    let Ok(question) = &asked.question else {
         return Ok(missing.min(plan.in_scope));
     };
-    let (mut after, mut counted) = (0, 0);
-    loop {
-        let pending = Pending {
-            identity: identity.clone(),
-            after,
-            limit: PAGE,
-        };
-        let page = match collection.pending(&pending) {
-            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(missing.min(plan.in_scope)),
-            page => page?,
-        };
-        let Some(last) = page.last() else {
-            return Ok(counted);
-        };
-        after = last.version;
-        let found = collection.get(&Get {
-            filter: plan.scope.clone(),
-            include: Include::NOTHING,
-            ..Get::ids(page.into_iter().map(|one| one.id))
-        })?;
-        counted += found.len() as u64;
-    }
+    // Every drawer in scope that has a vector is a hit of a query that wants them all.
+    let wanted = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
+    let request = Query {
+        filter: plan.scope.clone(),
+        include: Include::NOTHING,
+        ..Query::nearest(question.vector.clone(), wanted)
+    };
+    let found = collection.query(&request)?.into_iter().next().unwrap_or_default();
+    Ok(plan.in_scope.saturating_sub(found.len() as u64))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use loci_core::{Collection, Comparison, Filter, Result, Scalar, Timestamp};
+use loci_core::{CollectionReader, Comparison, Filter, Result, Scalar, Timestamp};
 use loci_index::tokenise;
 use serde::Serialize;
 
@@ -90,9 +90,9 @@ pub struct Balance {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(collection: &dyn Collection, request: &'a SearchRequest) -> Result<Self> {
+    pub(super) fn new(collection: &dyn CollectionReader, request: &'a SearchRequest) -> Result<Self> {
         let scope = request.scope();
-        let in_scope = collection.count(&scope)?;
+        let in_scope = collection.count(&scope.clone().into())?;
         let tokens = tokenise::query_tokens(&request.query);
         let own = tokens.iter().any(|token| is_own(token));
         let telling = telling(&request.query);
@@ -129,7 +129,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn read_dates(&self, collection: &dyn Collection) -> Result<(Vec<Dated>, usize)> {
+    fn read_dates(&self, collection: &dyn CollectionReader) -> Result<(Vec<Dated>, usize)> {
         let mut mentions = when::mentions(&self.request.query, self.request.now);
         let mut seen = HashSet::new();
         mentions.retain(|mention| seen.insert((mention.from, mention.before)));
@@ -143,7 +143,7 @@ impl<'a> Plan<'a> {
                 named: mention.exact == Exactness::Named,
                 drawers: 0,
             };
-            dated.drawers = collection.count(&self.within(&dated))?;
+            dated.drawers = collection.count(&self.within(&dated).into())?;
             Ok(dated)
         });
         Ok((dated.collect::<Result<_>>()?, more))

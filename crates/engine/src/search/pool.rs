@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{Collection, Drawer, Get, Include, Result};
+use loci_core::{CollectionReader, Drawer, Get, Include, Result};
 use loci_index::tokenise::Indexer;
 
 use super::fuse::{self, Ranked};
@@ -12,7 +12,11 @@ use super::{AlsoIn, Found, weights};
 use crate::neighbours::Around;
 
 /// Reads candidates, pool by pool, and folds those that say the same, until there are enough hits or no more.
-pub(super) fn gather(collection: &dyn Collection, plan: &Plan<'_>, ranked: &[Ranked]) -> Result<Vec<Found>> {
+pub(super) fn gather(
+    collection: &dyn CollectionReader,
+    plan: &Plan<'_>,
+    ranked: &[Ranked],
+) -> Result<Vec<Found>> {
     let limit = plan.request.limit;
     let size = limit.saturating_mul(weights::POOL_FOR_EACH).max(weights::POOL);
     let mut hits = Hits::new(limit);
@@ -39,7 +43,7 @@ struct Candidate {
 /// Reads candidates in their order. One that was removed since its leg ran is not there any more; one that was changed
 /// is asked by the filter again.
 fn read(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
     indexer: &mut Indexer,
     ranked: &[Ranked],

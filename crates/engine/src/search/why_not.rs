@@ -1,6 +1,8 @@
 //! Why a drawer was not found by a search, step by step.
 
-use loci_core::{Collection, Context, Drawer, DrawerId, Error, ErrorKind, Filter, Get, Include, Result};
+use loci_core::{
+    CollectionReader, Context, Drawer, DrawerId, Error, ErrorKind, Filter, Get, Include, Result,
+};
 use loci_index::tokenise;
 use serde::Serialize;
 
@@ -66,7 +68,7 @@ impl Reason {
 
 /// Says what became of the drawer `id` in a search.
 pub fn why_not(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     embedders: &dyn Embedders,
     id: &DrawerId,
     request: &SearchRequest,
@@ -94,7 +96,7 @@ pub fn why_not(
     Ok(told)
 }
 
-fn read(collection: &dyn Collection, id: &DrawerId) -> Result<Drawer> {
+fn read(collection: &dyn CollectionReader, id: &DrawerId) -> Result<Drawer> {
     let found = collection.get(&Get {
         include: Include::EVERYTHING,
         ..Get::ids([id.clone()])
@@ -139,7 +141,7 @@ fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
 }
 
 fn in_scope(
-    collection: &dyn Collection,
+    collection: &dyn CollectionReader,
     plan: &Plan<'_>,
     asked: &Asked,
     drawer: &Drawer,

@@ -2,8 +2,8 @@
 
 use loci_core::write::check_vector;
 use loci_core::{
-    Collection, CollectionInfo, CollectionName, Drawer, Finding, Get, Hit, Include, Metric, Query, Result,
-    Severity,
+    CollectionInfo, CollectionName, CollectionReader, Drawer, Finding, Get, Hit, Include, Metric, Query,
+    Result, Severity,
 };
 
 /// How many drawers are looked up in one request.
@@ -13,7 +13,7 @@ const HITS: usize = 10;
 
 /// Collects a sample of drawers and looks them up again.
 pub(super) struct Lookup<'a> {
-    collection: &'a dyn Collection,
+    collection: &'a dyn CollectionReader,
     metric: Metric,
     include: Include,
     stride: u64,
@@ -24,7 +24,7 @@ pub(super) struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     pub(super) fn new(
-        collection: &'a dyn Collection,
+        collection: &'a dyn CollectionReader,
         info: &CollectionInfo,
         include: Include,
         sample: u64,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use loci_core::{Collection, Drawer, DrawerId, Get, Include, Result};
+use loci_core::{CollectionReader, Drawer, DrawerId, Get, Include, Result};
 
 use crate::Walk;
 use crate::merge::Pair;
@@ -12,8 +12,8 @@ const AT_ONCE: usize = 64;
 
 /// Gives `each` this collection's share of `sample` drawers of `total`, at least one.
 pub(super) fn pairs(
-    mine: &dyn Collection,
-    theirs: &dyn Collection,
+    mine: &dyn CollectionReader,
+    theirs: &dyn CollectionReader,
     sample: u64,
     total: u64,
     include: Include,
@@ -34,8 +34,8 @@ pub(super) fn pairs(
 }
 
 fn look_up(
-    mine: &dyn Collection,
-    theirs: &dyn Collection,
+    mine: &dyn CollectionReader,
+    theirs: &dyn CollectionReader,
     ids: Vec<DrawerId>,
     include: Include,
     each: &mut dyn FnMut(Pair),

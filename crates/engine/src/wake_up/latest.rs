@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{Drawer, DrawerId, Filter, Result};
+use loci_core::{Drawer, DrawerId, Result};
 
-use super::read::Reader;
+use super::read::NewestReader;
 
-/// Up to how many drawers a conversation may have for its first words to be looked for, and all of them together.
-const FIRST_WORDS: (u64, u64) = (600, 2_000);
+/// How many conversations' first words are looked up, beside those met already.
+const BEGINNINGS: usize = 16;
 
 /// How many files may stand on a page; one from each room.
 const FILES: usize = 5;
@@ -23,7 +23,7 @@ pub(super) struct Recent {
 }
 
 /// What is newest among `recent`, newest first.
-pub(super) fn latest(reader: &Reader<'_>, recent: &[Drawer]) -> Vec<Recent> {
+pub(super) fn latest(reader: &NewestReader<'_>, recent: &[Drawer]) -> Vec<Recent> {
     let mut sources: HashMap<&str, Vec<Drawer>> = HashMap::new();
     for drawer in recent.iter().filter(|drawer| is_talk(drawer) || is_file(drawer)) {
         let name = drawer.place.source.as_deref().unwrap_or(drawer.id.as_str());
@@ -38,7 +38,7 @@ pub(super) fn latest(reader: &Reader<'_>, recent: &[Drawer]) -> Vec<Recent> {
             })
         })
         .collect();
-    found.sort_by_cached_key(|one| (Reverse(reader.when(&one.last)), one.last.id.clone()));
+    found.sort_by_cached_key(|one| (Reverse(reader.time_of(&one.last)), one.last.id.clone()));
     few_files(&mut found);
     found
 }
@@ -56,10 +56,14 @@ fn start(drawer: &Drawer) -> u64 {
 }
 
 /// The drawer with which the last message begins; of a file, the first one.
-fn last(reader: &Reader<'_>, met: &[Drawer]) -> Option<Drawer> {
+fn last(reader: &NewestReader<'_>, met: &[Drawer]) -> Option<Drawer> {
     let key = |drawer: &&Drawer| match is_file(drawer) {
-        true => (reader.when(drawer), u64::MAX - start(drawer), drawer.id.clone()),
-        false => (reader.when(drawer), start(drawer), drawer.id.clone()),
+        true => (
+            reader.time_of(drawer),
+            u64::MAX - start(drawer),
+            drawer.id.clone(),
+        ),
+        false => (reader.time_of(drawer), start(drawer), drawer.id.clone()),
     };
     let last = met.iter().max_by_key(key)?;
     // The pieces of one message follow each other without a gap.
@@ -89,21 +93,15 @@ fn few_files(found: &mut Vec<Recent>) {
     });
 }
 
-/// Finds how conversations began, as long as that costs little.
-#[derive(Debug)]
+/// Finds how conversations began, for as many as a page can hold.
+#[derive(Debug, Default)]
 pub(super) struct Beginnings {
-    effort: u64,
+    looked_up: usize,
 }
 
 impl Beginnings {
-    pub(super) fn new() -> Self {
-        Self {
-            effort: FIRST_WORDS.1,
-        }
-    }
-
     /// The first thing a person said in a conversation, where it is not its last drawer too.
-    pub(super) fn of(&mut self, reader: &Reader<'_>, recent: &Recent) -> Result<Option<DrawerId>> {
+    pub(super) fn of(&mut self, reader: &NewestReader<'_>, recent: &Recent) -> Result<Option<DrawerId>> {
         let first = |drawers: &[Drawer]| {
             let human = drawers
                 .iter()
@@ -115,13 +113,11 @@ impl Beginnings {
             (Some(met), _) => Some(met),
             (None, None) => None,
             (None, Some(source)) => {
-                let filter = Filter::text("source", source.as_str());
-                let size = reader.count(&filter)?;
-                if size > FIRST_WORDS.0.min(self.effort) {
+                if self.looked_up >= BEGINNINGS {
                     return Ok(None);
                 }
-                self.effort -= size;
-                first(&reader.bare(filter, None)?)
+                self.looked_up += 1;
+                first(&reader.beginning_of(source)?)
             }
         };
         Ok(found.map(|found| found.id).filter(|id| *id != recent.last.id))

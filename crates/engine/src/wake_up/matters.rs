@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use loci_core::{Comparison, Drawer, DrawerId, Filter, Result, Scalar, Timestamp, Value};
+use loci_core::{Comparison, Drawer, DrawerId, ErrorKind, Filter, Result, Scalar, Timestamp, Value};
 
-use super::read::{Reader, Wing};
+use super::read::{NewestReader, WakeUpWing};
 
 /// The room in which people say who they are.
 const IDENTITY: &str = "identity";
@@ -27,20 +27,23 @@ const WEIGHED: usize = 100;
 const OF_ONE_SOURCE: usize = 2;
 
 /// Drawers in which somebody says who they are: those of the asked wing first, then the newest.
-pub(super) fn identity(reader: &Reader<'_>, wing: Option<&Wing>) -> Result<Vec<Drawer>> {
+pub(super) fn identity(reader: &NewestReader<'_>, wing: Option<&WakeUpWing>) -> Result<Vec<Drawer>> {
     let filter = Filter::text("room", IDENTITY);
-    let size = reader.count(&filter)?;
-    let mut found = reader.newest(&filter, size)?;
+    let mut found = reader.newest(&filter)?;
     found.sort_by_cached_key(|drawer| {
         let own = wing.is_some_and(|wing| wing.holds(drawer));
-        (!own, Reverse(reader.when(drawer)), drawer.id.clone())
+        (!own, Reverse(reader.time_of(drawer)), drawer.id.clone())
     });
     Ok(found)
 }
 
 /// What matters most, most important first; `recent` is what was filed or said last.
-pub(super) fn important(reader: &Reader<'_>, wing: Option<&Wing>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
-    let mut own = reader.of_no_kind(&MINED)?;
+pub(super) fn important(
+    reader: &NewestReader<'_>,
+    wing: Option<&WakeUpWing>,
+    recent: &[Drawer],
+) -> Result<Vec<Drawer>> {
+    let mut own = reader.newest_of_no_kind(&MINED)?;
     own.extend(recent.iter().filter(|drawer| !is_mined(drawer)).cloned());
     let mut ids = Vec::new();
     for mut sort in [marked(reader)?, diary(reader)?, own] {
@@ -54,38 +57,38 @@ pub(super) fn important(reader: &Reader<'_>, wing: Option<&Wing>, recent: &[Draw
     Ok(described)
 }
 
-/// Drawers marked as more important than others.
-fn marked(reader: &Reader<'_>) -> Result<Vec<Drawer>> {
-    let mut found = (Filter::All, 0);
+/// Drawers marked as more important than others: all where they are few, else those marked most.
+fn marked(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
+    let mut marked = Vec::new();
     for step in STEPS {
         let filter = Filter::Compare("importance".into(), Comparison::Gt(Scalar::Float(step)));
-        match reader.count(&filter)? {
-            0 => break,
-            size => found = (filter, size),
+        let found = match reader.newest(&filter) {
+            Err(error) if error.kind() == ErrorKind::UnsupportedFilter => break,
+            found => found?,
+        };
+        if found.is_empty() {
+            break;
         }
-        if found.1 <= WEIGHED as u64 {
+        marked = found;
+        if marked.len() <= WEIGHED {
             break;
         }
     }
-    match found {
-        (_, 0) => Ok(Vec::new()),
-        (filter, size) => reader.newest(&filter, size),
-    }
+    Ok(marked)
 }
 
-fn diary(reader: &Reader<'_>) -> Result<Vec<Drawer>> {
+fn diary(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     let filter = Filter::Or(vec![
         Filter::text("room", DIARY),
         Filter::text("kind", DIARY),
         Filter::text("type", DIARY_ENTRY),
     ]);
-    let size = reader.count(&filter)?;
-    reader.newest(&filter, size)
+    reader.newest(&filter)
 }
 
 /// The newest of some drawers.
-fn newest_of(reader: &Reader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
-    drawers.sort_by_cached_key(|drawer| (Reverse(reader.when(drawer)), drawer.id.clone()));
+fn newest_of(reader: &NewestReader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
+    drawers.sort_by_cached_key(|drawer| (Reverse(reader.time_of(drawer)), drawer.id.clone()));
     drawers.dedup_by(|a, b| a.id == b.id);
     drawers.truncate(WEIGHED);
     drawers
@@ -134,10 +137,10 @@ fn importance(drawer: &Drawer) -> f64 {
 struct Rank(Reverse<i64>, Reverse<u64>, Reverse<Option<Timestamp>>, DrawerId);
 
 impl Rank {
-    fn of(reader: &Reader<'_>, drawer: &Drawer) -> Self {
+    fn of(reader: &NewestReader<'_>, drawer: &Drawer) -> Self {
         // Thousandths, so that they have an order; beyond all bounds is as good as the bound.
         let importance = (importance(drawer) * 1000.0) as i64;
-        let when = reader.when(drawer);
+        let when = reader.time_of(drawer);
         Self(
             Reverse(importance),
             Reverse(drawer.uses),

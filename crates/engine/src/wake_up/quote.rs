@@ -1,8 +1,8 @@
 //! One drawer on one line: where it is from, when, by which id it is shown whole, and how it begins.
 
-use loci_core::{Drawer, DrawerId, Get, Include, Result};
+use loci_core::{Drawer, DrawerId, DrawerPosition, Get, Include, Result};
 
-use super::read::Reader;
+use super::read::NewestReader;
 use super::snippet::snippet;
 use crate::tokens::estimate;
 
@@ -19,7 +19,7 @@ const ID_TOKENS: usize = 24;
 pub(super) const SHORTEST_TEXT: usize = 8;
 
 /// `- wing / room, day, id: `, as far as these are known.
-pub(super) fn origin(reader: &Reader<'_>, drawer: &Drawer) -> Result<String> {
+pub(super) fn origin(reader: &NewestReader<'_>, drawer: &Drawer) -> Result<String> {
     let name = |name: &Option<String>| {
         let name = name.as_deref().map(|name| snippet(name, NAME.0, NAME.1));
         name.filter(|name| !name.is_empty())
@@ -30,7 +30,7 @@ pub(super) fn origin(reader: &Reader<'_>, drawer: &Drawer) -> Result<String> {
         (None, Some(room)) => Some(room.clone()),
         (None, None) => None,
     };
-    let day = reader.when(drawer).map(|when| when.to_string());
+    let day = reader.time_of(drawer).map(|when| when.to_string());
     let day = day.and_then(|when| Some(when.split_once('T')?.0.to_owned()));
     let parts = [place, day, short_id(reader, &drawer.id)?];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -41,7 +41,7 @@ pub(super) fn origin(reader: &Reader<'_>, drawer: &Drawer) -> Result<String> {
 }
 
 /// The shortest beginning of an id that no other id has, if it can stand on a line.
-fn short_id(reader: &Reader<'_>, id: &DrawerId) -> Result<Option<String>> {
+fn short_id(reader: &NewestReader<'_>, id: &DrawerId) -> Result<Option<String>> {
     let fits = |text: &str| estimate(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
     let ends = id.as_str().char_indices().map(|(at, c)| at + c.len_utf8());
     for end in ends.skip(SHORTEST_ID - 1).step_by(2) {
@@ -57,12 +57,12 @@ fn short_id(reader: &Reader<'_>, id: &DrawerId) -> Result<Option<String>> {
 }
 
 /// Whether at most one id begins like this.
-fn is_unique(reader: &Reader<'_>, short: &str) -> Result<bool> {
+fn is_unique(reader: &NewestReader<'_>, short: &str) -> Result<bool> {
     let Ok(itself) = DrawerId::new(short) else {
         return Ok(false);
     };
     let request = Get {
-        after: Some(itself.clone()),
+        after: Some(DrawerPosition::Id(itself.clone())),
         limit: Some(2),
         include: Include::NOTHING,
         ..Get::default()
@@ -74,7 +74,7 @@ fn is_unique(reader: &Reader<'_>, short: &str) -> Result<bool> {
         .count();
     match begin {
         0 => Ok(true),
-        1 => Ok(reader.bare_ids(vec![itself])?.is_empty()),
+        1 => Ok(!reader.has(itself)?),
         _ => Ok(false),
     }
 }

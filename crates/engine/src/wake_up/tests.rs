@@ -18,7 +18,12 @@ fn collection() -> (Reference, Arc<dyn Collection>) {
     let backend = Reference::with(full);
     let name = CollectionName::new("drawers").unwrap();
     let opened = backend
-        .open(&PalaceRef::named("palace"), &name, &OpenOptions::create())
+        .create(
+            &PalaceRef::named("palace"),
+            &name,
+            CreateMode::OpenExisting,
+            &OpenOptions::default(),
+        )
         .unwrap();
     (backend, opened)
 }
@@ -62,7 +67,7 @@ fn said(id: &str, text: &str, source: &str, kind: &str, at: &str, start: u64) ->
 fn filed(drawers: Vec<NewDrawer>) -> (Reference, Arc<dyn Collection>) {
     let (backend, collection) = collection();
     let adds: Vec<Write> = drawers.into_iter().map(Write::Add).collect();
-    collection.apply(&adds).unwrap();
+    collection.apply_batch(&adds).unwrap();
     (backend, collection)
 }
 

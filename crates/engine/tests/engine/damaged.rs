@@ -52,6 +52,13 @@ impl<B> Damaged<B> {
             harms: Arc::new(harms.into_iter().collect()),
         }
     }
+
+    fn harm(&self, inner: Arc<dyn Collection>) -> Arc<dyn Collection> {
+        Arc::new(Handle {
+            inner,
+            harms: Arc::clone(&self.harms),
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -86,12 +93,27 @@ impl<B: Backend> Backend for Damaged<B> {
         &self,
         palace: &PalaceRef,
         name: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        Ok(Arc::new(Handle {
-            inner: self.inner.open(palace, name, how)?,
-            harms: Arc::clone(&self.harms),
-        }))
+        Ok(self.harm(self.inner.open(palace, name, options)?))
+    }
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        name: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        Ok(self.harm(self.inner.create(palace, name, mode, options)?))
+    }
+    fn drop_collection(&self, palace: &PalaceRef, name: &CollectionName) -> Result<()> {
+        self.inner.drop_collection(palace, name)
+    }
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        self.inner.doctor()
+    }
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        self.inner.snapshots()
     }
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.inner.collections(palace)
@@ -107,17 +129,7 @@ impl<B: Backend> Backend for Damaged<B> {
     }
 }
 
-impl Collection for Handle {
-    fn apply(&self, batch: &[Write]) -> Result<Receipt> {
-        let refused = |write: &Write| match write {
-            Write::Add(new) => self.harms.get(new.id.as_str()) == Some(&Harm::Refused),
-            _ => false,
-        };
-        if batch.iter().any(refused) {
-            return Err(Error::invalid("there is no room for this one"));
-        }
-        self.inner.apply(batch)
-    }
+impl CollectionReader for Handle {
     fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
         if self.meets_torn_index(request)? {
             return Err(Error::new(ErrorKind::Corrupt, "a page of the index is torn"));
@@ -170,8 +182,8 @@ impl Collection for Handle {
     fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
         self.inner.lexical(request)
     }
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        self.inner.count(filter)
+    fn count(&self, condition: &DrawerCondition) -> Result<u64> {
+        self.inner.count(condition)
     }
     fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
         self.inner.facets(request)
@@ -179,16 +191,38 @@ impl Collection for Handle {
     fn info(&self) -> Result<CollectionInfo> {
         self.inner.info()
     }
+}
+
+impl Collection for Handle {
+    fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
+        let refused = |write: &Write| match write {
+            Write::Add(new) => self.harms.get(new.id.as_str()) == Some(&Harm::Refused),
+            _ => false,
+        };
+        if request.writes.iter().any(refused) {
+            return Err(Error::invalid("there is no room for this one"));
+        }
+        self.inner.apply(request)
+    }
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.inner.set_identity(identity, why)
     }
-    fn maintenance(&self) -> Result<MaintenanceState> {
-        self.inner.maintenance()
+    fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
+        Ok(None)
     }
-    fn maintain(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
-        self.inner.maintain(kind)
+    fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
+        None
     }
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        self.inner.changes_since(cursor, limit)
+    fn sources(&self) -> Option<&dyn SourceLedger> {
+        None
+    }
+    fn feed(&self) -> Option<&dyn ChangeFeed> {
+        self.inner.feed()
+    }
+    fn upkeep(&self) -> Option<&dyn Maintenance> {
+        self.inner.upkeep()
+    }
+    fn eraser(&self) -> Option<&dyn Erasure> {
+        None
     }
 }

@@ -1,6 +1,6 @@
 //! Filing: who embeds for a collection, and whose vectors are taken.
 
-use loci_core::{ErrorKind, Get, IdentityState, Include, NewDrawer, Patch, Write};
+use loci_core::{CollectionExt as _, ErrorKind, Get, IdentityState, Include, NewDrawer, Patch, Write};
 use loci_engine::filing::{Filing, Place, given};
 
 use crate::embedders::{Bag, Machine};
@@ -31,6 +31,7 @@ fn file(
         palace: &palace,
         collection: &collection,
         embedders: machine,
+        visible: &loci_core::Filter::All,
     };
     let key = new.id.clone();
     let filing = Filing::open(&place, Some(&new).filter(|new| new.embedding.is_some()))?;
@@ -69,6 +70,7 @@ fn a_model_that_is_not_here_leaves_new_drawers_without_a_vector_and_says_so() {
         palace: &palace,
         collection: &collection,
         embedders: &Machine::default(),
+        visible: &loci_core::Filter::All,
     };
     let filing = Filing::open(&place, None).unwrap();
     assert!(
@@ -115,9 +117,10 @@ fn a_model_without_a_vector_yet_gives_way_to_vectors_that_are_brought() {
     let (backend, machine) = (reference(), machine());
     let how = loci_core::OpenOptions {
         embedder: Some(machine.0[0].0.clone()),
-        ..loci_core::OpenOptions::create()
+        ..loci_core::OpenOptions::writable()
     };
-    loci_core::Backend::open(&backend, &palace(), &name("drawers"), &how).unwrap();
+    let mode = loci_core::CreateMode::OpenExisting;
+    loci_core::Backend::create(&backend, &palace(), &name("drawers"), mode, &how).unwrap();
     let (identity, _) = file(&backend, &machine, drawer("a", TEXT, Some(vec![1.0, 2.0]))).unwrap();
     assert_eq!(identity, IdentityState::Known(given(2)));
 }
@@ -132,6 +135,7 @@ fn what_is_there_already_is_not_embedded_again() {
         palace: &palace,
         collection: &collection,
         embedders: &machine,
+        visible: &loci_core::Filter::All,
     };
     let filing = Filing::open(&place, None).unwrap();
     let mut batch = vec![
@@ -155,11 +159,12 @@ fn a_changed_text_gets_its_vector_and_a_changed_place_keeps_it() {
         palace: &palace,
         collection: &collection,
         embedders: &machine,
+        visible: &loci_core::Filter::All,
     };
     let filing = Filing::open(&place, None).unwrap();
     let vector_after = |mut patch: Patch| {
         filing.embed_patch(&mut patch).unwrap();
-        filing.collection().apply(&[Write::Update(patch)]).unwrap();
+        filing.collection().apply_batch(&[Write::Update(patch)]).unwrap();
         let request = Get {
             include: Include::EVERYTHING,
             ..Get::ids([id("a")])

@@ -1,8 +1,8 @@
 //! Importing: what is stored, what is kept, what is refused.
 
 use loci_core::{
-    Backend, Context, Drawer, EmbedderIdentity, ErrorKind, Get, IdentityState, Include, Metadata, NewDrawer,
-    OpenOptions, Place, Span,
+    Backend, CollectionExt as _, Context, CreateMode, Drawer, EmbedderIdentity, ErrorKind, FilingDoor, Get,
+    IdentityState, Include, Metadata, NewDrawer, OpenOptions, OriginKind, Place, Provenance, Span,
 };
 use loci_engine::{ImportRequest, Importer, OnBadLine, OnConflict};
 
@@ -48,6 +48,7 @@ fn an_export_imports_into_an_equal_palace() {
                 ..Place::default()
             },
             uses: 5,
+            provenance: Some(Provenance::new(FilingDoor::Agent, OriginKind::Note).filed_by("ada")),
             ..NewDrawer::new(id("it's \"an\"\nid 🗄️"), "")
         },
     );
@@ -217,12 +218,14 @@ fn given_vectors_join_a_known_model_of_their_dimension() {
     };
     let how = OpenOptions {
         embedder: Some(model.clone()),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let opened = backend.open(&palace(), &name("drawers"), &how).unwrap();
+    let opened = backend
+        .create(&palace(), &name("drawers"), CreateMode::OpenExisting, &how)
+        .unwrap();
     let mut first = NewDrawer::new(id("first"), "x");
     first.embedding = Some(vec![1.0, 2.0, 3.0]);
-    opened.apply(&[Write::Add(first)]).unwrap();
+    opened.apply_batch(&[Write::Add(first)]).unwrap();
     let lines = "{\"document\":\"x\",\"embedding\":[1,2,3]}\n{\"document\":\"y\",\"embedding\":[1,2]}";
     let report = import(&backend, OnConflict::Keep, lines);
     assert_eq!((report.added, report.failed.len()), (1, 1), "{report:?}");

@@ -22,7 +22,10 @@ mod verify;
 
 use embedders::Machine;
 use loci_conformance::Reference;
-use loci_core::{Backend, Capability, CollectionName, DrawerId, NewDrawer, OpenOptions, PalaceRef, Write};
+use loci_core::{
+    Backend, Capability, CollectionExt as _, CollectionName, CreateMode, DrawerId, FilingDoor, NewDrawer,
+    OpenOptions, OriginKind, PalaceRef, Provenance, Write,
+};
 
 use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
 
@@ -70,6 +73,7 @@ fn request(on_conflict: OnConflict) -> ImportRequest {
         batch: 7,
         into: None,
         otherwise: name("drawers"),
+        provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
     }
 }
 
@@ -104,7 +108,12 @@ fn exported(backend: &dyn Backend, collection: &str) -> String {
 
 fn put(backend: &dyn Backend, drawer: NewDrawer) {
     let opened = backend
-        .open(&palace(), &name("drawers"), &OpenOptions::create())
+        .create(
+            &palace(),
+            &name("drawers"),
+            CreateMode::OpenExisting,
+            &OpenOptions::default(),
+        )
         .unwrap();
-    opened.apply(&[Write::Upsert(drawer)]).unwrap();
+    opened.apply_batch(&[Write::Upsert(drawer)]).unwrap();
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use loci_conformance::TempFolder;
 use loci_core::{
-    Collection, Context, Drawer, Embedder, EmbedderIdentity, ErrorKind, Get, IdentityChange, IdentityState,
-    Include, Metadata, Metric, Place, Result, Revision, Scalar, SourceRecord, Sources, Span, Value,
+    Collection, CollectionExt as _, Context, CreateMode, Drawer, Embedder, EmbedderIdentity, ErrorKind, Get,
+    IdentityChange, IdentityState, Include, Metadata, Metric, Place, Result, Revision, Scalar, SourceRecord,
+    Sources, Span, Value,
 };
 use loci_engine::migrate::record::{Flags, NAME, migrations};
 use loci_engine::migrate::{MigrateReport, MigrateRequest, Step, migrate};
@@ -101,7 +102,7 @@ impl<'a> Moving<'a> {
 
 fn opened((backend, palace): Side<'_>, collection: &str) -> Arc<dyn Collection> {
     backend
-        .open(palace, &name(collection), &OpenOptions::default())
+        .open(palace, &name(collection), &OpenOptions::writable())
         .unwrap()
 }
 
@@ -137,9 +138,11 @@ fn model() -> EmbedderIdentity {
 fn made(side: Side<'_>, collection: &str, embedder: Option<EmbedderIdentity>) -> Arc<dyn Collection> {
     let how = OpenOptions {
         embedder,
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    side.0.open(side.1, &name(collection), &how).unwrap()
+    side.0
+        .create(side.1, &name(collection), CreateMode::OpenExisting, &how)
+        .unwrap()
 }
 
 fn many(count: usize) -> Vec<Write> {
@@ -192,14 +195,16 @@ fn nasty() -> Vec<Write> {
 /// A palace with two collections, one of them empty, and the record of a source.
 fn furnished(side: Side<'_>) {
     let drawers = made(side, "drawers", Some(model()));
-    drawers.apply(&nasty()).unwrap();
-    drawers.apply(&many(30)).unwrap();
+    drawers.apply_batch(&nasty()).unwrap();
+    drawers.apply_batch(&many(30)).unwrap();
     let how = OpenOptions {
         metric: Some(Metric::L2),
         dimension: Some(9),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    side.0.open(side.1, &name("empty"), &how).unwrap();
+    side.0
+        .create(side.1, &name("empty"), CreateMode::OpenExisting, &how)
+        .unwrap();
     remember(drawers.as_ref(), "book", "as it was");
 }
 
@@ -210,7 +215,11 @@ fn remember(collection: &dyn Collection, source: &str, stamp: &str) {
         stamp: Some(stamp.into()),
         parts: Box::new(std::iter::empty()),
     };
-    collection.revise(vec![revision]).unwrap();
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(vec![revision])
+        .unwrap();
 }
 
 fn records(collection: &dyn Collection) -> Vec<SourceRecord> {
@@ -219,7 +228,7 @@ fn records(collection: &dyn Collection) -> Vec<SourceRecord> {
         after: None,
         limit: 1000,
     };
-    collection.sources(&all).unwrap()
+    collection.require_sources().unwrap().find_records(&all).unwrap()
 }
 
 fn arrives_as_it_was(from: Side<'_>) {
@@ -321,11 +330,13 @@ fn vectors_of_an_unknown_model_are_carried_and_stay_unknown() {
     let from: Side<'_> = (&backend, &there);
     let carrier = OpenOptions {
         carries_unknown: true,
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let drawers = backend.open(&there, &name("drawers"), &carrier).unwrap();
+    let drawers = backend
+        .create(&there, &name("drawers"), CreateMode::OpenExisting, &carrier)
+        .unwrap();
     // More than one batch.
-    drawers.apply(&many(1500)).unwrap();
+    drawers.apply_batch(&many(1500)).unwrap();
     let home = Home::new();
     let place = home.local("new");
     let to: Side<'_> = (&home.embedded, &place);
@@ -339,7 +350,7 @@ fn vectors_of_an_unknown_model_are_carried_and_stay_unknown() {
         embedding: Some(vec![1.0; 4]),
         ..NewDrawer::new(id("late"), "late")
     };
-    let refused = moved.apply(&[Write::Add(late)]).unwrap_err();
+    let refused = moved.apply_batch(&[Write::Add(late)]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::IdentityMismatch);
     moved.set_identity(&model(), IdentityChange::Confirm).unwrap();
     assert_eq!(moved.info().unwrap().identity, IdentityState::Known(model()));

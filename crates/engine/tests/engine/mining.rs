@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use loci_core::{
-    Collection, Embedder, EmbedderIdentity, Error, ErrorKind, Get, Include, OpenOptions, Result, Sources,
-    Timestamp,
+    Collection, CollectionExt as _, Embedder, EmbedderIdentity, Error, ErrorKind, Get, Include, OpenOptions,
+    Result, Sources, Timestamp,
 };
 use loci_engine::Embedders;
 use loci_engine::cat::{Part, Said, cat};
@@ -29,6 +29,7 @@ fn mined_at(backend: &dyn Backend, paths: &[&Path], now: i64) -> MineReport {
         palace: &palace,
         collection: &collection,
         embedders: &NOBODY,
+        visible: &loci_core::Filter::All,
     };
     let request = MineRequest::of(paths.iter().map(|path| path.to_path_buf()));
     let clock = || Timestamp::from_micros(now).unwrap();
@@ -36,7 +37,7 @@ fn mined_at(backend: &dyn Backend, paths: &[&Path], now: i64) -> MineReport {
 }
 
 fn opened(backend: &dyn Backend) -> std::sync::Arc<dyn Collection> {
-    let how = OpenOptions::default();
+    let how = OpenOptions::writable();
     backend.open(&palace(), &super::name("drawers"), &how).unwrap()
 }
 
@@ -160,7 +161,11 @@ fn a_file_that_was_just_written_is_looked_at_again() {
     let backend = reference();
     let stamp = || {
         let names = vec![name::of_path(&path)];
-        let records = opened(&backend).sources(&Sources::Named(names)).unwrap();
+        let records = opened(&backend)
+            .require_sources()
+            .unwrap()
+            .find_records(&Sources::Named(names))
+            .unwrap();
         Stamp::from_text(&records[0].stamp).unwrap()
     };
     let written = fs::metadata(&path).unwrap().modified().unwrap();
@@ -197,6 +202,7 @@ fn mining_goes_on_when_somebody_moves_the_collection_to_another_model() {
         palace: &palace,
         collection: &collection,
         embedders: &machine,
+        visible: &loci_core::Filter::All,
     };
     let request = MineRequest::of([folder.path().to_path_buf()]);
     let clock = || Timestamp::from_micros(0).unwrap();
@@ -229,6 +235,7 @@ fn a_run_that_is_asked_to_stop_leaves_whole_sources_and_the_next_goes_on() {
         palace: &palace,
         collection: &collection,
         embedders: &NOBODY,
+        visible: &loci_core::Filter::All,
     };
     let request = MineRequest::of([folder.path().to_path_buf()]);
     let clock = || Timestamp::from_micros(0).unwrap();
@@ -243,7 +250,12 @@ fn a_run_that_is_asked_to_stop_leaves_whole_sources_and_the_next_goes_on() {
         after: None,
         limit: files,
     };
-    let sources = opened(&backend).sources(&every).unwrap().len();
+    let sources = opened(&backend)
+        .require_sources()
+        .unwrap()
+        .find_records(&every)
+        .unwrap()
+        .len();
     assert!((1..files).contains(&sources), "{sources} sources");
     let report = mined_at(&backend, &[folder.path()], 0);
     assert_eq!(
@@ -301,6 +313,7 @@ fn words_are_filed_though_the_model_fails_and_get_their_vectors_the_next_time() 
             palace: &palace,
             collection: &collection,
             embedders: &machine,
+            visible: &loci_core::Filter::All,
         };
         let request = MineRequest::of([folder.path().to_path_buf()]);
         let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_core::{Collection, CollectionExt, Drawer, ErrorKind};
+use loci_core::{Collection, CollectionExt, CollectionReaderExt as _, Drawer, ErrorKind};
 use loci_engine::OnConflict;
 use loci_engine::neighbours::{Around, around, of_many};
 
@@ -30,7 +30,7 @@ fn collection() -> Arc<dyn Collection> {
     ];
     import(&backend, OnConflict::Keep, &lines.join("\n"));
     backend
-        .open(&palace(), &name("drawers"), &OpenOptions::default())
+        .open(&palace(), &name("drawers"), &OpenOptions::writable())
         .unwrap()
 }
 

@@ -11,7 +11,8 @@ mod why_not;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionName, DrawerId, NewDrawer, OpenOptions, PalaceRef, Timestamp, Write,
+    Backend, Collection, CollectionExt as _, CollectionName, CreateMode, DrawerId, NewDrawer, OpenOptions,
+    PalaceRef, Timestamp, Write,
 };
 use loci_engine::filing::{Filing, Place};
 use loci_engine::search::{Answer, Found, SearchRequest, search};
@@ -72,6 +73,7 @@ impl World {
             palace: &self.palace,
             collection,
             embedders: machine,
+            visible: &loci_core::Filter::All,
         };
         Filing::open(&place, None).unwrap()
     }
@@ -88,12 +90,15 @@ impl World {
     fn holding(&self, collection: &str, machine: &Machine, drawers: &[NewDrawer]) -> Arc<dyn Collection> {
         let how = OpenOptions {
             embedder: Some(machine.0[0].0.clone()),
-            ..OpenOptions::create()
+            ..OpenOptions::writable()
         };
-        let opened = self.backend.open(&self.palace, &name(collection), &how).unwrap();
+        let opened = self
+            .backend
+            .create(&self.palace, &name(collection), CreateMode::OpenExisting, &how)
+            .unwrap();
         let writes: Vec<Write> = drawers.iter().cloned().map(Write::Upsert).collect();
         if !writes.is_empty() {
-            opened.apply(&writes).unwrap();
+            opened.apply_batch(&writes).unwrap();
         }
         opened
     }

@@ -1,6 +1,9 @@
 //! A change of model, step by step, with others at work.
 
-use loci_core::{Backend, Collection, IdentityState, OpenOptions, Query, SpaceState, Switch};
+use loci_core::{
+    Backend, Collection, CollectionExt as _, CreateMode, IdentityState, OpenOptions, Query, SpaceState,
+    Switch,
+};
 use loci_engine::filing::{Filing, Place};
 use loci_engine::switch::{Ended, Progress};
 use loci_engine::{agreement, switch};
@@ -15,7 +18,7 @@ fn filled(backend: &dyn Backend, count: usize) -> (Machine, Arc<dyn Collection>)
     for n in 0..count {
         file(backend, &machine, n);
     }
-    let opened = backend.open(&palace(), &name("drawers"), &OpenOptions::default());
+    let opened = backend.open(&palace(), &name("drawers"), &OpenOptions::writable());
     (machine, opened.unwrap())
 }
 
@@ -26,6 +29,7 @@ fn file(backend: &dyn Backend, machine: &Machine, n: usize) {
         palace: &palace,
         collection: &collection,
         embedders: machine,
+        visible: &loci_core::Filter::All,
     };
     let new = loci_core::NewDrawer::new(crate::id(&format!("d{n:03}")), format!("words of number {n}"));
     let filing = Filing::open(&place, None).unwrap();
@@ -85,7 +89,11 @@ fn a_pause_is_heard_and_a_second_run_goes_on_from_there() {
     let (old, new) = (&machine.0[0], &machine.0[1]);
     let mut pause = |at: Progress| {
         if at.done >= 4 {
-            collection.switch(&Switch::Pause).unwrap();
+            collection
+                .require_spaces()
+                .unwrap()
+                .take_step(&Switch::Pause)
+                .unwrap();
         }
         true
     };
@@ -126,7 +134,12 @@ fn agreement_tells_the_model_that_made_the_vectors_from_others() {
         .unwrap();
     assert!(other < 0.9, "{other}");
     let empty = backend
-        .open(&palace(), &name("empty"), &OpenOptions::create())
+        .create(
+            &palace(),
+            &name("empty"),
+            CreateMode::OpenExisting,
+            &OpenOptions::default(),
+        )
         .unwrap();
     assert_eq!(agreement(empty.as_ref(), &machine.0[0]).unwrap(), None);
 }

@@ -1,6 +1,6 @@
 //! Verifying: sound palaces are sound, and whatever does not add up is named.
 
-use loci_core::{Backend, Diagnosis, ErrorKind, Finding, Severity};
+use loci_core::{Backend, CollectionExt as _, CreateMode, Diagnosis, ErrorKind, Finding, Severity};
 use loci_engine::{OnConflict, VerifyReport, VerifyRequest, compare, verify};
 
 use super::damaged::{Damaged, Harm};
@@ -158,15 +158,17 @@ fn of_model(model: &str, vector: [f32; 3], count: &str) -> Reference {
     let backend = reference();
     let how = OpenOptions {
         embedder: Some(super::embedders::Bag::new(model, 3).0),
-        ..OpenOptions::create()
+        ..OpenOptions::writable()
     };
-    let drawers = backend.open(&palace(), &name("drawers"), &how).unwrap();
+    let drawers = backend
+        .create(&palace(), &name("drawers"), CreateMode::OpenExisting, &how)
+        .unwrap();
     let line = format!(
         r#"{{"id":"a","document":"text","filed_at":"2026-01-01T00:00:00Z","metadata":{{"n":{count}}}}}"#
     );
     let mut drawer = loci_engine::line::read(&line).unwrap().drawer;
     drawer.embedding = Some(vector.to_vec());
-    drawers.apply(&[Write::Add(drawer)]).unwrap();
+    drawers.apply_batch(&[Write::Add(drawer)]).unwrap();
     backend
 }
 

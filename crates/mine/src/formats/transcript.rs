@@ -29,9 +29,9 @@ pub(crate) enum CallSpeaker {
 /// Builds the transcript of a conversation, or of several one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct TranscriptBuilder {
-    /// What there is of the conversation.
+    /// The conversation so far.
     pub(crate) conversation: Conversation,
-    /// What could not be kept.
+    /// A note for everything that could not be kept.
     pub(crate) notes: Vec<Note>,
     /// The line that is being read, where the file has lines.
     pub(crate) line: Option<u64>,
@@ -199,7 +199,7 @@ impl TranscriptBuilder {
         self.note(format!("{what}{known} is not kept"));
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) fn len(&self) -> usize {
         self.conversation.messages.len()
     }
@@ -229,7 +229,7 @@ impl TranscriptBuilder {
     }
 }
 
-/// How many bytes a text in base64 stands for.
+/// The number of bytes a text in base64 stands for.
 pub(crate) fn decoded_size(base64: &str) -> usize {
     let body = base64.trim_end_matches('=');
     body.len() / 4 * 3 + body.len() % 4 * 3 / 4

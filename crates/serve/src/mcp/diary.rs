@@ -49,6 +49,7 @@ pub(crate) fn write(entry: Entry<'_>, call: &Call<'_>) -> Result<(Filed, Timesta
         }
         Ok(NewDrawer {
             metadata,
+            provenance: Some(call.provenance()),
             place: Place {
                 wing: Some(wing),
                 room: Some(ROOM.into()),

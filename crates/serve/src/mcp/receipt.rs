@@ -1,7 +1,8 @@
 //! Filing notes: places, ids that make a retry write once, and what is said when it is durable.
 
 use loci_core::{
-    Collection, Drawer, DrawerId, Error, ErrorKind, Get, NewDrawer, Place, Receipt, Result, Write,
+    Collection, CollectionExt, Drawer, DrawerId, Error, ErrorKind, Get, NewDrawer, Place, Receipt, Result,
+    Write,
 };
 use loci_engine::derive_id;
 use loci_engine::mine::project::tidy_name;
@@ -104,7 +105,10 @@ pub(crate) fn derived(collection: &dyn Collection, place: &Place, text: &str) ->
 /// Files one drawer and says what became of it.
 pub(crate) fn file(call: &Call<'_>, new: impl Fn(&dyn Collection) -> Result<NewDrawer>) -> Result<Filed> {
     call.house.file(|filing, collection| {
-        let mut batch = vec![Write::Add(new(collection)?)];
+        let new = new(collection)?;
+        let place = new.place.completed_from(&new.metadata)?;
+        call.house.scope.check_wing(collection, place.wing.as_deref())?;
+        let mut batch = vec![Write::Add(new)];
         filing.embed(&mut batch)?;
         let receipt = apply(collection, &mut batch, call)?;
         let Some(Write::Add(new)) = batch.pop() else {
@@ -122,7 +126,7 @@ pub(crate) fn file(call: &Call<'_>, new: impl Fn(&dyn Collection) -> Result<NewD
 /// that follows from it.
 fn apply(collection: &dyn Collection, batch: &mut [Write], call: &Call<'_>) -> Result<Receipt> {
     for _ in 0..MOST_CHANGED {
-        match collection.apply(batch) {
+        match collection.apply_batch(batch) {
             Err(error) if error.kind() == ErrorKind::Conflict && !call.house.scope.wings.is_empty() => {
                 for write in batch.iter_mut() {
                     if let Write::Add(new) = write {
@@ -133,7 +137,7 @@ fn apply(collection: &dyn Collection, batch: &mut [Write], call: &Call<'_>) -> R
             done => return done,
         }
     }
-    collection.apply(batch)
+    collection.apply_batch(batch)
 }
 
 fn filed(collection: &dyn Collection, new: &NewDrawer, receipt: &Receipt) -> Result<Filed> {
@@ -205,13 +209,18 @@ pub(crate) fn list(ids: &[DrawerId], told: &[String]) -> String {
 mod tests {
     use super::*;
     use loci_conformance::Reference;
-    use loci_core::{Backend, CollectionExt, CollectionName, OpenOptions, PalaceRef, Patch};
+    use loci_core::{Backend, CollectionName, CreateMode, OpenOptions, PalaceRef, Patch};
 
     #[test]
     fn a_text_whose_drawer_was_changed_since_gets_an_id_of_its_own() {
         let name = CollectionName::new("drawers").unwrap();
         let collection = Reference::new()
-            .open(&PalaceRef::named("p"), &name, &OpenOptions::create())
+            .create(
+                &PalaceRef::named("p"),
+                &name,
+                CreateMode::OpenExisting,
+                &OpenOptions::default(),
+            )
             .unwrap();
         let place = Place::default();
         let id = || derived(collection.as_ref(), &place, "first").unwrap();
@@ -220,7 +229,7 @@ mod tests {
         assert_eq!(id(), first, "the same text in the same place is filed once");
         let mut patch = Patch::new(first.clone());
         patch.document = Some("changed".into());
-        collection.apply(&[Write::Update(patch)]).unwrap();
+        collection.apply_batch(&[Write::Update(patch)]).unwrap();
         let second = id();
         assert_ne!(second, first);
         collection.add(NewDrawer::new(second.clone(), "first")).unwrap();

@@ -1,6 +1,6 @@
 //! What a tool is: a name, what it does, typed arguments and a typed result.
 
-use loci_core::Result;
+use loci_core::{FilingDoor, OriginKind, Provenance, Result};
 use loci_engine::mine::Stop;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,6 +59,16 @@ pub(crate) struct Call<'a> {
     pub(crate) stop: Stop,
     /// Hears how far it is: done, of how many where that is known, and in words.
     pub(crate) progress: &'a (dyn Fn(f64, Option<f64>, String) + Sync),
+}
+
+impl Call<'_> {
+    /// The provenance of words that this caller files.
+    pub(crate) fn provenance(&self) -> Provenance {
+        Provenance {
+            by: self.client.clone(),
+            ..Provenance::new(FilingDoor::Agent, OriginKind::Note)
+        }
+    }
 }
 
 /// Runs a tool whose types are forgotten.

@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 
-/// Keeps the `k` best rows: higher scores first, then lower rows.
+/// Keeps the `k` rows with the highest scores, and those that score exactly as much as the last of them.
 #[derive(Debug)]
 pub(super) struct Best {
     k: usize,
     found: Vec<(i64, f32)>,
     /// The score that a row must have at the least to be among the best.
     least: f32,
+    /// How many rows there are when those that are out are dropped the next time.
+    prune_at: usize,
 }
 
 impl Best {
@@ -17,6 +19,7 @@ impl Best {
             k,
             found: Vec::new(),
             least: 0.0,
+            prune_at: room_for(k),
         }
     }
 
@@ -28,8 +31,10 @@ impl Best {
 
     pub(super) fn offer(&mut self, row: i64, score: f32) {
         self.found.push((row, score));
-        if self.found.len() >= self.k.saturating_mul(2).saturating_add(256) {
+        if self.found.len() >= self.prune_at {
             self.prune();
+            // Where many score the same, few are dropped; looking again at once would take longer and longer.
+            self.prune_at = self.found.len().saturating_mul(2).max(room_for(self.k));
         }
     }
 
@@ -37,16 +42,22 @@ impl Best {
         if let Some(worst) = self.k.checked_sub(1).filter(|worst| *worst < self.found.len()) {
             let (_, kept, _) = self.found.select_nth_unstable_by(worst, order);
             self.least = kept.1;
-            self.found.truncate(self.k);
+            let least = self.least;
+            self.found.retain(|(_, score)| *score >= least);
         }
     }
 
-    /// The best, in order.
+    /// The best, highest scores first.
     pub(super) fn finish(mut self) -> Vec<(i64, f32)> {
         self.prune();
         self.found.sort_unstable_by(order);
         self.found
     }
+}
+
+/// How many rows are kept at least before any are dropped.
+fn room_for(k: usize) -> usize {
+    k.saturating_mul(2).saturating_add(256)
 }
 
 fn order(a: &(i64, f32), b: &(i64, f32)) -> Ordering {
@@ -60,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_are_those_of_sorting_everything(scores in proptest::collection::vec(0_u8..20, 0..900), k in 1_usize..40) {
+        fn the_best_are_those_of_sorting_everything_and_their_equals(scores in proptest::collection::vec(0_u8..20, 0..900), k in 1_usize..40) {
             let mut best = Best::new(k);
             // Rows come in no order.
             let rows = scores.iter().enumerate().map(|(n, score)| ((n as i64 * 7919) % 1009, f32::from(*score)));
@@ -71,7 +82,8 @@ mod tests {
                 }
             }
             all.sort_by(order);
-            all.truncate(k);
+            let least = all.get(k - 1).map_or(0.0, |(_, score)| *score);
+            all.retain(|(_, score)| *score >= least);
             prop_assert_eq!(best.finish(), all);
         }
     }

@@ -10,21 +10,23 @@ use rusqlite::Connection;
 use super::best::Best;
 use super::live_rows;
 use super::part::{Gathering, Part};
+use crate::deadline::Deadline;
 use crate::failure::sqlite;
 use crate::palace::Palace;
-use crate::row;
 use crate::shelf::Shelf;
 use crate::words::{self, Entry};
+use crate::{row, ties};
 
 /// A search for terms, which are in byte order.
 pub(super) struct Search<'a> {
     pub(super) connection: &'a Connection,
     pub(super) palace: &'a Palace,
     pub(super) shelf: &'a Shelf,
+    pub(super) deadline: Deadline,
     pub(super) terms: Vec<&'a [u8]>,
 }
 
-/// Why the parts could not be ranked: the one that is damaged, and how.
+/// Why the parts could not be ranked: the one at which it ended, and how.
 struct Damaged {
     part: usize,
     error: loci_core::Error,
@@ -36,7 +38,16 @@ impl Search<'_> {
         let mut parts = self.parts(scope)?;
         loop {
             match self.rank(&parts, k) {
-                Ok(best) => return Ok(best),
+                Ok(mut best) => {
+                    ties::order_by_id(
+                        self.connection,
+                        &mut best,
+                        |a, b| b.1.total_cmp(&a.1),
+                        |(row, _)| *row,
+                    )?;
+                    best.truncate(k);
+                    return Ok(best);
+                }
                 Err(Damaged { part, error }) if error.kind() == ErrorKind::Corrupt => {
                     // A list is only known to be sound when all of it has been read.
                     self.palace.warn(damaged(self.shelf, &error));
@@ -50,6 +61,7 @@ impl Search<'_> {
         }
     }
 
+    /// The `k` best and those that are exactly as good as the last of them.
     fn rank(&self, parts: &[Part], k: usize) -> std::result::Result<Vec<(i64, f32)>, Damaged> {
         let mut statistics = Statistics::default();
         let mut holding = vec![0; self.terms.len()];
@@ -65,6 +77,9 @@ impl Search<'_> {
         let mut best = Best::new(k);
         let mut slots = Vec::new();
         for (at, part) in parts.iter().enumerate() {
+            self.deadline
+                .check()
+                .map_err(|error| Damaged { part: at, error })?;
             part.score(&statistics, &rarities, &mut slots, &mut best)
                 .map_err(|error| Damaged { part: at, error })?;
         }
@@ -126,6 +141,7 @@ impl Search<'_> {
         let mut parts = Vec::with_capacity(segments.len() + 1);
         let mut whole = true;
         for entry in segments {
+            self.deadline.check()?;
             match Part::read(connection, projection, entry, &self.terms, scope) {
                 Ok(part) => parts.extend(part),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -166,7 +182,7 @@ impl Search<'_> {
         }
         let mut rows: Vec<i64> = self
             .connection
-            .prepare_cached("SELECT row FROM drawers INDEXED BY drawers_id WHERE collection = ?1")
+            .prepare_cached("SELECT row FROM main.drawers INDEXED BY drawers_id WHERE collection = ?1")
             .and_then(|mut statement| {
                 let found = statement.query_map([self.shelf.collection], |row| row.get(0));
                 found?.collect()
@@ -201,7 +217,7 @@ impl Search<'_> {
 }
 
 /// Those of some ascending rows that are in scope.
-pub(super) fn among(rows: &[i64], scope: &Rows) -> Vec<i64> {
+pub(crate) fn among(rows: &[i64], scope: &Rows) -> Vec<i64> {
     let marked = rows.iter().zip(scope.marks(rows));
     marked.filter_map(|(row, mark)| mark.then_some(*row)).collect()
 }

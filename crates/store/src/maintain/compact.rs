@@ -35,7 +35,7 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
         return Ok(None);
     }
     let pages = release_pages(palace, wait)?;
-    let after = palace.read(wait, |transaction| file_bytes(transaction))?;
+    let after = palace.read(wait, file_bytes)?;
     Ok(Some(Figures::from([
         ("dead_rows".to_owned(), dead.vectors),
         ("segments_rewritten".to_owned(), rewritten),

@@ -193,7 +193,7 @@ fn changed_since(
     started: i64,
 ) -> Result<Vec<i64>> {
     transaction
-        .prepare("SELECT row FROM drawers INDEXED BY drawers_seq WHERE seq > ?1 AND row <= ?2 AND +collection = ?3")
+        .prepare("SELECT row FROM main.drawers INDEXED BY drawers_seq WHERE seq > ?1 AND row <= ?2 AND +collection = ?3")
         .and_then(|mut statement| {
             statement.query_map([started, reached, shelf.collection], |row| row.get(0))?.collect()
         })

@@ -9,7 +9,7 @@ use super::rows::each_row;
 use super::{Report, rebuildable};
 use crate::failure::sqlite;
 use crate::shelf::Shelf;
-use crate::{attributes, row};
+use crate::{attributes, row, schema};
 
 /// A sum over entries that does not depend on their order.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
@@ -34,10 +34,13 @@ pub(super) fn attributes(report: &mut Report, connection: &Connection, shelf: &S
         metadata: true,
         ..Include::NOTHING
     };
+    // A file of an earlier format is examined as it is.
+    let current = schema::is_current(connection)?;
     each_row(connection, shelf, |_, number| {
         if let Ok(Some(stored)) = row::by_row(connection, number, include) {
-            for (key, value) in attributes::of(&stored.drawer) {
-                expected.add(number, &flat(key, &value));
+            let attributes = attributes::of(&stored.drawer).into_iter();
+            for attribute in attributes.filter(|one| current || !one.is_new_in_5()) {
+                expected.add(number, &flat(attribute.key, attribute.member, &attribute.value));
             }
         }
         Ok(())
@@ -63,14 +66,16 @@ pub(super) fn attributes(report: &mut Report, connection: &Connection, shelf: &S
 
 fn indexed_attributes(connection: &Connection, projection: i64) -> Result<Sum> {
     let sql = format!(
-        "SELECT a.row, k.name, a.value FROM attributes_{projection} AS a CROSS JOIN keys AS k ON k.key = a.key"
+        "SELECT a.row, k.name, a.value, a.key < 0 FROM attributes_{projection} AS a
+         CROSS JOIN keys AS k ON k.key = abs(a.key)"
     );
     let mut statement = connection.prepare(&sql).map_err(sqlite)?;
     let mut found = statement.query([]).map_err(sqlite)?;
     let mut sum = Sum::default();
     while let Some(entry) = found.next().map_err(sqlite)? {
         let (key, value): (String, Sql) = (entry.get(1).map_err(sqlite)?, entry.get(2).map_err(sqlite)?);
-        sum.add(entry.get(0).map_err(sqlite)?, &flat(&key, &value));
+        let member = entry.get(3).map_err(sqlite)?;
+        sum.add(entry.get(0).map_err(sqlite)?, &flat(&key, member, &value));
     }
     Ok(sum)
 }
@@ -105,8 +110,8 @@ pub(super) fn places(report: &mut Report, connection: &Connection, shelf: &Shelf
     Ok(())
 }
 
-/// One attribute as bytes: key, type and value.
-fn flat(key: &str, value: &Sql) -> Vec<u8> {
+/// One attribute as bytes: key, whether it is a member of a list, type and value.
+fn flat(key: &str, member: bool, value: &Sql) -> Vec<u8> {
     let mut bytes = key.as_bytes().to_vec();
     let (tag, content) = match value {
         Sql::Null => (b'n', Vec::new()),
@@ -115,7 +120,7 @@ fn flat(key: &str, value: &Sql) -> Vec<u8> {
         Sql::Text(text) => (b't', text.as_bytes().to_vec()),
         Sql::Blob(blob) => (b'b', blob.clone()),
     };
-    bytes.extend([0, tag]);
+    bytes.extend([0, u8::from(member), tag]);
     bytes.extend(content);
     bytes
 }

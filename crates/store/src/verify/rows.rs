@@ -61,7 +61,9 @@ pub(super) fn each_row(
     mut each: impl FnMut(String, i64) -> Result<()>,
 ) -> Result<()> {
     let mut statement = connection
-        .prepare_cached("SELECT id, row FROM drawers INDEXED BY drawers_id WHERE collection = ?1 ORDER BY id")
+        .prepare_cached(
+            "SELECT id, row FROM main.drawers INDEXED BY drawers_id WHERE collection = ?1 ORDER BY id",
+        )
         .map_err(sqlite)?;
     let mut found = statement.query([shelf.collection]).map_err(sqlite)?;
     while let Some(entry) = found.next().map_err(sqlite)? {

@@ -30,7 +30,7 @@ fn batch(number: usize) -> Vec<Write> {
 fn fill(collection: &dyn Collection, told: &mut Truth) -> Error {
     let first = told.drawers.len() / BATCH;
     for number in first..MANY {
-        match collection.apply(&batch(number)) {
+        match collection.apply_batch(&batch(number)) {
             Ok(_) => told.apply(&batch(number)),
             Err(error) => return error,
         }
@@ -63,7 +63,7 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
         "{error:?}"
     );
     assert_whole(&*collection, &told, "through the handle that failed");
-    let refused = collection.apply(&batch(MANY)).unwrap_err();
+    let refused = collection.apply_batch(&batch(MANY)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused:?}");
     assert!(
         refused
@@ -77,7 +77,11 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
         stamp: Some("1".to_owned()),
         parts: Box::new(std::iter::empty()),
     };
-    let refused = collection.revise(vec![revision]).unwrap_err();
+    let refused = collection
+        .require_sources()
+        .unwrap()
+        .revise(vec![revision])
+        .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused:?}");
     let fresh = truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap();
     assert_whole(&*fresh, &told, "through a new handle, without room");
@@ -91,7 +95,7 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
     let reopened = truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap();
     for _ in 0..3 {
         let number = told.drawers.len() / BATCH;
-        reopened.apply(&batch(number)).unwrap();
+        reopened.apply_batch(&batch(number)).unwrap();
         told.apply(&batch(number));
     }
     assert_whole(&*reopened, &told, "with room again");
@@ -166,7 +170,7 @@ fn prefilled(folder: &Path) -> Truth {
     let collection = truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap();
     let mut told = Truth::default();
     for number in 0..40 {
-        collection.apply(&batch(number)).unwrap();
+        collection.apply_batch(&batch(number)).unwrap();
         told.apply(&batch(number));
     }
     told
@@ -179,7 +183,7 @@ fn log_lengths(batches: usize) -> Vec<u64> {
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
     let log = folder.path().join("palace.db-wal");
     let length = |number| {
-        collection.apply(&batch(number)).unwrap();
+        collection.apply_batch(&batch(number)).unwrap();
         std::fs::metadata(&log).unwrap().len()
     };
     (first..first + batches).map(length).collect()

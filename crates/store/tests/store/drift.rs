@@ -28,7 +28,7 @@ fn build(folder: &Path, version: usize) {
     let backend = Embedded::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     for batch in batches(version) {
-        collection.apply(&batch).unwrap();
+        collection.apply_batch(&batch).unwrap();
     }
     backend.close();
 }
@@ -180,7 +180,7 @@ fn words_attributes_marks_and_records_that_differ_from_the_rows_are_named() {
         ("DELETE FROM vectors_1 WHERE row = 61", "vector_count_differs"),
         ("UPDATE collections SET drawers = drawers + 1", "count_differs"),
         ("UPDATE palace SET value = 5 WHERE key = 'seq'", "sequence_behind"),
-        ("DROP INDEX drawers_content", "unique_index_missing"),
+        ("DROP INDEX drawers_source", "unique_index_missing"),
         ("UPDATE segments SET rows = rows - 1", "segment_damaged"),
         (
             "PRAGMA foreign_keys = OFF; INSERT INTO sources VALUES (99, 'a.md', 1, 1, '')",
@@ -222,7 +222,11 @@ fn places_that_differ_from_the_rows_are_named_and_change_no_count_where_a_reader
         let look = sound().1.look(folder.path());
         assert_eq!(look.silent.is_empty(), seen, "{sql}: {:?}", look.silent);
         let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-        collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+        collection
+            .require_upkeep()
+            .unwrap()
+            .run(&MaintenanceKind::REINDEX)
+            .unwrap();
         assert_eq!(examined(folder.path()), Vec::new(), "{sql}");
     }
 }
@@ -240,7 +244,12 @@ fn a_rebuild_from_rows_mends_every_index() {
         raw::execute(folder.path(), sql);
         let backend = Embedded::new();
         let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
-        let status = collection.maintain(&MaintenanceKind::REINDEX).unwrap().status;
+        let status = collection
+            .require_upkeep()
+            .unwrap()
+            .run(&MaintenanceKind::REINDEX)
+            .unwrap()
+            .status;
         assert_eq!(status, MaintenanceStatus::Ran);
         backend.close();
         let look = sound().1.look(folder.path());
@@ -277,11 +286,21 @@ fn make_three_spaces(folder: &Path) {
     let collection = truth::open(&backend, folder, DIMENSION, false).unwrap();
     let [_, retired, building] = three_models();
     spaces::switch_to(&*collection, &retired);
-    collection.switch(&Switch::Rollback).unwrap();
-    collection.switch(&Switch::Begin(building.clone())).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Rollback)
+        .unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Begin(building.clone()))
+        .unwrap();
     spaces::fill(&*collection, &building, 1200, 300);
     let gone = (5..1100).step_by(101).map(truth::id).collect();
-    collection.apply(&[Write::Delete(Selection::Ids(gone))]).unwrap();
+    collection
+        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .unwrap();
     assert_eq!(collection.info().unwrap().coverage.nearest, 1276);
     backend.close();
 }
@@ -346,7 +365,11 @@ fn a_space_that_does_not_answer_is_examined_and_mended_too() {
 /// Rebuilds, fills what is missing then, and turns to the space: every drawer is found there and nothing else is.
 fn mend_and_finish(folder: &Path, active: &EmbedderIdentity, of: &EmbedderIdentity, sql: &str) {
     let collection = truth::open_as(&Embedded::new(), folder, Some(active.clone()), false).unwrap();
-    collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+    collection
+        .require_upkeep()
+        .unwrap()
+        .run(&MaintenanceKind::REINDEX)
+        .unwrap();
     assert_eq!(examined(folder), Vec::new(), "{sql}");
     assert_eq!(
         collection.info().unwrap().coverage.nearest,
@@ -354,7 +377,11 @@ fn mend_and_finish(folder: &Path, active: &EmbedderIdentity, of: &EmbedderIdenti
         "what answers is as it was"
     );
     if of.model == "retired" {
-        collection.switch(&Switch::Rollback).unwrap();
+        collection
+            .require_spaces()
+            .unwrap()
+            .take_step(&Switch::Rollback)
+            .unwrap();
     }
     spaces::switch_to(&*collection, of);
     assert_eq!(spaces::unfound(&*collection, of), Vec::new(), "{sql}");
@@ -390,11 +417,15 @@ fn a_switch_is_not_finished_on_counters_alone() {
     raw::execute(folder.path(), "DELETE FROM vectors_3 WHERE row = 61");
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
     assert_eq!(
-        collection.spaces().unwrap()[1].missing(),
+        collection.require_spaces().unwrap().list_spaces().unwrap()[1].missing(),
         0,
         "the counters say all are there"
     );
-    let error = collection.switch(&Switch::Finish).unwrap_err();
+    let error = collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Finish)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}");
     assert!(
         error.hint_text().is_some_and(|hint| hint.contains("reindex")),
@@ -408,12 +439,16 @@ fn compacting_gives_back_what_every_space_holds_of_removed_drawers() {
     let dead = "SELECT count(DISTINCT space) FROM dead";
     assert_eq!(raw::number(folder.path(), dead), 3);
     let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-    let due = collection.maintenance().unwrap().due;
+    let due = collection.require_upkeep().unwrap().state().unwrap().due;
     assert!(
         due.iter().any(|(kind, _)| *kind == MaintenanceKind::COMPACT),
         "{due:?}"
     );
-    collection.maintain(&MaintenanceKind::COMPACT).unwrap();
+    collection
+        .require_upkeep()
+        .unwrap()
+        .run(&MaintenanceKind::COMPACT)
+        .unwrap();
     assert_eq!(raw::number(folder.path(), dead), 0);
     assert_eq!(examined(folder.path()), Vec::new());
 }

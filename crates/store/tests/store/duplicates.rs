@@ -81,15 +81,19 @@ fn make(folder: &Path) {
         })
     };
     collection
-        .apply(&COPIES.iter().enumerate().map(write).collect::<Vec<_>>())
+        .apply_batch(&COPIES.iter().enumerate().map(write).collect::<Vec<_>>())
         .unwrap();
     let newer = model("newer", 5);
-    collection.switch(&Switch::Begin(newer.clone())).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Begin(newer.clone()))
+        .unwrap();
     assert_eq!(spaces::fill(&*collection, &newer, usize::MAX, 4), 11);
     backend.close();
     raw::execute(
         folder,
-        "DROP INDEX drawers_content;
+        "DROP INDEX drawers_source;
          UPDATE drawers SET source = substr(source, 1, instr(source, '#') - 1);
          UPDATE attributes_1 SET value = substr(value, 1, instr(value, '#') - 1)
             WHERE key = (SELECT key FROM keys WHERE name = 'source');",
@@ -127,7 +131,7 @@ fn assert_collapsed(folder: &Path) {
     let collection = open(folder);
     let kept = collection.get(&truth::everything()).unwrap();
     assert_eq!(ids(&kept), staying(true));
-    assert_eq!(collection.count(&Filter::All).unwrap(), 5);
+    assert_eq!(collection.count(&Filter::All.into()).unwrap(), 5);
     for (at, copy) in COPIES.iter().enumerate() {
         let hits = collection
             .lexical(&Lexical::words(format!("zqgroup{}", copy.group), 9))
@@ -151,15 +155,20 @@ fn assert_collapsed(folder: &Path) {
         );
         let filter = Filter::parse_str(&format!(r#"{{"copy": "{}"}}"#, copy.id)).unwrap();
         assert_eq!(
-            collection.count(&filter).unwrap(),
+            collection.count(&filter.clone().into()).unwrap(),
             u64::from(copy.stays),
             "{}",
             copy.id
         );
     }
     let by_source = Filter::parse_str(r#"{"source": "file0.md"}"#).unwrap();
-    assert_eq!(collection.count(&by_source).unwrap(), 1);
-    let changes = collection.changes_since(Cursor(0), 100).unwrap().changes;
+    assert_eq!(collection.count(&by_source.clone().into()).unwrap(), 1);
+    let changes = collection
+        .require_feed()
+        .unwrap()
+        .changes_since(Cursor(0), 100)
+        .unwrap()
+        .changes;
     let gone = changes.iter().filter(|change| change.op == ChangeKind::Delete);
     assert_eq!(
         gone.map(|change| change.id.as_str()).collect::<BTreeSet<_>>(),
@@ -221,7 +230,7 @@ fn many_that_open_at_once_collapse_once() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     start.wait();
-                    assert_eq!(open(folder.path()).count(&Filter::All).unwrap(), 5);
+                    assert_eq!(open(folder.path()).count(&Filter::All.into()).unwrap(), 5);
                 });
             }
         });
@@ -262,7 +271,11 @@ fn duplicates_leave_no_vector_in_any_space() {
         .map(|line| line.2)
         .collect();
     assert_eq!(vectors, [5, 5]);
-    collection.switch(&Switch::Finish).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Finish)
+        .unwrap();
     let newer = model("newer", 5);
     assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
     let examined = Embedded::new().examine(folder.path()).unwrap();

@@ -46,9 +46,9 @@ fn a_child_writes_until_it_is_killed() {
     loop {
         let backend = Embedded::new();
         let collection = truth::open(&backend, Path::new(words[3]), DIMENSION, true).unwrap();
-        let begun = collection.count(&Filter::All).unwrap() as usize / EACH;
+        let begun = collection.count(&Filter::All.into()).unwrap() as usize / EACH;
         for number in begun..begun + batches {
-            collection.apply(&batch(number, version)).unwrap();
+            collection.apply_batch(&batch(number, version)).unwrap();
             println!("\nacknowledged {number}");
         }
         if words[2] == "wait" {
@@ -103,7 +103,7 @@ fn killed(version: usize) -> &'static Killed {
         let folder = tempfile::tempdir().unwrap();
         let backend = Embedded::new();
         let collection = truth::open(&backend, folder.path(), DIMENSION, true).unwrap();
-        (0..5).for_each(|number| drop(collection.apply(&batch(number, version)).unwrap()));
+        (0..5).for_each(|number| drop(collection.apply_batch(&batch(number, version)).unwrap()));
         backend.close();
         let batches = kill_after(start(folder.path(), version, Then::Wait(40)), 40) + 1;
         assert!(std::fs::metadata(log(folder.path())).unwrap().len() > 60 * FRAME);
@@ -195,7 +195,7 @@ fn look_once(folder: &Path, batches: usize) -> Found {
     });
     assert_eq!(right.count(), ours.clone().count(), "content of another palace");
     let complete = ours.count() >= batches * EACH;
-    collection.apply(&batch(30_000, 0)).unwrap();
+    collection.apply_batch(&batch(30_000, 0)).unwrap();
     let warned = collection
         .info()
         .unwrap()

@@ -8,17 +8,23 @@
     reason = "a test fails by panicking, and says what it measured"
 )]
 
+mod budget;
 mod damage;
 mod disk_full;
 mod drift;
+mod dropped;
 mod duplicates;
 mod formats;
 mod log;
 mod many;
 mod nearest;
+mod orders;
 mod power_cut;
+mod provenance;
+mod receipts;
 mod sources;
 mod switch;
+mod upgrade;
 mod words;
 
 mod power {
@@ -26,6 +32,8 @@ mod power {
     pub(crate) mod recorder;
 }
 mod scene {
+    pub(crate) mod listing;
+    pub(crate) mod lists;
     pub(crate) mod look;
     pub(crate) mod raw;
     pub(crate) mod spaces;

@@ -152,14 +152,22 @@ fn a_palace_that_many_make_at_once_is_made_once() {
                 });
             }
         });
-        assert_eq!(open(folder.path()).count(&Filter::All).unwrap(), WRITERS as u64);
+        assert_eq!(
+            open(folder.path()).count(&Filter::All.into()).unwrap(),
+            WRITERS as u64
+        );
     }
 }
 
 /// Opens the collection of this number, making it, and files one drawer in it.
 fn fill_one(backend: &Embedded, folder: &Path, n: usize) -> Arc<dyn Collection> {
     let name = CollectionName::new(format!("shelf-{n:02}")).unwrap();
-    let opened = backend.open(&PalaceRef::local(folder), &name, &OpenOptions::create());
+    let opened = backend.create(
+        &PalaceRef::local(folder),
+        &name,
+        CreateMode::OpenExisting,
+        &OpenOptions::default(),
+    );
     let collection = opened.unwrap_or_else(|error| panic!("collection {n} was refused: {error:?}"));
     collection.add(truth::drawer(n, 0, DIMENSION)).unwrap();
     collection
@@ -177,7 +185,7 @@ fn a_palace_takes_many_collections_from_one_handle_and_from_two() {
         for (n, shelf) in shelves.iter().enumerate() {
             let found = shelf.get(&Get::ids([truth::id(n)])).unwrap();
             assert_eq!(
-                (found.len(), shelf.count(&Filter::All).unwrap()),
+                (found.len(), shelf.count(&Filter::All.into()).unwrap()),
                 (1, 1),
                 "shelf {n}"
             );
@@ -219,7 +227,7 @@ fn readers_never_wait_for_a_writer_and_see_one_moment() {
         });
         for batch in 0..120 {
             let drawers = (batch * 10..batch * 10 + 10).map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)));
-            writer.apply(&drawers.collect::<Vec<_>>()).unwrap();
+            writer.apply_batch(&drawers.collect::<Vec<_>>()).unwrap();
         }
         done.store(true, Ordering::SeqCst);
     });
@@ -238,7 +246,7 @@ fn a_reader_is_served_while_a_writer_holds_the_lock() {
         .execute_batch("DELETE FROM vectors_1; DELETE FROM drawers")
         .unwrap();
     let fresh = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-    assert_eq!(fresh.count(&Filter::All).unwrap(), 1);
+    assert_eq!(fresh.count(&Filter::All.into()).unwrap(), 1);
     assert_eq!(
         fresh
             .query(&Query::nearest(truth::vector(1, 0, DIMENSION), 1))
@@ -254,11 +262,16 @@ fn a_writer_that_waits_in_vain_is_told_who_holds_the_palace() {
     let folder = tempfile::tempdir().unwrap();
     let how = OpenOptions {
         wait: Duration::from_millis(200),
-        ..OpenOptions::create()
+        ..OpenOptions::default()
     };
     let name = CollectionName::new("drawers").unwrap();
     let collection = Embedded::new()
-        .open(&PalaceRef::local(folder.path()), &name, &how)
+        .create(
+            &PalaceRef::local(folder.path()),
+            &name,
+            CreateMode::OpenExisting,
+            &how,
+        )
         .unwrap();
     let mut holder = child("hold", folder.path());
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
@@ -284,22 +297,36 @@ fn the_same_maintenance_twice_at_once_runs_once() {
     let drawers: Vec<Write> = (0..20)
         .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
         .collect();
-    collection.apply(&drawers).unwrap();
+    collection.apply_batch(&drawers).unwrap();
     let holder = raw::connect(folder.path());
     // While the lock is held the first run is inside and cannot end.
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| open(folder.path()).maintain(&MaintenanceKind::REINDEX).unwrap());
+        let first = scope.spawn(|| {
+            open(folder.path())
+                .require_upkeep()
+                .unwrap()
+                .run(&MaintenanceKind::REINDEX)
+                .unwrap()
+        });
         let running = |state: MaintenanceState| state.running.contains(&MaintenanceKind::REINDEX);
-        while !running(collection.maintenance().unwrap()) {
+        while !running(collection.require_upkeep().unwrap().state().unwrap()) {
             std::thread::yield_now();
         }
-        let second = open(folder.path()).maintain(&MaintenanceKind::REINDEX).unwrap();
+        let second = open(folder.path())
+            .require_upkeep()
+            .unwrap()
+            .run(&MaintenanceKind::REINDEX)
+            .unwrap();
         assert_eq!(second.status, MaintenanceStatus::AlreadyRunning);
         holder.execute_batch("ROLLBACK").unwrap();
         assert_eq!(first.join().unwrap().status, MaintenanceStatus::Ran);
     });
-    let again = collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+    let again = collection
+        .require_upkeep()
+        .unwrap()
+        .run(&MaintenanceKind::REINDEX)
+        .unwrap();
     assert_eq!(again.status, MaintenanceStatus::Ran, "its turn comes again");
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
 }

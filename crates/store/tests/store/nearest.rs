@@ -29,11 +29,11 @@ fn open(folder: &std::path::Path, metric: Metric) -> Arc<dyn Collection> {
             revision: "1".into(),
             dimension: DIMENSION,
         }),
-        ..OpenOptions::create()
+        ..OpenOptions::default()
     };
     let name = CollectionName::new("drawers").unwrap();
     Embedded::new()
-        .open(&PalaceRef::local(folder), &name, &how)
+        .create(&PalaceRef::local(folder), &name, CreateMode::OpenExisting, &how)
         .unwrap()
 }
 
@@ -49,7 +49,7 @@ fn fill(collection: &dyn Collection, vectors: &[Vec<f32>]) {
         })
         .collect();
     for batch in writes.chunks(700) {
-        collection.apply(batch).unwrap();
+        collection.apply_batch(batch).unwrap();
     }
 }
 
@@ -172,11 +172,13 @@ fn updates_and_deletes_of_sealed_rows_are_seen_at_once_and_after_compaction() {
     fill(&*collection, &vectors);
     let id = |n: usize| DrawerId::new(format!("{n:06}")).unwrap();
     let gone: Vec<DrawerId> = (0..3000).filter(|n| n % 3 == 0).map(id).collect();
-    collection.apply(&[Write::Delete(Selection::Ids(gone))]).unwrap();
+    collection
+        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .unwrap();
     for n in (1..3000).step_by(50).filter(|n| n % 3 != 0) {
         vectors[n] = vector(&mut random);
         collection
-            .apply(&[Write::Update(Patch {
+            .apply_batch(&[Write::Update(Patch {
                 embedding: Some(vectors[n].clone()),
                 ..Patch::new(id(n))
             })])
@@ -198,7 +200,11 @@ fn updates_and_deletes_of_sealed_rows_are_seen_at_once_and_after_compaction() {
                 );
             }
         }
-        let report = collection.maintain(&MaintenanceKind::COMPACT).unwrap();
+        let report = collection
+            .require_upkeep()
+            .unwrap()
+            .run(&MaintenanceKind::COMPACT)
+            .unwrap();
         assert_eq!(
             report.status,
             if round == 0 {

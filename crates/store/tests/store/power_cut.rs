@@ -64,7 +64,7 @@ fn deletes(numbers: impl Iterator<Item = usize>) -> Step {
 
 fn deletes_where(filter: &str) -> Step {
     let filter = Filter::parse_str(filter).unwrap();
-    Step::Batch(vec![Write::Delete(Selection::Matching(filter))])
+    Step::Batch(vec![Write::Delete(Selection::Matching(filter.into()))])
 }
 
 /// Writes, deletes and maintenance that seal a segment, mark rows in it and rewrite it.
@@ -130,7 +130,7 @@ fn record(steps: Vec<Step>) -> Recording {
             Step::Second(batch) => (None, vec![batch], open(&second)),
             Step::Revise(source, parts) => (Some(source), parts, collection.clone()),
             Step::Maintain(kind) => {
-                let status = collection.maintain(&kind).unwrap().status;
+                let status = collection.require_upkeep().unwrap().run(&kind).unwrap().status;
                 assert_eq!(status, MaintenanceStatus::Ran, "{kind} has something to do here");
                 continue;
             }
@@ -151,7 +151,12 @@ fn record(steps: Vec<Step>) -> Recording {
         states.push(after);
         recorder::mark(format!("try {}", states.len() - 1));
         match source {
-            None => drop(through.apply(&batches[0]).unwrap()),
+            None => {
+                // Its receipt is one more thing that must be there exactly if the batch is.
+                let key = IdempotencyKey::new(stamp).unwrap();
+                let request = ApplyRequest::batch(&batches[0]).under_key(&key);
+                through.apply(&request).unwrap();
+            }
             Some(source) => file(&*through, source, stamp, batches),
         }
         recorder::mark(format!("done {}", states.len() - 1));
@@ -167,7 +172,9 @@ fn record(steps: Vec<Step>) -> Recording {
 /// Files a new state of a source.
 fn file(collection: &dyn Collection, source: &str, stamp: String, parts: Vec<Vec<Write>>) {
     let known = collection
-        .sources(&Sources::Named(vec![source.to_owned()]))
+        .require_sources()
+        .unwrap()
+        .find_records(&Sources::Named(vec![source.to_owned()]))
         .unwrap();
     let revision = Revision {
         source: source.to_owned(),
@@ -175,7 +182,11 @@ fn file(collection: &dyn Collection, source: &str, stamp: String, parts: Vec<Vec
         stamp: Some(stamp),
         parts: Box::new(parts.into_iter()),
     };
-    let revised = collection.revise(vec![revision]).unwrap();
+    let revised = collection
+        .require_sources()
+        .unwrap()
+        .revise(vec![revision])
+        .unwrap();
     assert_ne!(revised, [Revised::Overtaken]);
 }
 
@@ -200,23 +211,36 @@ fn violations(folder: &Path, marks: &[String], states: &[Truth], seed: u64, thor
         Ok(found) => found,
         Err(error) => return vec![format!("it cannot be read: {error:?}")],
     };
-    let Some(state) = states[done..=tried].iter().find(|state| **state == found) else {
+    let Some(reached) = (done..=tried).find(|at| states[*at] == found) else {
         let why = states[done].difference(&found);
         return vec![format!("it is neither batch {done} nor {tried}: {why:?}")];
     };
+    let state = &states[reached];
     let mut wrong = Truth::unfound(&*collection, sample(states, done, state, seed, thorough));
-    if collection.count(&Filter::All).ok() != Some(state.count()) {
+    if collection.count(&Filter::All.into()).ok() != Some(state.count()) {
         wrong.push("the count is wrong".to_owned());
     }
     if collection.facets(&Facets::by_room()).ok() != Some(state.by_room()) {
         wrong.push("the rooms are wrong".to_owned());
     }
-    if thorough && let Err(error) = collection.apply(&[Write::Upsert(truth::drawer(9000, 0, DIMENSION))]) {
+    if thorough
+        && let Err(error) = collection.apply_batch(&[Write::Upsert(truth::drawer(9000, 0, DIMENSION))])
+    {
         wrong.push(format!("it takes no more writes: {error:?}"));
+    }
+    if thorough && let Err(error) = free_key(&*collection, reached + 1) {
+        wrong.push(format!("a receipt is there without its batch: {error:?}"));
     }
     backend.close();
     wrong.extend(findings(folder));
     wrong
+}
+
+/// Uses the key of a batch for another one, which is refused if that batch has left a receipt.
+fn free_key(collection: &dyn Collection, step: usize) -> Result<Receipt> {
+    let key = IdempotencyKey::new(step.to_string()).unwrap();
+    let nothing = [Write::Delete(Selection::Ids(vec![truth::id(99_999)]))];
+    collection.apply(&ApplyRequest::batch(&nothing).under_key(&key))
 }
 
 /// Before its first acknowledgement a palace is there, empty, or not there; then it can be made.

@@ -50,7 +50,12 @@ fn a_child_process_does_its_task() {
 
 fn record(collection: &dyn Collection, source: &str) -> Option<SourceRecord> {
     let named = Sources::Named(vec![source.to_owned()]);
-    collection.sources(&named).unwrap().pop()
+    collection
+        .require_sources()
+        .unwrap()
+        .find_records(&named)
+        .unwrap()
+        .pop()
 }
 
 fn of_source(source: &str) -> Filter {
@@ -65,7 +70,7 @@ fn parts(source: &str, from: usize, version: usize) -> Vec<Vec<Write>> {
         Write::Add(drawer)
     };
     let new: Vec<Write> = (from..from + PIECES).map(piece).collect();
-    let mut parts = vec![vec![Write::Delete(Selection::Matching(of_source(source)))]];
+    let mut parts = vec![vec![Write::Delete(Selection::Matching(of_source(source).into()))]];
     parts.extend(new.chunks(PART).map(<[Write]>::to_vec));
     parts
 }
@@ -80,7 +85,11 @@ fn revise_both(collection: &dyn Collection, version: usize) -> Vec<Revised> {
         stamp: Some(format!("version {version}")),
         parts: Box::new(parts(source, from, version).into_iter()),
     };
-    collection.revise(SOURCES.map(revision).into()).unwrap()
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(SOURCES.map(revision).into())
+        .unwrap()
 }
 
 /// What a palace holds once both sources have this version.
@@ -105,7 +114,13 @@ fn sources_cut_off_on_their_way_to_a_new_state_are_old_or_new() {
     drop(collection);
     backend.close();
     let bytes = std::fs::read(raw::file(made.path())).unwrap();
-    let feed = |collection: &dyn Collection| collection.changes_since(Cursor(0), usize::MAX).unwrap();
+    let feed = |collection: &dyn Collection| {
+        collection
+            .require_feed()
+            .unwrap()
+            .changes_since(Cursor(0), usize::MAX)
+            .unwrap()
+    };
     // Each source comes in four parts, and both together fill a segment.
     for (point, version) in [
         ("source-part:1", 0),
@@ -166,7 +181,13 @@ fn count_up(folder: &Path) {
             stamp: Some((number + 1).to_string()),
             parts: Box::new(std::iter::once(counted)),
         };
-        match collection.revise(vec![revision]).unwrap().remove(0) {
+        match collection
+            .require_sources()
+            .unwrap()
+            .revise(vec![revision])
+            .unwrap()
+            .remove(0)
+        {
             Revised::Done { receipt, .. } => {
                 assert_eq!(receipt.added, [truth::id(number)]);
                 done += 1;
@@ -188,7 +209,10 @@ fn processes_that_count_on_one_source_lose_no_step() {
     }
     let last = record(&*collection, "counter").unwrap();
     assert_eq!(last.stamp, (COUNTERS * STEPS).to_string());
-    assert_eq!(collection.count(&Filter::All).unwrap() as usize, COUNTERS * STEPS);
+    assert_eq!(
+        collection.count(&Filter::All.into()).unwrap() as usize,
+        COUNTERS * STEPS
+    );
     assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
 }
 
@@ -220,7 +244,12 @@ fn file_a_large_source(folder: &Path) {
         stamp: Some("1".to_owned()),
         parts: Box::new((0..LARGE_PARTS).map(part)),
     };
-    let revised = collection.revise(vec![revision]).unwrap().remove(0);
+    let revised = collection
+        .require_sources()
+        .unwrap()
+        .revise(vec![revision])
+        .unwrap()
+        .remove(0);
     let Revised::Done { receipt, .. } = revised else {
         panic!("nobody else is there");
     };
@@ -258,7 +287,11 @@ fn names_with_zero_bytes_are_paged_like_any_others() {
     let folder = tempfile::tempdir().unwrap();
     let collection = open(folder.path());
     let names = ["a", "a\0", "a\0\0", "a\0b", "a\u{1}", "ab"];
-    collection.revise(remember(&names)).unwrap();
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(remember(&names))
+        .unwrap();
     for (after, prefix, first) in [
         (Some("a"), "", "a\0"),
         (Some("a\0"), "a", "a\0\0"),
@@ -271,7 +304,11 @@ fn names_with_zero_bytes_are_paged_like_any_others() {
             after: after.map(str::to_owned),
             limit: 1,
         };
-        let found = collection.sources(&request).unwrap();
+        let found = collection
+            .require_sources()
+            .unwrap()
+            .find_records(&request)
+            .unwrap();
         assert_eq!(
             found[0].source, first,
             "the first after {after:?} under {prefix:?}"
@@ -283,16 +320,28 @@ fn names_with_zero_bytes_are_paged_like_any_others() {
 fn revisions_that_are_all_overtaken_write_nothing_to_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let collection = open(folder.path());
-    collection.revise(remember(&["a", "b"])).unwrap();
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(remember(&["a", "b"]))
+        .unwrap();
     let log = || {
         std::fs::metadata(folder.path().join("palace.db-wal"))
             .unwrap()
             .len()
     };
     let before = log();
-    let revised = collection.revise(remember(&["a", "b"])).unwrap();
+    let revised = collection
+        .require_sources()
+        .unwrap()
+        .revise(remember(&["a", "b"]))
+        .unwrap();
     assert_eq!(revised, [Revised::Overtaken, Revised::Overtaken]);
     assert_eq!(log(), before);
-    collection.revise(remember(&["a", "c"])).unwrap();
+    collection
+        .require_sources()
+        .unwrap()
+        .revise(remember(&["a", "c"]))
+        .unwrap();
     assert!(log() > before, "one that is not overtaken does");
 }

@@ -1,5 +1,7 @@
 //! A change of model among many writers, fillers and readers, and where it is cut off: nothing is lost on the way.
 
+mod traces;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -70,7 +72,7 @@ fn a_child_process_does_its_task() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (verb, folder) = task.split_once(' ').unwrap();
     let folder = PathBuf::from(folder);
-    let step = |step: Switch| drop(open(&folder).switch(&step).unwrap());
+    let step = |step: Switch| drop(open(&folder).require_spaces().unwrap().take_step(&step).unwrap());
     match verb {
         "write" => write_until_refused(&folder),
         "fill" => fill_until_turned(&folder),
@@ -80,7 +82,13 @@ fn a_child_process_does_its_task() {
         "finish" => step(Switch::Finish),
         "rollback" => step(Switch::Rollback),
         "drop" => step(Switch::DropRetired),
-        "reindex" => drop(open(&folder).maintain(&MaintenanceKind::REINDEX).unwrap()),
+        "reindex" => drop(
+            open(&folder)
+                .require_upkeep()
+                .unwrap()
+                .run(&MaintenanceKind::REINDEX)
+                .unwrap(),
+        ),
         "open" => drop(open(&folder)),
         other => panic!("no task {other:?}"),
     }
@@ -130,7 +138,7 @@ fn write_until_refused(folder: &Path) {
 
 /// Whether a writer of the old model is shut out; anything else that fails is a fault.
 fn is_refused(collection: &dyn Collection, write: Write) -> bool {
-    match collection.apply(&[write]) {
+    match collection.apply_batch(&[write]) {
         Ok(_) => false,
         Err(error) => {
             assert_eq!(error.kind(), ErrorKind::IdentityMismatch, "{error:?}");
@@ -151,9 +159,13 @@ fn fill_until_turned(folder: &Path) {
 fn two_processes_fill_and_one_writes_while_readers_miss_nothing_before_or_after_the_turn() {
     let folder = tempfile::tempdir().unwrap();
     let adds: Vec<Write> = (0..BEGUN_WITH).map(|n| Write::Add(drawer(n, 0))).collect();
-    writer(folder.path()).apply(&adds).unwrap();
+    writer(folder.path()).apply_batch(&adds).unwrap();
     let collection = open(folder.path());
-    collection.switch(&Switch::Begin(new())).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Begin(new()))
+        .unwrap();
     let children: Vec<Child> = ["write", "fill", "fill"]
         .map(|task| child(task, folder.path(), None))
         .into();
@@ -174,7 +186,7 @@ fn two_processes_fill_and_one_writes_while_readers_miss_nothing_before_or_after_
             .remove(0);
         assert_eq!(hit.drawer.id, truth::id(1450));
         before += 1;
-        match collection.switch(&Switch::Finish) {
+        match collection.require_spaces().unwrap().take_step(&Switch::Finish) {
             Ok(_) => break,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
         }
@@ -188,7 +200,11 @@ fn two_processes_fill_and_one_writes_while_readers_miss_nothing_before_or_after_
     }
     assert_eq!(spaces::unfound(&*collection, &new()), Vec::new());
     assert_sound(folder.path(), "after the turn");
-    collection.switch(&Switch::Rollback).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Rollback)
+        .unwrap();
     let info = collection.info().unwrap();
     assert_eq!(
         info.coverage.nearest, info.drawers,
@@ -211,7 +227,9 @@ fn house(folder: &Path) {
             _ => drawer(n, 0),
         })
     };
-    collection.apply(&(0..1100).map(add).collect::<Vec<_>>()).unwrap();
+    collection
+        .apply_batch(&(0..1100).map(add).collect::<Vec<_>>())
+        .unwrap();
     collection.delete(truth::id(17)).unwrap();
 }
 
@@ -297,14 +315,35 @@ fn stages() -> Vec<Vec<u8>> {
     house(folder.path());
     vec![
         kept(&|_| {}),
-        kept(&|collection| drop(collection.switch(&Switch::Begin(new())).unwrap())),
+        kept(&|collection| {
+            drop(
+                collection
+                    .require_spaces()
+                    .unwrap()
+                    .take_step(&Switch::Begin(new()))
+                    .unwrap(),
+            )
+        }),
         kept(&|collection| fill_all(collection, &new(), 500)),
-        kept(&|collection| drop(collection.switch(&Switch::Finish).unwrap())),
+        kept(&|collection| {
+            drop(
+                collection
+                    .require_spaces()
+                    .unwrap()
+                    .take_step(&Switch::Finish)
+                    .unwrap(),
+            )
+        }),
     ]
 }
 
 fn changes(collection: &dyn Collection) -> Vec<(u64, String)> {
-    let all = collection.changes_since(Cursor(0), usize::MAX).unwrap().changes;
+    let all = collection
+        .require_feed()
+        .unwrap()
+        .changes_since(Cursor(0), usize::MAX)
+        .unwrap()
+        .changes;
     all.into_iter()
         .map(|change| (change.seq, change.id.to_string()))
         .collect()
@@ -323,7 +362,7 @@ fn an_upgrade_and_a_mending_cut_off_leave_the_palace_as_it_was() {
         );
         assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 1);
     }
-    assert_eq!(open(folder.path()).count(&Filter::All).unwrap(), 1040);
+    assert_eq!(open(folder.path()).count(&Filter::All.into()).unwrap(), 1040);
     let folder = raw::folder_with(&stages()[2]);
     raw::execute(folder.path(), "DELETE FROM vectors_2 WHERE row = 61");
     assert!(
@@ -335,148 +374,4 @@ fn an_upgrade_and_a_mending_cut_off_leave_the_palace_as_it_was() {
     assert!(!Embedded::new().examine(folder.path()).unwrap().healthy);
     assert!(child("reindex", folder.path(), None).wait().unwrap().success());
     go_on(folder.path(), "after a mending");
-}
-
-/// Rows that were given another number since they were filed or changed.
-const MOVED: &str = "SELECT count(*) FROM drawers WHERE row > seq";
-
-#[test]
-fn a_vector_filled_below_a_sealed_row_moves_its_drawer_and_nobody_hears_of_it() {
-    let folder = tempfile::tempdir().unwrap();
-    house(folder.path());
-    let collection = writer(folder.path());
-    collection.switch(&Switch::Begin(new())).unwrap();
-    spaces::fill(&*collection, &new(), usize::MAX, 300);
-    let (feed, info) = (changes(&*collection), collection.info().unwrap());
-    let late = spaces::pending(&*collection, &old(), 0, 10);
-    assert_eq!(spaces::fill(&*collection, &old(), usize::MAX, 10), 2);
-    assert_eq!(raw::number(folder.path(), MOVED), 2);
-    assert_eq!(
-        (changes(&*collection), collection.info().unwrap().seq),
-        (feed, info.seq)
-    );
-    let again: Vec<Filling> = late
-        .iter()
-        .map(|drawer| spaces::filling(&old(), drawer))
-        .collect();
-    assert_eq!(
-        collection.fill(&old(), &again).unwrap(),
-        Filled { stored: 0, stale: 2 }
-    );
-    assert_eq!(spaces::unfound(&*collection, &old()), Vec::new());
-    for word in ["zq40x0", "zq700x0"] {
-        assert_eq!(
-            collection.lexical(&Lexical::words(word, 5)).unwrap().len(),
-            1,
-            "{word}"
-        );
-    }
-    let filter = Filter::parse_str(r#"{"n": {"$in": [40, 700]}}"#).unwrap();
-    assert_eq!(collection.count(&filter).unwrap(), 2);
-    assert_sound(folder.path(), "after filling late");
-    assert_eq!(
-        spaces::pending(&*collection, &new(), 0, 10),
-        Vec::new(),
-        "the other space followed"
-    );
-    collection.switch(&Switch::Finish).unwrap();
-    assert_eq!(spaces::unfound(&*collection, &new()), Vec::new());
-}
-
-#[test]
-fn those_who_fill_out_of_order_move_no_drawer() {
-    let folder = tempfile::tempdir().unwrap();
-    let collection = writer(folder.path());
-    let adds: Vec<Write> = (0..3300).map(|n| Write::Add(drawer(n, 0))).collect();
-    collection.apply(&adds).unwrap();
-    collection.switch(&Switch::Begin(new())).unwrap();
-    let pending = spaces::pending(&*collection, &new(), 0, usize::MAX);
-    let given: Vec<Filling> = pending
-        .iter()
-        .map(|drawer| spaces::filling(&new(), drawer))
-        .collect();
-    for part in [&given[1700..], &given[100..1700], &given[..100]] {
-        assert_eq!(collection.fill(&new(), part).unwrap().stored, part.len() as u64);
-    }
-    assert_eq!(raw::number(folder.path(), MOVED), 0);
-    assert_eq!(
-        raw::number(folder.path(), "SELECT count(*) FROM segments WHERE space = 2"),
-        3
-    );
-    collection.switch(&Switch::Finish).unwrap();
-    assert_eq!(collection.info().unwrap().coverage.packed, 3072);
-    assert_eq!(spaces::unfound(&*collection, &new()), Vec::new());
-    assert_sound(folder.path(), "filled out of order");
-}
-
-#[test]
-fn every_step_stands_in_the_palaces_own_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let collection = writer(folder.path());
-    collection.apply(&[Write::Add(drawer(1, 0))]).unwrap();
-    spaces::switch_to(&*collection, &new());
-    collection.switch(&Switch::Rollback).unwrap();
-    collection.switch(&Switch::DropRetired).unwrap();
-    collection
-        .set_identity(&model("forced", DIMENSION), IdentityChange::Force)
-        .unwrap();
-    let connection = raw::connect(folder.path());
-    let mut statement = connection
-        .prepare("SELECT text FROM notes ORDER BY note")
-        .unwrap();
-    let notes: Vec<String> = statement
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(|note| note.unwrap())
-        .collect();
-    let expected = [
-        "a switch to newer",
-        "newer answers in space 2, test is retired",
-        "turned back: test answers in space 1",
-        "dropped the retired space 2 of newer",
-        "Force: the embedder",
-    ];
-    assert_eq!(notes.len(), expected.len(), "{notes:?}");
-    for (note, part) in notes.iter().zip(expected) {
-        assert!(note.contains(part), "{note:?} does not say {part:?}");
-    }
-}
-
-#[test]
-fn a_backup_taken_during_a_switch_goes_on_with_it() {
-    let folder = tempfile::tempdir().unwrap();
-    house(folder.path());
-    let collection = open(folder.path());
-    collection.switch(&Switch::Begin(new())).unwrap();
-    spaces::fill(&*collection, &new(), 1050, 350);
-    let (copy, back) = (folder.path().join("copy.db"), tempfile::tempdir().unwrap());
-    let backend = Embedded::new();
-    backend
-        .backup(&PalaceRef::local(folder.path()), &copy, &mut |_, _| {})
-        .unwrap();
-    spaces::fill(&*collection, &new(), usize::MAX, 350);
-    let palace = PalaceRef::local(back.path().join("palace"));
-    backend.restore(&copy, &palace, &mut |_, _| {}).unwrap();
-    let restored = back.path().join("palace");
-    assert_eq!(
-        spaces::outline(&*open(&restored))[1],
-        ("newer".into(), SpaceState::Building, 1050)
-    );
-    go_on(&restored, "from a backup");
-}
-
-#[test]
-fn dropping_a_space_gives_its_pages_back() {
-    let folder = raw::folder_with(&stages()[3]);
-    let collection = open(folder.path());
-    collection.switch(&Switch::DropRetired).unwrap();
-    let left = "SELECT count(*) FROM sqlite_schema WHERE name = 'vectors_1'";
-    assert_eq!(raw::number(folder.path(), left), 0);
-    for table in ["segments", "dead", "spaces"] {
-        let rest = format!("SELECT count(*) FROM {table} WHERE space = 1");
-        assert_eq!(raw::number(folder.path(), &rest), 0, "{table}");
-    }
-    let report = collection.maintain(&MaintenanceKind::COMPACT).unwrap();
-    assert!(report.figures["pages_released"] > 0, "{report:?}");
-    go_on(folder.path(), "after dropping");
 }

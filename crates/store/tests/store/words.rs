@@ -30,10 +30,12 @@ fn make_sealed_words(folder: &Path) {
     };
     for batch in (0..2400).collect::<Vec<_>>().chunks(800) {
         let adds: Vec<Write> = batch.iter().map(|n| Write::Add(bare(*n))).collect();
-        collection.apply(&adds).unwrap();
+        collection.apply_batch(&adds).unwrap();
     }
     let gone = (3..2400).step_by(97).map(truth::id).collect();
-    collection.apply(&[Write::Delete(Selection::Ids(gone))]).unwrap();
+    collection
+        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .unwrap();
     backend.close();
     assert_eq!(raw::number(folder, "SELECT count(*) FROM words_1_segments"), 1);
     assert!(raw::number(folder, "SELECT count(*) FROM words_1_gone") > 20);
@@ -104,7 +106,11 @@ fn words_that_differ_from_the_rows_are_named_and_change_no_answer_where_a_reader
             "{sql}: {codes:?}"
         );
         let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-        collection.maintain(&MaintenanceKind::REINDEX).unwrap();
+        collection
+            .require_upkeep()
+            .unwrap()
+            .run(&MaintenanceKind::REINDEX)
+            .unwrap();
         drop(collection);
         assert_eq!(examined(folder.path()), Vec::new(), "{sql}");
         assert_eq!(matches(folder.path()), sound, "{sql}");
@@ -152,13 +158,18 @@ fn a_filtered_match_over_segments_is_the_match_of_a_collection_of_its_own() {
         let accepted = collection.get(&request).unwrap();
         let name = CollectionName::new(format!("alone-{n}")).unwrap();
         let alone = backend
-            .open(&PalaceRef::local(folder.path()), &name, &OpenOptions::create())
+            .create(
+                &PalaceRef::local(folder.path()),
+                &name,
+                CreateMode::OpenExisting,
+                &OpenOptions::default(),
+            )
             .unwrap();
         // In the order they were filed, since of equal scores the older comes first.
         let mut adds: Vec<NewDrawer> = accepted.into_iter().map(again).collect();
         adds.sort_by_key(|drawer| drawer.filed_at);
         alone
-            .apply(&adds.into_iter().map(Write::Add).collect::<Vec<_>>())
+            .apply_batch(&adds.into_iter().map(Write::Add).collect::<Vec<_>>())
             .unwrap();
         let found = scored(&*collection, &filter, document);
         assert_eq!(
@@ -170,7 +181,7 @@ fn a_filtered_match_over_segments_is_the_match_of_a_collection_of_its_own() {
         all.push((filter, document, found));
     }
     for kind in [MaintenanceKind::COMPACT, MaintenanceKind::REINDEX] {
-        collection.maintain(&kind).unwrap();
+        collection.require_upkeep().unwrap().run(&kind).unwrap();
         for (filter, document, found) in &all {
             assert_eq!(
                 scored(&*collection, filter, document),
@@ -199,7 +210,7 @@ fn places_follow_drawers_that_are_filed_moved_replaced_and_removed() {
     let adds: Vec<Write> = (0..60)
         .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
         .collect();
-    collection.apply(&adds).unwrap();
+    collection.apply_batch(&adds).unwrap();
     let moved = |n: usize, wing: Option<&str>| NewDrawer {
         place: Place {
             wing: wing.map(str::to_owned),
@@ -215,11 +226,11 @@ fn places_follow_drawers_that_are_filed_moved_replaced_and_removed() {
         ..Patch::new(truth::id(4))
     };
     collection
-        .apply(&[
+        .apply_batch(&[
             Write::Upsert(moved(3, None)),
             Write::Upsert(moved(5, Some("harbour"))),
             Write::Update(patch),
-            Write::Delete(Selection::Matching(Filter::text("wing", "wing2"))),
+            Write::Delete(Selection::Matching(Filter::text("wing", "wing2").into())),
         ])
         .unwrap();
     let sums = "SELECT count(*) * 1000 + sum(drawers) FROM places WHERE drawers > 0";
@@ -232,7 +243,10 @@ fn places_follow_drawers_that_are_filed_moved_replaced_and_removed() {
         ),
         2
     );
-    assert_eq!(collection.count(&Filter::text("wing", "harbour")).unwrap(), 2);
+    assert_eq!(
+        collection.count(&Filter::text("wing", "harbour").into()).unwrap(),
+        2
+    );
     assert_eq!(examined(folder.path()), Vec::new());
 }
 
@@ -254,7 +268,7 @@ fn a_damaged_palace_of_an_earlier_format_opens_and_finds_what_can_be_read() {
         let folder = raw::folder_with(&bytes);
         let opened = truth::open(&Embedded::new(), folder.path(), DIMENSION, false);
         let collection = opened.unwrap_or_else(|error| panic!("page {} of {owner}: {error:?}", page.number));
-        assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 4);
+        assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 5);
         let found = |n: usize| {
             let hits = collection
                 .lexical(&Lexical::words(format!("zq{n}x0"), 2))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_chroma::Chroma;
 use loci_core::{
-    Backend, CollectionName, Diagnosis, Doctor, Drawer, DrawerId, Get, Include, Metadata, OpenOptions,
+    Backend, CollectionName, Diagnosis, Doctor, Drawer, DrawerPosition, Get, Include, Metadata, OpenOptions,
     PalaceRef, Severity,
 };
 use serde_json::Value as Json;
@@ -38,7 +38,7 @@ pub(crate) fn walk(path: &Path, collection: &str) -> Drawers {
     let opened = chroma.open(&PalaceRef::local(path), &name, &OpenOptions::default());
     let opened = opened.unwrap_or_else(|error| panic!("{collection}: {error}"));
     let mut drawers = Drawers::new();
-    let mut after: Option<DrawerId> = None;
+    let mut after: Option<DrawerPosition> = None;
     loop {
         let request = Get {
             after: after.clone(),
@@ -48,14 +48,14 @@ pub(crate) fn walk(path: &Path, collection: &str) -> Drawers {
         };
         let page = opened.get(&request).unwrap();
         let Some(last) = page.last() else { break };
-        after = Some(last.id.clone());
+        after = Some(DrawerPosition::Id(last.id.clone()));
         for drawer in page {
             let id = drawer.id.to_string();
             assert!(drawers.insert(id, drawer).is_none(), "a drawer came twice");
         }
     }
     assert_eq!(
-        opened.count(&loci_core::Filter::All).unwrap(),
+        opened.count(&loci_core::DrawerCondition::default()).unwrap(),
         drawers.len() as u64
     );
     drawers

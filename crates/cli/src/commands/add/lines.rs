@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_core::{Error, ErrorKind};
+use loci_core::{Error, ErrorKind, FilingDoor, OriginKind, Provenance};
 use loci_engine::{Committed, ImportRequest, Importer, OnBadLine, OnConflict};
 
 use crate::errors::{Done, Exit};
@@ -24,6 +24,7 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         batch,
         into: session.globals.collection.clone(),
         otherwise: session.collection(&palace)?,
+        provenance: Provenance::new(FilingDoor::Terminal, OriginKind::Hand),
     };
     let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
     let mut at = 0;

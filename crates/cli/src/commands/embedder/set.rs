@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             .hint("nothing was changed; name the model that made them")
             .into());
     };
-    let (_, collection) = session.read()?;
+    let (_, collection) = session.write()?;
     let before = collection.info()?;
     let identity = embedder.identity();
     let was = matches!(&before.identity, IdentityState::Known(known) if known == identity);

@@ -1,6 +1,6 @@
 //! `loci embedder show`: the model that answers, whether it is here, and every space there is.
 
-use loci_core::{Capability, IdentityState, Space};
+use loci_core::{IdentityState, Space};
 use loci_engine::Embedders as _;
 use loci_engine::status::embedder;
 use serde_json::json;
@@ -16,11 +16,11 @@ pub(crate) struct Args {}
 
 /// Shows it.
 pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
-    let (palace, collection) = session.read()?;
+    let (_, collection) = session.read()?;
     let info = collection.info()?;
-    let spaces: Vec<Space> = match palace.backend().descriptor().can(&Capability::Spaces) {
-        true => collection.spaces()?,
-        false => Vec::new(),
+    let spaces: Vec<Space> = match collection.spaces() {
+        Some(spaces) => spaces.list_spaces()?,
+        None => Vec::new(),
     };
     let found = match &info.identity {
         IdentityState::Known(identity) => Some(session.embedders.find(identity)),

@@ -1,6 +1,6 @@
 //! `loci embedder switch`: moves a collection to another model while everybody goes on.
 
-use loci_core::{Collection, Error, IdentityState, Space, SpaceState, Switch};
+use loci_core::{Collection, CollectionExt, Error, IdentityState, Space, SpaceState, Switch};
 use loci_engine::switch::{Ended, Progress};
 use serde_json::json;
 
@@ -50,7 +50,7 @@ fn to(model: &str, session: &mut Session) -> Done {
             .hint("nothing was changed; `loci match` uses keywords only")
             .into());
     };
-    let (_, collection) = session.read()?;
+    let (_, collection) = session.write()?;
     let mut progress = session.out.progress("drawers embedded");
     let mut watch = |at: Progress| {
         progress.tick(at.done, Some(at.of));
@@ -100,8 +100,8 @@ fn tell(said: &str, filled: u64, spaces: &[Space], session: &mut Session) -> Don
 }
 
 fn step(step: &Switch, outcome: &str, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
-    let spaces = collection.switch(step)?;
+    let (_, collection) = session.write()?;
+    let spaces = collection.require_spaces()?.take_step(step)?;
     if session.out.is_json() {
         session.out.json(&json!({
             "outcome": outcome,

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use loci_core::{CollectionName, Error, ErrorKind, Result};
+use loci_core::{CollectionName, Error, ErrorKind, FilingDoor, Result};
 use loci_engine::filing::Place;
 use loci_engine::mine::{self, MineReport, MineRequest, project::Projects};
 use loci_engine::spool::{self, Event, Outcome, Spool, Turn};
@@ -105,6 +105,7 @@ fn file(event: &Event, path: &Path, session: &Session) -> Result<MineReport> {
     };
     let wrong = |cause| Error::new(ErrorKind::Io, "cannot read it").caused_by(cause);
     let mut request = MineRequest::of([path.canonicalize().map_err(wrong)?]);
+    request.door = FilingDoor::Hook;
     request.max_bytes = MAX_BYTES;
     request.wing = wing(event);
     let place = Place {
@@ -112,6 +113,7 @@ fn file(event: &Event, path: &Path, session: &Session) -> Result<MineReport> {
         palace: &palace.reference,
         collection: &collection,
         embedders: &session.embedders,
+        visible: &loci_core::Filter::All,
     };
     mine::mine(&place, &request, &now, &mut |_| {})
 }

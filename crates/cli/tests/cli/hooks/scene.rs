@@ -155,7 +155,7 @@ impl Scene {
 
     /// Puts a transcript of the formats' fixtures where a recorded event says that it is.
     pub(crate) fn put(&self, fixture: &str, path: &Path) {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/formats");
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mine/tests/fixtures/formats");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::copy(fixtures.join(fixture), path).unwrap();
     }

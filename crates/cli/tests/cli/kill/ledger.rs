@@ -84,7 +84,10 @@ impl Ledger {
             .collect();
         let stored: BTreeSet<&String> = listed.iter().collect();
         assert_eq!(stored.len(), listed.len(), "an id is listed twice");
-        assert_eq!(collection.count(&Filter::All).unwrap(), listed.len() as u64);
+        assert_eq!(
+            collection.count(&Filter::All.into()).unwrap(),
+            listed.len() as u64
+        );
         let lost: Vec<_> = self
             .acknowledged
             .iter()

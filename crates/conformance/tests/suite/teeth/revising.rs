@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Collection, CollectionExt, DrawerId, NewDrawer, Receipt, Result, Revised, Revision, SourceRecord,
-    Sources, Write,
+    Collection, CollectionExt, DrawerId, NewDrawer, Receipt, Result, Revised, Revision, SourceLedger,
+    SourceRecord, Sources, Write,
 };
 
 use super::wrong::Flaw;
@@ -27,23 +27,6 @@ impl Revising {
         }
     }
 
-    pub(crate) fn sources(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
-        let mut found = self.inner.sources(&self.misread(request))?;
-        match (self.flaw, request) {
-            (Flaw::RestartsRevisions, _) => {
-                let counted = self.counted.lock().expect("no holder of this lock panics");
-                for record in &mut found {
-                    record.revision = counted.get(&record.source).map_or(1, |(_, own)| *own);
-                }
-            }
-            (Flaw::ListsSourcesAsAsked, Sources::Named(names)) => {
-                found.sort_by_key(|record| names.iter().position(|name| *name == record.source));
-            }
-            _ => {}
-        }
-        Ok(found)
-    }
-
     /// What a flawed backend makes of a request.
     fn misread(&self, request: &Sources) -> Sources {
         match (self.flaw, request.clone()) {
@@ -56,31 +39,15 @@ impl Revising {
         }
     }
 
-    pub(crate) fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
-        match self.flaw {
-            Flaw::IgnoresExpects => {
-                let anyway = |revision: Revision<'_>| self.one(self.expecting_what_is(revision)?);
-                revisions.into_iter().map(anyway).collect()
-            }
-            Flaw::LosesTheLastPart => self.inner.revise(revisions.into_iter().map(shortened).collect()),
-            Flaw::CommitsPartsApart => revisions.into_iter().map(|one| self.in_parts(one)).collect(),
-            Flaw::CommitsRevisionsApart => revisions.into_iter().map(|one| self.one(one)).collect(),
-            Flaw::RestartsRevisions => revisions.into_iter().map(|one| self.recounted(one)).collect(),
-            Flaw::WritesDrawersOfOvertaken => revisions.into_iter().map(|one| self.regardless(one)).collect(),
-            Flaw::FilesRecordsAsDrawers => self.with_drawers(revisions),
-            Flaw::StopsAtOvertaken => self.until_overtaken(revisions),
-            _ => self.inner.revise(revisions),
-        }
-    }
-
     fn one(&self, revision: Revision<'_>) -> Result<Revised> {
-        Ok(self.inner.revise(vec![revision])?.remove(0))
+        Ok(self.inner.require_sources()?.revise(vec![revision])?.remove(0))
     }
 
     fn record(&self, source: &str) -> Result<Option<SourceRecord>> {
         Ok(self
             .inner
-            .sources(&Sources::Named(vec![source.to_owned()]))?
+            .require_sources()?
+            .find_records(&Sources::Named(vec![source.to_owned()]))?
             .pop())
     }
 
@@ -104,7 +71,7 @@ impl Revising {
         }
         let mut whole = Receipt::default();
         for part in revision.parts.filter(|part| !part.is_empty()) {
-            join(&mut whole, self.inner.apply(&part)?);
+            join(&mut whole, self.inner.apply_batch(&part)?);
         }
         revision.parts = Box::new(std::iter::empty());
         match self.one(revision)? {
@@ -147,7 +114,7 @@ impl Revising {
             return self.one(revision);
         }
         for part in revision.parts.filter(|part| !part.is_empty()) {
-            self.inner.apply(&part)?;
+            self.inner.apply_batch(&part)?;
         }
         Ok(Revised::Overtaken)
     }
@@ -157,7 +124,7 @@ impl Revising {
             .iter()
             .map(|revision| (revision.source.clone(), revision.stamp.clone()))
             .collect();
-        let revised = self.inner.revise(revisions)?;
+        let revised = self.inner.require_sources()?.revise(revisions)?;
         for (source, stamp) in records {
             self.inner
                 .upsert(NewDrawer::new(DrawerId::new(source)?, stamp.unwrap_or_default()))?;
@@ -176,6 +143,48 @@ impl Revising {
             }
         };
         revisions.into_iter().map(&mut one).collect()
+    }
+}
+
+impl SourceLedger for Revising {
+    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+        let mut found = self
+            .inner
+            .require_sources()?
+            .find_records(&self.misread(request))?;
+        match (self.flaw, request) {
+            (Flaw::RestartsRevisions, _) => {
+                let counted = self.counted.lock().expect("no holder of this lock panics");
+                for record in &mut found {
+                    record.revision = counted.get(&record.source).map_or(1, |(_, own)| *own);
+                }
+            }
+            (Flaw::ListsSourcesAsAsked, Sources::Named(names)) => {
+                found.sort_by_key(|record| names.iter().position(|name| *name == record.source));
+            }
+            _ => {}
+        }
+        Ok(found)
+    }
+
+    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+        match self.flaw {
+            Flaw::IgnoresExpects => {
+                let anyway = |revision: Revision<'_>| self.one(self.expecting_what_is(revision)?);
+                revisions.into_iter().map(anyway).collect()
+            }
+            Flaw::LosesTheLastPart => self
+                .inner
+                .require_sources()?
+                .revise(revisions.into_iter().map(shortened).collect()),
+            Flaw::CommitsPartsApart => revisions.into_iter().map(|one| self.in_parts(one)).collect(),
+            Flaw::CommitsRevisionsApart => revisions.into_iter().map(|one| self.one(one)).collect(),
+            Flaw::RestartsRevisions => revisions.into_iter().map(|one| self.recounted(one)).collect(),
+            Flaw::WritesDrawersOfOvertaken => revisions.into_iter().map(|one| self.regardless(one)).collect(),
+            Flaw::FilesRecordsAsDrawers => self.with_drawers(revisions),
+            Flaw::StopsAtOvertaken => self.until_overtaken(revisions),
+            _ => self.inner.require_sources()?.revise(revisions),
+        }
     }
 }
 

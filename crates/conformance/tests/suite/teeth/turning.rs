@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Collection, Drawer, EmbedderIdentity, ErrorKind, Filled, Filling, Get, Hit, IdentityState, Pending,
-    Query, Result, Selection, Space, SpaceState, Switch, Write,
+    Collection, CollectionExt, Drawer, EmbedderIdentity, EmbeddingSpaces, ErrorKind, Filled, Filling, Get,
+    Hit, IdentityState, Pending, Query, Result, Selection, Space, SpaceState, Switch, Unembedded, Write,
 };
 
 use super::wrong::Flaw;
@@ -50,7 +50,7 @@ impl Turning {
 
     /// Throws the space being built away and begins it again, empty.
     fn begin_anew(&self) -> Result<()> {
-        let built = self.inner.spaces()?.into_iter().nth(1);
+        let built = self.inner.require_spaces()?.list_spaces()?.into_iter().nth(1);
         if let Some(Space {
             identity: IdentityState::Known(model),
             state: SpaceState::Building,
@@ -58,7 +58,7 @@ impl Turning {
         }) = built
         {
             for step in [Switch::Rollback, Switch::DropRetired, Switch::Begin(model)] {
-                self.inner.switch(&step)?;
+                self.inner.require_spaces()?.take_step(&step)?;
             }
         }
         Ok(())
@@ -67,9 +67,9 @@ impl Turning {
     pub(crate) fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
         let turned = self.turned.load(Ordering::SeqCst);
         if self.flaw == Flaw::AnswersFromTheOldSpace && turned {
-            self.inner.switch(&Switch::Rollback)?;
+            self.inner.require_spaces()?.take_step(&Switch::Rollback)?;
             let answer = self.inner.query(request);
-            self.inner.switch(&Switch::Rollback)?;
+            self.inner.require_spaces()?.take_step(&Switch::Rollback)?;
             return answer;
         }
         let mut lists = self.inner.query(request)?;
@@ -86,49 +86,63 @@ impl Turning {
         Ok(lists)
     }
 
-    pub(crate) fn switch(&self, step: &Switch) -> Result<Vec<Space>> {
-        if *step != Switch::Finish {
-            return self.inner.switch(step);
-        }
-        if self.flaw == Flaw::FinishesIncomplete {
-            self.fill_with_nothing()?;
-        }
-        let spaces = self.inner.switch(step)?;
-        self.turned.store(true, Ordering::SeqCst);
-        Ok(spaces)
-    }
-
     /// Gives every drawer that lacks a vector in the space being built some vector.
     fn fill_with_nothing(&self) -> Result<()> {
-        let built = self.inner.spaces()?.into_iter().nth(1);
+        let built = self.inner.require_spaces()?.list_spaces()?.into_iter().nth(1);
         let Some(IdentityState::Known(model)) = built.map(|space| space.identity) else {
             return Ok(());
         };
-        let pending = self.inner.pending(&everything(&model))?;
+        let pending = self.inner.require_spaces()?.list_pending(&everything(&model))?;
         let some = pending.into_iter().map(|drawer| Filling {
             id: drawer.id,
             version: drawer.version,
             vector: vec![1.0; model.dimension],
         });
-        self.inner.fill(&model, &some.collect::<Vec<_>>())?;
+        self.inner
+            .require_spaces()?
+            .fill_vectors(&model, &some.collect::<Vec<_>>())?;
         Ok(())
     }
+}
 
-    pub(crate) fn fill(&self, model: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
+impl EmbeddingSpaces for Turning {
+    fn list_spaces(&self) -> Result<Vec<Space>> {
+        self.inner.require_spaces()?.list_spaces()
+    }
+
+    fn take_step(&self, step: &Switch) -> Result<Vec<Space>> {
+        if *step != Switch::Finish {
+            return self.inner.require_spaces()?.take_step(step);
+        }
+        if self.flaw == Flaw::FinishesIncomplete {
+            self.fill_with_nothing()?;
+        }
+        let spaces = self.inner.require_spaces()?.take_step(step)?;
+        self.turned.store(true, Ordering::SeqCst);
+        Ok(spaces)
+    }
+
+    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+        self.inner.require_spaces()?.list_pending(request)
+    }
+
+    fn fill_vectors(&self, model: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
         if self.flaw == Flaw::FillsStaleTexts {
-            let pending = self.inner.pending(&everything(model))?;
+            let pending = self.inner.require_spaces()?.list_pending(&everything(model))?;
             let mut given = vectors.to_vec();
             for filling in &mut given {
                 let now = pending.iter().find(|drawer| drawer.id == filling.id);
                 filling.version = now.map_or(filling.version, |drawer| drawer.version);
             }
-            return self.inner.fill(model, &given);
+            return self.inner.require_spaces()?.fill_vectors(model, &given);
         }
-        match self.inner.fill(model, vectors) {
+        match self.inner.require_spaces()?.fill_vectors(model, vectors) {
             Err(error) if self.flaw == Flaw::FillsWhilePaused && error.kind() == ErrorKind::Conflict => {
-                self.inner.switch(&Switch::Begin(model.clone()))?;
-                let filled = self.inner.fill(model, vectors)?;
-                self.inner.switch(&Switch::Pause)?;
+                self.inner
+                    .require_spaces()?
+                    .take_step(&Switch::Begin(model.clone()))?;
+                let filled = self.inner.require_spaces()?.fill_vectors(model, vectors)?;
+                self.inner.require_spaces()?.take_step(&Switch::Pause)?;
                 Ok(filled)
             }
             done => done,

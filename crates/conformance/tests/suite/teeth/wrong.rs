@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use loci_conformance::{Harness, Reference, ReferenceHarness, World};
 use loci_core::{
-    Backend, Collection, CollectionInfo, CollectionName, Descriptor, Health, OpenOptions, PalaceRef, Result,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Filter,
+    Health, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
 };
 
+use super::beyond::Beyond;
 use super::collection::WrongCollection;
+use super::sight::Sight;
 
 /// The one way in which a backend is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +60,46 @@ pub(crate) enum Flaw {
     FilesRecordsAsDrawers,
     ListsSourcesAsAsked,
     RepeatsTheLastSource,
+    IgnoresSight,
+    LeaksById,
+    LeaksFacets,
+    LeaksWordStatistics,
+    LeaksSeq,
+    OffersTheFeed,
+    MomentOfEverything,
+    ChecksSightBeforeTheWrite,
+    NamesHiddenTwins,
+    IgnoresOrder,
+    IgnoresTies,
+    PagesByOffset,
+    FindsMembersByPart,
+    CountsWithoutText,
+    DeletesWithoutText,
+    LosesProvenanceOnUpdate,
+    HidesProvenance,
+    ForgetsKeysElsewhere,
+    UsesUpTheKeyOfAFailure,
+    TakesAKeyForOtherWrites,
+    IgnoresBudgets,
+    WritesThenTimesOut,
+    MovingMoment,
+    AnswersAfterDrop,
+    FollowsTheName,
+    OpensOnExclusiveCreate,
+    ChecksBeforeItCreates,
+    IgnoresWritable,
+    KeepsALogOfTexts,
+    MissesTooMany,
+    GuessesDistances,
+}
+
+impl Flaw {
+    /// What the reference behind the flaw advertises.
+    fn reference(self) -> Reference {
+        let approximate = matches!(self, Self::MissesTooMany | Self::GuessesDistances);
+        let more = approximate.then_some(Capability::ApproximateQuery);
+        Reference::with(Reference::FULL.into_iter().chain(more))
+    }
 }
 
 /// Makes worlds of the reference, seen through a flaw.
@@ -68,7 +111,8 @@ impl Harness for WrongHarness {
     }
 
     fn fresh(&self) -> std::result::Result<Box<dyn World>, String> {
-        let inner = ReferenceHarness::new(Reference::new).fresh()?;
+        let flaw = self.0;
+        let inner = ReferenceHarness::new(move || flaw.reference()).fresh()?;
         Ok(Box::new(WrongWorld {
             backend: Arc::new(WrongBackend {
                 inner: inner.backend(),
@@ -132,6 +176,44 @@ impl WrongBackend {
     }
 }
 
+impl WrongBackend {
+    /// The options a flawed backend takes the given ones for.
+    fn misread(&self, options: &OpenOptions) -> OpenOptions {
+        let mut options = options.clone();
+        match self.flaw {
+            Flaw::IgnoresEmbedder => options.embedder = None,
+            Flaw::IgnoresSight => options.visible = Filter::All,
+            Flaw::IgnoresWritable => options.writable = true,
+            _ => {}
+        }
+        options
+    }
+
+    fn wrap(
+        &self,
+        inner: Arc<dyn Collection>,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let whole = OpenOptions {
+            visible: Filter::All,
+            ..options.clone()
+        };
+        let sight = Sight {
+            whole: self.inner.open(&self.mistaken(palace), collection, &whole)?,
+            visible: Visibility::new(options.visible.clone()),
+        };
+        let (backend, address) = (Arc::clone(&self.inner), self.mistaken(palace));
+        let collection = collection.clone();
+        let beyond = Beyond {
+            folder: palace.local_path.clone(),
+            by_name: Box::new(move || backend.open(&address, &collection, &whole)),
+        };
+        Ok(Arc::new(WrongCollection::new(inner, sight, beyond, self.flaw)))
+    }
+}
+
 impl Backend for WrongBackend {
     fn descriptor(&self) -> &Descriptor {
         self.inner.descriptor()
@@ -141,19 +223,46 @@ impl Backend for WrongBackend {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        how: &OpenOptions,
+        options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let mut how = how.clone();
-        match self.flaw {
-            Flaw::CreatesOnOpen => how.create = true,
-            Flaw::IgnoresEmbedder => how.embedder = None,
-            _ => {}
+        if self.flaw == Flaw::CreatesOnOpen {
+            return self.create(palace, collection, CreateMode::OpenExisting, options);
         }
-        let inner = self.inner.open(&self.mistaken(palace), collection, &how)?;
+        let options = self.misread(options);
+        let inner = self.inner.open(&self.mistaken(palace), collection, &options)?;
+        self.wrap(inner, palace, collection, &options)
+    }
+
+    fn create(
+        &self,
+        palace: &PalaceRef,
+        collection: &CollectionName,
+        mode: CreateMode,
+        options: &OpenOptions,
+    ) -> Result<Arc<dyn Collection>> {
+        let options = self.misread(options);
+        let exists = || {
+            let listed = self.inner.collections(palace).unwrap_or_default();
+            listed.iter().any(|info| info.name == *collection)
+        };
+        let mode = match self.flaw {
+            Flaw::OpensOnExclusiveCreate => CreateMode::OpenExisting,
+            Flaw::ChecksBeforeItCreates if !exists() => {
+                std::thread::yield_now();
+                CreateMode::OpenExisting
+            }
+            _ => mode,
+        };
+        let palace_meant = self.mistaken(palace);
+        let inner = self.inner.create(&palace_meant, collection, mode, &options)?;
         if let (Flaw::ForgetsTheFiles, Some(folder)) = (self.flaw, &palace.local_path) {
             fs::create_dir_all(folder).expect("a temporary folder can be made");
         }
-        Ok(Arc::new(WrongCollection::new(inner, self.flaw)))
+        self.wrap(inner, palace, collection, &options)
+    }
+
+    fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
+        self.inner.drop_collection(&self.mistaken(palace), collection)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
@@ -172,5 +281,13 @@ impl Backend for WrongBackend {
         if self.flaw != Flaw::AnswersAfterClose {
             self.inner.close();
         }
+    }
+
+    fn doctor(&self) -> Option<&dyn Doctor> {
+        self.inner.doctor()
+    }
+
+    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
+        self.inner.snapshots()
     }
 }

@@ -13,7 +13,7 @@ fn foreign(harms: impl IntoIterator<Item = (&'static str, Harm)>) -> Damaged<Ref
         ..NewDrawer::new(id(called), text)
     };
     let all = ["a", "b", "c", "d", "e"].map(|called| Write::Add(drawer(called, "text")));
-    drawers.apply(&all).unwrap();
+    drawers.apply_batch(&all).unwrap();
     Damaged::new(backend, harms)
 }
 
@@ -88,7 +88,9 @@ fn one_drawer_that_the_target_refuses_leaves_only_itself_behind() {
     let backend = reference();
     let there = palace();
     let from: Side<'_> = (&backend, &there);
-    made(from, "drawers", Some(model())).apply(&many(1200)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(1200))
+        .unwrap();
     let others = Reference::FULL.into_iter();
     let plain =
         others.filter(|one| ![Capability::Local, Capability::Sources, Capability::Spaces].contains(one));
@@ -147,7 +149,7 @@ fn repeated(side: Side<'_>) {
         copy("d", 5, "2021-01-01"),
         NewDrawer::new(id("e"), "the same"),
     ];
-    drawers.apply(&all.map(Write::Add)).unwrap();
+    drawers.apply_batch(&all.map(Write::Add)).unwrap();
 }
 
 #[test]

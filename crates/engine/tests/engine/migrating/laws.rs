@@ -63,12 +63,12 @@ proptest! {
         let how = OpenOptions {
             embedder: known.then(model),
             carries_unknown: true,
-            ..OpenOptions::create()
+            ..OpenOptions::writable()
         };
-        let source = backend.open(&there, &name("drawers"), &how).unwrap();
+        let source = backend.create(&there, &name("drawers"), CreateMode::OpenExisting, &how).unwrap();
         for (called, mut drawer) in drawers {
             drawer.id = id(&called);
-            source.apply(&[Write::Add(drawer)]).unwrap();
+            source.apply_batch(&[Write::Add(drawer)]).unwrap();
         }
         let home = Home::new();
         let place = home.local("new");

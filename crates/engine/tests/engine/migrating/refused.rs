@@ -1,6 +1,6 @@
 //! What cannot be carried as it is: refused before anything is made, and done once it is allowed.
 
-use loci_core::Capability;
+use loci_core::{Capability, CollectionExt as _};
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_source_that_hands_no_vectors_over_is_embedded_anew_only_if_that_is_accepted
     let backend = without(&Capability::EmbeddingsOut);
     let there = palace();
     made((&backend, &there), "drawers", Some(model()))
-        .apply(&many(20))
+        .apply_batch(&many(20))
         .unwrap();
     let home = Home::new();
     let place = home.local("new");
@@ -84,7 +84,9 @@ fn another_model_is_refused_unless_it_is_forced() {
     let backend = reference();
     let there = palace();
     let from: Side<'_> = (&backend, &there);
-    made(from, "drawers", Some(model())).apply(&many(20)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(20))
+        .unwrap();
     let home = Home::new();
     let place = home.local("new");
     let to: Side<'_> = (&home.embedded, &place);
@@ -113,7 +115,7 @@ fn the_model_that_is_recorded_may_be_asked_for() {
     let backend = reference();
     let there = palace();
     made((&backend, &there), "drawers", Some(model()))
-        .apply(&many(3))
+        .apply_batch(&many(3))
         .unwrap();
     let home = Home::new();
     let place = home.local("new");
@@ -127,9 +129,9 @@ fn the_model_that_is_recorded_may_be_asked_for() {
 /// Two drawers with a vector and two without.
 fn patchy(side: Side<'_>, embedder: Option<EmbedderIdentity>) {
     let drawers = made(side, "drawers", embedder);
-    drawers.apply(&many(2)).unwrap();
+    drawers.apply_batch(&many(2)).unwrap();
     let bare = ["x", "y"].map(|called| Write::Add(NewDrawer::new(id(called), format!("words of {called}"))));
-    drawers.apply(&bare).unwrap();
+    drawers.apply_batch(&bare).unwrap();
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn what_stands_at_the_target_is_refused_or_moved_aside_and_never_lost() {
     moving.go().unwrap();
     assert_eq!(home.names(), ["new", "old"], "an empty folder is no palace");
     made(to, "drawers", Some(model()))
-        .apply(&[Write::Add(NewDrawer::new(id("mine"), "own"))])
+        .apply_batch(&[Write::Add(NewDrawer::new(id("mine"), "own"))])
         .unwrap();
     refuses(&moving, &home, ErrorKind::Conflict, &["--overwrite"]);
 

@@ -20,7 +20,9 @@ fn what_was_stopped_goes_on_where_it_was() {
     let backend = reference();
     let there = palace();
     let from: Side<'_> = (&backend, &there);
-    made(from, "drawers", Some(model())).apply(&many(3500)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(3500))
+        .unwrap();
     remember(opened(from, "drawers").as_ref(), "book", "as it was");
     let home = Home::new();
     let place = home.local("new");
@@ -57,14 +59,14 @@ fn what_another_request_began_is_kept_aside_and_not_gone_on_with() {
     let there = palace();
     let from: Side<'_> = (&backend, &there);
     let drawers = made(from, "drawers", Some(model()));
-    drawers.apply(&many(1500)).unwrap();
+    drawers.apply_batch(&many(1500)).unwrap();
     let home = Home::new();
     let place = home.local("new");
     let to: Side<'_> = (&home.embedded, &place);
     let moving = Moving::new(from, to);
     stops(&moving, 500);
     drawers
-        .apply(&[Write::Add(NewDrawer::new(id("a-first"), "came later"))])
+        .apply_batch(&[Write::Add(NewDrawer::new(id("a-first"), "came later"))])
         .unwrap();
     let mut aside = None;
     let report = moving
@@ -86,7 +88,9 @@ fn a_target_that_remembers_nothing_is_filled_again_and_holds_nothing_twice() {
     let backend = reference();
     let there = palace();
     let from: Side<'_> = (&backend, &there);
-    made(from, "drawers", Some(model())).apply(&many(2500)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(2500))
+        .unwrap();
     let home = Home::new();
     let others = Reference::FULL.into_iter();
     let goal = Reference::with(others.filter(|one| *one != Capability::Sources));
@@ -109,7 +113,9 @@ fn a_direct_target_goes_on_where_it_was() {
     let (backend, goal) = (reference(), reference());
     let (here, there) = (palace(), PalaceRef::named("there"));
     let (from, to): (Side<'_>, Side<'_>) = ((&backend, &here), (&goal, &there));
-    made(from, "drawers", Some(model())).apply(&many(2500)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(2500))
+        .unwrap();
     let moving = Moving::new(from, to);
     stops(&moving, 500);
     let report = moving.go().unwrap();
@@ -122,7 +128,9 @@ fn the_second_of_two_to_one_target_is_refused() {
     let backend = reference();
     let there = palace();
     let from: Side<'_> = (&backend, &there);
-    made(from, "drawers", Some(model())).apply(&many(1500)).unwrap();
+    made(from, "drawers", Some(model()))
+        .apply_batch(&many(1500))
+        .unwrap();
     let home = Home::new();
     let place = home.local("new");
     let moving = Moving::new(from, (&home.embedded, &place));
@@ -148,7 +156,7 @@ fn a_source_that_changes_while_it_is_read_is_said() {
     let there = palace();
     let from: Side<'_> = (&backend, &there);
     let drawers = made(from, "drawers", Some(model()));
-    drawers.apply(&many(1500)).unwrap();
+    drawers.apply_batch(&many(1500)).unwrap();
     let home = Home::new();
     let place = home.local("new");
     let to: Side<'_> = (&home.embedded, &place);
@@ -156,7 +164,7 @@ fn a_source_that_changes_while_it_is_read_is_said() {
         .watched(&mut |step| {
             if matches!(step, Step::Copied(1000, _)) {
                 let late = ["a", "z"].map(|called| Write::Add(NewDrawer::new(id(called), "late")));
-                drawers.apply(&late).unwrap();
+                drawers.apply_batch(&late).unwrap();
             }
         })
         .unwrap();

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use loci_conformance::Reference;
-use loci_core::{Backend, Capability, Collection, ErrorKind, NewDrawer, OpenOptions, Write};
+use loci_core::{
+    Backend, Capability, Collection, CollectionExt as _, CreateMode, ErrorKind, NewDrawer, OpenOptions, Write,
+};
 use loci_engine::search::{Answer, Leg};
 
 use super::{World, asked, drawer, find, machine, names};
@@ -158,15 +160,18 @@ fn a_model_that_is_not_installed_leaves_words_and_is_named() {
 #[test]
 fn vectors_of_nobody_knows_whom_are_left_alone_and_words_still_find() {
     for world in World::both() {
-        let opened = world
-            .backend
-            .open(&world.palace, &name("drawers"), &OpenOptions::create());
+        let opened = world.backend.create(
+            &world.palace,
+            &name("drawers"),
+            CreateMode::OpenExisting,
+            &OpenOptions::default(),
+        );
         let opened = opened.unwrap();
         let brought = NewDrawer {
             embedding: Some(vec![1.0; 24]),
             ..drawer("ship", SHIP)
         };
-        opened.apply(&[Write::Add(brought)]).unwrap();
+        opened.apply_batch(&[Write::Add(brought)]).unwrap();
         let answer = the_ship(&opened, &machine());
         assert!(!answer.legs.nearest.ran);
         assert!(

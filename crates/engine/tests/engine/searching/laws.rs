@@ -112,8 +112,11 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     } else {
         tools.count() as u64
     };
-    prop_assert_eq!(answer.in_scope, shelf.count(&request.scope()).unwrap());
-    prop_assert_eq!(answer.in_scope + left_out, shelf.count(&request.filter).unwrap());
+    prop_assert_eq!(answer.in_scope, shelf.count(&request.scope().into()).unwrap());
+    prop_assert_eq!(
+        answer.in_scope + left_out,
+        shelf.count(&request.filter.clone().into()).unwrap()
+    );
     prop_assert_eq!(answer.in_scope + left_out, accepted.count() as u64);
     prop_assert_eq!(answer.tool_output_left_out, left_out);
     Ok(())

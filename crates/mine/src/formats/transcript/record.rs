@@ -60,14 +60,14 @@ impl MessageRecord {
     }
 }
 
-/// What the parts of one record share, whoever speaks them.
+/// Everything the parts of one record share but their speaker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordStamp {
     /// The record's own id.
     pub(crate) id: Option<String>,
     /// Its time.
     pub(crate) at: Option<Timestamp>,
-    /// What else is known of it.
+    /// Everything else known of it.
     pub(crate) about: Metadata,
 }
 
@@ -96,7 +96,7 @@ impl RecordStamp {
 /// The speaker of the plain texts of a record, and what kind of thing they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Voice {
-    /// What kind of thing they are.
+    /// The kind of thing they are.
     pub(crate) kind: Kind,
     /// The speaker's name.
     pub(crate) speaker: &'static str,

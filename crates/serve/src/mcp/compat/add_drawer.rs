@@ -85,6 +85,7 @@ pub(super) fn file(note: &Note<'_>, call: &Call<'_>) -> Result<Output> {
         Ok(NewDrawer {
             metadata: Metadata::new().with("added_by", note.added_by),
             place,
+            provenance: Some(call.provenance()),
             ..NewDrawer::new(id, note.content)
         })
     })?;

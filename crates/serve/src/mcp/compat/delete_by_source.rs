@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loci_core::{Error, Filter, Get, Include, Result, Selection, Write};
+use loci_core::{CollectionExt, Error, Filter, Get, Include, Result, Selection, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +66,7 @@ impl Namesake for DeleteBySource {
         let collection = call.house.read()?;
         if input.dry_run == Some(false) {
             let receipt = call.house.file(|_, collection| {
-                collection.apply(&[Write::Delete(Selection::Matching(filter.clone()))])
+                collection.apply_batch(&[Write::Delete(Selection::Matching(filter.clone().into()))])
             })?;
             return Ok(Output::Deleted {
                 success: true,

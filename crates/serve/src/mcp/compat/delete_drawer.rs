@@ -1,6 +1,6 @@
 //! `mempalace_delete_drawer` and `mempalace_delete_drawers`: drawers removed by their ids.
 
-use loci_core::{DrawerId, Result, Selection, Write};
+use loci_core::{CollectionExt, DrawerId, Result, Selection, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +155,6 @@ fn outcome(id: &DrawerId, own: &[DrawerId]) -> Outcome {
 fn remove(call: &Call<'_>, ids: Vec<DrawerId>) -> Result<Vec<DrawerId>> {
     let receipt = call
         .house
-        .file(|_, collection| collection.apply(&[Write::Delete(Selection::Ids(ids.clone()))]))?;
+        .file(|_, collection| collection.apply_batch(&[Write::Delete(Selection::Ids(ids.clone()))]))?;
     Ok(receipt.deleted)
 }

@@ -72,7 +72,7 @@ impl Namesake for ListDrawers {
             time("before", input.before.as_deref())?,
         )?;
         let filter = within.filter(collection.as_ref())?.and(filed);
-        let total = collection.count(&filter)?;
+        let total = collection.count(&filter.clone().into())?;
         let found = collection.get(&Get {
             filter,
             limit: Some(limit),

@@ -39,7 +39,7 @@ impl Namesake for ListWings {
     fn call(_: Nothing, call: &Call<'_>) -> Result<Wings> {
         let facets = call.house.read()?.facets(&Facets {
             by: vec![FacetKey::Wing],
-            filter: Filter::All,
+            ..Facets::by_room()
         })?;
         let (wings, left_out) = fitted(&mut fit::budget()?, counted(&facets, 0));
         Ok(Wings {
@@ -82,6 +82,7 @@ impl Namesake for ListRooms {
             filter: wing
                 .as_deref()
                 .map_or(Filter::All, |wing| Filter::text("wing", wing)),
+            ..Facets::by_room()
         })?;
         let (rooms, left_out) = fitted(&mut fit::budget()?, counted(&facets, 0));
         Ok(Rooms {

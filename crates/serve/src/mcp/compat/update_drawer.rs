@@ -1,6 +1,6 @@
 //! `mempalace_update_drawer`: another text, wing or room for a drawer.
 
-use loci_core::{Collection, DrawerId, Patch, Place, Result, Selection, Write};
+use loci_core::{Collection, CollectionExt, DrawerId, Patch, Place, Result, Selection, Write};
 use loci_engine::filing::Filing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl Namesake for UpdateDrawer {
         let noop = input.content.is_none() && input.wing.is_none() && input.room.is_none();
         if !noop {
             let receipt = call.house.file(|filing, collection| {
-                collection.apply(&changes(&input, &ids, filing, collection, call)?)
+                collection.apply_batch(&changes(&input, &ids, filing, collection, call)?)
             })?;
             if let Some(gone) = receipt.missing.first() {
                 return Err(missing(gone));
@@ -95,6 +95,7 @@ fn changes(
     for id in patched {
         let mut patch = Patch::new(id.clone());
         patch.document.clone_from(&input.content);
+        patch.provenance = input.content.as_ref().map(|_| call.provenance());
         patch.place = place.clone();
         filing.embed_patch(&mut patch)?;
         batch.push(Write::Update(patch));

@@ -55,6 +55,7 @@ impl Tool for Add {
             };
             Ok(NewDrawer {
                 place,
+                provenance: Some(call.provenance()),
                 ..NewDrawer::new(id, input.text.clone())
             })
         })?;

@@ -1,6 +1,8 @@
 //! `delete`: removes drawers; more than one only by whoever knows how many.
 
-use loci_core::{Collection, DrawerId, Error, ErrorKind, Filter, Get, Include, Result, Selection, Write};
+use loci_core::{
+    Collection, CollectionExt, DrawerId, Error, ErrorKind, Filter, Get, Include, Result, Selection, Write,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +73,7 @@ impl Tool for Delete {
         }
         let receipt = call
             .house
-            .file(|_, collection| collection.apply(&[Write::Delete(Selection::Ids(found.clone()))]))?;
+            .file(|_, collection| collection.apply_batch(&[Write::Delete(Selection::Ids(found.clone()))]))?;
         let deleted = receipt.deleted.len() as u64;
         if deleted == 0 {
             return Err(receipt::missing(&found));

@@ -1,6 +1,6 @@
 //! `get`: drawers whole and verbatim, in parts where they are longer than the budget.
 
-use loci_core::{CollectionExt as _, DrawerId, Error, Get as Request, Include, Result};
+use loci_core::{CollectionReaderExt as _, DrawerId, DrawerPosition, Error, Get as Request, Include, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,7 @@ fn whole(ids: Vec<DrawerId>, call: &Call<'_>) -> Result<Vec<DrawerId>> {
     let collection = call.house.read()?;
     let begun = |id: DrawerId| {
         let next = Request {
-            after: Some(id.clone()),
+            after: Some(DrawerPosition::Id(id.clone())),
             limit: Some(2),
             include: Include::NOTHING,
             ..Request::default()

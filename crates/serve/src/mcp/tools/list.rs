@@ -1,6 +1,6 @@
 //! `list`: drawers in order of their ids, page by page.
 
-use loci_core::{DrawerId, Get, Result};
+use loci_core::{DrawerId, DrawerPosition, Get, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,10 +58,14 @@ impl Tool for List {
             kind: input.kind.as_deref(),
         };
         let filter = within.filter(collection.as_ref())?;
-        let total = collection.count(&filter)?;
+        let total = collection.count(&filter.clone().into())?;
         let found = collection.get(&Get {
             filter,
-            after: input.cursor.map(DrawerId::new).transpose()?,
+            after: input
+                .cursor
+                .map(DrawerId::new)
+                .transpose()?
+                .map(DrawerPosition::Id),
             limit: Some(limit + 1),
             ..Get::default()
         })?;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use loci_core::{Error, ErrorKind, Result};
+use loci_core::{Error, ErrorKind, FilingDoor, Filter, Result};
 use loci_engine::mine::{self, MineReport, MineRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,7 @@ pub(crate) fn run(input: &Input, call: &Call<'_>) -> Result<(MineReport, f64)> {
     let total = mine::survey(&request)?.sources;
     let said = Cell::new(None);
     let report = mine::mine(
-        &call.house.place(&found),
+        &call.house.place(&found, &Filter::All),
         &request,
         &call.house.clock(),
         &mut |progress| {
@@ -95,6 +95,7 @@ fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
         Error::new(kind, format!("cannot mine {:?}: {cause}", input.path)).hint("nothing was mined")
     })?;
     let mut request = MineRequest::of([path]);
+    request.door = FilingDoor::Agent;
     request.wing.clone_from(&input.wing);
     request.room.clone_from(&input.room);
     request.dry_run = input.dry_run == Some(true);

@@ -1,6 +1,7 @@
 //! `move`: files drawers in another wing or room.
 
 use loci_core::Result;
+use loci_engine::mine::spelled;
 use loci_engine::refile::{RefileReport, Which, refile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,11 @@ impl Tool for Move {
         }
         call.house.read()?;
         let report: RefileReport = call.house.file(|_, collection| {
+            if let Some(wing) = &input.wing {
+                call.house
+                    .scope
+                    .check_wing(collection, Some(&spelled(collection, wing)?))?;
+            }
             let which = Which::Ids(ids.clone());
             refile(collection, &which, input.wing.as_deref(), input.room.as_deref())
         })?;

@@ -1,6 +1,6 @@
 //! `update`: changes a drawer's text or what is known of it.
 
-use loci_core::{DrawerId, Error, Patch, Place, Result, Write};
+use loci_core::{CollectionExt, DrawerId, Error, Patch, Place, Result, Write};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,7 @@ impl Tool for Update {
         let receipt = call.house.file(|filing, collection| {
             let mut patch = Patch::new(id.clone());
             patch.document.clone_from(&input.text);
+            patch.provenance = input.text.as_ref().map(|_| call.provenance());
             patch.place = Place {
                 wing: match &input.wing {
                     Some(wing) => receipt::wing(Some(wing), collection, call)?,
@@ -71,8 +72,13 @@ impl Tool for Update {
                 said_at,
                 ..Place::default()
             };
+            if patch.place.wing.is_some() {
+                call.house
+                    .scope
+                    .check_wing(collection, patch.place.wing.as_deref())?;
+            }
             filing.embed_patch(&mut patch)?;
-            collection.apply(&[Write::Update(patch)])
+            collection.apply_batch(&[Write::Update(patch)])
         })?;
         if !receipt.missing.is_empty() {
             return Err(receipt::missing(&receipt.missing));

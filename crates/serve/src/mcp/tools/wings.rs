@@ -137,6 +137,7 @@ pub(crate) fn rooms(collection: &dyn Collection, wing: &str) -> Result<Vec<Room>
     let facets = collection.facets(&Facets {
         by: vec![FacetKey::Room],
         filter: Filter::text("wing", wing.as_str()),
+        ..Facets::by_room()
     })?;
     if facets.is_empty() {
         return Err(

@@ -105,7 +105,7 @@ impl Known {
             let accepts = Filter::parse_str(filter).unwrap();
             note(
                 format!("count {filter}"),
-                collection.count(&accepts).map(|n| n.to_string()),
+                collection.count(&accepts.clone().into()).map(|n| n.to_string()),
             );
             let request = Facets {
                 filter: accepts.clone(),
@@ -275,7 +275,7 @@ fn listed(collection: &dyn Collection, filter: &Filter, flagged: &mut usize) -> 
             );
         }
         match page.last() {
-            Some(last) => after = Some(last.id.clone()),
+            Some(last) => after = Some(DrawerPosition::Id(last.id.clone())),
             None => return Ok(lines),
         }
     }
@@ -285,7 +285,7 @@ fn changes(collection: &dyn Collection) -> Answer {
     let mut lines = String::new();
     let mut cursor = Cursor(0);
     loop {
-        let Changes { changes, next } = collection.changes_since(cursor, 700)?;
+        let Changes { changes, next } = collection.require_feed().unwrap().changes_since(cursor, 700)?;
         if changes.is_empty() {
             return Ok(lines);
         }

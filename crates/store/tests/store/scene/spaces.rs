@@ -52,7 +52,11 @@ pub(crate) fn pending(
         after,
         limit,
     };
-    collection.pending(&request).unwrap()
+    collection
+        .require_spaces()
+        .unwrap()
+        .list_pending(&request)
+        .unwrap()
 }
 
 /// Fills at most so many drawers, some at a time; returns how many were stored.
@@ -63,15 +67,28 @@ pub(crate) fn fill(collection: &dyn Collection, of: &EmbedderIdentity, most: usi
         let Some(last) = page.last() else { return stored };
         (after, left) = (last.version, left - page.len());
         let given: Vec<Filling> = page.iter().map(|drawer| filling(of, drawer)).collect();
-        stored += collection.fill(of, &given).unwrap().stored;
+        stored += collection
+            .require_spaces()
+            .unwrap()
+            .fill_vectors(of, &given)
+            .unwrap()
+            .stored;
     }
 }
 
 /// Switches to a model from beginning to end.
 pub(crate) fn switch_to(collection: &dyn Collection, to: &EmbedderIdentity) {
-    collection.switch(&Switch::Begin(to.clone())).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Begin(to.clone()))
+        .unwrap();
     fill(collection, to, usize::MAX, 400);
-    collection.switch(&Switch::Finish).unwrap();
+    collection
+        .require_spaces()
+        .unwrap()
+        .take_step(&Switch::Finish)
+        .unwrap();
 }
 
 /// Each space as its model, state and number of vectors.
@@ -80,7 +97,7 @@ pub(crate) fn outline(collection: &dyn Collection) -> Vec<(String, SpaceState, u
         IdentityState::Known(identity) => identity.model.clone(),
         other => format!("{other:?}"),
     };
-    let spaces = collection.spaces().unwrap();
+    let spaces = collection.require_spaces().unwrap().list_spaces().unwrap();
     let line = |space: &Space| (name(&space.identity), space.state, space.vectors);
     spaces.iter().map(line).collect()
 }

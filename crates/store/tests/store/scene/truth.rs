@@ -75,16 +75,16 @@ pub(crate) fn open_as(
     embedder: Option<EmbedderIdentity>,
     create: bool,
 ) -> Result<Arc<dyn Collection>> {
-    let how = OpenOptions {
-        create,
+    let options = OpenOptions {
         embedder,
-        ..OpenOptions::default()
+        ..OpenOptions::writable()
     };
-    backend.open(
-        &PalaceRef::local(folder),
-        &CollectionName::new("drawers").unwrap(),
-        &how,
-    )
+    let (palace, name) = (PalaceRef::local(folder), CollectionName::new("drawers").unwrap());
+    if create {
+        backend.create(&palace, &name, CreateMode::OpenExisting, &options)
+    } else {
+        backend.open(&palace, &name, &options)
+    }
 }
 
 /// Everything of every drawer, by id.
@@ -108,7 +108,7 @@ impl Truth {
     pub(crate) fn read(collection: &dyn Collection) -> Result<Self> {
         let drawers = collection.get(&everything())?;
         let drawers = drawers.into_iter().map(|drawer| (drawer.id.clone(), drawer));
-        let records = collection.sources(&Sources::Under {
+        let records = collection.require_sources()?.find_records(&Sources::Under {
             prefix: String::new(),
             after: None,
             limit: usize::MAX,
@@ -136,8 +136,8 @@ impl Truth {
                     }
                 }
                 Write::Delete(Selection::Ids(ids)) => ids.iter().for_each(|id| drop(self.drawers.remove(id))),
-                Write::Delete(Selection::Matching(filter)) => {
-                    self.drawers.retain(|_, drawer| !filter.accepts(drawer));
+                Write::Delete(Selection::Matching(condition)) => {
+                    self.drawers.retain(|_, drawer| !condition.accepts(drawer));
                 }
             }
         }

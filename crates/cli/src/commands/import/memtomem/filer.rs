@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use loci_core::{Collection, DrawerId, Error, ErrorKind, Get, Include, NewDrawer, Result, Twin};
+use loci_core::{
+    Collection, DrawerId, Error, ErrorKind, FilingDoor, Get, Include, NewDrawer, OriginKind, Provenance,
+    Result, Twin,
+};
 use loci_engine::mine::project::folded;
 use loci_engine::mine::spelled;
 use loci_engine::{Committed, ImportRequest, Importer, OnBadLine, OnConflict};
@@ -47,6 +50,7 @@ impl<'a> Filer<'a> {
             batch: BATCH,
             into: None,
             otherwise: session.collection(palace)?,
+            provenance: Provenance::new(FilingDoor::Import, OriginKind::ForeignMemory),
         };
         let chunks = survey.chunks.iter().enumerate();
         Ok(Self {

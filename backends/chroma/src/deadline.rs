@@ -1,0 +1,36 @@
+//! Time budgets of reads: a scan looks at the clock before each record.
+
+use std::time::{Duration, Instant};
+
+use loci_core::{Error, ErrorKind, Result};
+
+/// The time by which a read must end, if it has a budget.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    began: Instant,
+    budget: Option<Duration>,
+}
+
+impl Deadline {
+    /// Begins a read; one whose budget is used up before it begins fails at once.
+    pub(crate) fn begin(budget: Option<Duration>) -> Result<Self> {
+        let deadline = Self {
+            began: Instant::now(),
+            budget,
+        };
+        deadline.check()?;
+        Ok(deadline)
+    }
+
+    /// Refuses to go on once the budget is used up.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.budget {
+            Some(budget) if self.began.elapsed() >= budget => Err(Error::new(
+                ErrorKind::TimedOut,
+                format!("reading the Chroma folder took longer than {budget:?}"),
+            )
+            .hint("give it more time, or ask for less")),
+            _ => Ok(()),
+        }
+    }
+}

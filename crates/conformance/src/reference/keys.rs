@@ -1,0 +1,73 @@
+//! The batches that the reference applied under an idempotency key, with their receipts.
+
+use std::collections::BTreeMap;
+
+use loci_core::{DrawerId, Error, ErrorKind, IdempotencyKey, Receipt, Result, Timestamp, Visibility, Write};
+
+/// How long a key is remembered, in microseconds: a day.
+const REMEMBERED: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// The keys of one collection. They belong to the handles with the same filter, so that a receipt tells no other handle
+/// of drawers out of its sight.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AppliedKeys(BTreeMap<(String, IdempotencyKey), AppliedBatch>);
+
+#[derive(Debug, Clone)]
+struct AppliedBatch {
+    writes: Vec<Write>,
+    receipt: Receipt,
+    at: Timestamp,
+}
+
+impl AppliedKeys {
+    /// The receipt of the batch that was applied under `key`, if one was; other writes are refused.
+    pub(super) fn find_receipt(
+        &self,
+        visible: &Visibility,
+        key: &IdempotencyKey,
+        writes: &[Write],
+        now: Timestamp,
+    ) -> Result<Option<Receipt>> {
+        let applied = self.0.get(&(visible.filter().to_string(), key.clone()));
+        match applied.filter(|applied| now.as_micros() - applied.at.as_micros() < REMEMBERED) {
+            None => Ok(None),
+            Some(applied) if applied.writes == writes => Ok(Some(applied.receipt.clone())),
+            Some(_) => Err(Error::new(
+                ErrorKind::Conflict,
+                format!("the key {:?} was used for another batch", key.as_ref()),
+            )
+            .hint("nothing was written; give another key")),
+        }
+    }
+
+    /// Forgets the batches that name one of these drawers, because they hold its text.
+    pub(super) fn forget(&mut self, ids: &[DrawerId]) {
+        self.0
+            .retain(|_, applied| !applied.writes.iter().any(|write| names_any(write, ids)));
+    }
+
+    pub(super) fn remember(
+        &mut self,
+        visible: &Visibility,
+        key: &IdempotencyKey,
+        writes: &[Write],
+        receipt: &Receipt,
+        now: Timestamp,
+    ) {
+        let applied = AppliedBatch {
+            writes: writes.to_vec(),
+            receipt: receipt.clone(),
+            at: now,
+        };
+        self.0
+            .insert((visible.filter().to_string(), key.clone()), applied);
+    }
+}
+
+fn names_any(write: &Write, ids: &[DrawerId]) -> bool {
+    match write {
+        Write::Add(drawer) | Write::Upsert(drawer) => ids.contains(&drawer.id),
+        Write::Update(patch) => ids.contains(&patch.id),
+        Write::Delete(_) => false,
+    }
+}

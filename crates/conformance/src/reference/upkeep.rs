@@ -1,0 +1,93 @@
+//! Upkeep, erasure and the change feed of the reference.
+
+use std::collections::BTreeMap;
+
+use loci_core::{
+    ApplyRequest, ChangeFeed, Changes, Collection, Cursor, DrawerId, Erasure, ErasureReport, Error,
+    ErrorKind, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, Result,
+    Selection, Write,
+};
+
+use super::handle::Handle;
+
+impl ChangeFeed for Handle {
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
+        self.table(|table| table.changes_since(&self.name, cursor, limit))
+    }
+}
+
+impl Erasure for Handle {
+    fn erase(&self, ids: &[DrawerId]) -> Result<ErasureReport> {
+        let removal = [Write::Delete(Selection::Ids(ids.to_vec()))];
+        let receipt = self.apply(&ApplyRequest::batch(&removal))?;
+        self.table(|table| table.keys.forget(&receipt.deleted))?;
+        Ok(ErasureReport {
+            erased: receipt.deleted,
+            missing: receipt.missing,
+            reached: vec!["drawers".into(), "keys".into()],
+        })
+    }
+}
+
+impl Maintenance for Handle {
+    fn state(&self) -> Result<MaintenanceState> {
+        let advertised = |kind| self.descriptor.maintenance.contains(kind);
+        let garbage = self.table(|table| table.garbage)?;
+        let mut state = MaintenanceState {
+            running: self.space(|space| space.running.iter().cloned().collect())?,
+            due: Vec::new(),
+        };
+        if garbage > 0 && advertised(&MaintenanceKind::COMPACT) {
+            let why = format!("{garbage} replaced or removed drawers take space");
+            state.due.push((MaintenanceKind::COMPACT, why));
+        }
+        Ok(state)
+    }
+
+    fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
+        self.check_writable()?;
+        if !self.descriptor.maintenance.contains(kind) {
+            return Err(no_such_maintenance(kind.name()));
+        }
+        let report = |status, drawers: Option<i64>| MaintenanceReport {
+            kind: kind.clone(),
+            status,
+            figures: drawers
+                .into_iter()
+                .map(|n| ("drawers".to_owned(), n))
+                .collect::<BTreeMap<_, _>>(),
+        };
+        if !self.space(|space| space.running.insert(kind.clone()))? {
+            return Ok(report(MaintenanceStatus::AlreadyRunning, None));
+        }
+        let done = self.run_alone(kind);
+        self.space(|space| space.running.remove(kind))?;
+        Ok(match done? {
+            0 => report(MaintenanceStatus::NothingToDo, Some(0)),
+            some => report(MaintenanceStatus::Ran, Some(some)),
+        })
+    }
+}
+
+impl Handle {
+    fn run_alone(&self, kind: &MaintenanceKind) -> Result<i64> {
+        if let Some(watcher) = &self.watcher {
+            watcher(kind);
+        }
+        self.table(|table| {
+            if *kind == MaintenanceKind::COMPACT {
+                table.compact() as i64
+            } else {
+                table.rows.len() as i64
+            }
+        })
+    }
+}
+
+/// The refusal of maintenance that is not advertised.
+fn no_such_maintenance(kind: &str) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("the backend \"reference\" has no maintenance called {kind:?}"),
+    )
+}

@@ -1,0 +1,130 @@
+//! Capabilities: what a backend promises beyond the contract every backend keeps.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Something a backend can do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Capability {
+    /// Takes vectors as given.
+    EmbeddingsPassthrough,
+    /// Gives the exact vectors back.
+    EmbeddingsOut,
+    /// A batch is whole or nothing.
+    AtomicBatch,
+    /// An update is one step that no other writer comes between.
+    AtomicUpdate,
+    /// Compares by order in filters.
+    RangeFilters,
+    /// Answers document filters from an index.
+    ContainsFast,
+    /// Matches words by BM25.
+    Lexical,
+    /// Counts may be estimates.
+    EstimatedCount,
+    /// Keeps namespaces apart.
+    NamespaceIsolation,
+    /// Lists changes in order: every unrestricted collection has a [`crate::ChangeFeed`].
+    ChangeFeed,
+    /// Can be exported whole.
+    Export,
+    /// Lives in local files.
+    Local,
+    /// Lives in a server.
+    Server,
+    /// Calls a service outside this machine.
+    ExternalService,
+    /// Embeds by itself.
+    ServerEmbedder,
+    /// Takes no writes.
+    ReadOnly,
+    /// Builds a second embedding space and turns over to it in one step: every unrestricted collection has
+    /// [`crate::EmbeddingSpaces`].
+    Spaces,
+    /// Remembers sources and files a new state of one in one step: every unrestricted collection has a
+    /// [`crate::SourceLedger`].
+    Sources,
+    /// Nearest drawers may be missed. Relaxes "the answer equals an exact comparison with every vector": of the true
+    /// nearest, at least nine in ten are found, and no hit is reported with a wrong distance.
+    ApproximateQuery,
+    /// Several processes may use one palace at once. Without it, promises about other processes ("a reader sees every
+    /// write acknowledged before it began, from any process") hold within one process only.
+    MultiProcess,
+    /// Reads of one [`crate::Collection::moment`] agree with each other whatever is written meanwhile. Without it there
+    /// is no moment, and two reads may see two states.
+    Moment,
+    /// Forgets to the last byte: every unrestricted collection has an [`crate::Erasure`].
+    Erasure,
+    /// Brought by a plug-in, by name.
+    Other(String),
+}
+
+impl Capability {
+    /// Every capability this contract knows.
+    pub const KNOWN: [Self; 22] = [
+        Self::EmbeddingsPassthrough,
+        Self::EmbeddingsOut,
+        Self::AtomicBatch,
+        Self::AtomicUpdate,
+        Self::RangeFilters,
+        Self::ContainsFast,
+        Self::Lexical,
+        Self::EstimatedCount,
+        Self::NamespaceIsolation,
+        Self::ChangeFeed,
+        Self::Export,
+        Self::Local,
+        Self::Server,
+        Self::ExternalService,
+        Self::ServerEmbedder,
+        Self::ReadOnly,
+        Self::Spaces,
+        Self::Sources,
+        Self::ApproximateQuery,
+        Self::MultiProcess,
+        Self::Moment,
+        Self::Erasure,
+    ];
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::EmbeddingsPassthrough => "embeddings_passthrough",
+            Self::EmbeddingsOut => "embeddings_out",
+            Self::AtomicBatch => "atomic_batch",
+            Self::AtomicUpdate => "atomic_update",
+            Self::RangeFilters => "range_filters",
+            Self::ContainsFast => "contains_fast",
+            Self::Lexical => "lexical",
+            Self::EstimatedCount => "estimated_count",
+            Self::NamespaceIsolation => "namespace_isolation",
+            Self::ChangeFeed => "change_feed",
+            Self::Export => "export",
+            Self::Local => "local",
+            Self::Server => "server",
+            Self::ExternalService => "external_service",
+            Self::ServerEmbedder => "server_embedder",
+            Self::ReadOnly => "read_only",
+            Self::Spaces => "spaces",
+            Self::Sources => "sources",
+            Self::ApproximateQuery => "approximate_query",
+            Self::MultiProcess => "multi_process",
+            Self::Moment => "moment",
+            Self::Erasure => "erasure",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Capability {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}

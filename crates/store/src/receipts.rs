@@ -1,0 +1,249 @@
+//! Receipts of batches that were applied under an idempotency key, kept for a day with the drawers they speak of.
+
+use loci_core::{
+    Error, ErrorKind, IdempotencyKey, NewDrawer, Patch, Receipt, Result, Selection, Timestamp, Visibility,
+    Write,
+};
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde_json::{Value as Json, json};
+
+use crate::failure::{corrupt, sqlite};
+
+/// The table of receipts. Numbers grow, so the oldest entry has the lowest.
+pub(crate) const TABLE: &str = "CREATE TABLE receipts (
+    entry INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL REFERENCES collections(collection),
+    scope BLOB NOT NULL,
+    key TEXT NOT NULL,
+    batch BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    receipt TEXT NOT NULL,
+    UNIQUE (collection, scope, key)
+) STRICT";
+
+/// The same for a file of an earlier format that may not be changed: without an entry.
+pub(crate) const VIEW: &str = "CREATE TEMP VIEW IF NOT EXISTS receipts AS
+    SELECT 0 AS entry, 0 AS collection, x'' AS scope, '' AS key, x'' AS batch, 0 AS at, '' AS receipt WHERE 0";
+
+/// For how long a key is remembered, in microseconds.
+const KEPT_FOR: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// How many entries that are too old one write removes at the most.
+const PRUNED_AT_ONCE: i64 = 64;
+
+/// A batch that is applied under a key, seen by its collection.
+pub(crate) struct KeyedBatch<'a> {
+    key: &'a IdempotencyKey,
+    /// Tells callers apart who see different drawers: none learns from a key what another has written.
+    scope: Vec<u8>,
+    batch: [u8; 32],
+}
+
+impl<'a> KeyedBatch<'a> {
+    pub(crate) fn new(key: &'a IdempotencyKey, visibility: &Visibility, writes: &[Write]) -> Self {
+        let scope = match visibility.is_restricted() {
+            true => blake3::hash(visibility.filter().to_string().as_bytes())
+                .as_bytes()
+                .to_vec(),
+            false => Vec::new(),
+        };
+        Self {
+            key,
+            scope,
+            batch: batch_hash(writes),
+        }
+    }
+
+    /// The receipt of the same batch if it was applied under this key within the last day. Another batch under the key
+    /// is `Conflict`.
+    pub(crate) fn find(
+        &self,
+        transaction: &Transaction<'_>,
+        collection: i64,
+        now: Timestamp,
+    ) -> Result<Option<Receipt>> {
+        let found: Option<(i64, Vec<u8>, i64, String)> = transaction
+            .prepare_cached(
+                "SELECT entry, batch, at, receipt FROM receipts WHERE collection = ?1 AND scope = ?2 AND key = ?3",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![collection, self.scope, self.key.as_str()], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                    })
+                    .optional()
+            })
+            .map_err(sqlite)?;
+        let Some((entry, batch, at, receipt)) = found else {
+            return Ok(None);
+        };
+        if at < now.as_micros() - KEPT_FOR {
+            transaction
+                .execute("DELETE FROM receipts WHERE entry = ?1", [entry])
+                .map_err(sqlite)?;
+            return Ok(None);
+        }
+        if batch != self.batch {
+            return Err(used_otherwise(self.key));
+        }
+        serde_json::from_str(&receipt)
+            .map(Some)
+            .map_err(|cause| corrupt("a receipt kept for an idempotency key is damaged").caused_by(cause))
+    }
+
+    /// Remembers the receipt, and forgets some that are too old.
+    pub(crate) fn store(
+        &self,
+        transaction: &Transaction<'_>,
+        collection: i64,
+        now: Timestamp,
+        receipt: &Receipt,
+    ) -> Result<()> {
+        let text = serde_json::to_string(receipt).expect("ids and numbers are always JSON");
+        transaction
+            .prepare_cached(
+                "INSERT INTO receipts(collection, scope, key, batch, at, receipt) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    collection,
+                    self.scope,
+                    self.key.as_str(),
+                    self.batch,
+                    now.as_micros(),
+                    text
+                ])
+            })
+            .map_err(sqlite)?;
+        crate::crash::point("receipt-kept");
+        prune(transaction, now)
+    }
+}
+
+/// Removes the oldest entries whose day is over.
+fn prune(transaction: &Transaction<'_>, now: Timestamp) -> Result<()> {
+    transaction
+        .prepare_cached(
+            "DELETE FROM receipts WHERE entry IN (SELECT entry FROM receipts ORDER BY entry LIMIT ?1) AND at < ?2",
+        )
+        .and_then(|mut statement| statement.execute([PRUNED_AT_ONCE, now.as_micros() - KEPT_FOR]))
+        .map(drop)
+        .map_err(sqlite)
+}
+
+fn used_otherwise(key: &IdempotencyKey) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "the idempotency key {:?} was used for another batch within the last day",
+            key.as_str()
+        ),
+    )
+    .hint("nothing was written; give each batch a key of its own")
+}
+
+/// What two batches share exactly if they ask for the same writes in the same order.
+fn batch_hash(writes: &[Write]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    for write in writes {
+        let (asked, vector) = match write {
+            Write::Add(new) => (drawer_json("add", new), new.embedding.as_deref()),
+            Write::Upsert(new) => (drawer_json("upsert", new), new.embedding.as_deref()),
+            Write::Update(patch) => (patch_json(patch), patch.embedding.as_deref()),
+            Write::Delete(selection) => (selection_json(selection), None),
+        };
+        add(asked.to_string().as_bytes());
+        let values = vector.unwrap_or_default().iter();
+        add(&values.flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+fn drawer_json(kind: &str, new: &NewDrawer) -> Json {
+    json!([
+        kind,
+        new.id,
+        new.document,
+        new.wordless,
+        new.context,
+        new.metadata,
+        new.place,
+        new.filed_at,
+        new.provenance,
+        new.uses,
+        new.embedding.is_some(),
+    ])
+}
+
+fn patch_json(patch: &Patch) -> Json {
+    json!([
+        "update",
+        patch.id,
+        patch.document,
+        patch.context,
+        patch.metadata,
+        patch.place,
+        patch.provenance,
+        patch.embedding.is_some(),
+    ])
+}
+
+fn selection_json(selection: &Selection) -> Json {
+    match selection {
+        Selection::Ids(ids) => json!(["delete", ids]),
+        Selection::Matching(condition) => {
+            json!([
+                "delete matching",
+                condition.filter.to_json(),
+                condition.document.to_json()
+            ])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_core::{DrawerId, Filter};
+
+    fn id(text: &str) -> DrawerId {
+        DrawerId::new(text).unwrap()
+    }
+
+    #[test]
+    fn batches_that_differ_anywhere_have_different_hashes() {
+        let plain = NewDrawer::new(id("a"), "text");
+        let minus = NewDrawer {
+            embedding: Some(vec![-0.0, 1.0]),
+            ..plain.clone()
+        };
+        let zero = NewDrawer {
+            embedding: Some(vec![0.0, 1.0]),
+            ..plain.clone()
+        };
+        let worn = NewDrawer {
+            uses: 1,
+            ..plain.clone()
+        };
+        let batches = [
+            vec![Write::Add(plain.clone())],
+            vec![Write::Upsert(plain.clone())],
+            vec![Write::Add(minus)],
+            vec![Write::Add(zero)],
+            vec![Write::Add(worn)],
+            vec![Write::Add(plain.clone()), Write::Add(NewDrawer::new(id("b"), ""))],
+            vec![Write::Add(NewDrawer::new(id("b"), "")), Write::Add(plain.clone())],
+            vec![Write::Update(Patch::new(id("a")))],
+            vec![Write::Delete(Selection::Ids(vec![id("a")]))],
+            vec![Write::Delete(Selection::Matching(Filter::text("a", "b").into()))],
+            vec![Write::Delete(Selection::Matching(Filter::text("a", "c").into()))],
+        ];
+        let hashes: std::collections::BTreeSet<_> = batches.iter().map(|batch| batch_hash(batch)).collect();
+        assert_eq!(hashes.len(), batches.len());
+        assert_eq!(batch_hash(&batches[0]), batch_hash(&[Write::Add(plain)]));
+    }
+}

@@ -1,0 +1,48 @@
+//! Ties between hits: the byte order of ids breaks them.
+
+use std::cmp::Ordering;
+
+use loci_core::Result;
+use rusqlite::Connection;
+
+use crate::failure::sqlite;
+
+/// Sorts each run of sorted hits that compare as equal by the ids of their rows.
+pub(crate) fn order_by_id<T: Copy>(
+    connection: &Connection,
+    hits: &mut [T],
+    compare: impl Fn(&T, &T) -> Ordering,
+    row_of: impl Fn(&T) -> i64,
+) -> Result<()> {
+    for run in hits.chunk_by_mut(|a, b| compare(a, b) == Ordering::Equal) {
+        if run.len() < 2 {
+            continue;
+        }
+        let mut named = Vec::with_capacity(run.len());
+        for hit in run.iter() {
+            named.push((id_of(connection, row_of(hit))?, *hit));
+        }
+        named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (place, (_, hit)) in run.iter_mut().zip(named) {
+            *place = hit;
+        }
+    }
+    Ok(())
+}
+
+/// The id of a row as bytes; nothing for a row that is gone, which its reader will say.
+fn id_of(connection: &Connection, row: i64) -> Result<Vec<u8>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id FROM drawers WHERE row = ?1")
+        .map_err(sqlite)?;
+    let mut found = statement.query([row]).map_err(sqlite)?;
+    match found.next().map_err(sqlite)? {
+        Some(entry) => Ok(entry
+            .get_ref(0)
+            .map_err(sqlite)?
+            .as_bytes()
+            .unwrap_or_default()
+            .to_vec()),
+        None => Ok(Vec::new()),
+    }
+}
