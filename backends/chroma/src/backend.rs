@@ -118,6 +118,7 @@ impl Backend for Chroma {
             palace: open,
             name: collection.clone(),
             visible: Visibility::new(options.visible.clone()),
+            model: info.identity,
         }))
     }
 

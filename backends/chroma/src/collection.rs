@@ -7,8 +7,8 @@ use std::sync::Arc;
 use loci_core::{
     ApplyRequest, ChangeFeed, Collection, CollectionInfo, CollectionName, CollectionReader, Cursor,
     DocumentFilter, Drawer, DrawerCondition, DrawerId, DrawerOrder, DrawerPosition, EmbedderIdentity,
-    EmbeddingSpaces, Erasure, Facet, Facets, Filter, Get, Hit, IdentityChange, Include, Lexical, Maintenance,
-    Query, Receipt, Result, SourceLedger, Visibility,
+    EmbeddingSpaces, Erasure, Facet, Facets, Filter, Get, Hit, IdentityChange, IdentityState, Include,
+    Lexical, Maintenance, Query, Receipt, Result, SourceLedger, Visibility,
 };
 
 use crate::backend::takes_no_writes;
@@ -23,6 +23,8 @@ pub(crate) struct ChromaCollection {
     pub(crate) palace: Arc<Palace>,
     pub(crate) name: CollectionName,
     pub(crate) visible: Visibility,
+    /// The model that was recorded when it was opened.
+    pub(crate) model: IdentityState,
 }
 
 /// The drawers that a request asks for and the handle sees.
@@ -285,6 +287,10 @@ impl Collection for ChromaCollection {
     fn apply(&self, _request: &ApplyRequest<'_>) -> Result<Receipt> {
         self.look(|_| Ok(()))?;
         Err(takes_no_writes(&self.palace.folder))
+    }
+
+    fn model(&self) -> IdentityState {
+        self.model.clone()
     }
 
     fn set_identity(&self, _identity: &EmbedderIdentity, _why: IdentityChange) -> Result<()> {

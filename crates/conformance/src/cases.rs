@@ -27,6 +27,7 @@ mod provenance;
 mod query;
 mod read_handles;
 mod reads;
+mod recorded_model;
 mod refusals;
 mod refused_revisions;
 mod replaced_files;
@@ -73,6 +74,7 @@ pub fn cases() -> Vec<&'static Case> {
         read_handles::CASES,
         isolation::CASES,
         identity::CASES,
+        recorded_model::CASES,
         switch::CASES,
         filling::CASES,
         rollback::CASES,

@@ -7,9 +7,9 @@ use loci_core::{
     ApplyRequest, Backend, ChangeFeed, Changes, Collection, CollectionExt, CollectionInfo, CollectionName,
     CollectionReader, CreateMode, Cursor, Descriptor, Doctor, Drawer, DrawerCondition, DrawerId,
     EmbedderIdentity, EmbeddingSpaces, Erasure, ErasureReport, Error, ErrorKind, Facet, Facets, Filled,
-    Filling, Get, Health, Hit, IdentityChange, Lexical, Maintenance, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, OpenOptions, PalaceRef, Pending, Query, Receipt, Result, Revised, Revision,
-    SnapshotStore, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
+    Filling, Get, Health, Hit, IdentityChange, IdentityState, Lexical, Maintenance, MaintenanceKind,
+    MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef, Pending, Query, Receipt, Result, Revised,
+    Revision, SnapshotStore, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
 };
 
 /// Whether the failing call still happens.
@@ -212,6 +212,10 @@ forward_counted! {
 impl Collection for FaultyCollection {
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         self.counter.through("apply", || self.inner.apply(request))
+    }
+
+    fn model(&self) -> IdentityState {
+        self.inner.model()
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {

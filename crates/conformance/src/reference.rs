@@ -194,6 +194,14 @@ impl Reference {
         number: u64,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
+        let opened = self.storage.space(&key, |space| {
+            let table = space.tables.get(collection);
+            let own = table.filter(|table| table.number == number);
+            let table = own.ok_or_else(|| missing("collection", collection.as_str()))?;
+            table.check_options(options)?;
+            Ok::<_, Error>(table.identity())
+        });
+        let model = opened.ok_or_else(|| missing("palace", &palace.id))??;
         let handle = Handle {
             descriptor: Arc::clone(&self.descriptor),
             storage: Arc::clone(&self.storage),
@@ -203,12 +211,12 @@ impl Reference {
             number,
             visible: Visibility::new(options.visible.clone()),
             writable: options.writable,
-            declared: options.declared(),
+            declared: options.declared(&model),
+            model,
             backend_closed: Arc::clone(&self.closed),
             palace_closed: self.lease(palace),
             watcher: self.watcher.clone(),
         };
-        handle.check_options(options)?;
         if !self.descriptor.can(&Capability::MultiProcess) {
             self.holder.hold(&handle.key)?;
         }

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::{
     Collection, CollectionInfo, CollectionName, Declared, Descriptor, Doctor, EmbedderIdentity, Filter,
-    Metric, PalaceRef, Result, SnapshotStore,
+    IdentityState, Metric, PalaceRef, Result, SnapshotStore,
 };
 
 /// An engine that holds the collections of palaces.
 ///
-/// Making one does no I/O. After [`Backend::close`] every call on it and on its collections is
+/// Making one does no I/O. After [`Backend::close`] every call on it and on its collections that can fail is
 /// [`crate::ErrorKind::Closed`].
 pub trait Backend: fmt::Debug + Send + Sync {
     /// Its name and abilities. Never changes.
@@ -97,6 +97,11 @@ pub struct OpenOptions {
     pub dimension: Option<usize>,
     /// The model that made the vectors this caller will write or ask with.
     pub embedder: Option<EmbedderIdentity>,
+    /// The vectors this caller writes are made by the model that the collection records when it is opened: the handle
+    /// behaves as if `embedder` had been given with exactly that model. Where none is recorded it declares nothing. If
+    /// the recorded model changes later, a write that carries vectors is `IdentityMismatch`. A given `embedder` wins:
+    /// this is then ignored.
+    pub adopts_model: bool,
     /// This writer moves a whole palace: vectors without a recorded model may be added to a collection whose model
     /// is unknown, and it stays unknown. Ignored where a model is recorded or declared.
     pub carries_unknown: bool,
@@ -112,6 +117,7 @@ impl Default for OpenOptions {
             metric: None,
             dimension: None,
             embedder: None,
+            adopts_model: false,
             carries_unknown: false,
             wait: Duration::from_secs(30),
         }
@@ -127,10 +133,14 @@ impl OpenOptions {
         }
     }
 
-    /// The writer's word about the vectors it will write.
-    pub fn declared(&self) -> Declared {
+    /// The writer's word about the vectors it will write to a collection that records this model.
+    pub fn declared(&self, recorded: &IdentityState) -> Declared {
+        let adopted = match recorded {
+            IdentityState::Known(model) if self.adopts_model => Some(model),
+            _ => None,
+        };
         Declared {
-            embedder: self.embedder.clone(),
+            embedder: self.embedder.as_ref().or(adopted).cloned(),
             carries_unknown: self.carries_unknown,
         }
     }
@@ -143,4 +153,33 @@ pub struct Health {
     pub ok: bool,
     /// Why not, or what was seen.
     pub detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adopted_model_is_declared_unless_another_is_given() {
+        let model = |name: &str| EmbedderIdentity {
+            model: name.into(),
+            revision: "1".into(),
+            dimension: 4,
+        };
+        let declared = |embedder: Option<&str>, adopts_model, recorded: &IdentityState| {
+            let options = OpenOptions {
+                embedder: embedder.map(model),
+                adopts_model,
+                ..OpenOptions::default()
+            };
+            options.declared(recorded).embedder.map(|embedder| embedder.model)
+        };
+        let known = IdentityState::Known(model("a"));
+        assert_eq!(declared(None, false, &known), None);
+        assert_eq!(declared(None, true, &known).as_deref(), Some("a"));
+        assert_eq!(declared(Some("b"), true, &known).as_deref(), Some("b"));
+        for none in [IdentityState::Unset, IdentityState::Unknown] {
+            assert_eq!(declared(None, true, &none), None, "{none:?}");
+        }
+    }
 }

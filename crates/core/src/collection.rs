@@ -8,7 +8,7 @@ use std::fmt;
 use crate::{
     ApplyRequest, Capability, ChangeFeed, CollectionInfo, Drawer, DrawerCondition, DrawerId,
     EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, Facet, Facets, Get, Hit, IdentityChange,
-    Lexical, Maintenance, NewDrawer, Query, Receipt, Result, Selection, SourceLedger, Write,
+    IdentityState, Lexical, Maintenance, NewDrawer, Query, Receipt, Result, Selection, SourceLedger, Write,
 };
 
 /// Reads the drawers of a collection.
@@ -51,6 +51,10 @@ pub trait Collection: CollectionReader {
     /// [`ApplyRequest`]. On a restricted handle, [`crate::Visibility`] decides each write in the same step as the write
     /// itself.
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt>;
+
+    /// The model that the collection recorded when this handle was opened, whatever is recorded later; answered without
+    /// a look at the store, also once that is closed.
+    fn model(&self) -> IdentityState;
 
     /// Records which model made this collection's vectors; `Unsupported` on a restricted handle.
     ///

@@ -11,7 +11,7 @@ use loci_core::{
     ErrorKind, Health, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore,
 };
 
-use crate::collection::{Binding, Handle};
+use crate::collection::Handle;
 use crate::deadline::CallLimits;
 use crate::palace::{self, PageSpread, Palace};
 use crate::shelf::Shelf;
@@ -256,15 +256,12 @@ fn open_existing(
     options: &OpenOptions,
 ) -> Result<Arc<dyn Collection>> {
     let limits = CallLimits::new(options.wait, None);
-    let bound = palace.read_within(limits, PageSpread::Near, |opened| {
+    let (generation, shelf) = palace.read_within(limits, PageSpread::Near, |opened| {
         let shelf = Shelf::find(opened.connection, collection)?;
         shelf.check_options(options)?;
-        Ok(Binding {
-            generation: opened.generation,
-            collection: shelf.collection,
-        })
+        Ok((opened.generation, shelf))
     })?;
-    Ok(Arc::new(Handle::new(palace, collection.clone(), bound, options)))
+    Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
 }
 
 fn exists(collection: &CollectionName) -> Error {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use loci_core::{
     ApplyRequest, ChangeFeed, Changes, Collection, CollectionInfo, CollectionName, CollectionReader, Cursor,
     Declared, Drawer, DrawerCondition, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, Facet,
-    Facets, Filled, Filling, Finding, Get, Hit, IdentityChange, Lexical, Maintenance, MaintenanceKind,
-    MaintenanceReport, MaintenanceState, OpenOptions, Pending, Query, Receipt, Result, Revised, Revision,
-    Severity, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
+    Facets, Filled, Filling, Finding, Get, Hit, IdentityChange, IdentityState, Lexical, Maintenance,
+    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, Pending, Query, Receipt, Result,
+    Revised, Revision, Severity, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -29,6 +29,8 @@ pub(crate) struct Handle {
     palace: Arc<Palace>,
     name: CollectionName,
     bound: Mutex<Binding>,
+    /// The model that was recorded when it was opened.
+    model: IdentityState,
     declared: Declared,
     visibility: Visibility,
     writable: bool,
@@ -39,20 +41,26 @@ pub(crate) struct Handle {
 
 /// The collection that a handle was opened on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Binding {
+struct Binding {
     /// Which of the files that stood at the palace's path it lies in.
-    pub(crate) generation: u64,
+    generation: u64,
     /// Its number there.
-    pub(crate) collection: i64,
+    collection: i64,
 }
 
 impl Handle {
-    pub(crate) fn new(palace: Arc<Palace>, name: CollectionName, bound: Binding, how: &OpenOptions) -> Self {
+    /// A handle on the collection as the transaction that opened it saw it.
+    pub(crate) fn new(palace: Arc<Palace>, generation: u64, opened: &Shelf, how: &OpenOptions) -> Self {
+        let model = opened.identity();
         Self {
             palace,
-            name,
-            bound: Mutex::new(bound),
-            declared: how.declared(),
+            name: opened.name.clone(),
+            bound: Mutex::new(Binding {
+                generation,
+                collection: opened.collection,
+            }),
+            declared: how.declared(&model),
+            model,
             visibility: Visibility::new(how.visible.clone()),
             writable: how.writable,
             wait: how.wait,
@@ -240,6 +248,10 @@ impl Collection for Handle {
                 keyed.as_ref(),
             )
         })
+    }
+
+    fn model(&self) -> IdentityState {
+        self.model.clone()
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {

@@ -12,8 +12,9 @@ use loci_conformance::Reference;
 use loci_core::{
     ApplyRequest, Backend, Capability, ChangeFeed, Collection, CollectionInfo, CollectionName,
     CollectionReader, CreateMode, Descriptor, Doctor, Drawer, DrawerCondition, EmbedderIdentity,
-    EmbeddingSpaces, Erasure, Facet, Facets, Get, Health, Hit, IdentityChange, Include, Lexical, Maintenance,
-    OpenOptions, PalaceRef, Query, Receipt, Result, Scalar, SnapshotStore, SourceLedger, Value,
+    EmbeddingSpaces, Erasure, Facet, Facets, Get, Health, Hit, IdentityChange, IdentityState, Include,
+    Lexical, Maintenance, OpenOptions, PalaceRef, Query, Receipt, Result, Scalar, SnapshotStore,
+    SourceLedger, Value,
 };
 use rusqlite::{Connection, params};
 
@@ -171,6 +172,10 @@ impl Collection for Twin {
         let receipt = self.inner.apply(request)?;
         self.write_out();
         Ok(receipt)
+    }
+
+    fn model(&self) -> IdentityState {
+        self.inner.model()
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {

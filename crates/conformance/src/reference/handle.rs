@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use loci_core::write::check_batch;
 use loci_core::{
     ApplyRequest, Capability, ChangeFeed, Collection, CollectionName, CollectionReader, Declared, Descriptor,
-    EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, IdentityChange, Maintenance, OpenOptions,
+    EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, IdentityChange, IdentityState, Maintenance,
     PalaceRef, Receipt, Result, Selection, SourceLedger, Timestamp, Visibility, Write,
 };
 
@@ -30,6 +30,8 @@ pub(super) struct Handle {
     pub(super) number: u64,
     pub(super) visible: Visibility,
     pub(super) writable: bool,
+    /// The model that was recorded when it was opened.
+    pub(super) model: IdentityState,
     pub(super) declared: Declared,
     pub(super) backend_closed: Arc<AtomicBool>,
     pub(super) palace_closed: Arc<AtomicBool>,
@@ -46,10 +48,6 @@ impl fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(super) fn check_options(&self, options: &OpenOptions) -> Result<()> {
-        self.table(|table| table.check_options(options))?
-    }
-
     /// Refuses calls after a close, and on a palace whose files are gone or are another's.
     pub(super) fn check_open(&self) -> Result<()> {
         if self.backend_closed.load(Ordering::SeqCst) || self.palace_closed.load(Ordering::SeqCst) {
@@ -177,6 +175,10 @@ impl Collection for Handle {
         self.check_writable()?;
         let deadline = Deadline::begin(request.budget)?;
         self.space(|space| self.apply_to(space, request, &deadline))?
+    }
+
+    fn model(&self) -> IdentityState {
+        self.model.clone()
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {

@@ -204,6 +204,9 @@ impl Collection for Handle {
         }
         self.inner.apply(request)
     }
+    fn model(&self) -> IdentityState {
+        self.inner.model()
+    }
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.inner.set_identity(identity, why)
     }

@@ -8,8 +8,8 @@ use loci_core::{
     ApplyRequest, ChangeFeed, ChangeKind, Changes, Collection, CollectionExt, CollectionInfo,
     CollectionReader, CollectionReaderExt, Comparison, Cursor, DocumentFilter, Drawer, DrawerCondition,
     DrawerId, DrawerOrder, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, Facet, Facets,
-    Filter, Get, Hit, IdentityChange, Include, Lexical, Maintenance, Metadata, NewDrawer, Patch, Query,
-    Receipt, Result, Scalar, Selection, SourceLedger, Value, Write,
+    Filter, Get, Hit, IdentityChange, IdentityState, Include, Lexical, Maintenance, Metadata, NewDrawer,
+    Patch, Query, Receipt, Result, Scalar, Selection, SourceLedger, Value, Write,
 };
 
 use super::beyond::Beyond;
@@ -189,6 +189,7 @@ impl WrongCollection {
                 self.beyond.log_texts(request.writes);
                 self.inner.apply(request)
             }
+            Flaw::AdoptsOnEachWrite => (self.beyond.by_name)()?.apply(request),
             _ => self.keys.apply(request),
         }
     }
@@ -362,6 +363,16 @@ impl Collection for WrongCollection {
             _ => {}
         }
         Ok(receipt)
+    }
+
+    fn model(&self) -> IdentityState {
+        if self.flaw == Flaw::TellsTheModelOfNow {
+            return self
+                .inner
+                .info()
+                .map_or(IdentityState::Unset, |info| info.identity);
+        }
+        self.inner.model()
     }
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {

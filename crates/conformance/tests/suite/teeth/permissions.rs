@@ -93,6 +93,42 @@ fn writes_through_a_handle_that_may_not_write_are_caught() {
 }
 
 #[test]
+fn wrong_words_about_the_recorded_model_are_caught() {
+    for (flaw, name) in [
+        (
+            Flaw::ForgetsToAdopt,
+            "recorded_model::a_handle_that_adopts_the_recorded_model_writes_as_if_it_had_declared_exactly_that_one",
+        ),
+        (
+            Flaw::InventsAModel,
+            "recorded_model::where_no_model_is_recorded_a_handle_that_adopts_it_declares_nothing",
+        ),
+        (
+            Flaw::AdoptsOnEachWrite,
+            "recorded_model::if_the_recorded_model_changes_later_a_write_that_carries_vectors_is_an_identity_mismatch",
+        ),
+        (
+            Flaw::AdoptsOnEachWrite,
+            "recorded_model::where_no_model_is_recorded_a_handle_that_adopts_it_declares_nothing",
+        ),
+        (
+            Flaw::AdoptsOverTheEmbedder,
+            "recorded_model::a_given_embedder_wins_over_the_recorded_model",
+        ),
+        (
+            Flaw::TellsTheModelOfNow,
+            "recorded_model::the_model_is_the_one_recorded_when_the_handle_was_opened_whatever_is_recorded_later",
+        ),
+        (
+            Flaw::TellsTheModelOfNow,
+            "recorded_model::the_model_is_answered_without_a_look_at_the_store_also_once_that_is_closed",
+        ),
+    ] {
+        check(flaw, name);
+    }
+}
+
+#[test]
 fn wrong_keys_and_budgets_are_caught() {
     for (flaw, name) in [
         (

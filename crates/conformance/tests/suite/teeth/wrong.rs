@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use loci_conformance::{Harness, Reference, ReferenceHarness, World};
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Filter,
-    Health, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor,
+    EmbedderIdentity, Filter, Health, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
 };
 
 use super::beyond::Beyond;
@@ -42,6 +42,11 @@ pub(crate) enum Flaw {
     SeesAnotherPalace,
     IgnoresNamespace,
     IgnoresEmbedder,
+    ForgetsToAdopt,
+    InventsAModel,
+    AdoptsOnEachWrite,
+    AdoptsOverTheEmbedder,
+    TellsTheModelOfNow,
     AnswersAfterClose,
     ForgetsTheFiles,
     AnswersFromTheOldSpace,
@@ -182,6 +187,15 @@ impl WrongBackend {
         let mut options = options.clone();
         match self.flaw {
             Flaw::IgnoresEmbedder => options.embedder = None,
+            Flaw::ForgetsToAdopt => options.adopts_model = false,
+            Flaw::AdoptsOverTheEmbedder if options.adopts_model => options.embedder = None,
+            Flaw::InventsAModel if options.adopts_model => {
+                options.embedder = Some(EmbedderIdentity {
+                    model: "invented".into(),
+                    revision: "1".into(),
+                    dimension: 4,
+                });
+            }
             Flaw::IgnoresSight => options.visible = Filter::All,
             Flaw::IgnoresWritable => options.writable = true,
             _ => {}
