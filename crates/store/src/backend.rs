@@ -154,7 +154,13 @@ impl Backend for Embedded {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let palace = self.palace(palace, false)?;
-        open_existing(palace, collection, options)
+        let limits = CallLimits::new(options.wait, None);
+        let (generation, shelf) = palace.read_within(limits, PageSpread::Near, |opened| {
+            let shelf = Shelf::find(opened.connection, collection)?;
+            shelf.check_options(options)?;
+            Ok((opened.generation, shelf))
+        })?;
+        Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
     }
 
     fn create(
@@ -169,19 +175,27 @@ impl Backend for Embedded {
             ..options.clone()
         };
         let palace = self.palace(palace, true)?;
-        drop(palace.lease(true, options.wait)?);
-        let there = palace.read(options.wait, |connection| Shelf::look(connection, collection))?;
-        if there.is_none() || mode == CreateMode::Exclusive {
+        let limits = CallLimits::new(options.wait, None);
+        let take = |found: Shelf| match mode {
+            CreateMode::Exclusive => Err(exists(collection)),
+            CreateMode::OpenExisting => found.check_options(options).map(|()| found),
+        };
+        let there = palace.make_and_read(limits, |opened| {
+            let found = Shelf::look(opened.connection, collection)?.map(take);
+            Ok(found.transpose()?.map(|shelf| (opened.generation, shelf)))
+        })?;
+        let (generation, shelf) = match there {
+            Some(there) => there,
             // Whether it is there is decided within the lock: another process may make it at the same moment.
-            palace.write(options.wait, |transaction| {
-                match Shelf::look(transaction, collection)? {
-                    Some(_) if mode == CreateMode::Exclusive => Err(exists(collection)),
-                    Some(_) => Ok(()),
-                    None => Shelf::make(transaction, collection, options).map(drop),
-                }
-            })?;
-        }
-        open_existing(palace, collection, options)
+            None => palace.write_within(limits, |transaction, generation| {
+                let shelf = match Shelf::look(transaction, collection)? {
+                    Some(found) => take(found)?,
+                    None => Shelf::make(transaction, collection, options)?,
+                };
+                shelf.check_options(options).map(|()| (generation, shelf))
+            })?,
+        };
+        Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
     }
 
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
@@ -248,20 +262,6 @@ impl Backend for Embedded {
     fn snapshots(&self) -> Option<&dyn SnapshotStore> {
         Some(self)
     }
-}
-
-fn open_existing(
-    palace: Arc<Palace>,
-    collection: &CollectionName,
-    options: &OpenOptions,
-) -> Result<Arc<dyn Collection>> {
-    let limits = CallLimits::new(options.wait, None);
-    let (generation, shelf) = palace.read_within(limits, PageSpread::Near, |opened| {
-        let shelf = Shelf::find(opened.connection, collection)?;
-        shelf.check_options(options)?;
-        Ok((opened.generation, shelf))
-    })?;
-    Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
 }
 
 fn exists(collection: &CollectionName) -> Error {

@@ -9,12 +9,12 @@ use loci_core::{
 };
 
 use crate::deadline::Deadline;
-use crate::failure::{corrupt, sqlite};
-use crate::palace::{Lease, Palace};
+use crate::failure::corrupt;
+use crate::palace::{Absent, Lease, Palace};
 use crate::shelf::Shelf;
 use crate::view::ReadView;
 
-/// One read transaction, ended when it is dropped.
+/// One read transaction, which ends with its lease.
 #[derive(Debug)]
 pub(crate) struct Moment<'h> {
     palace: &'h Palace,
@@ -31,13 +31,9 @@ impl<'h> Moment<'h> {
         wait: Duration,
         find: impl FnOnce(&Lease<'h>) -> Result<Shelf>,
     ) -> Result<Self> {
-        let lease = palace.lease(false, wait)?;
-        lease.execute_batch("BEGIN").map_err(sqlite)?;
-        // The transaction sees the file as it is at its first read, which is this one.
-        let shelf = find(&lease).map_err(|error| {
-            let _ = lease.execute_batch("ROLLBACK");
-            palace.name_pages(error)
-        })?;
+        let lease = palace.lease_reading(Absent::NotFound, wait)?;
+        // The transaction sees the file as it is at its first read, which is this one at the latest.
+        let shelf = find(&lease).map_err(|error| palace.name_pages(error))?;
         Ok(Self {
             palace,
             visibility,
@@ -71,16 +67,6 @@ impl<'h> Moment<'h> {
         let answered = answer(&view).and_then(|answer| deadline.check().map(|()| answer));
         lease.unwatch();
         answered.map_err(|error| self.palace.name_pages(error))
-    }
-}
-
-impl Drop for Moment<'_> {
-    fn drop(&mut self) {
-        let lease = self.lease.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // A connection whose transaction cannot be ended is closed instead of being lent again.
-        if !lease.is_autocommit() {
-            let _ = lease.execute_batch("ROLLBACK");
-        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! One palace as this process holds it: its file, a pool of connections, and what has been noticed about it.
 
 mod lease;
+mod reading;
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +17,10 @@ use crate::connection::{self, Opening};
 use crate::deadline::{CallLimits, Deadline};
 use crate::disk::FileIdentity;
 use crate::failure::{self, sqlite};
-use crate::{lost, schema, vfs};
+use crate::{lost, schema};
 
 pub(crate) use lease::Lease;
+pub(crate) use reading::PageSpread;
 
 /// A palace file and the connections this process has to it.
 ///
@@ -82,24 +83,13 @@ impl Mapped {
     }
 }
 
-/// How the pages that an answer is read from lie in the file.
+/// What is done about a palace that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PageSpread {
-    /// Close together.
-    Near,
-    /// All over it: mapped, each page would bring its neighbours into memory.
-    Strewn,
-    /// First parts of the file from end to end, then all over it; [`OpenedRead::strewn`] says when.
-    ScannedFirst,
-}
-
-/// One read transaction.
-pub(crate) struct OpenedRead<'a> {
-    pub(crate) connection: &'a Connection,
-    /// Which of the files that stood at this path is read; see [`Lease::generation`].
-    pub(crate) generation: u64,
-    /// To be called when parts of the file have been read from end to end and what is left is strewn over it.
-    pub(crate) strewn: &'a dyn Fn(),
+pub(crate) enum Absent {
+    /// It is not found.
+    NotFound,
+    /// It is made.
+    Made,
 }
 
 impl Palace {
@@ -127,16 +117,30 @@ impl Palace {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lends a connection to the file as it is now; makes the palace first if `create` says so.
-    pub(crate) fn lease(&self, create: bool, wait: Duration) -> Result<Lease<'_>> {
+    /// Lends a connection to the file as it is now, in no transaction.
+    pub(crate) fn lease(&self, wait: Duration) -> Result<Lease<'_>> {
+        let lease = self.lend(Absent::NotFound, wait)?;
+        connection::end_read(&lease)?;
+        Ok(lease)
+    }
+
+    /// Lends a connection to the file as it is now, within a read transaction. Where it is opened for this, that is the
+    /// one in which the file was recognised.
+    pub(crate) fn lease_reading(&self, absent: Absent, wait: Duration) -> Result<Lease<'_>> {
+        let lease = self.lend(absent, wait)?;
+        connection::begin_read(&lease)?;
+        Ok(lease)
+    }
+
+    fn lend(&self, absent: Absent, wait: Duration) -> Result<Lease<'_>> {
         self.check_open()?;
-        let (generation, bytes, idle) = self.current(create)?;
+        let (generation, bytes, idle) = self.current(absent)?;
         let Mapped {
             connection,
             bytes: mapped,
         } = match idle {
             Some(idle) => idle.reused(bytes, wait)?,
-            None => self.connect(create, wait)?,
+            None => self.connect(absent, wait)?,
         };
         Ok(Lease {
             palace: self,
@@ -148,7 +152,7 @@ impl Palace {
     }
 
     /// The generation and length of the file that stands there now, and an idle connection to it if there is one.
-    fn current(&self, create: bool) -> Result<(u64, u64, Option<Mapped>)> {
+    fn current(&self, absent: Absent) -> Result<(u64, u64, Option<Mapped>)> {
         let found = FileIdentity::of(&self.file);
         let mut state = self.state();
         let same = match (state.file, found) {
@@ -164,19 +168,20 @@ impl Palace {
                 ..State::default()
             };
         }
-        if found.is_none() && !create {
+        if found.is_none() && absent == Absent::NotFound {
             return Err(missing(&self.file));
         }
         let bytes = found.map_or(0, |file| file.bytes);
         Ok((state.generation, bytes, state.idle.pop()))
     }
 
-    fn connect(&self, create: bool, wait: Duration) -> Result<Mapped> {
+    /// Opens a connection, which comes within a read transaction.
+    fn connect(&self, absent: Absent, wait: Duration) -> Result<Mapped> {
         let base = self.base.as_deref();
         let connection = connection::open(Opening {
             file: &self.file,
             base,
-            create,
+            create: absent == Absent::Made,
             mend: true,
             wait,
         })?;
@@ -190,61 +195,6 @@ impl Palace {
         }
         let bytes = state.file.map_or(0, |file| file.bytes);
         Ok(Mapped { connection, bytes })
-    }
-
-    /// Runs `read` in one read transaction: it sees one moment, and every write acknowledged before it began.
-    pub(crate) fn read<T>(&self, wait: Duration, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let limits = CallLimits::new(wait, None);
-        self.read_within(limits, PageSpread::Near, |opened| read(opened.connection))
-    }
-
-    /// As [`Palace::read`], within the limits of a call and for answers whose pages lie as `spread` says.
-    pub(crate) fn read_within<T>(
-        &self,
-        limits: CallLimits,
-        spread: PageSpread,
-        read: impl FnOnce(&OpenedRead<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let mut lease = self
-            .lease(false, limits.wait())
-            .map_err(|error| limits.explain(error))?;
-        if spread == PageSpread::Strewn {
-            lease.let_go_of_pages();
-        }
-        lease.watch(limits.deadline)?;
-        let (generation, large) = (lease.generation, lease.mapped > KEPT_MAPPED);
-        let unmapped = Cell::new(false);
-        let transaction = lease.transaction().map_err(sqlite)?;
-        let strewn = || {
-            let apart = spread == PageSpread::ScannedFirst && large;
-            unmapped.set(apart && connection::unmap(&transaction).is_ok());
-        };
-        let opened = OpenedRead {
-            connection: &transaction,
-            generation,
-            strewn: &strewn,
-        };
-        let answer = read(&opened).and_then(|answer| limits.deadline.check().map(|()| answer));
-        // Dropping the transaction ends it: there is nothing to commit, and a damaged page may have ended it already.
-        drop(transaction);
-        if unmapped.get() {
-            lease.mapped = 0;
-        }
-        answer.map_err(|error| self.name_pages(limits.explain(error)))
-    }
-
-    /// Names the pages that are known to be damaged in an error that damage has caused.
-    pub(crate) fn name_pages(&self, error: Error) -> Error {
-        let pages = if error.kind() == ErrorKind::Corrupt {
-            vfs::damaged_pages(&self.file)
-        } else {
-            Vec::new()
-        };
-        if pages.is_empty() {
-            return error;
-        }
-        let pages: Vec<String> = pages.iter().map(u32::to_string).collect();
-        error.with("pages", pages.join(", "))
     }
 
     /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.
@@ -263,9 +213,7 @@ impl Palace {
         write: impl FnOnce(&Transaction<'_>, u64) -> Result<T>,
     ) -> std::result::Result<T, WriteFailure> {
         let _queue = self.queue(limits.deadline)?;
-        let mut lease = self
-            .lease(false, limits.wait())
-            .map_err(|error| limits.explain(error))?;
+        let mut lease = self.lease(limits.wait()).map_err(|error| limits.explain(error))?;
         lease.mapped = 0;
         lease.watch(limits.deadline)?;
         let (generation, wait) = (lease.generation, limits.wait());
@@ -425,7 +373,7 @@ mod tests {
     fn writers_do_not_map_the_file_and_the_next_reader_does() {
         let folder = tempfile::tempdir().unwrap();
         let palace = Palace::new(folder.path().join("palace.db"), None);
-        drop(palace.lease(true, WAIT).unwrap());
+        drop(palace.lease_reading(Absent::Made, WAIT).unwrap());
         let all = palace.read(WAIT, mapped).unwrap();
         assert!(all > 0, "a reader maps");
         for _ in 0..3 {
@@ -448,7 +396,7 @@ mod tests {
     fn a_moment_gives_its_connection_back() {
         let folder = tempfile::tempdir().unwrap();
         let palace = Palace::new(folder.path().join("palace.db"), None);
-        drop(palace.lease(true, WAIT).unwrap());
+        drop(palace.lease_reading(Absent::Made, WAIT).unwrap());
         let name = CollectionName::new("drawers").unwrap();
         let made = palace.write(WAIT, |transaction| {
             Shelf::make(transaction, &name, &OpenOptions::default())

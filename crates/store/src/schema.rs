@@ -201,11 +201,12 @@ pub(crate) enum FileKind {
 /// Says what the open file is; refuses what is not a palace or is newer than this build, untouched.
 pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
     // One moment for all three questions: another process may just be making the palace.
-    recognise_in(&connection.unchecked_transaction().map_err(sqlite)?)
+    let moment = connection.unchecked_transaction().map_err(sqlite)?;
+    recognise_in(&moment)
 }
 
 /// As [`recognise`], within a transaction.
-pub(crate) fn recognise_in(moment: &Transaction<'_>) -> Result<FileKind> {
+pub(crate) fn recognise_in(moment: &Connection) -> Result<FileKind> {
     let pragma = |name: &str| {
         moment
             .pragma_query_value(None, name, |row| row.get::<_, i32>(0))

@@ -25,7 +25,7 @@ impl SnapshotStore for Embedded {
     ) -> Result<SnapshotReport> {
         let palace = self.palace(palace, false)?;
         refuse_existing(dest)?;
-        let lease = palace.lease(false, PATIENCE)?;
+        let lease = palace.lease(PATIENCE)?;
         let partial = partial_name(dest);
         let copied = copy(&lease, &partial, progress).and_then(|()| describe(&partial));
         settle(copied, &partial, dest)
@@ -97,12 +97,12 @@ fn copy(source: &Connection, partial: &Path, progress: &mut dyn FnMut(u64, u64))
         Connection::open_with_flags_and_vfs(partial, flags, vfs::register(None)?).map_err(sqlite)?;
     vfs::reserve(&dest)?;
     // One read transaction over all steps: writers go on, and the copy is one moment.
-    let moment = source.unchecked_transaction().map_err(sqlite)?;
-    moment
+    connection::begin_read(source)?;
+    source
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         .map_err(sqlite)?;
     {
-        let backup = Backup::new(&moment, &mut dest).map_err(sqlite)?;
+        let backup = Backup::new(source, &mut dest).map_err(sqlite)?;
         loop {
             let step = backup.step(PAGES_AT_ONCE).map_err(sqlite)?;
             let state = backup.progress();
@@ -118,7 +118,7 @@ fn copy(source: &Connection, partial: &Path, progress: &mut dyn FnMut(u64, u64))
             }
         }
     }
-    moment.commit().map_err(sqlite)?;
+    connection::end_read(source)?;
     dest.close().map_err(|(_, cause)| sqlite(cause))
 }
 

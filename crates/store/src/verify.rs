@@ -67,7 +67,8 @@ pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
         mend: false,
         wait: Duration::from_secs(30),
     };
-    let connection = match connection::open(how) {
+    // One read transaction over all parts, so that writers at work are not mistaken for damage.
+    let moment = match connection::open(how) {
         Ok(connection) => connection,
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => {
             return Ok(Diagnosis::of("embedded", vec![unreadable("the palace", &error)]));
@@ -75,8 +76,6 @@ pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
         Err(error) => return Err(error),
     };
     let mut report = Report::default();
-    // One read transaction over all parts, so that writers at work are not mistaken for damage.
-    let moment = connection.unchecked_transaction().map_err(sqlite)?;
     report.part("the notes", |report| {
         report.list(lost::findings(&moment)?);
         Ok(())

@@ -225,7 +225,7 @@ fn release_pages(palace: &Palace, wait: Duration) -> Result<i64> {
             break;
         }
     }
-    let lease = palace.lease(false, wait)?;
+    let lease = palace.lease(wait)?;
     lease
         .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
         .map_err(sqlite)?;

@@ -15,7 +15,7 @@ use crate::failure::sqlite;
 /// After how many steps SQLite looks whether the time of a call is used up.
 const STEPS: i32 = 1000;
 
-/// A connection on loan; it goes back to the pool when dropped.
+/// A connection on loan; it ends its read transaction, if it is in one, and goes back to the pool when dropped.
 #[derive(Debug)]
 pub(crate) struct Lease<'a> {
     pub(super) palace: &'a Palace,
@@ -88,8 +88,10 @@ impl Drop for Lease<'_> {
         let Some(connection) = self.connection.take() else {
             return;
         };
+        // A connection whose transaction cannot be ended is closed instead of being lent again.
+        let ended = connection::end_read(&connection).is_ok();
         let mut state = self.palace.state();
-        let usable = connection.is_autocommit() && !self.palace.closed.load(Ordering::SeqCst);
+        let usable = ended && !self.palace.closed.load(Ordering::SeqCst);
         if usable && state.generation == self.generation {
             state.idle.push(Mapped {
                 connection,

@@ -24,10 +24,12 @@ mod provenance;
 mod receipts;
 mod sources;
 mod switch;
+mod transactions;
 mod upgrade;
 mod words;
 
 mod power {
+    pub(crate) mod counter;
     pub(crate) mod image;
     pub(crate) mod recorder;
 }
