@@ -80,7 +80,7 @@ impl fmt::Debug for Indexer {
 pub fn query_tokens(text: &str) -> Vec<String> {
     let mut distinct = Vec::new();
     let mut seen = HashSet::new();
-    Tokeniser::new(Purpose::Query, &mut Stems::default(), &mut |token| {
+    Tokeniser::new(Purpose::Query, &mut Stems::for_query(), &mut |token| {
         if !seen.contains(token) {
             seen.insert(token.to_owned());
             distinct.push(token.to_owned());

@@ -2,16 +2,17 @@
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// How many words are remembered at once; a power of two.
-const SLOTS: usize = 4096;
+/// How many words of many texts are remembered at once.
+const MANY: usize = 4096;
 
 /// How many letters are remembered before everything is forgotten.
 const LETTERS: usize = 1 << 18;
 
 /// A stemmer with a small memory, one word to a slot.
-#[derive(Default)]
 pub(super) struct Stems {
     stemmer: Option<Stemmer>,
+    /// How many slots there are once a word needs one; a power of two.
+    size: usize,
     slots: Vec<Slot>,
     /// Words, each followed by its stem.
     letters: String,
@@ -24,7 +25,28 @@ struct Slot {
     end: usize,
 }
 
+impl Default for Stems {
+    /// Remembers the words of many texts.
+    fn default() -> Self {
+        Self::remembering(MANY)
+    }
+}
+
 impl Stems {
+    /// Remembers one word: a query has few, and clearing the memory for many costs more than they do.
+    pub(super) fn for_query() -> Self {
+        Self::remembering(1)
+    }
+
+    fn remembering(size: usize) -> Self {
+        Self {
+            stemmer: None,
+            size,
+            slots: Vec::new(),
+            letters: String::new(),
+        }
+    }
+
     /// The stem of a word of ASCII lower-case letters.
     pub(super) fn stem<'a>(&'a mut self, word: &'a str) -> &'a str {
         if !may_change(word.as_bytes()) {
@@ -32,10 +54,10 @@ impl Stems {
         }
         if self.slots.is_empty() || self.letters.len() > LETTERS {
             self.slots.clear();
-            self.slots.resize(SLOTS, Slot::default());
+            self.slots.resize(self.size, Slot::default());
             self.letters.clear();
         }
-        let Some(slot) = self.slots.get_mut(place(word)) else {
+        let Some(slot) = self.slots.get_mut(place(word, self.size)) else {
             return word;
         };
         if self.letters.get(slot.start..slot.middle) != Some(word) {
@@ -74,12 +96,12 @@ fn may_change(word: &[u8]) -> bool {
     }
 }
 
-/// The slot of a word.
-fn place(word: &str) -> usize {
+/// Which of `size` slots a word has; `size` is a power of two.
+fn place(word: &str, size: usize) -> usize {
     let mixed = word.bytes().fold(0u64, |mixed, byte| {
         (mixed ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     });
-    (mixed >> 40) as usize % SLOTS
+    (mixed >> 40) as usize & (size - 1)
 }
 
 #[cfg(test)]
@@ -103,10 +125,18 @@ mod tests {
         #[test]
         fn remembering_and_skipping_change_no_stem(words in words()) {
             let plain = Stemmer::create(Algorithm::English);
-            let mut stems = Stems::default();
-            for word in words.iter().chain(&words) {
-                prop_assert_eq!(stems.stem(word), plain.stem(word));
+            for mut stems in [Stems::default(), Stems::for_query()] {
+                for word in words.iter().chain(&words) {
+                    prop_assert_eq!(stems.stem(word), plain.stem(word));
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_query_makes_no_room_for_many_words() {
+        let mut stems = Stems::for_query();
+        assert_eq!(stems.stem("houses"), "hous");
+        assert_eq!(stems.slots.len(), 1);
     }
 }
