@@ -257,6 +257,13 @@ impl Cells<'_> {
 
     /// The provenance, unless a later release wrote it in names that this one does not know.
     fn provenance(&mut self, json: &str) -> Option<Provenance> {
+        serde_json::from_str(json)
+            .ok()
+            .or_else(|| self.odd_provenance(json))
+    }
+
+    /// The provenance in a form that this release does not write; where it is not one of a later release, it is damaged.
+    fn odd_provenance(&mut self, json: &str) -> Option<Provenance> {
         let stored: Json = serde_json::from_str(json).unwrap_or_default();
         let text = |key: &str| stored.get(key).and_then(Json::as_str);
         let by = stored.get("by").is_none_or(|by| by.is_string() || by.is_null());
