@@ -19,8 +19,8 @@ pub(crate) const PAGE_SIZE: i32 = 8192;
 
 /// The unique index that makes the same piece of the same source one drawer, and lists pieces in the order of their
 /// source. Where source or start is null nothing is the same: SQLite takes two nulls for different.
-pub(crate) const SOURCE_INDEX: &str =
-    "CREATE UNIQUE INDEX drawers_source ON drawers(collection, source, start, hash)";
+pub(crate) const SOURCE_INDEX: &str = "CREATE UNIQUE INDEX drawers_source
+    ON drawers(collection, source, start, hash) WHERE source IS NOT NULL OR start IS NOT NULL";
 
 /// The index that earlier formats have in its place.
 pub(crate) const OLD_CONTENT_INDEX: &str = "drawers_content";
