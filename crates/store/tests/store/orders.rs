@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::scene::listing;
 use crate::scene::truth::{self, Truth};
+use crate::scene::{listing, raw};
 use loci_core::*;
 use loci_store::Embedded;
 use loci_testkit::{SeededRandom, campaign_rounds};
@@ -176,4 +176,49 @@ fn a_page_continues_although_the_drawer_it_ended_with_is_gone() {
         let rest: Vec<DrawerId> = rest.into_iter().map(|drawer| drawer.id).collect();
         assert_eq!(rest, all[all.len() / 3..], "{order:?}");
     }
+}
+
+/// The index of pieces with an entry for every drawer, as the first files of format 5 have it.
+const WHOLE_INDEX: &str = "DROP INDEX drawers_source;
+    CREATE UNIQUE INDEX drawers_source ON drawers(collection, source, start, hash)";
+
+#[test]
+fn notes_take_no_room_in_the_index_of_pieces_and_a_file_where_they_do_is_used_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SeededRandom::new(9);
+    let filed = open(folder.path(), Filter::All);
+    let batch: Vec<Write> = (0..200)
+        .map(|n| Write::Upsert(some_drawer(&mut random, n)))
+        .collect();
+    filed.apply_batch(&batch).unwrap();
+    let told = Truth::read(&*filed).unwrap();
+    drop(filed);
+    let entries = || {
+        let sql = "SELECT coalesce(sum(ncell), 0) FROM dbstat WHERE name = 'drawers_source'";
+        raw::number(folder.path(), sql) as usize
+    };
+    let is_piece = |drawer: &&Drawer| drawer.place.source.is_some() || drawer.place.span.is_some();
+    let pieces = told.drawers.values().filter(is_piece).count();
+    assert!(0 < pieces && pieces < told.drawers.len());
+    assert_eq!(entries(), pieces);
+
+    raw::execute(folder.path(), WHOLE_INDEX);
+    assert_eq!(entries(), told.drawers.len());
+    let opened = open(folder.path(), Filter::All);
+    assert_eq!(told.difference(&Truth::read(&*opened).unwrap()), None);
+    assert_listed(&*opened, &told, &Filter::All, &mut random);
+    let piece = told
+        .drawers
+        .values()
+        .find(|drawer| drawer.place.source.is_some() && drawer.place.span.is_some())
+        .unwrap();
+    let again = NewDrawer {
+        place: piece.place.clone(),
+        ..NewDrawer::new(truth::id(900), piece.document.clone().unwrap())
+    };
+    let receipt = opened.add(again).unwrap();
+    assert_eq!((receipt.added.len(), receipt.twins.len()), (0, 1));
+    drop(opened);
+    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(entries(), told.drawers.len(), "the index is left as it is");
 }
