@@ -4,15 +4,16 @@ mod compare;
 mod steps;
 mod values;
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use loci_core::{Backend, Capability, IdentityChange, OpenOptions, PalaceRef};
+use loci_core::{Backend, Capability, Collection, IdentityChange, OpenOptions, PalaceRef};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::samples::plain;
 use crate::scene::{drawers, make};
 use crate::{Failure, Harness, Outcome, Reference, Scene};
-use compare::Pair;
+use compare::{Pair, agree};
 use steps::{Step, histories};
 
 cases! { "model":
@@ -84,26 +85,57 @@ fn play(harness: &dyn Harness, history: &[Step]) -> Outcome {
     }
     let mut pair = Pair::new(subject, model, &scene, keeps_context(&scene)?);
     for (at, step) in history.iter().enumerate() {
-        let played = match step {
-            Step::Reopen => {
-                let how = declaring(&pair, &scene)?;
-                let handle = scene.another()?.open(&scene.palace(), &drawers(), &how)?;
-                pair.continue_with(handle, reference.open(&beside, &drawers(), &how)?)
-            }
-            Step::Switch(_) | Step::SwitchTo(_) => pair.play(step).and_then(|()| {
-                // Whoever goes on after a change of model declares the one that answers.
-                let how = declaring(&pair, &scene)?;
-                let handle = scene.backend().open(&scene.palace(), &drawers(), &how)?;
-                pair.continue_with(handle, reference.open(&beside, &drawers(), &how)?)
-            }),
-            other => pair.play(other),
+        let open = |backend: &dyn Backend, how: &OpenOptions| {
+            let subject = backend.open(&scene.palace(), &drawers(), how);
+            (subject, reference.open(&beside, &drawers(), how))
         };
-        played.map_err(|failure| match failure {
+        play_one(&mut pair, &scene, step, open).map_err(|failure| match failure {
             Failure::Broken(words) => Failure::new(format!("step {at}: {words}")),
             other => other,
         })?;
     }
     Ok(())
+}
+
+/// A handle of the backend under test and one of the reference, opened alike.
+type Opened = (
+    loci_core::Result<Arc<dyn Collection>>,
+    loci_core::Result<Arc<dyn Collection>>,
+);
+
+/// Plays one step; those that need other handles open them.
+fn play_one(
+    pair: &mut Pair,
+    scene: &Scene<'_>,
+    step: &Step,
+    open: impl Fn(&dyn Backend, &OpenOptions) -> Opened,
+) -> Outcome {
+    match step {
+        Step::Reopen => {
+            let (subject, reference) = open(scene.another()?.as_ref(), &declaring(pair, scene)?);
+            pair.continue_with(subject?, reference?)
+        }
+        Step::Switch(_) | Step::SwitchTo(_) => {
+            pair.play(step)?;
+            // Whoever goes on after a change of model declares the one that answers.
+            let (subject, reference) = open(scene.backend().as_ref(), &declaring(pair, scene)?);
+            pair.continue_with(subject?, reference?)
+        }
+        Step::Seeing(visible, step) => {
+            let how = OpenOptions {
+                visible: visible.clone(),
+                ..declaring(pair, scene)?
+            };
+            match open(scene.backend().as_ref(), &how) {
+                (Ok(subject), Ok(reference)) => {
+                    pair.restricted(subject, reference).play(step)?;
+                    pair.play(&Step::Reopen)
+                }
+                (subject, reference) => agree(subject.map(drop), reference.map(drop)).map(drop),
+            }
+        }
+        other => pair.play(other),
+    }
 }
 
 /// Whether histories change the model on the way.
@@ -139,7 +171,7 @@ fn keeps_context(scene: &Scene<'_>) -> Outcome<bool> {
 mod tests {
     use super::*;
     use crate::ReferenceHarness;
-    use loci_core::{Collection, CollectionExt, IdentityState, Receipt};
+    use loci_core::{CollectionExt, IdentityState, Receipt};
     use proptest::strategy::{Strategy, ValueTree};
 
     /// What the histories brought about, summed up.
@@ -152,6 +184,9 @@ mod tests {
         words: usize,
         pages: usize,
         switched: usize,
+        keyed: usize,
+        seen: usize,
+        refused_out_of_sight: usize,
     }
 
     impl Reached {
@@ -166,6 +201,7 @@ mod tests {
                 }
                 Step::Query(query) => self.hits += collection.query(query).unwrap().concat().len(),
                 Step::Lexical(lexical) => self.words += collection.lexical(lexical).unwrap().len(),
+                Step::Keyed(_, batch) => self.keyed += usize::from(collection.apply_batch(batch).is_ok()),
                 Step::Get(get) => self.pages += collection.get(get).map_or(0, |found| found.len()),
                 Step::Switch(step) => {
                     let spaces = collection.require_spaces().unwrap();
@@ -174,6 +210,17 @@ mod tests {
                 Step::SwitchTo(model) => {
                     self.switched += usize::from(crate::turning::switch_to(collection, model).is_ok());
                 }
+                _ => {}
+            }
+        }
+
+        fn count_restricted(&mut self, restricted: &dyn Collection, step: &Step) {
+            match step {
+                Step::Apply(batch) => match restricted.apply_batch(batch) {
+                    Ok(_) => self.seen += 1,
+                    Err(_) => self.refused_out_of_sight += 1,
+                },
+                Step::Get(get) => self.seen += restricted.get(get).map_or(0, |found| found.len()),
                 _ => {}
             }
         }
@@ -193,12 +240,11 @@ mod tests {
         let harness = ReferenceHarness::new(Reference::new);
         let mut runner = TestRunner::deterministic();
         let mut reached = Reached::default();
-        for _ in 0..96 {
+        for _ in 0..160 {
             let scene = Scene::new(&harness).unwrap();
             let history = histories(scene.descriptor()).new_tree(&mut runner).unwrap();
             let mut collection = scene.open().unwrap();
             for step in history.current() {
-                reached.count(collection.as_ref(), &step);
                 let embedder = match collection.info().unwrap().identity {
                     IdentityState::Known(model) => Some(model),
                     _ => Some(scene.model()),
@@ -207,7 +253,15 @@ mod tests {
                     embedder,
                     ..OpenOptions::writable()
                 };
-                collection = scene.backend().open(&scene.palace(), &drawers(), &how).unwrap();
+                let open = |how: &OpenOptions| scene.backend().open(&scene.palace(), &drawers(), how);
+                collection = open(&how).unwrap();
+                if let Step::Seeing(visible, step) = step {
+                    let visible = visible.clone();
+                    let restricted = open(&OpenOptions { visible, ..how }).unwrap();
+                    reached.count_restricted(restricted.as_ref(), &step);
+                } else {
+                    reached.count(collection.as_ref(), &step);
+                }
             }
         }
         assert!(
@@ -226,6 +280,11 @@ mod tests {
         }
         assert!(lists.twins.len() >= 15, "too few twins: {reached:?}");
         assert!(reached.switched >= 40, "too few changes of model: {reached:?}");
+        let beside = [reached.keyed, reached.seen, reached.refused_out_of_sight];
+        assert!(
+            beside.iter().all(|reached| *reached >= 30),
+            "too few keys or sights: {reached:?}"
+        );
         let found = [reached.hits, reached.words, reached.pages];
         assert!(
             found.iter().all(|found| *found >= 40),

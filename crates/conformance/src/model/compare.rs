@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerId, EmbedderIdentity, Filling, Get,
-    Hit, IdentityState, Include, Lexical, MaintenanceKind, Pending, Query, Receipt, Result, Unembedded,
-    Write,
+    ApplyRequest, Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerId, EmbedderIdentity,
+    ErrorKind, Filling, Get, Hit, IdempotencyKey, IdentityState, Include, Lexical, MaintenanceKind, Pending,
+    Query, Receipt, Result, Unembedded, Write,
 };
 
 use super::steps::Step;
@@ -26,6 +26,8 @@ pub(super) struct Pair {
     follower: Option<Follower>,
     /// Whether both hold more than one space.
     spaces: bool,
+    /// Whether the handles see only some of the drawers.
+    restricted: bool,
     seq: u64,
 }
 
@@ -45,7 +47,22 @@ impl Pair {
             maintenance: scene.descriptor().maintenance.clone(),
             follower: scene.can(Capability::ChangeFeed).then(Follower::default),
             spaces: super::switches(scene),
+            restricted: false,
             seq: 0,
+        }
+    }
+
+    /// The same pair through restricted handles, which know nothing of spaces and changes.
+    pub(super) fn restricted(&self, subject: Arc<dyn Collection>, reference: Arc<dyn Collection>) -> Self {
+        Self {
+            subject,
+            reference,
+            maintenance: Vec::new(),
+            follower: None,
+            spaces: false,
+            restricted: true,
+            seq: 0,
+            ..*self
         }
     }
 
@@ -84,7 +101,8 @@ impl Pair {
                 }
                 self.contents()
             }
-            Step::Reopen => self.contents(),
+            Step::Keyed(key, batch) => self.apply_twice(*key, batch),
+            Step::Reopen | Step::Seeing(..) => self.contents(),
             Step::Switch(step) => {
                 agree(
                     self.subject.require_spaces()?.take_step(step),
@@ -112,10 +130,25 @@ impl Pair {
             );
             self.seq = receipt.seq;
         }
-        agree(
-            found.map(in_order),
-            self.reference.apply_batch(batch).map(in_order),
-        )?;
+        let expected = self.reference.apply_batch(batch);
+        if self.restricted {
+            agree_on_refusal(found, expected)?;
+        } else {
+            agree(found.map(in_order), expected.map(in_order))?;
+        }
+        self.contents()
+    }
+
+    /// Applies a batch under a key, and once more, which changes nothing.
+    fn apply_twice(&mut self, key: u8, batch: &[Write]) -> Outcome {
+        let key = IdempotencyKey::new(format!("key {key}"))?;
+        let request = ApplyRequest::batch(batch).under_key(&key);
+        let first = self.subject.apply(&request);
+        let again = self.subject.apply(&request);
+        if let Ok(first) = &first {
+            same!(again?, *first, "the receipt of a repetition");
+        }
+        agree_on_refusal(first, self.reference.apply(&request))?;
         self.contents()
     }
 
@@ -270,8 +303,27 @@ impl Pair {
     }
 }
 
+/// As [`agree`], on a batch that may be refused for what it says and for its key or a drawer out of sight: of several
+/// reasons, a backend may meet another first.
+fn agree_on_refusal(found: Result<Receipt>, expected: Result<Receipt>) -> Outcome {
+    match (found, expected) {
+        (Err(found), Err(expected)) => {
+            use ErrorKind::{Conflict, DimensionMismatch, Invalid};
+            let kinds = [Invalid, DimensionMismatch, Conflict, expected.kind()];
+            ensure!(
+                kinds.contains(&found.kind()),
+                "expected to be refused as {}, found {}: {found}",
+                expected.kind(),
+                found.kind()
+            );
+            Ok(())
+        }
+        (found, expected) => agree(found.map(in_order), expected.map(in_order)).map(drop),
+    }
+}
+
 /// Shows that both answers are equal, or refused alike; the answer, if there is one.
-fn agree<T: PartialEq + Debug>(found: Result<T>, expected: Result<T>) -> Outcome<Option<T>> {
+pub(super) fn agree<T: PartialEq + Debug>(found: Result<T>, expected: Result<T>) -> Outcome<Option<T>> {
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
             same!(found, expected, "the answer");

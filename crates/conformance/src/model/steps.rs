@@ -10,11 +10,12 @@ use proptest::collection::{btree_set, vec};
 use proptest::option::{of, weighted};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::strategy::Union;
 
 use crate::Scene;
 use crate::scene::model;
 
-use super::values::{a_document_filter, a_drawer, a_filter, a_patch, a_vector, an_id, words};
+use super::values::{a_document_filter, a_drawer, a_filter, a_patch, a_time, a_vector, an_id, words};
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
@@ -34,30 +35,77 @@ pub(super) enum Step {
     Fill(EmbedderIdentity, usize),
     /// Switches to this model from beginning to end.
     SwitchTo(EmbedderIdentity),
+    /// Applies a batch under the key of this number, twice.
+    Keyed(u8, Vec<Write>),
+    /// Does something through a handle that sees only these drawers.
+    Seeing(Filter, Box<Step>),
 }
 
 /// Histories of questions and writes that a backend described like this takes.
 pub(super) fn histories(descriptor: &Descriptor) -> impl Strategy<Value = Vec<Step>> + use<> {
     let vectors = descriptor.can(&Capability::EmbeddingsPassthrough);
     let include = an_include(descriptor.can(&Capability::EmbeddingsOut));
-    let lexical_weight = u32::from(descriptor.can(&Capability::Lexical));
-    let spaces_weight = u32::from(vectors && descriptor.can(&Capability::Spaces));
-    let step = prop_oneof![
-        10 => a_batch(vectors).prop_map(Step::Apply),
-        1 => a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter.into()))])),
-        3 => a_get(include).prop_map(Step::Get),
-        3 * u32::from(vectors) => a_query().prop_map(Step::Query),
-        2 * lexical_weight => a_lexical().prop_map(Step::Lexical),
-        2 => a_condition().prop_map(Step::Count),
-        2 => a_facets().prop_map(Step::Facets),
-        1 => (0..4_usize).prop_map(Step::Maintain),
-        1 => Just(Step::Reopen),
-        7 * spaces_weight => a_turn(),
+    let mut steps = vec![
+        (10, a_batch(vectors).prop_map(Step::Apply).boxed()),
+        (1, a_removal().boxed()),
+        (3, a_get(include).prop_map(Step::Get).boxed()),
+        (2, a_condition().prop_map(Step::Count).boxed()),
+        (2, a_facets().prop_map(Step::Facets).boxed()),
+        (1, (0..4_usize).prop_map(Step::Maintain).boxed()),
+        (1, Just(Step::Reopen).boxed()),
+        (
+            2,
+            (0..3_u8, a_batch(vectors))
+                .prop_map(|(key, batch)| Step::Keyed(key, batch))
+                .boxed(),
+        ),
+        (4, a_restricted_step(descriptor).boxed()),
     ];
-    (a_house(vectors), vec(step, 3..14)).prop_map(|(house, mut steps)| {
+    // A union takes no weight of zero, so the steps that a backend cannot take are left out.
+    if vectors {
+        steps.push((3, a_query().prop_map(Step::Query).boxed()));
+    }
+    if descriptor.can(&Capability::Lexical) {
+        steps.push((2, a_lexical().prop_map(Step::Lexical).boxed()));
+    }
+    if vectors && descriptor.can(&Capability::Spaces) {
+        steps.push((7, a_turn().boxed()));
+    }
+    let step = Union::new_weighted(steps);
+    (a_house(vectors), vec(step, 4..16)).prop_map(|(house, mut steps)| {
         steps.insert(0, Step::Apply(house));
         steps
     })
+}
+
+/// A delete by filter.
+fn a_removal() -> impl Strategy<Value = Step> + Clone {
+    a_filter().prop_map(|filter| Step::Apply(vec![Write::Delete(Selection::Matching(filter.into()))]))
+}
+
+/// A step that a restricted handle can take.
+fn a_restricted_step(descriptor: &Descriptor) -> impl Strategy<Value = Step> + use<> {
+    let vectors = descriptor.can(&Capability::EmbeddingsPassthrough);
+    let include = an_include(descriptor.can(&Capability::EmbeddingsOut));
+    let visible = prop_oneof![
+        3 => select(&["w", "v"][..]).prop_map(|wing| Filter::text("wing", wing)),
+        1 => a_filter(),
+    ];
+    let mut steps = vec![
+        (4, a_batch(vectors).prop_map(Step::Apply).boxed()),
+        (1, a_removal().boxed()),
+        (2, a_get(include).prop_map(Step::Get).boxed()),
+        (1, a_condition().prop_map(Step::Count).boxed()),
+        (1, a_facets().prop_map(Step::Facets).boxed()),
+    ];
+    if vectors {
+        steps.push((1, a_query().prop_map(Step::Query).boxed()));
+    }
+    if descriptor.can(&Capability::Lexical) {
+        steps.push((1, a_lexical().prop_map(Step::Lexical).boxed()));
+    }
+    let step = Union::new_weighted(steps);
+    (visible, step).prop_map(|(visible, step)| Step::Seeing(visible, Box::new(step)))
 }
 
 fn a_model() -> impl Strategy<Value = EmbedderIdentity> + Clone {
@@ -139,21 +187,45 @@ fn each_id_once(mut batch: Vec<Write>) -> Vec<Write> {
 }
 
 fn a_get(include: impl Strategy<Value = Include> + Clone) -> impl Strategy<Value = Get> {
-    let which = (weighted(0.3, vec(an_id(), 0..8)), weighted(0.15, an_id()));
+    let which = (weighted(0.3, vec(an_id(), 0..8)), an_order());
     let page = (of(0..8_usize), prop_oneof![2 => Just(0), 1 => 0..6_usize]);
     (which, maybe_filter(), a_document_filter(), page, include).prop_map(
-        |((ids, after), filter, document, (limit, offset), include)| Get {
+        |((ids, (order, after)), filter, document, (limit, offset), include)| Get {
+            // Ids come in the order asked; now and then an order is given with them, which is refused.
+            order: if ids.as_ref().is_some_and(|ids| ids.len() > 1) {
+                DrawerOrder::Id
+            } else {
+                order
+            },
+            after: after.filter(|_| ids.is_none()),
             ids,
             filter,
             document,
-            order: DrawerOrder::Id,
-            after: after.map(DrawerPosition::Id),
             limit,
             offset,
             include,
             budget: None,
         },
     )
+}
+
+/// An order, and sometimes a position in it.
+fn an_order() -> impl Strategy<Value = (DrawerOrder, Option<DrawerPosition>)> + Clone {
+    let position = (
+        an_id(),
+        of(a_time()),
+        of(select(&["book", "page"][..])),
+        of(select(&[0_u64, 10][..])),
+    );
+    (select(&DrawerOrder::ALL[..]), weighted(0.3, position)).prop_map(|(order, position)| {
+        let after = position.map(|(id, time, source, start)| match order {
+            DrawerOrder::Id => DrawerPosition::Id(id),
+            DrawerOrder::NewestFiled => DrawerPosition::NewestFiled(time, id),
+            DrawerOrder::NewestSaid => DrawerPosition::NewestSaid(time, id),
+            DrawerOrder::Source => DrawerPosition::Source(source.map(str::to_owned), start, id),
+        });
+        (order, after)
+    })
 }
 
 fn a_query() -> impl Strategy<Value = Query> {

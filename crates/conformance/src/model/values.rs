@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use loci_core::{
-    Comparison, Context, DocumentFilter, DrawerId, Filter, Metadata, NewDrawer, Patch, Place, Scalar,
-    Timestamp, Value,
+    Comparison, Context, DocumentFilter, DrawerId, FilingDoor, Filter, Metadata, NewDrawer, OriginKind,
+    Patch, Place, Provenance, Scalar, Timestamp, Value,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option::{of, weighted};
@@ -33,7 +33,7 @@ pub(super) fn words(n: std::ops::Range<usize>) -> impl Strategy<Value = String> 
     vec(select(&WORDS[..]), n).prop_map(|words| words.join(" "))
 }
 
-fn a_time() -> impl Strategy<Value = Timestamp> + Clone {
+pub(super) fn a_time() -> impl Strategy<Value = Timestamp> + Clone {
     select(&TIMES[..]).prop_map(time)
 }
 
@@ -78,7 +78,7 @@ fn a_scalar() -> impl Strategy<Value = Scalar> + Clone {
 fn a_value() -> impl Strategy<Value = Value> + Clone {
     prop_oneof![
         5 => a_scalar().prop_map(Value::One),
-        1 => vec(a_scalar(), 0..3).prop_map(Value::Many),
+        2 => vec(a_scalar(), 0..3).prop_map(Value::Many),
     ]
 }
 
@@ -124,9 +124,18 @@ fn a_context() -> impl Strategy<Value = Context> + Clone {
     (words(1..3), words(0..2)).prop_map(|(before, after)| Context { before, after })
 }
 
+fn a_provenance() -> impl Strategy<Value = Provenance> + Clone {
+    let by = of(text(&["ada", "agent 抽", ""]));
+    (select(FilingDoor::ALL), select(OriginKind::ALL), by).prop_map(|(door, origin, by)| Provenance {
+        door,
+        origin,
+        by,
+    })
+}
+
 /// Some drawer; every third is one of a few pieces of a source, so that twins meet.
 pub(super) fn a_drawer(vectors: bool) -> impl Strategy<Value = NewDrawer> + Clone {
-    let about = (some_metadata(), a_place(), a_time(), 0..3_u64);
+    let about = (some_metadata(), a_place(), a_time(), 0..3_u64, of(a_provenance()));
     let drawer = (
         an_id(),
         words(0..4),
@@ -135,7 +144,7 @@ pub(super) fn a_drawer(vectors: bool) -> impl Strategy<Value = NewDrawer> + Clon
         an_embedding(vectors),
     )
         .prop_map(
-            |(id, document, context, (metadata, place, filed_at, uses), embedding)| NewDrawer {
+            |(id, document, context, (metadata, place, filed_at, uses, provenance), embedding)| NewDrawer {
                 // Of drawers with an empty text some have none at all.
                 wordless: document.is_empty() && uses % 2 == 1,
                 id,
@@ -144,7 +153,7 @@ pub(super) fn a_drawer(vectors: bool) -> impl Strategy<Value = NewDrawer> + Clon
                 metadata,
                 place,
                 filed_at: Some(filed_at),
-                provenance: None,
+                provenance,
                 uses,
                 embedding,
             },
@@ -185,17 +194,19 @@ pub(super) fn a_patch(vectors: bool) -> impl Strategy<Value = Patch> + Clone {
         weighted(0.2, a_context()),
         keys,
         place,
-        embedding,
+        (embedding, weighted(0.2, a_provenance())),
     )
-        .prop_map(|(id, document, context, metadata, place, embedding)| Patch {
-            id,
-            document,
-            context,
-            metadata,
-            place,
-            embedding,
-            provenance: None,
-        })
+        .prop_map(
+            |(id, document, context, metadata, place, (embedding, provenance))| Patch {
+                id,
+                document,
+                context,
+                metadata,
+                place,
+                embedding,
+                provenance,
+            },
+        )
 }
 
 fn a_comparison() -> impl Strategy<Value = Comparison> + Clone {
@@ -211,6 +222,8 @@ fn a_comparison() -> impl Strategy<Value = Comparison> + Clone {
         2 => a_scalar().prop_map(Comparison::Ne),
         1 => prop_oneof![numbers(), texts()].prop_map(Comparison::In),
         1 => prop_oneof![numbers(), texts()].prop_map(Comparison::Nin),
+        1 => a_scalar().prop_map(Comparison::Contains),
+        1 => a_scalar().prop_map(Comparison::NotContains),
         1 => ordered().prop_map(Comparison::Gt),
         1 => ordered().prop_map(Comparison::Gte),
         1 => ordered().prop_map(Comparison::Lt),

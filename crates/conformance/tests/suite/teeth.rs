@@ -308,6 +308,12 @@ fn the_model_catches_what_it_models() {
         Flaw::TurnsIntegersToFloats,
         Flaw::FeedForgetsDeletes,
         Flaw::FinishesIncomplete,
+        Flaw::IgnoresSight,
+        Flaw::LeaksFacets,
+        Flaw::IgnoresOrder,
+        Flaw::CountsWithoutText,
+        Flaw::LosesProvenanceOnUpdate,
+        Flaw::TakesAKeyForOtherWrites,
     ] {
         check_by_chance(flaw, "model::random_histories_answer_like_the_reference");
     }
