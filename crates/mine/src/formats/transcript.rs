@@ -187,6 +187,12 @@ impl TranscriptBuilder {
         });
     }
 
+    /// Notes that a block of a kind which is not known here, and in which no text was found, is not kept.
+    pub(crate) fn note_unknown(&mut self, block: &Fields<'_>) {
+        let kind = block.text("type").unwrap_or_else(|| "unknown".to_owned());
+        self.note(format!("a block of the kind {kind:?} is not kept"));
+    }
+
     /// Notes that something which is not text is not kept.
     pub(crate) fn note_not_kept(&mut self, what: &str, media_type: Option<&str>, size: Option<usize>) {
         let size = size.map(|size| format!("{size} bytes"));

@@ -9,7 +9,8 @@ pub(super) fn parts(script: &mut TranscriptBuilder, stamp: &RecordStamp, voice: 
         match (value.text(), value.fields()) {
             (Some(text), _) => script.say(stamp, voice, text),
             (None, Some(part)) => one(script, stamp, voice, &part),
-            (None, None) => {}
+            (None, None) if value.raw() == "null" => {}
+            (None, None) => script.note("a part that is neither a text nor an object is not kept"),
         }
     }
 }
@@ -35,6 +36,8 @@ fn one(script: &mut TranscriptBuilder, stamp: &RecordStamp, voice: Voice, part: 
         inline(script, &data);
     } else if let Some(file) = part.object("fileData") {
         script.note_not_kept("a file", file.text("mimeType").as_deref(), None);
+    } else {
+        script.note_unknown(part);
     }
 }
 
@@ -94,6 +97,9 @@ fn result_part(
         inline(script, &data);
     } else if part.has("fileData") {
         script.note_not_kept("a file", None, None);
+    } else if value.raw() != "null" {
+        // What a tool answered is kept as it is written where nothing better is known of it.
+        script.answer(stamp, tool, id, value.raw().to_owned());
     }
 }
 

@@ -24,12 +24,13 @@ pub(super) fn part(script: &mut TranscriptBuilder, stamp: &RecordStamp, voice: V
             let error = error.and_then(|error| error.text("message"));
             script.say(&stamp, SYSTEM, error.unwrap_or_default());
         }
-        Some("step-start" | "step-finish" | "snapshot" | "patch" | "agent" | "compaction") | None => {}
-        Some(_) => script.say(
-            &stamp,
-            SYSTEM,
-            part.any_text(&["text", "content"]).unwrap_or_default(),
-        ),
+        Some("step-start" | "step-finish" | "snapshot" | "patch" | "agent" | "compaction") => {}
+        // A file without an object in it is noted where it is read.
+        None if part.len() == 0 => {}
+        _ => match part.any_text(&["text", "content"]) {
+            Some(text) => script.say(&stamp, SYSTEM, text),
+            None => script.note_unknown(part),
+        },
     }
 }
 

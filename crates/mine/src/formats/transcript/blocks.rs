@@ -171,7 +171,6 @@ fn part(transcript: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fie
     } else if let Some(data) = object(&["inlineData", "inline_data", "fileData", "file_data"]) {
         picture(transcript, record, &data, "file");
     } else {
-        let kind = fields.text("type").unwrap_or_else(|| "unknown".to_owned());
-        transcript.note(format!("a block of the kind {kind:?} is not kept"));
+        transcript.note_unknown(fields);
     }
 }

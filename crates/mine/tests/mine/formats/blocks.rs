@@ -173,3 +173,33 @@ fn everything_that_is_not_text_is_noted() {
         ],
     );
 }
+
+#[test]
+fn gemini_cli_keeps_what_its_tools_answered_and_notes_parts_it_does_not_know() {
+    let text = r#"{"sessionId":"s","projectHash":"p","messages":[
+        {"id":"1","type":"user","content":[{"text":"hi"},{"hologram":{"x":1}},7,null]},
+        {"id":"2","type":"gemini","content":"yo","toolCalls":[
+            {"id":"c","name":"look","args":{},"result":[{"table":[1,2]},null]}]}]}"#;
+    let given = Given {
+        path: Path::new("session.json"),
+        text,
+    };
+    let (conversations, notes) = read(text_format("gemini-cli"), &given).unwrap();
+    let messages = conversations.into_iter().flat_map(|one| one.messages);
+    let texts: Vec<(Kind, String)> = messages.map(|one| (one.kind, one.text)).collect();
+    let expect = [
+        (Kind::Human, "hi"),
+        (Kind::Assistant, "yo"),
+        (Kind::ToolCall, "{}"),
+        (Kind::ToolResult, r#"{"table":[1,2]}"#),
+    ];
+    assert_eq!(texts, expect.map(|(kind, text)| (kind, text.to_owned())));
+    let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
+    assert_eq!(
+        notes,
+        [
+            r#"a block of the kind "unknown" is not kept"#,
+            "a part that is neither a text nor an object is not kept"
+        ]
+    );
+}

@@ -59,3 +59,25 @@ proptest! {
         read_bundle(bundle_format("opencode"), to.path());
     }
 }
+
+#[test]
+fn a_part_of_a_kind_that_is_not_known_is_kept_by_its_text_or_noted() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("session/p/s.json", r#"{"id":"s"}"#);
+    write("message/s/m.json", r#"{"id":"m","role":"assistant"}"#);
+    write("part/m/1.json", r#"{"type":"hologram","shape":"cube"}"#);
+    write("part/m/2.json", r#"{"type":"poem","text":"roses"}"#);
+    write("part/m/3.json", r#"{"text":"no type at all"}"#);
+    write("part/m/4.json", r#"{"type":"step-start"}"#);
+    let (conversations, notes) = read_bundle(bundle_format("opencode"), root.path());
+    let messages = conversations.into_iter().flat_map(|one| one.messages);
+    let texts: Vec<String> = messages.map(|one| one.text).collect();
+    assert_eq!(texts, ["roses", "no type at all"]);
+    let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
+    assert_eq!(notes, [r#"a block of the kind "hologram" is not kept"#]);
+}
