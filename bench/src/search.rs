@@ -8,7 +8,7 @@ use loci_core::{
     EmbedderIdentity, Error, Filter, Get, Include, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
 };
 use loci_embed::builtin::Builtin;
-use loci_engine::filing::Embedders;
+use loci_engine::EmbedderCatalog;
 use loci_engine::search::{SearchRequest, search};
 use loci_store::Embedded;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn filters(questions: &[Question]) -> Vec<(&'static str, Filter)> {
 #[derive(Debug)]
 struct Only(Arc<dyn Embedder>);
 
-impl Embedders for Only {
+impl EmbedderCatalog for Only {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(Some(Arc::clone(&self.0)))
     }
@@ -131,7 +131,7 @@ fn cut(drawer: &Drawer, random: &mut Random) -> Option<Question> {
 
 fn measure(
     collection: &dyn Collection,
-    embedders: &dyn Embedders,
+    embedders: &dyn EmbedderCatalog,
     questions: &[Question],
     filter: &Filter,
 ) -> Result<Value> {
@@ -140,7 +140,7 @@ fn measure(
     let mut found = 0;
     for question in questions {
         let mut request = SearchRequest::new(question.words.as_str(), now);
-        request.filter = filter.clone();
+        request.scope.filter = filter.clone();
         let (answer, cost) = cost(|| search(collection, embedders, &request));
         found += usize::from(!answer?.hits.is_empty());
         spent.push(cost.cpu * 1e3);

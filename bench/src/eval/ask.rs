@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use loci_core::{Drawer, Filter, Include, Lexical, Query};
 use loci_engine::search::{Dated, PlanReport};
-use loci_engine::{SearchRequest, embed_question, search};
+use loci_engine::{SearchRequest, search};
 use loci_index::tokenise;
 
 use super::embedding::Only;
@@ -84,7 +84,7 @@ pub(crate) fn ask(
     let collection = palace.collection.as_ref();
     let request = SearchRequest {
         limit: how.hits,
-        filter: Filter::text("wing", set.wing_of(question, how.wings)),
+        scope: Filter::text("wing", set.wing_of(question, how.wings)).into(),
         ..SearchRequest::new(question.text.as_str(), question.now)
     };
     let (answer, spent) = cost(|| search(collection, embedders, &request));
@@ -93,14 +93,15 @@ pub(crate) fn ask(
         metadata: true,
         ..Include::NOTHING
     };
+    let searched = request.searched(&request.scope.filter.clone().into()).filter;
     let by_words = collection.lexical(&Lexical {
-        filter: request.scope(),
+        filter: searched.clone(),
         include,
         ..Lexical::words(telling(&question.text, &answer.plan).as_str(), how.hits)
     })?;
-    let vector = embed_question(collection, embedders, &question.text)?;
+    let vector = embedders.embed_question(&question.text)?;
     let nearest = collection.query(&Query {
-        filter: request.scope(),
+        filter: searched,
         include,
         ..Query::nearest(vector, how.hits)
     })?;

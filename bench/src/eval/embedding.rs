@@ -8,12 +8,12 @@ use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
 use loci_embed::Checked;
 use loci_embed::builtin::Builtin;
 use loci_embed::minilm::Minilm;
-use loci_engine::Embedders;
+use loci_engine::EmbedderCatalog;
 
 use super::Outcome;
 
 /// The one embedder of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Only(Arc<dyn Embedder>);
 
 impl Only {
@@ -37,13 +37,18 @@ impl Only {
         Ok(Self(Arc::new(Remembering::new(model))))
     }
 
+    /// The vector of a question.
+    pub(crate) fn embed_question(&self, text: &str) -> Result<Vec<f32>> {
+        self.0.query(text)
+    }
+
     /// Its name and revision.
     pub(crate) fn name(&self) -> String {
         self.0.identity().to_string()
     }
 }
 
-impl Embedders for Only {
+impl EmbedderCatalog for Only {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(Some(self.0.clone()))
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use loci_core::{
     Backend, Collection, CollectionName, Drawer, Filter, OpenOptions, PalaceRef, Scalar, Timestamp, Value,
 };
-use loci_engine::filing::Place;
-use loci_engine::mine::{MineRequest, mine};
+use loci_engine::mine::MineRequest;
+use loci_engine::{self as engine, PalaceAddress};
 use loci_store::Embedded;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -38,23 +38,21 @@ impl Palace {
     pub(crate) fn of(set: &Set, wings: Wings, embedders: &Only) -> Outcome<Self> {
         let folder = tempfile::tempdir()?;
         let root = folder.path().canonicalize()?;
-        let backend = Embedded::new();
+        let backend = Arc::new(Embedded::new());
         let reference = PalaceRef::local(root.join("palace"));
         let name = CollectionName::new(CollectionName::DEFAULT)?;
-        let place = Place {
-            backend: &backend,
-            palace: &reference,
-            collection: &name,
-            embedders,
-            visible: &Filter::All,
+        let address = PalaceAddress {
+            backend: backend.clone(),
+            reference: reference.clone(),
         };
+        let palace = engine::Palace::new(address, Arc::new(embedders.clone()), now);
         let mut session_of = HashMap::new();
         let mut mined = Cost { cpu: 0.0, wall: 0.0 };
         for (wing, sessions) in set.wings(wings) {
             let files = root.join("files").join(wing);
             let sessions = sessions.iter().filter_map(|at| set.sessions.get(*at));
             write(&files, sessions, &mut session_of)?;
-            let (done, spent) = cost(|| mine_wing(&place, wing, &files));
+            let (done, spent) = cost(|| mine_wing(&palace, wing, &files));
             done?;
             mined.cpu += spent.cpu;
             mined.wall += spent.wall;
@@ -86,10 +84,10 @@ impl Palace {
 }
 
 /// Mines one folder into one wing, and refuses to go on with less than all of it.
-fn mine_wing(place: &Place<'_>, wing: &str, files: &Path) -> Outcome<()> {
+fn mine_wing(palace: &engine::Palace, wing: &str, files: &Path) -> Outcome<()> {
     let mut request = MineRequest::of([files.to_owned()]);
     request.wing = Some(wing.to_owned());
-    let report = mine(place, &request, &now, &mut |_| {})?;
+    let report = palace.mine(&request, &mut |_| {})?;
     let left = report.sources_failed.len() + report.skipped.len();
     if left > 0 || report.without_vector > 0 || report.sources_mined == 0 {
         return Err(format!("{wing} was not mined whole: {}", serde_json::to_string(&report)?).into());

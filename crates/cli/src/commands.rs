@@ -1,7 +1,6 @@
 //! The commands, one file each.
 
 mod add;
-mod alike;
 mod backends;
 mod backup;
 mod cat;
@@ -33,7 +32,6 @@ mod refile;
 mod restore;
 mod rooms;
 mod search;
-pub(crate) mod short_id;
 mod show;
 mod status;
 mod sync;

@@ -8,7 +8,7 @@ use loci_embed::builtin::{self, Builtin};
 use loci_embed::http::Server;
 use loci_embed::minilm::{self, Minilm};
 use loci_embed::models::Models;
-use loci_engine::Embedders;
+use loci_engine::EmbedderCatalog;
 
 use crate::environment::Environment;
 
@@ -89,7 +89,7 @@ impl Installed {
     }
 }
 
-impl Embedders for Installed {
+impl EmbedderCatalog for Installed {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         self.named(builtin::NAME)
     }

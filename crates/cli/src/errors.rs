@@ -2,7 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use loci_core::{Error, ErrorKind};
+use loci_core::{Error, ErrorKind, Finding};
+use loci_engine::view::ScopeNote;
 use serde_json::{Map, Value as Json, json};
 
 use crate::page::Page;
@@ -26,6 +27,11 @@ impl Exit {
             true => Self::Done,
             false => Self::Nothing,
         }
+    }
+
+    /// Done, unless no drawer has a name that was asked for.
+    pub(crate) fn of_warnings(warnings: &[Finding]) -> Self {
+        Self::found(!warnings.iter().any(ScopeNote::is_told_by))
     }
 }
 

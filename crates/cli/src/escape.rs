@@ -31,6 +31,15 @@ fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// A word as it can be pasted into a shell.
+pub(crate) fn quote_for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// What must not reach a terminal as it is: what controls it, and what nobody would see.
 fn is_hostile(c: char) -> bool {
     c.is_control() || is_invisible(c)
@@ -76,5 +85,11 @@ mod tests {
         {
             check(text, text, text);
         }
+    }
+
+    #[test]
+    fn a_quoted_word_can_be_pasted_into_a_shell() {
+        assert_eq!(quote_for_shell("plain-1"), "plain-1");
+        assert_eq!(quote_for_shell("it's"), r"'it'\''s'");
     }
 }

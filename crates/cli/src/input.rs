@@ -1,79 +1,14 @@
-//! What commands take in: text, vectors, filters, lines of files.
+//! Input of commands: text, vectors, lines of files.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 
-use clap::Args;
 use loci_core::write::check_vector;
-use loci_core::{Collection, DocumentFilter, Error, Filter, Result};
+use loci_core::{Error, Result};
 use loci_engine::line;
-use loci_engine::mine::spelled;
-use serde_json::json;
 
 use crate::errors;
-
-/// Which drawers are meant, by metadata and place.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Where {
-    /// Only drawers this filter accepts, like '{"wing":"work"}' or '{"n":{"$gte":3}}'
-    ///
-    /// Operators: $eq $ne $in $nin $gt $gte $lt $lte on metadata and places, $and and $or around them.
-    #[arg(long = "where", value_name = "JSON")]
-    pub(crate) filter: Option<String>,
-
-    /// Only drawers of this wing
-    #[arg(long, value_name = "WING")]
-    pub(crate) wing: Option<String>,
-
-    /// Only drawers of this room
-    #[arg(long, value_name = "ROOM")]
-    pub(crate) room: Option<String>,
-}
-
-impl Where {
-    /// The filter all of these make together.
-    pub(crate) fn filter(&self) -> Result<Filter> {
-        let mut filter = match &self.filter {
-            Some(text) => Filter::parse_str(text)?,
-            None => Filter::All,
-        };
-        for (key, value) in [("wing", &self.wing), ("room", &self.room)] {
-            if let Some(value) = value {
-                filter = filter.and(Filter::text(key, value.as_str()));
-            }
-        }
-        Ok(filter)
-    }
-
-    /// The same for one collection, the wing spelled as it spells it.
-    pub(crate) fn within(&self, collection: &dyn Collection) -> Result<Filter> {
-        let wing = self.wing.as_deref();
-        let spelled = Self {
-            wing: wing.map(|wing| spelled(collection, wing)).transpose()?,
-            ..self.clone()
-        };
-        spelled.filter()
-    }
-}
-
-/// Which drawers are meant, by their text.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Contains {
-    /// Only drawers whose text holds this, letter for letter
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) contains: Option<String>,
-}
-
-impl Contains {
-    /// The filter on texts.
-    pub(crate) fn filter(&self) -> Result<DocumentFilter> {
-        match &self.contains {
-            Some(text) => DocumentFilter::parse(&json!({ "$contains": text })),
-            None => Ok(DocumentFilter::All),
-        }
-    }
-}
 
 /// Reads a vector given as JSON, or as `@FILE` that holds it.
 pub(crate) fn vector(argument: &str) -> Result<Vec<f32>> {
@@ -172,20 +107,6 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wing_and_a_room_narrow_the_filter() {
-        let where_ = Where {
-            filter: Some(r#"{"n":{"$gte":3}}"#.into()),
-            wing: Some("w".into()),
-            room: None,
-        };
-        assert_eq!(
-            where_.filter().unwrap(),
-            Filter::parse_str(r#"{"$and":[{"n":{"$gte":3}},{"wing":"w"}]}"#).unwrap()
-        );
-        assert!(Where::default().filter().unwrap().is_all());
-    }
 
     #[test]
     fn vectors_are_read_and_checked() {

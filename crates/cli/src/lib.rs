@@ -6,7 +6,6 @@
 mod args;
 mod bar;
 mod commands;
-mod cursor;
 mod embedders;
 mod environment;
 mod errors;
@@ -20,6 +19,7 @@ mod palace;
 mod progress;
 mod registry;
 mod render;
+mod scope;
 mod session;
 mod target;
 

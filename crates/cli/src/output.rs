@@ -97,6 +97,13 @@ impl Output {
         }
     }
 
+    /// Tells on standard error which palace was made, if one was.
+    pub(crate) fn note_made(&mut self, palace: Option<&str>) {
+        if let Some(palace) = palace {
+            self.note(&format!("made a new palace at {palace}"));
+        }
+    }
+
     /// Says on standard error what a reader should know.
     pub(crate) fn warn(&mut self, text: &str) {
         self.aside(|page| {

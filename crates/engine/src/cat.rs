@@ -1,13 +1,17 @@
 //! Cat: a source given back from its drawers, a file byte for byte, a conversation message by message.
 
+use std::collections::BTreeSet;
+
 use loci_core::{
-    Collection, Drawer, DrawerId, Error, ErrorKind, Get, Result, Scalar, Sources, Span, Timestamp, Value,
+    Collection, Drawer, DrawerId, Error, ErrorKind, Finding, Get, Result, Scalar, Sources, Span, Timestamp,
+    Value,
 };
 use serde::Serialize;
 
 use crate::mine::draft::file::KIND;
-use crate::mine::draft::of_source;
 use crate::mine::stamp::Stamp;
+use crate::palace::Palace;
+use crate::view::{DrawerScope, find_sources};
 use loci_mine::decode::{Encoding, encode, read_strays};
 use loci_mine::name::WITHIN;
 
@@ -47,30 +51,96 @@ pub enum Part {
     Message(Said),
 }
 
-/// The sources that one of these names means: the first that has drawers, or the conversations in the first that is a
-/// file of several.
-pub fn resolve(collection: &dyn Collection, names: &[String]) -> Result<Vec<String>> {
-    for name in names {
-        if collection.count(&of_source(name).into())? > 0 {
-            return Ok(vec![name.clone()]);
-        }
-        let Some(ledger) = collection.sources() else {
-            continue;
-        };
-        let within = ledger.find_records(&Sources::Under {
-            prefix: format!("{name}{WITHIN}"),
-            after: None,
-            limit: usize::MAX >> 1,
-        })?;
-        if !within.is_empty() {
-            return Ok(within.into_iter().map(|record| record.source).collect());
+/// A source as it was mined: a file with its text, or a conversation with its messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct CatReport {
+    /// The file; null if no such source exists.
+    pub source: Option<String>,
+    /// The encoding of the file's bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<&'static str>,
+    /// The text of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The messages of the conversation, or of all conversations in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Said>>,
+    /// Damage, and the name of a source that does not exist.
+    pub warnings: Vec<Finding>,
+}
+
+impl CatReport {
+    fn take(&mut self, part: Part) {
+        match part {
+            Part::Piece { text, encoding, .. } => {
+                self.encoding.get_or_insert(encoding.name());
+                self.text.get_or_insert_default().push_str(&text);
+            }
+            Part::Message(said) => self.messages.get_or_insert_default().push(said),
         }
     }
+}
+
+impl Palace {
+    /// Gives the source that one of these names means, part by part; the report has none of them.
+    ///
+    /// The first error of `each` ends it and is returned.
+    pub fn stream_source(
+        &self,
+        names: &[String],
+        each: &mut dyn FnMut(Part) -> Result<()>,
+    ) -> Result<CatReport> {
+        self.stream(|session| {
+            let sources = find_sources(session.reader(), names)?;
+            let file = settle_file(&sources, names)?;
+            for source in &sources {
+                cat(session.collection(), source, each)?;
+            }
+            let mut warnings = session.noticed();
+            if sources.is_empty() {
+                let scope = DrawerScope {
+                    source: names.to_vec(),
+                    ..DrawerScope::default()
+                };
+                warnings.extend(session.unknown_names(&scope)?);
+            }
+            Ok(CatReport {
+                source: file,
+                warnings,
+                ..CatReport::default()
+            })
+        })
+    }
+
+    /// Reads the source that one of these names means.
+    pub fn read_source(&self, names: &[String]) -> Result<CatReport> {
+        let mut whole = CatReport::default();
+        let CatReport { source, warnings, .. } = self.stream_source(names, &mut |part| {
+            whole.take(part);
+            Ok(())
+        })?;
+        Ok(CatReport {
+            source,
+            warnings,
+            ..whole
+        })
+    }
+}
+
+/// The one file that all of these sources are, or stand in; several files are refused.
+fn settle_file(sources: &[String], names: &[String]) -> Result<Option<String>> {
+    let file = |source: &String| match source.split_once(WITHIN) {
+        Some((file, _)) if sources.len() > 1 => file.to_owned(),
+        _ => source.clone(),
+    };
+    let files: BTreeSet<String> = sources.iter().map(file).collect();
+    if files.len() < 2 {
+        return Ok(files.into_iter().next());
+    }
     let asked = names.last().map_or("", String::as_str);
-    Err(
-        Error::new(ErrorKind::NotFound, format!("nothing is filed from {asked:?}"))
-            .hint("see what is with `loci facets --by source`"),
-    )
+    let files: Vec<String> = files.into_iter().collect();
+    Err(Error::invalid(format!("several sources end with {asked:?}"))
+        .hint(format!("name one of them: {}", files.join(", "))))
 }
 
 /// Gives a source back, part by part, in order.

@@ -1,19 +1,22 @@
 //! Import: lines of JSON into collections, batch by batch, storing no drawer twice.
 
+mod foreign;
 mod shelf;
 
 use std::collections::BTreeMap;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Backend, CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer,
-    PalaceRef, Provenance, Receipt, Result, Write,
+    CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions,
+    Provenance, Receipt, Result, Write,
 };
 use serde::Serialize;
 
-use crate::filing::{Embedders, Filing, Place};
 use crate::line;
+use crate::palace::{FilingSession, Palace};
 use shelf::{Pending, Shelf};
+
+pub use foreign::{FailedPiece, ForeignImportReport, ForeignMemory, ForeignPiece};
 
 /// What to do with a line whose drawer is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +47,8 @@ pub struct ImportRequest {
     pub on_bad_line: OnBadLine,
     /// How many lines to commit at once; at least one.
     pub batch: usize,
-    /// The collection for every line, whatever the lines say.
+    /// The collection for every line, whatever the lines say; without it lines that name none go to the palace's own.
     pub into: Option<CollectionName>,
-    /// The collection for lines that name none.
-    pub otherwise: CollectionName,
     /// The provenance of drawers whose lines name none.
     pub provenance: Provenance,
 }
@@ -80,6 +81,9 @@ pub struct ImportReport {
     /// Why, where a model is recorded that should have made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
+    /// The palace, where it was made for these lines.
+    #[serde(skip)]
+    pub made_palace: Option<String>,
 }
 
 /// A line that was not stored.
@@ -94,10 +98,10 @@ pub struct FailedLine {
 /// Takes lines and commits them in batches.
 #[derive(Debug)]
 pub struct Importer<'a> {
-    backend: &'a dyn Backend,
-    palace: &'a PalaceRef,
-    embedders: &'a dyn Embedders,
+    palace: &'a Palace,
     request: ImportRequest,
+    /// The collection for lines that name none.
+    otherwise: Option<CollectionName>,
     shelves: BTreeMap<CollectionName, Shelf>,
     report: ImportReport,
     batches: u64,
@@ -107,18 +111,11 @@ pub struct Importer<'a> {
 const BATCH_BYTES: usize = 64 << 20;
 
 impl<'a> Importer<'a> {
-    /// Starts an import into `palace`; nothing is made before the first batch.
-    pub fn new(
-        backend: &'a dyn Backend,
-        palace: &'a PalaceRef,
-        embedders: &'a dyn Embedders,
-        request: ImportRequest,
-    ) -> Self {
+    fn new(palace: &'a Palace, request: ImportRequest) -> Self {
         Self {
-            backend,
             palace,
-            embedders,
             request,
+            otherwise: None,
             shelves: BTreeMap::new(),
             report: ImportReport::default(),
             batches: 0,
@@ -153,8 +150,7 @@ impl<'a> Importer<'a> {
     /// Takes a drawer that came from elsewhere than a line, as number `number` in reports; returns the batch that
     /// became durable by it, if one did.
     pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<Committed>> {
-        let into = self.request.into.as_ref();
-        let collection = into.unwrap_or(&self.request.otherwise).clone();
+        let collection = self.collection_for(None)?;
         match self.check(&collection, &drawer) {
             Ok(()) => self.take(number, collection, drawer),
             Err(error) => self.refuse(number, error).map(|()| None),
@@ -212,12 +208,25 @@ impl<'a> Importer<'a> {
             return Ok(None);
         }
         let given = line::read(text)?;
-        let collection = match &self.request.into {
-            Some(into) => into.clone(),
-            None => given.collection.unwrap_or_else(|| self.request.otherwise.clone()),
-        };
+        let collection = self.collection_for(given.collection)?;
         self.check(&collection, &given.drawer)?;
         Ok(Some((collection, given.drawer)))
+    }
+
+    /// The collection for a line that names this one.
+    fn collection_for(&mut self, named: Option<CollectionName>) -> Result<CollectionName> {
+        if let Some(name) = self
+            .request
+            .into
+            .clone()
+            .or(named)
+            .or_else(|| self.otherwise.clone())
+        {
+            return Ok(name);
+        }
+        let own = self.palace.collection_name()?;
+        self.otherwise = Some(own.clone());
+        Ok(own)
     }
 
     /// Refuses a drawer that the collection cannot take.
@@ -236,11 +245,9 @@ impl<'a> Importer<'a> {
             return Ok(shelf.dimension);
         }
         let mut shelf = Shelf::default();
-        match self.backend.collections(self.palace) {
-            Ok(there) => {
-                let info = there.into_iter().find(|info| info.name == *collection);
-                shelf.dimension = info.and_then(settled_dimension);
-            }
+        let palace = self.palace.clone().in_collection(Some(collection.clone()));
+        match palace.open(&OpenOptions::default()) {
+            Ok(opened) => shelf.dimension = settled_dimension(opened.info()?),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -269,22 +276,17 @@ impl<'a> Importer<'a> {
         if pending.is_empty() {
             return Ok(None);
         }
-        let place = Place {
-            backend: self.backend,
-            palace: self.palace,
-            collection,
-            embedders: self.embedders,
-            visible: &loci_core::Filter::All,
-        };
-        let filing = shelf.open(&place, &pending)?;
-        if let Some(why) = &filing.lacking {
-            self.report.lacking.get_or_insert_with(|| why.clone());
+        let palace = self.palace.clone().in_collection(Some(collection.clone()));
+        let filing = shelf.open(&palace, &pending)?;
+        if let Some(why) = filing.lacking() {
+            self.report.lacking.get_or_insert_with(|| why.to_owned());
         }
+        self.report.made_palace = self.report.made_palace.take().or_else(|| filing.made_palace());
         let mut committed = self.commit(&filing, &pending);
         let brings = pending.iter().any(|one| one.drawer.embedding.is_some());
         if !brings && matches!(&committed, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
             // Somebody moved the collection to another model meanwhile: go on with that one.
-            let filing = Filing::open(&place, None)?;
+            let filing = palace.open_filing(None)?;
             committed = self.commit(&filing, &pending);
             if let Some(shelf) = self.shelves.get_mut(collection) {
                 shelf.go_on_with(filing);
@@ -303,7 +305,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Commits at once; where one drawer spoils the batch, one by one, so that only that one fails.
-    fn commit(&mut self, filing: &Filing, pending: &[Pending]) -> Result<Option<Receipt>> {
+    fn commit(&mut self, filing: &FilingSession, pending: &[Pending]) -> Result<Option<Receipt>> {
         let on_conflict = self.request.on_conflict;
         let write = |one: &Pending| match on_conflict {
             OnConflict::Replace => Write::Upsert(one.drawer.clone()),
@@ -356,6 +358,13 @@ impl<'a> Importer<'a> {
                 error,
             });
         }
+    }
+}
+
+impl Palace {
+    /// Starts an import; nothing is made before the first batch.
+    pub fn import(&self, request: ImportRequest) -> Importer<'_> {
+        Importer::new(self, request)
     }
 }
 

@@ -4,5 +4,5 @@ mod read;
 mod write;
 
 pub use read::{GivenLine, parse_metadata, parse_vector, read};
+pub(crate) use write::is_finite;
 pub use write::write;
-pub(crate) use write::{canonical, is_finite};

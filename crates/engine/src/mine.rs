@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use loci_core::{Error, ErrorKind, FilingDoor, Result, Timestamp};
 use loci_mine::WalkEvent;
@@ -38,7 +39,7 @@ use loci_mine::cut::Cutting;
 pub use loci_mine::{cut, formats, name, project, walk};
 use serde::Serialize;
 
-use crate::filing::Place;
+use crate::palace::Palace;
 pub use shelving::spelled;
 pub(crate) use stored::mined;
 
@@ -159,6 +160,11 @@ pub struct MineReport {
     /// Why, where a model is recorded that should have made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
+    /// The palace, where it was made for these sources.
+    #[serde(skip)]
+    pub made_palace: Option<String>,
+    /// The time it took.
+    pub seconds: f64,
 }
 
 /// A source that could not be mined.
@@ -261,15 +267,19 @@ pub fn survey(request: &MineRequest) -> Result<Extent> {
     Ok(extent)
 }
 
-/// Mines.
-///
-/// `clock` tells the time; `watch` hears how far it is. Sources are committed as they come, so that whatever ends the
-/// run leaves every source old or new, and the next run goes on.
-pub fn mine(
-    place: &Place<'_>,
-    request: &MineRequest,
-    clock: &dyn Fn() -> Timestamp,
-    watch: &mut dyn FnMut(Progress),
-) -> Result<MineReport> {
-    run::MineRun::new(place, request, clock, watch)?.run()
+impl Palace {
+    /// Mines.
+    ///
+    /// `watch` hears how far it is. Sources are committed as they come, so that whatever ends the run leaves every source
+    /// old or new, and the next run goes on.
+    pub fn mine(&self, request: &MineRequest, watch: &mut dyn FnMut(Progress)) -> Result<MineReport> {
+        self.access().check_whole("mining")?;
+        let began = Instant::now();
+        let clock = || self.now();
+        let report = run::MineRun::new(self, request, &clock, watch)?.run()?;
+        Ok(MineReport {
+            seconds: (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
+            ..report
+        })
+    }
 }

@@ -3,11 +3,58 @@
 use std::collections::{HashMap, HashSet};
 
 use loci_core::{CollectionReader, Drawer, DrawerId, Error, Get, Include, Result};
+use serde::Serialize;
 
 use crate::mine::draft::of_source;
+use crate::palace::Palace;
+use crate::show::resolve_id;
+use crate::view::DrawerView;
 
 /// How many texts are read together.
 const PAGE: usize = 256;
+
+/// A drawer, and how many of its neighbours are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeighboursRequest {
+    /// Its id, or the beginning of its id.
+    pub id: DrawerId,
+    /// At most this many before it.
+    pub before: usize,
+    /// At most this many after it.
+    pub after: usize,
+}
+
+/// A drawer among its neighbours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NeighboursReport {
+    /// The drawers in the order of their source; none if there is no such drawer.
+    pub drawers: Vec<DrawerView>,
+    /// The position of the drawer itself among them.
+    pub at: Option<usize>,
+}
+
+impl Palace {
+    /// Reads a drawer and its neighbours.
+    pub fn neighbours(&self, request: &NeighboursRequest) -> Result<NeighboursReport> {
+        self.read(|session| {
+            let id = resolve_id(session.reader(), &request.id)?;
+            let found = session.reader().get(&Get::ids(id))?.pop();
+            let Some(drawer) = found else {
+                return Ok(NeighboursReport {
+                    drawers: Vec::new(),
+                    at: None,
+                });
+            };
+            let around = around(session.reader(), &drawer, request.before, request.after)?;
+            let at = around.before.len();
+            let drawers = around.before.into_iter().chain([drawer]).chain(around.after);
+            Ok(NeighboursReport {
+                drawers: drawers.map(DrawerView::from).collect(),
+                at: Some(at),
+            })
+        })
+    }
+}
 
 /// What stands around a drawer in its source.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -10,24 +10,28 @@ mod legs;
 mod marks;
 mod plan;
 mod pool;
+mod report;
 mod stop_words;
 mod text;
 mod weights;
 mod why_not;
 
 use loci_core::{
-    CollectionReader, Comparison, Drawer, DrawerId, Error, Filter, Finding, Place, Result, Scalar, Severity,
-    Span, Timestamp,
+    CollectionReader, Comparison, Drawer, DrawerCondition, DrawerId, Error, Filter, Finding, Place, Result,
+    Scalar, Severity, Span, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::filing::Embedders;
+use crate::EmbedderCatalog;
 use crate::neighbours;
+use crate::view::DrawerScope;
 use legs::{Asked, Reached};
 use plan::Plan;
 
 pub use marks::{excerpt, marks};
 pub use plan::{Balance, Dated, PlanReport};
+pub use report::SearchReport;
 pub use why_not::{Reason, WhyNot, why_not};
 
 /// The kind of drawers that are left out unless they are asked for: what tools printed.
@@ -40,8 +44,10 @@ pub struct SearchRequest {
     pub query: String,
     /// At most this many hits; at least one.
     pub limit: usize,
-    /// Only drawers that this accepts.
-    pub filter: Filter,
+    /// The drawers searched.
+    pub scope: DrawerScope,
+    /// The `next` of the page before; only [`Palace::search`] pages.
+    pub cursor: Option<String>,
     /// What tools printed too; see [`SearchRequest::takes_tools`].
     pub tools: bool,
     /// The newest first rather than as a tie-break.
@@ -60,7 +66,8 @@ impl SearchRequest {
         Self {
             query: query.into(),
             limit: 10,
-            filter: Filter::All,
+            scope: DrawerScope::default(),
+            cursor: None,
             tools: false,
             recent: false,
             dates: true,
@@ -78,24 +85,23 @@ impl SearchRequest {
         if self.limit == 0 {
             return Err(Error::invalid("a search must ask for at least one hit"));
         }
-        Ok(())
+        self.scope.check()
     }
 
-    /// Whether what tools printed is searched too: where that is asked for, or where the filter names a kind. Who names
-    /// a kind has said whether tools are meant.
+    /// Whether tool output is searched, too: where that is asked for, or where the scope names a kind, since naming a
+    /// kind decides about tool output as well.
     pub fn takes_tools(&self) -> bool {
-        self.tools || names_kind(&self.filter)
+        self.tools || self.scope.kind.is_some() || names_kind(&self.scope.filter)
     }
 
-    /// What is searched: the filter, without what tools printed unless that is taken too.
-    pub fn scope(&self) -> Filter {
-        match self.takes_tools() {
-            true => self.filter.clone(),
-            false => self.filter.clone().and(Filter::Compare(
-                "kind".into(),
-                Comparison::Ne(Scalar::Text(TOOL_OUTPUT.into())),
-            )),
+    /// The drawers searched: those of the scope, without tool output unless that is taken, too.
+    pub fn searched(&self, scope: &DrawerCondition) -> DrawerCondition {
+        let mut searched = scope.clone();
+        if !self.takes_tools() {
+            let printed = Comparison::Ne(Scalar::Text(TOOL_OUTPUT.into()));
+            searched.filter = searched.filter.and(Filter::Compare("kind".into(), printed));
         }
+        searched
     }
 }
 
@@ -144,7 +150,7 @@ pub struct Found {
 }
 
 /// What speaks for a hit. A leg that did not find it is absent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Why {
     /// Its place among the nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,7 +172,7 @@ pub struct Why {
 }
 
 /// A place in one leg.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Standing {
     /// 1 for the best.
     pub rank: usize,
@@ -175,7 +181,7 @@ pub struct Standing {
 }
 
 /// What the rest of a source says for its pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SourceEvidence {
     /// How many of its pieces were found.
     pub pieces: usize,
@@ -222,7 +228,7 @@ impl AlsoIn {
 }
 
 /// Both ways of finding.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Legs {
     /// By meaning.
     pub nearest: Leg,
@@ -231,7 +237,7 @@ pub struct Legs {
 }
 
 /// One way of finding.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Leg {
     /// Whether it ran.
     pub ran: bool,
@@ -245,7 +251,7 @@ pub struct Leg {
 /// Answers a request.
 pub fn search(
     collection: &dyn CollectionReader,
-    embedders: &dyn Embedders,
+    embedders: &dyn EmbedderCatalog,
     request: &SearchRequest,
 ) -> Result<Answer> {
     request.check()?;
@@ -295,9 +301,7 @@ fn answer(
     }
     let tool_output_left_out = match request.takes_tools() {
         true => 0,
-        false => collection
-            .count(&request.filter.clone().into())?
-            .saturating_sub(plan.in_scope),
+        false => collection.count(&plan.asked)?.saturating_sub(plan.in_scope),
     };
     Ok(Answer {
         query: request.query.clone(),

@@ -1,12 +1,13 @@
 //! Status: what a palace holds, where, and how far search reaches.
 
-use loci_core::{
-    Backend, Collection, CollectionName, Coverage, Facets, Finding, Health, IdentityState, MaintenanceState,
-    PalaceRef, Result,
-};
+use loci_core::{CollectionName, Coverage, Finding, Health, IdentityState, MaintenanceState, Result};
 use serde::Serialize;
 
-use crate::migrate::record::migrations;
+use crate::facets::{WingCount, count_wings};
+use crate::moves::list_migrations;
+use crate::palace::{Palace, PalaceSession};
+use crate::spool::Standing;
+use crate::view::DrawerScope;
 
 /// What a palace holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,8 +20,8 @@ pub struct StatusReport {
     pub collection: CollectionName,
     /// How many drawers that collection holds.
     pub drawers: u64,
-    /// Its drawers by wing and room.
-    pub wings: Vec<WingStatus>,
+    /// Its drawers by wing and room, the most first.
+    pub wings: Vec<WingCount>,
     /// What made its vectors.
     pub embedder: EmbedderStatus,
     /// How its vectors are compared.
@@ -37,28 +38,11 @@ pub struct StatusReport {
     /// Records of the migrations that brought the collection here, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<serde_json::Value>,
+    /// Events of hooks that wait to be mined; only a caller that knows the spool tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spool: Option<Standing>,
     /// What a reader should know.
     pub warnings: Vec<Finding>,
-}
-
-/// The drawers of one wing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WingStatus {
-    /// Its name; `None` for drawers without a wing.
-    pub wing: Option<String>,
-    /// How many drawers.
-    pub drawers: u64,
-    /// By room.
-    pub rooms: Vec<RoomStatus>,
-}
-
-/// The drawers of one room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RoomStatus {
-    /// Its name; `None` for drawers without a room.
-    pub room: Option<String>,
-    /// How many drawers.
-    pub drawers: u64,
 }
 
 /// What is known of the model that made a collection's vectors.
@@ -83,60 +67,38 @@ pub struct CollectionStatus {
     pub drawers: u64,
 }
 
-/// Says what `collection` and the palace around it hold.
-pub fn status(
-    backend: &dyn Backend,
-    palace: &PalaceRef,
-    collection: &dyn Collection,
-) -> Result<StatusReport> {
-    let info = collection.info()?;
-    let collections = backend
-        .collections(palace)?
-        .into_iter()
-        .map(|info| CollectionStatus {
-            name: info.name,
-            drawers: info.drawers,
-        });
+impl Palace {
+    /// Reports what the palace and the collection meant hold.
+    pub fn status(&self) -> Result<StatusReport> {
+        self.read(report_status)
+    }
+}
+
+fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
+    let address = session.palace().address()?;
+    let info = session.reader().info()?;
+    let collections = session.palace().collections()?;
+    let collections = collections.into_iter().map(|info| CollectionStatus {
+        name: info.name,
+        drawers: info.drawers,
+    });
+    let upkeep = session.collection().upkeep();
     Ok(StatusReport {
-        palace: palace.id.clone(),
-        backend: backend.descriptor().name.clone(),
+        palace: address.reference.id.clone(),
+        backend: address.backend.descriptor().name.clone(),
         collection: info.name,
         drawers: info.drawers,
-        wings: wings(collection)?,
+        wings: count_wings(session, &DrawerScope::default())?,
         embedder: embedder(&info.identity, info.dimension),
         metric: info.metric.name(),
         coverage: info.coverage,
-        health: backend.health(Some(palace)),
-        maintenance: collection.upkeep().map(|upkeep| upkeep.state()).transpose()?,
+        health: address.backend.health(Some(&address.reference)),
+        maintenance: upkeep.map(|upkeep| upkeep.state()).transpose()?,
         collections: collections.collect(),
-        migrations: migrations(collection)?,
+        migrations: list_migrations(session.collection())?,
+        spool: None,
         warnings: info.warnings,
     })
-}
-
-fn wings(collection: &dyn Collection) -> Result<Vec<WingStatus>> {
-    let mut wings: Vec<WingStatus> = Vec::new();
-    for facet in collection.facets(&Facets::by_room())? {
-        let mut values = facet.values.into_iter();
-        let (wing, room) = (values.next().flatten(), values.next().flatten());
-        let room = RoomStatus {
-            room,
-            drawers: facet.drawers,
-        };
-        // Facets come in order, so that the rooms of a wing stand together.
-        match wings.last_mut().filter(|last| last.wing == wing) {
-            Some(last) => {
-                last.drawers += facet.drawers;
-                last.rooms.push(room);
-            }
-            None => wings.push(WingStatus {
-                wing,
-                drawers: facet.drawers,
-                rooms: vec![room],
-            }),
-        }
-    }
-    Ok(wings)
 }
 
 /// What is known of a model, as reports show it.

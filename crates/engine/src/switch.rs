@@ -7,7 +7,10 @@ use loci_core::{
     IdentityState, Include, Pending, Result, Space, SpaceState, Switch, Unembedded,
 };
 
-use crate::filing::cosine;
+use serde::Serialize;
+
+use crate::embedder::serialize_spaces;
+use crate::palace::{Palace, cosine};
 
 /// How long a step should take: short transactions, and somebody who asks for a pause is soon heard.
 const STEP: Duration = Duration::from_millis(500);
@@ -30,7 +33,8 @@ pub struct Progress {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ended {
     /// The new model answers.
     Switched,
@@ -38,21 +42,55 @@ pub enum Ended {
     WasActive,
     /// Somebody asked for a pause.
     Paused,
-    /// Whoever watches asked to stop.
+    /// Its watcher asked to stop.
+    #[serde(rename = "paused")]
     Stopped,
+    /// The model before answers again.
+    RolledBack,
 }
 
 /// What a run did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchReport {
     /// How it ended.
+    #[serde(rename = "outcome")]
     pub ended: Ended,
     /// Vectors stored.
+    #[serde(rename = "embedded")]
     pub filled: u64,
     /// Vectors that came too late: their drawers had changed or somebody else was faster.
     pub stale: u64,
     /// The spaces afterwards.
+    #[serde(serialize_with = "serialize_spaces")]
     pub spaces: Vec<Space>,
+}
+
+impl Palace {
+    /// Moves the collection meant to `embedder`, or goes on where an earlier run stopped; see [`switch`].
+    pub fn switch_embedder(
+        &self,
+        embedder: &dyn Embedder,
+        watch: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<SwitchReport> {
+        self.access().check_whole("a change of model")?;
+        self.write(|collection| switch(collection, embedder, watch))
+    }
+
+    /// Takes one step of a change of model: pauses it, or rolls it back.
+    pub fn step_switch(&self, step: &Switch) -> Result<SwitchReport> {
+        self.access().check_whole("a change of model")?;
+        self.write(|collection| {
+            Ok(SwitchReport {
+                ended: match step {
+                    Switch::Rollback => Ended::RolledBack,
+                    _ => Ended::Paused,
+                },
+                filled: 0,
+                stale: 0,
+                spaces: collection.require_spaces()?.take_step(step)?,
+            })
+        })
+    }
 }
 
 /// Moves a collection to `embedder`, or goes on where an earlier run stopped.

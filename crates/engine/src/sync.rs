@@ -14,8 +14,9 @@ use loci_core::{
 };
 use serde::Serialize;
 
-use crate::migrate::record::RESERVED;
 use crate::mine::stamp::Stamp;
+use crate::moves::RESERVED;
+use crate::palace::Palace;
 use loci_mine::SourceFingerprint;
 use loci_mine::name::{self, WITHIN};
 
@@ -37,6 +38,8 @@ pub struct SyncReport {
     /// Why nothing can be removed, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// The sources and drawers that were removed.
+    pub removed: Removed,
 }
 
 /// A source that is gone.
@@ -70,6 +73,19 @@ enum State {
     Present,
     Gone,
     Unclear(String),
+}
+
+impl Palace {
+    /// Looks at every source mined from these paths, or at all of them; changes nothing.
+    pub fn sync(&self, paths: &[PathBuf]) -> Result<SyncReport> {
+        self.read(|session| sync(session.collection(), paths))
+    }
+
+    /// Removes the drawers of the sources that `report` calls vanished, which must be `expected` sources.
+    pub fn remove_vanished(&self, report: &SyncReport, expected: u64) -> Result<Removed> {
+        self.access().check_whole("removing vanished sources")?;
+        self.write(|collection| remove(collection, report, expected))
+    }
 }
 
 /// Looks at every source mined from these paths, or at all of them; changes nothing.

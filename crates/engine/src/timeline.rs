@@ -4,11 +4,14 @@ mod period;
 mod tally;
 
 use loci_core::{
-    CollectionReader, Comparison, DocumentFilter, ErrorKind, Filter, Get, Include, Result, Scalar, Timestamp,
+    CollectionReader, Comparison, DrawerCondition, ErrorKind, Filter, Finding, Get, Include, Result, Scalar,
+    Severity, Timestamp,
 };
 use serde::Serialize;
 
-use crate::walk::{LeftOut, Walk};
+use crate::palace::Palace;
+use crate::view::DrawerScope;
+use crate::walk::Walk;
 use tally::Tally;
 
 pub use period::Period;
@@ -28,12 +31,8 @@ pub enum Clock {
 /// What a timeline shows.
 #[derive(Debug, Clone)]
 pub struct TimelineRequest {
-    /// Only drawers that this accepts.
-    pub filter: Filter,
-    /// Only from this moment on.
-    pub since: Option<Timestamp>,
-    /// Only before this moment.
-    pub before: Option<Timestamp>,
+    /// The drawers meant; its times are those of [`TimelineRequest::clock`].
+    pub scope: DrawerScope,
     /// How long a period is.
     pub by: Period,
     /// Which time counts.
@@ -51,14 +50,13 @@ pub struct TimelineRequest {
 pub struct Timeline {
     /// The periods in which something was said.
     pub periods: Vec<PeriodReport>,
-    /// How many of the drawers the filter accepts have no such time.
+    /// The number of drawers of the scope that have no such time.
     pub undated: u64,
     /// Where a timeline that was cut goes on: `since` this moment, or `before` it where the latest comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
-    /// What could not be read.
-    #[serde(skip)]
-    pub left_out: Vec<LeftOut>,
+    /// Damage that was gone around, and names in the scope that no drawer has.
+    pub warnings: Vec<Finding>,
 }
 
 /// One period.
@@ -85,38 +83,63 @@ pub struct SourceCount {
     pub drawers: u64,
 }
 
-/// Says how much was said when. `each` hears how many drawers were looked at so far.
+impl Palace {
+    /// Counts drawers by the time they were said or filed. `each` hears how many drawers were looked at so far.
+    pub fn timeline(&self, request: &TimelineRequest, each: &mut dyn FnMut(u64)) -> Result<Timeline> {
+        request.scope.check()?;
+        self.read(|session| {
+            let mut report = timeline(session.reader(), request, each)?;
+            if report.periods.is_empty() {
+                report.warnings.extend(session.unknown_names(&request.scope)?);
+            }
+            Ok(report)
+        })
+    }
+}
+
+/// The same for a collection.
 pub fn timeline(
     collection: &dyn CollectionReader,
     request: &TimelineRequest,
     each: &mut dyn FnMut(u64),
 ) -> Result<Timeline> {
-    let narrowed = request.narrowed();
-    match paged(collection, request, &narrowed, each) {
+    let unbounded = DrawerScope {
+        since: None,
+        before: None,
+        ..request.scope.clone()
+    };
+    let unbounded = unbounded.resolve(collection)?;
+    let narrowed = request.narrow(&unbounded);
+    match count_pages(collection, request, &narrowed, each) {
         Ok(mut tally) => {
-            if narrowed != request.filter {
-                tally.undated = undated(collection, &request.filter)?;
+            if narrowed != unbounded {
+                tally.undated = count_undated(collection, &unbounded)?;
             }
             Ok(tally.report())
         }
         // A store that does not compare by order is asked for everything; damage is gone around drawer by drawer.
         Err(error) if matches!(error.kind(), ErrorKind::UnsupportedFilter | ErrorKind::Corrupt) => {
-            walked(collection, request, each)
+            count_walked(collection, request, &unbounded, each)
         }
         Err(error) => Err(error),
     }
 }
 
 impl TimelineRequest {
-    /// The filter with the bounds in it, where stores have the time in their index.
-    fn narrowed(&self) -> Filter {
+    /// The condition with the bounds in it, where stores have the time in their index.
+    fn narrow(&self, unbounded: &DrawerCondition) -> DrawerCondition {
+        let mut narrowed = unbounded.clone();
         if self.clock == Clock::Filed {
-            return self.filter.clone();
+            return narrowed;
         }
-        let since = self.since.map(|since| said(Comparison::Gte(micros(since))));
-        let before = self.before.map(|before| said(Comparison::Lt(micros(before))));
+        let since = self.scope.since.map(|since| said(Comparison::Gte(micros(since))));
+        let before = self
+            .scope
+            .before
+            .map(|before| said(Comparison::Lt(micros(before))));
         let bounds = since.into_iter().chain(before);
-        bounds.fold(self.filter.clone(), Filter::and)
+        narrowed.filter = bounds.fold(narrowed.filter, Filter::and);
+        narrowed
     }
 }
 
@@ -128,23 +151,25 @@ fn micros(time: Timestamp) -> Scalar {
     Scalar::Int(time.as_micros())
 }
 
-/// How many drawers have no time when they were said, counted without looking at them.
-fn undated(collection: &dyn CollectionReader, filter: &Filter) -> Result<u64> {
-    let dated = filter.clone().and(said(Comparison::Gte(Scalar::Int(i64::MIN))));
+/// The number of drawers that do not say when they were said, counted without reading them.
+fn count_undated(collection: &dyn CollectionReader, condition: &DrawerCondition) -> Result<u64> {
+    let mut dated = condition.clone();
+    dated.filter = dated.filter.and(said(Comparison::Gte(Scalar::Int(i64::MIN))));
     Ok(collection
-        .count(&filter.clone().into())?
-        .saturating_sub(collection.count(&dated.into())?))
+        .count(condition)?
+        .saturating_sub(collection.count(&dated)?))
 }
 
-fn paged<'a>(
+fn count_pages<'a>(
     collection: &dyn CollectionReader,
     asked: &'a TimelineRequest,
-    filter: &Filter,
+    condition: &DrawerCondition,
     each: &mut dyn FnMut(u64),
 ) -> Result<Tally<'a>> {
     let mut tally = Tally::new(asked);
     let mut request = Get {
-        filter: filter.clone(),
+        filter: condition.filter.clone(),
+        document: condition.document.clone(),
         limit: Some(PAGE),
         include: Include::NOTHING,
         ..Get::default()
@@ -162,20 +187,23 @@ fn paged<'a>(
     }
 }
 
-fn walked(
+fn count_walked(
     collection: &dyn CollectionReader,
     request: &TimelineRequest,
+    condition: &DrawerCondition,
     each: &mut dyn FnMut(u64),
 ) -> Result<Timeline> {
     let mut tally = Tally::new(request);
-    let filter = request.filter.clone();
-    let mut walk = Walk::matching(collection, Include::NOTHING, filter, DocumentFilter::All);
+    let DrawerCondition { filter, document } = condition.clone();
+    let mut walk = Walk::matching(collection, Include::NOTHING, filter, document);
     for drawer in walk.by_ref() {
         tally.take(&drawer?);
         each(tally.seen);
     }
+    let left_out = walk.left_out().iter();
+    let warnings = left_out.map(|left| Finding::new("left_out", Severity::Error, left.message.clone()));
     Ok(Timeline {
-        left_out: walk.left_out().to_vec(),
+        warnings: warnings.collect(),
         ..tally.report()
     })
 }

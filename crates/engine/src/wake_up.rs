@@ -13,23 +13,24 @@ mod tests;
 
 use std::collections::HashSet;
 
-use loci_core::{CollectionReader, Drawer, DrawerId, Error, Filter, Result, Timestamp};
+use loci_core::{CollectionReader, Drawer, DrawerId, Error, Finding, Result, Timestamp};
 use serde::Serialize;
 
-use crate::mine::spelled;
+use crate::palace::Palace;
 use crate::tokens::estimate;
+use crate::view::{DrawerScope, ScopeNote};
 use latest::{Beginnings, Recent, is_file};
 use loci_mine::project::folded;
 use page::{Line, Page, Part};
 use quote::{SHORTEST_TEXT, origin};
-use read::{NewestReader, WakeUpWing};
+use read::NewestReader;
 use snippet::snippet;
 
 /// What to wake up to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WakeUpRequest {
-    /// Only what is in this wing, and who I am; everything if not given.
-    pub wing: Option<String>,
+    /// The drawers meant, beside those that say who I am.
+    pub scope: DrawerScope,
     /// The most tokens the text may have, by [`crate::tokens::estimate`].
     pub tokens: usize,
     /// What time it is.
@@ -45,6 +46,17 @@ pub struct WakeUpReport {
     pub tokens: usize,
     /// The drawers it quotes, in its order; none if there is nothing to read.
     pub drawers: Vec<DrawerId>,
+    /// Names in the scope that no drawer has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Finding>,
+}
+
+impl Palace {
+    /// Reports what to read at the start of a session.
+    pub fn wake_up(&self, request: &WakeUpRequest) -> Result<WakeUpReport> {
+        request.scope.check()?;
+        self.read(|session| wake_up(session.reader(), request))
+    }
 }
 
 /// The fewest tokens that may be asked for: the heading and one line.
@@ -79,24 +91,17 @@ pub fn wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Re
             "This palace is empty. Fill it with `loci mine PATH` or `loci add TEXT`.",
         ));
     }
+    let scope = request.scope.resolve(collection)?;
+    if !scope.asks_nothing() && collection.count(&scope)? == 0 {
+        return report_empty_scope(collection, &request.scope);
+    }
     let reader = NewestReader {
         collection,
         now: request.now,
-    };
-    let wing = match &request.wing {
-        None => None,
-        Some(name) => match find_wing(&reader, name)? {
-            Some(wing) => Some(wing),
-            None => {
-                let name = snippet(name, TITLE, 40);
-                return Ok(nothing(&format!(
-                    "There is no wing {name}. `loci status` lists them."
-                )));
-            }
-        },
+        scope,
     };
     let mut writer = Writer::new(reader, request.tokens);
-    writer.write(wing.as_ref())?;
+    writer.write()?;
     Ok(writer.report())
 }
 
@@ -105,21 +110,17 @@ fn nothing(text: &str) -> WakeUpReport {
         text: text.to_owned(),
         tokens: estimate(text),
         drawers: Vec::new(),
+        warnings: Vec::new(),
     }
 }
 
-/// The wing of this name, or of another spelling of it.
-fn find_wing(reader: &NewestReader<'_>, name: &str) -> Result<Option<WakeUpWing>> {
-    let existing = |name: String| -> Result<Option<WakeUpWing>> {
-        let drawers = reader
-            .collection
-            .count(&Filter::text("wing", name.as_str()).into())?;
-        Ok((drawers > 0).then_some(WakeUpWing(name)))
-    };
-    match existing(name.to_owned())? {
-        Some(wing) => Ok(Some(wing)),
-        None => existing(spelled(reader.collection, name)?),
-    }
+/// The report where no drawer is in scope: a name in it that does not exist is the likeliest reason.
+fn report_empty_scope(collection: &dyn CollectionReader, scope: &DrawerScope) -> Result<WakeUpReport> {
+    let unknown = scope.unknown_names(collection)?;
+    Ok(WakeUpReport {
+        warnings: unknown.iter().map(ScopeNote::finding).collect(),
+        ..nothing("Nothing is filed there. `loci status` lists wings and rooms.")
+    })
 }
 
 /// Writes the page.
@@ -155,15 +156,16 @@ impl<'a> Writer<'a> {
                 tokens: estimate(&text),
                 text,
                 drawers,
+                warnings: Vec::new(),
             },
         }
     }
 
-    fn write(&mut self, wing: Option<&WakeUpWing>) -> Result<()> {
-        let mine = matters::identity(&self.reader, wing)?;
+    fn write(&mut self) -> Result<()> {
+        let mine = matters::identity(&self.reader)?;
         self.identity(&mine)?;
-        let recent = self.reader.recent(wing)?;
-        let important = matters::important(&self.reader, wing, &recent)?;
+        let recent = self.reader.recent()?;
+        let important = matters::important(&self.reader, &recent)?;
         let half = self.page.left() / IMPORTANT_SHARE;
         self.important(&important, half)?;
         self.newest(&latest::latest(&self.reader, &recent))?;

@@ -7,25 +7,20 @@
 //! What answers `initialize` and the lists knows no palace. A tool runs on a thread of its own and returns a report; what
 //! goes wrong is an answer of the tool, with a kind and a hint, and never an error of the protocol.
 
-mod address;
 mod arguments;
 mod budget;
 mod compat;
-mod diary;
 mod http;
 mod prompts;
-mod receipt;
 mod reply;
 mod resources;
 mod schema;
 mod server;
-mod shown;
 mod signals;
 mod stdio;
 mod tool;
 mod tools;
-mod wary;
-mod within;
+mod words;
 
 pub use http::{Limits, Listening, Rate, address, serve as serve_http};
 pub use server::{Dialect, Server};

@@ -57,6 +57,7 @@ fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connect
         true => read_only::open(how.file, vfs_name)?,
         false => Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?,
     };
+    crate::crash::point("file-opened");
     connection.busy_timeout(how.wait).map_err(sqlite)?;
     // Until the file is known to be ours, closing must not even move its log into it. Where there is no log,
     // closing as usual removes what opening has put beside the file.
@@ -131,6 +132,7 @@ fn begin_recognised(connection: &Connection) -> Result<FileKind> {
 /// Begins a read transaction, unless the connection is in one.
 pub(crate) fn begin_read(connection: &Connection) -> Result<()> {
     if connection.is_autocommit() {
+        crate::crash::point("read-begins");
         connection.execute_batch("BEGIN").map_err(sqlite)?;
     }
     Ok(())
@@ -193,6 +195,7 @@ pub(crate) fn map_again(connection: &Connection) -> Result<()> {
 /// Whoever writes must not map the file: a page that its transaction takes anew may lie within the map and behind the end
 /// of a file that another process has cut meanwhile, and touching it there ends the process.
 pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    crate::crash::point("write-begins");
     map(connection, 0)?;
     // Not when the connection is opened: SQLite reads the tables for it, which would be a transaction of its own.
     connection.pragma_update(None, "synchronous", "FULL")?;

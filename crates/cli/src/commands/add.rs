@@ -7,11 +7,9 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use loci_core::{
     DrawerId, FilingDoor, Metadata, NewDrawer, OriginKind, Place, Provenance, Receipt, Result, Timestamp,
-    Write,
 };
-use loci_engine::filing::{self, Filing};
+use loci_engine::add::AddRequest;
 use loci_engine::{derive_id, line};
-use serde_json::json;
 
 use crate::errors::{Done, Exit};
 use crate::input;
@@ -24,7 +22,7 @@ use crate::session::Session;
 /// left as it is. Without --id the id follows from the text and its place, so that the same text in the same
 /// place is filed once.
 ///
-/// With --jsonl each line is one drawer: {id?, document, metadata?, embedding?, wing?, room?, source?, span?,
+/// With --jsonl each line is one drawer: {id?, text, metadata?, embedding?, wing?, room?, source?, span?,
 /// speaker?, kind?, said_at?, filed_at?, context?, uses?, collection?}. Each batch is answered the moment it is
 /// durable. A line that cannot be filed stops the run; what was answered stays.
 #[derive(Debug, clap::Args)]
@@ -99,42 +97,19 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     if let Some(path) = &args.jsonl {
         return lines::run(path, args.batch, args.upsert, session);
     }
-    let drawer = drawer(args)?;
-    let palace = session.palace()?;
-    let is_new = !palace.exists();
-    let place = filing::Place {
-        backend: palace.backend(),
-        palace: &palace.reference,
-        collection: &session.collection(&palace)?,
-        embedders: &session.embedders,
-        visible: &loci_core::Filter::All,
-    };
-    let filing = Filing::open(&place, Some(&drawer).filter(|drawer| drawer.embedding.is_some()))?;
-    let receipt = filing.apply(vec![match args.upsert {
-        true => Write::Upsert(drawer),
-        false => Write::Add(drawer),
-    }])?;
-    if is_new {
-        session
-            .out
-            .note(&format!("made a new palace at {}", palace.reference.id));
-    }
-    if session.out.is_json() {
-        session.out.json(&json!({
-            "added": receipt.added,
-            "kept": receipt.kept,
-            "replaced": receipt.replaced,
-            "twins": receipt.twins,
-            "without_vector": receipt.without_vector,
-            "seq": receipt.seq,
-        }))?;
+    let report = session.palace()?.add(&AddRequest {
+        drawer: drawer(args)?,
+        upsert: args.upsert,
+    })?;
+    let out = &mut session.out;
+    out.note_made(report.made_palace.as_deref());
+    if out.is_json() {
+        out.json(&report)?;
     } else {
-        session.out.page(|page| tell(&receipt, page))?;
+        out.page(|page| tell(&report.receipt, page))?;
     }
-    if !receipt.without_vector.is_empty() {
-        session
-            .out
-            .note(&without_vector("stored", filing.lacking.as_deref()));
+    if !report.receipt.without_vector.is_empty() {
+        out.note(&without_vector("stored", report.lacking.as_deref()));
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::{Backend, Error, ErrorKind, PalaceRef, Result, Severity, SnapshotReport, Timestamp};
-use loci_engine::{VerifyRequest, verify};
+use loci_engine::palace::BorrowedAddress;
+use loci_migrate::{VerifyRequest, verify};
 use serde_json::json;
 
 use crate::errors::{self, Done, Exit};
@@ -34,10 +35,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let palace = session.palace()?;
     palace.collections()?;
+    let palace = palace.address()?;
     let snapshots = palace
         .backend
         .snapshots()
-        .ok_or_else(|| cannot(palace.backend_name()))?;
+        .ok_or_else(|| cannot(&palace.backend.descriptor().name))?;
     let dest = destination(args)?;
     let mut progress = session.out.progress("parts copied");
     let report = snapshots.backup(&palace.reference, &dest, &mut |done, total| {
@@ -65,13 +67,11 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
 /// The digest of a copy, read back through the contract: the one that `loci verify` prints.
 pub(super) fn digest(backend: &dyn Backend, file: &Path) -> Result<String> {
     let copy = PalaceRef::local(file);
-    let report = verify(
+    let address = BorrowedAddress {
         backend,
-        &copy,
-        None,
-        VerifyRequest { sample: 100 },
-        &mut |_, _| {},
-    );
+        reference: &copy,
+    };
+    let report = verify(address, None, VerifyRequest { sample: 100 }, &mut |_, _| {});
     backend.close_palace(&copy);
     let report = report?;
     match report

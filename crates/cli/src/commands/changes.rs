@@ -1,7 +1,7 @@
 //! `loci changes`: what was filed, changed or removed since a cursor.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{ChangeKind, CollectionExt, Cursor};
+use loci_core::{ChangeKind, Cursor};
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -16,18 +16,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CURSOR", default_value = "0")]
     since: u64,
 
-    /// How many at most
-    #[arg(long, value_name = "N", default_value = "1000",
+    /// List this many at most
+    #[arg(long, short = 'n', value_name = "N", default_value = "1000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
 }
 
 /// Lists them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
-    let changes = collection
-        .require_feed()?
-        .changes_since(Cursor(args.since), args.limit)?;
+    let changes = session.palace()?.changes(Cursor(args.since), args.limit)?;
     let out = &mut session.out;
     if out.is_json() {
         out.json(&changes)?;

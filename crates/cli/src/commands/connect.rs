@@ -120,7 +120,12 @@ fn read_request(args: &Args, session: &Session) -> Result<ConnectRequest> {
 fn palace_args(session: &Session) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if let Some(reference) = &session.globals.palace {
-        let folder = session.palace()?.reference.local_path.unwrap_or_default();
+        let folder = session
+            .palace()?
+            .address()?
+            .reference
+            .local_path
+            .unwrap_or_default();
         let reference = absolute_reference(reference.to_str(), folder, session)?;
         words.extend(["--palace".to_owned(), reference]);
     }

@@ -1,36 +1,31 @@
-//! `loci count`: how many drawers there are.
-
-use loci_core::DrawerCondition;
-use serde_json::json;
+//! `loci count`: the number of drawers.
 
 use crate::errors::{Done, Exit};
-use crate::input::{Contains, Where};
+use crate::scope::ScopeArgs;
 use crate::session::Session;
 
 /// Count drawers
+///
+/// Exits with 1 if no drawer has a name that is given.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci count\n  loci count --where '{\"wing\":\"work\"}'")]
+#[command(after_long_help = "Examples:\n  loci count\n  loci count --wing work --since 2026-05-01")]
 pub(crate) struct Args {
     #[command(flatten)]
-    where_: Where,
-
-    #[command(flatten)]
-    contains: Contains,
+    scope: ScopeArgs,
 }
 
 /// Counts them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let document = args.contains.filter()?;
-    args.where_.filter()?;
-    let (_, collection) = session.read()?;
-    let filter = args.where_.within(collection.as_ref())?;
-    let count = collection.count(&DrawerCondition { filter, document })?;
-    if session.out.is_json() {
-        session.out.json(&json!({ "count": count }))?;
+    let scope = args.scope.scope()?;
+    let report = session.palace()?.count(&scope)?;
+    let out = &mut session.out;
+    if out.is_json() {
+        out.json(&report)?;
     } else {
-        session.out.page(|page| {
-            page.plain(&count.to_string()).end();
+        out.page(|page| {
+            page.plain(&report.count.to_string()).end();
         })?;
     }
-    Ok(Exit::Done)
+    out.warnings(&report.warnings);
+    Ok(Exit::of_warnings(&report.warnings))
 }

@@ -5,8 +5,6 @@ mod show;
 mod switch;
 
 use loci_core::{IdentityState, Space};
-use loci_engine::status::embedder;
-use serde::Serialize;
 
 use crate::errors::Done;
 use crate::session::Session;
@@ -41,41 +39,12 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     }
 }
 
-/// One embedding space as scripts see it.
-#[derive(Debug, Serialize)]
-struct SpaceJson {
-    model: Option<String>,
-    revision: Option<String>,
-    dimension: Option<usize>,
-    state: &'static str,
-    vectors: u64,
-    drawers: u64,
-}
-
-impl SpaceJson {
-    fn of(space: &Space) -> Self {
-        let known = match &space.identity {
-            IdentityState::Known(identity) => Some(identity.dimension),
-            IdentityState::Unset | IdentityState::Unknown => None,
-        };
-        let embedder = embedder(&space.identity, known);
-        Self {
-            model: embedder.model,
-            revision: embedder.revision,
-            dimension: embedder.dimension,
-            state: space.state.name(),
-            vectors: space.vectors,
-            drawers: space.drawers,
-        }
-    }
-}
-
 /// A space in a line: its model, state and how many drawers it reaches.
 fn describe(space: &Space) -> (String, String) {
     let name = match &space.identity {
         IdentityState::Known(identity) => identity.to_string(),
         IdentityState::Unset => "no model".to_owned(),
-        IdentityState::Unknown => "a model nobody recorded".to_owned(),
+        IdentityState::Unknown => "an unrecorded model".to_owned(),
     };
     let reach = format!(
         "{}  {} of {} drawers",

@@ -3,25 +3,28 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use loci_core::{Capability, CollectionName, Error};
-use loci_engine::{ExportReport, export};
+use loci_engine::export::{ExportReport, ExportRequest};
 use serde_json::json;
 
 use crate::errors::{Done, Exit, Stop};
 use crate::output::Output;
-use crate::session::{Palace, Session};
+use crate::scope::ScopeArgs;
+use crate::session::Session;
 use crate::target::Target;
 
 /// Write every drawer as a line of JSON
 ///
-/// Lines are what `loci import` reads. What is damaged is written as far as it is readable and named on
-/// standard error; the exit status is then 1.
+/// `loci import` reads these lines. Damaged drawers are written as far as they are readable and named on standard error;
+/// the exit status is then 1, as it is if no drawer has a name that is given.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci export --all --embeddings -o palace.jsonl\n  \
-    loci export | grep Friday"
+    loci export --wing work | grep Friday"
 )]
 pub(crate) struct Args {
+    #[command(flatten)]
+    scope: ScopeArgs,
+
     /// The form of the lines
     #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
     format: Format,
@@ -48,84 +51,44 @@ enum Format {
 /// Writes them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let Format::Jsonl = args.format;
+    let request = ExportRequest {
+        scope: args.scope.scope()?,
+        embeddings: args.embeddings,
+        all: args.all,
+    };
     let palace = session.palace()?;
-    if args.embeddings {
-        palace.backend.descriptor().require(&Capability::EmbeddingsOut)?;
-    }
-    let names = collections(args, session, &palace)?;
-    let mut report = ExportReport::default();
+    let mut progress = session.out.progress("drawers written");
+    let mut written = 0;
+    let mut tick = || {
+        written += 1;
+        progress.tick(written, None);
+    };
+    let out = &mut session.out;
     let Some(path) = &args.output else {
-        let mut sink = |line: &str, out: &mut Output| out.line(line);
-        write(
-            &names,
-            &palace,
-            args.embeddings,
-            &mut report,
-            &mut session.out,
-            &mut sink,
-        )?;
-        session.out.flush()?;
-        return Ok(conclude(&report, &mut session.out));
+        let report = palace.export(&request, &mut |line| {
+            tick();
+            out.line(line)
+        })?;
+        out.flush()?;
+        return Ok(conclude(&report, out));
     };
     let mut target = Target::create(path)?;
-    let mut sink = |line: &str, _: &mut Output| target.line(line).map_err(Stop::from);
-    write(
-        &names,
-        &palace,
-        args.embeddings,
-        &mut report,
-        &mut session.out,
-        &mut sink,
-    )?;
+    let report = palace.export(&request, &mut |line| {
+        tick();
+        target.line(line).map_err(Stop::from)
+    })?;
     let file = target.finish()?;
-    if session.out.is_json() {
+    if out.is_json() {
         let file = file.to_string_lossy();
-        session
-            .out
-            .json(&json!({ "file": file, "drawers": report.drawers, "damaged": report.damaged }))?;
+        out.json(&json!({ "file": file, "drawers": report.drawers, "damaged": report.damaged, "warnings": report.warnings }))?;
     } else {
-        session.out.note(&format!(
+        out.note(&format!(
             "{} drawers written to {}",
             report.drawers,
             file.display()
         ));
     }
-    Ok(conclude(&report, &mut session.out))
-}
-
-fn collections(args: &Args, session: &Session, palace: &Palace) -> Done<Vec<CollectionName>> {
-    if args.all && session.globals.collection.is_some() {
-        return Err(Error::invalid("--all and --collection contradict each other").into());
-    }
-    match args.all {
-        true => Ok(palace.collections()?.into_iter().map(|info| info.name).collect()),
-        false => Ok(vec![session.collection(palace)?]),
-    }
-}
-
-type Sink<'a> = &'a mut dyn FnMut(&str, &mut Output) -> Done<()>;
-
-fn write(
-    names: &[CollectionName],
-    palace: &Palace,
-    embeddings: bool,
-    report: &mut ExportReport,
-    out: &mut Output,
-    sink: Sink<'_>,
-) -> Done<()> {
-    let mut progress = out.progress("drawers written");
-    for name in names {
-        let collection = palace.open(name)?;
-        let mut written = report.drawers;
-        let part = export(collection.as_ref(), name, embeddings, &mut |line| {
-            written += 1;
-            progress.tick(written, None);
-            sink(line, out)
-        })?;
-        report.drawers += part.drawers;
-        report.damaged.extend(part.damaged);
-    }
-    Ok(())
+    Ok(conclude(&report, out))
 }
 
 fn conclude(report: &ExportReport, out: &mut Output) -> Exit {
@@ -136,5 +99,9 @@ fn conclude(report: &ExportReport, out: &mut Output) -> Exit {
         };
         out.warn(&format!("{}: {what}", damaged.collection));
     }
-    Exit::found(report.damaged.is_empty())
+    out.warnings(&report.warnings);
+    if report.damaged.is_empty() {
+        return Exit::of_warnings(&report.warnings);
+    }
+    Exit::Nothing
 }

@@ -1,64 +1,51 @@
-//! `loci facets`: how many drawers there are by wing, room and the like.
+//! `loci facets`: the number of drawers by wing, room and the like.
 
-use loci_core::{Facet, FacetKey, Facets};
-use serde_json::{Map, Value as Json, json};
+use loci_core::FacetKey;
+use loci_engine::facets::FacetsRequest;
+use serde_json::Value as Json;
 
 use crate::errors::{Done, Exit};
-use crate::input::Where;
+use crate::scope::ScopeArgs;
 use crate::session::Session;
 
 /// Count drawers by wing, room, source, speaker or kind
+///
+/// Exits with 1 if no drawer has a name that is given.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_long_help = "Examples:\n  loci facets\n  loci facets --by source --where '{\"wing\":\"work\"}'"
-)]
+#[command(after_long_help = "Examples:\n  loci facets\n  loci facets --by source --wing work")]
 pub(crate) struct Args {
-    /// What to count by, one or several
+    /// The keys to count by, one or several
     #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "wing,room", value_parser = FacetKey::parse)]
     by: Vec<FacetKey>,
 
     #[command(flatten)]
-    where_: Where,
+    scope: ScopeArgs,
 }
 
 /// Counts them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut request = Facets {
+    let request = FacetsRequest {
         by: args.by.clone(),
-        filter: args.where_.filter()?,
-        ..Facets::by_room()
+        scope: args.scope.scope()?,
     };
-    request.check()?;
-    let (_, collection) = session.read()?;
-    request.filter = args.where_.within(collection.as_ref())?;
-    let facets = collection.facets(&request)?;
+    let report = session.palace()?.facets(&request)?;
     let out = &mut session.out;
     if out.is_json() {
-        let rows: Vec<Json> = facets.iter().map(|facet| to_json(&args.by, facet)).collect();
-        out.json(&json!({ "facets": rows }))?;
+        out.json(&report)?;
     } else {
         out.page(|page| {
-            for facet in &facets {
-                let values: Vec<&str> = facet
-                    .values
-                    .iter()
-                    .map(|value| value.as_deref().unwrap_or("-"))
+            for row in &report.facets {
+                let drawers = row.get("drawers").and_then(Json::as_u64).unwrap_or_default();
+                let keys = args.by.iter().map(|key| row.get(key.name()));
+                let values: Vec<&str> = keys
+                    .map(|value| value.and_then(Json::as_str).unwrap_or("-"))
                     .collect();
-                page.plain(&format!("{:>8}  ", facet.drawers))
+                page.plain(&format!("{drawers:>8}  "))
                     .plain(&values.join(" / "))
                     .end();
             }
         })?;
     }
-    Ok(Exit::Done)
-}
-
-fn to_json(by: &[FacetKey], facet: &Facet) -> Json {
-    let mut row: Map<String, Json> = by
-        .iter()
-        .zip(&facet.values)
-        .map(|(key, value)| (key.name().to_owned(), json!(value)))
-        .collect();
-    row.insert("drawers".into(), facet.drawers.into());
-    row.into()
+    out.warnings(&report.warnings);
+    Ok(Exit::of_warnings(&report.warnings))
 }

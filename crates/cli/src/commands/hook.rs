@@ -13,14 +13,14 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use loci_core::{Error, Result};
+use loci_engine::recall::RecallRequest;
 use loci_engine::spool::{Event, Spool, Turn, VERSION};
 use serde_json::{Value as Json, json};
 
 use crate::environment::now;
 use crate::errors::{Done, Exit, io as io_error};
-use crate::hook::recall::{Wanted, recall};
+use crate::hook::recall::{occasion_of, recall};
 use crate::hook::{Fields, Harness, Moment, Told, stdin};
-use crate::output::Output;
 use crate::session::Session;
 
 pub(crate) use drainer::{Args as DrainArgs, run as drain};
@@ -187,16 +187,13 @@ fn recalled(
     told: Told,
     session: &Session,
 ) -> std::result::Result<Option<String>, String> {
-    let wanted = Wanted {
-        moment,
-        told,
-        tokens: args.recall_tokens,
-        patience: Duration::from_millis(args.recall_ms),
-        now: now(),
+    let Some(occasion) = occasion_of(moment, told) else {
+        return Ok(None);
     };
-    let (globals, environment) = (session.globals.clone(), session.environment().clone());
-    recall(wanted, move || {
-        let out = Output::standard(&globals, &environment);
-        Session::new(globals, environment, out)
-    })
+    let request = RecallRequest {
+        occasion,
+        tokens: args.recall_tokens,
+    };
+    let patience = Duration::from_millis(args.recall_ms);
+    recall(session.palace_when_needed(), request, patience)
 }

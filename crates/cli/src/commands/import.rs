@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use loci_core::{Error, FilingDoor, OriginKind, Provenance};
-use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
+use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict, Palace};
 
 use super::add::without_vector;
 use crate::errors::{Done, Exit};
 use crate::input::Lines;
-use crate::session::{Palace, Session};
+use crate::session::Session;
 
 /// File the drawers of an export, or the chunks of a memtomem database
 ///
@@ -53,6 +53,16 @@ enum Conflict {
     Fail,
 }
 
+impl From<Conflict> for OnConflict {
+    fn from(conflict: Conflict) -> Self {
+        match conflict {
+            Conflict::Keep => Self::Keep,
+            Conflict::Replace => Self::Replace,
+            Conflict::Fail => Self::Fail,
+        }
+    }
+}
+
 /// How many lines are made durable at once.
 const BATCH: usize = 1000;
 
@@ -60,7 +70,7 @@ const BATCH: usize = 1000;
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     match &args.database {
         Some(database) if args.file == Path::new(MEMTOMEM) => {
-            memtomem::run(database, args.on_conflict, session)
+            memtomem::run(database, args.on_conflict.into(), session)
         }
         Some(_) => Err(unknown(&args.file).into()),
         None => lines(args, session),
@@ -83,25 +93,15 @@ fn lines(args: &Args, session: &mut Session) -> Done {
     })?;
     let palace = session.palace()?;
     let request = ImportRequest {
-        on_conflict: match args.on_conflict {
-            Conflict::Keep => OnConflict::Keep,
-            Conflict::Replace => OnConflict::Replace,
-            Conflict::Fail => OnConflict::Fail,
-        },
+        on_conflict: args.on_conflict.into(),
         on_bad_line: OnBadLine::List,
         batch: BATCH,
         into: session.globals.collection.clone(),
-        otherwise: session.collection(&palace)?,
         provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
     };
-    let is_new = !palace.exists();
     let report = file(&mut lines, &palace, request, session)?;
-    if is_new && palace.exists() {
-        session
-            .out
-            .note(&format!("made a new palace at {}", palace.reference.id));
-    }
     let out = &mut session.out;
+    out.note_made(report.made_palace.as_deref());
     if out.is_json() {
         out.json(&report)?;
     } else {
@@ -127,7 +127,7 @@ fn lines(args: &Args, session: &mut Session) -> Done {
 
 fn file(lines: &mut Lines, palace: &Palace, request: ImportRequest, session: &Session) -> Done<ImportReport> {
     let mut progress = session.out.progress("lines read");
-    let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
+    let mut importer = palace.import(request);
     while let Some((number, line)) = lines.next()? {
         let pushed = importer.push(number, line);
         pushed.map_err(|error| with_durable(error, &importer))?;

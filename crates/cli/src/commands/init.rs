@@ -1,10 +1,8 @@
 //! `loci init`: makes a palace.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{CollectionName, CreateMode, Metric, OpenOptions};
-use loci_engine::Embedders as _;
-use loci_engine::status;
-use serde_json::json;
+use loci_core::Metric;
+use loci_engine::init::{InitModel, InitRequest};
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -36,57 +34,35 @@ pub(crate) struct Args {
 
 /// Makes what is missing and says what is there.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let palace = session.palace_at(session.globals.palace.as_deref(), args.backend.as_deref())?;
-    let name = match &session.globals.collection {
-        Some(name) => name.clone(),
-        None => CollectionName::new(CollectionName::DEFAULT)?,
+    let address = session.address_of(session.globals.palace.as_deref(), args.backend.as_deref())?;
+    let model = match &args.embedder {
+        Some(name) => InitModel::Chosen(session.embedders.named(name)?),
+        None => InitModel::Usual,
     };
-    let there = match palace.exists() {
-        true => palace.collections()?.iter().any(|info| info.name == name),
-        false => false,
-    };
-    let embedder = match (&args.embedder, args.dimension) {
-        (Some(name), _) => session.embedders.named(name)?,
-        (None, Some(_)) => None,
-        // What is there stays as it is; only a new collection gets the usual embedder.
-        (None, None) if there => None,
-        (None, None) => session.embedders.usual()?,
-    };
-    if let Some(embedder) = &embedder {
-        loci_engine::try_out(embedder.as_ref())?;
-    }
-    let how = OpenOptions {
-        metric: args.metric,
+    let report = session.palace_at(address).init(&InitRequest {
+        model,
         dimension: args.dimension,
-        embedder: embedder.map(|embedder| embedder.identity().clone()),
-        ..OpenOptions::writable()
-    };
-    let mode = CreateMode::OpenExisting;
-    let collection = palace.backend().create(&palace.reference, &name, mode, &how)?;
-    let info = collection.info()?;
-    let model = status::embedder(&info.identity, info.dimension).model;
-    let model = model.as_deref().unwrap_or("none");
+        metric: args.metric,
+    })?;
     if session.out.is_json() {
-        session.out.json(&json!({
-            "palace": palace.reference.id,
-            "backend": palace.backend_name(),
-            "embedder": model,
-            "created": !there,
-            "collection": name,
-            "metric": info.metric,
-            "dimension": info.dimension,
-        }))?;
-    } else {
-        session.out.page(|page| {
-            let done = if there { "was there already:" } else { "made" };
-            page.plain(done).plain(" ").bold(&palace.reference.id);
-            page.dim(&format!(
-                "  {} · {name} · {model} · {}",
-                palace.backend_name(),
-                info.metric.name()
-            ))
-            .end();
-        })?;
+        session.out.json(&report)?;
+        return Ok(Exit::Done);
     }
+    session.out.page(|page| {
+        let done = if report.created {
+            "made"
+        } else {
+            "was there already:"
+        };
+        page.plain(done).plain(" ").bold(&report.palace);
+        page.dim(&format!(
+            "  {} · {} · {} · {}",
+            report.backend,
+            report.collection,
+            report.embedder,
+            report.metric.name()
+        ))
+        .end();
+    })?;
     Ok(Exit::Done)
 }

@@ -1,99 +1,74 @@
-//! `loci list`: drawers in the order of their ids, a page at a time.
+//! `loci list`: drawers in one of several orders, a page at a time.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{DrawerPosition, Finding, Get};
-use serde::Serialize;
+use loci_core::DrawerOrder;
+use loci_engine::list::ListRequest;
 
-use super::get::{Extra, include, warn_of_damage};
-use crate::cursor;
 use crate::errors::{Done, Exit};
-use crate::input::{Contains, Where};
-use crate::render::{self, DrawerJson};
-use crate::session::{Session, noticed};
+use crate::render::{self, warn_of_damage};
+use crate::scope::ScopeArgs;
+use crate::session::Session;
 
-/// List drawers in the order of their ids
+/// List drawers
 ///
-/// A list that was cut says so: `next` is the cursor that goes on. Exits with 1 if there is none.
+/// A list that was cut says so: `next` is the cursor that continues it, with the same order. Exits with 1 if there is
+/// none.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci list --wing work\n  \
-    loci list --where '{\"said_at\":{\"$gte\":\"2026-05-01\"}}' --limit 20\n  loci list --cursor note-20")]
+#[command(after_long_help = "Examples:\n  loci list --wing work --order said -n 20\n  \
+    loci list --since 2026-05-01\n  loci list --cursor id.note-20")]
 pub(crate) struct Args {
     #[command(flatten)]
-    where_: Where,
+    scope: ScopeArgs,
 
-    #[command(flatten)]
-    contains: Contains,
+    /// The order: by id, newest filed first, newest said first, or by source and position in it
+    #[arg(long, value_name = "ORDER", default_value = "id", value_parser = parse_order)]
+    order: DrawerOrder,
 
-    /// How many at most
-    #[arg(long, value_name = "N", default_value = "100",
+    /// List this many at most
+    #[arg(long, short = 'n', value_name = "N", default_value = "100",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
 
-    /// Go on after an earlier list: its `next`
+    /// Continue an earlier list: its `next`
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 
-    /// What else to show
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    include: Vec<Extra>,
+    /// Show their exact vectors, too, with --json
+    #[arg(long)]
+    embeddings: bool,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    drawers: Vec<DrawerJson<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-    warnings: &'a [Finding],
+fn parse_order(name: &str) -> Result<DrawerOrder, String> {
+    DrawerOrder::parse(name).map_err(|error| format!("{error}; use id, filed, said or source"))
 }
 
 /// Lists them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut request = Get {
-        filter: args.where_.filter()?,
-        document: args.contains.filter()?,
-        after: args
-            .cursor
-            .as_deref()
-            .map(cursor::read)
-            .transpose()?
-            .map(DrawerPosition::Id),
-        // One more than is shown tells whether the list goes on.
-        limit: Some(args.limit.saturating_add(1)),
-        include: include(&args.include),
-        ..Get::default()
-    };
-    let (_, collection) = session.read()?;
-    request.filter = args.where_.within(collection.as_ref())?;
-    let mut drawers = collection.get(&request)?;
-    let more = drawers.len() > args.limit;
-    drawers.truncate(args.limit);
-    let next = drawers
-        .last()
-        .filter(|_| more)
-        .map(|last| cursor::after(&last.id));
-    let warnings = noticed(collection.as_ref());
+    let report = session.palace()?.list(&ListRequest {
+        scope: args.scope.scope()?,
+        order: args.order,
+        cursor: args.cursor.clone(),
+        limit: args.limit,
+        embeddings: args.embeddings,
+        total: false,
+    })?;
     let out = &mut session.out;
     if out.is_json() {
-        let drawers = drawers
-            .iter()
-            .map(|one| DrawerJson::of(one, request.include.embedding));
-        out.json(&Answer {
-            drawers: drawers.collect(),
-            next,
-            warnings: &warnings,
-        })?;
+        out.json(&report)?;
     } else {
-        out.page(|page| drawers.iter().for_each(|drawer| render::brief(drawer, page)))?;
-        if let Some(next) = next {
+        out.page(|page| {
+            report
+                .drawers
+                .iter()
+                .for_each(|drawer| render::brief(drawer, page))
+        })?;
+        if let Some(next) = &report.next {
             out.flush()?;
-            let cursor = cursor::quoted(&next);
-            out.note(&format!(
-                "{} shown; there are more: --cursor {cursor}",
-                drawers.len()
-            ));
+            let shown = report.drawers.len();
+            out.note(&format!("{shown} shown; there are more: --cursor {next}"));
         }
     }
-    warn_of_damage(&drawers, out);
-    out.warnings(&warnings);
-    Ok(Exit::found(!drawers.is_empty()))
+    warn_of_damage(&report.drawers, out);
+    out.warnings(&report.warnings);
+    Ok(Exit::found(!report.drawers.is_empty()))
 }

@@ -1,6 +1,7 @@
 //! `loci maintain`: runs one kind of upkeep.
 
-use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceStatus, Switch};
+use loci_core::MaintenanceStatus;
+use loci_engine::maintain::MaintainRequest;
 
 use crate::errors::{Done, Exit};
 use crate::session::Session;
@@ -23,45 +24,27 @@ pub(crate) struct Args {
 
 /// Runs it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let palace = session.palace()?;
-    let kinds = &palace.backend.descriptor().maintenance;
-    let Some(kind) = kinds.iter().find(|kind| kind.name() == args.kind) else {
-        let message = format!(
-            "the backend {:?} has no upkeep called {:?}",
-            palace.backend_name(),
-            args.kind
-        );
-        let names: Vec<&str> = kinds.iter().map(MaintenanceKind::name).collect();
-        let error = Error::new(ErrorKind::Unsupported, message);
-        return Err(error.hint(format!("it has: {}", names.join(", "))).into());
-    };
-    if args.drop_retired && *kind != MaintenanceKind::COMPACT {
-        let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
-        return Err(error.hint("nothing was changed").into());
-    }
-    let collection = palace.open_writable(&session.collection(&palace)?)?;
-    if args.drop_retired {
-        let spaces = collection.require_spaces()?;
-        let before = spaces.list_spaces()?.len();
-        let dropped = before.saturating_sub(spaces.take_step(&Switch::DropRetired)?.len());
-        session
-            .out
-            .note(&format!("{dropped} retired embedding space(s) dropped"));
-    }
-    let report = collection.require_upkeep()?.run(kind)?;
+    let report = session.palace()?.maintain(&MaintainRequest {
+        kind: args.kind.clone(),
+        drop_retired: args.drop_retired,
+    })?;
     let out = &mut session.out;
+    if let Some(dropped) = report.dropped_spaces {
+        out.note(&format!("{dropped} retired embedding space(s) dropped"));
+    }
     if out.is_json() {
         out.json(&report)?;
         return Ok(Exit::Done);
     }
+    let done = &report.report;
     out.page(|page| {
-        let status = match report.status {
+        let status = match done.status {
             MaintenanceStatus::Ran => "done",
             MaintenanceStatus::AlreadyRunning => "already running elsewhere; nothing was done here",
             MaintenanceStatus::NothingToDo => "there was nothing to do",
         };
-        page.bold(report.kind.name()).plain(": ").plain(status).end();
-        for (name, figure) in &report.figures {
+        page.bold(done.kind.name()).plain(": ").plain(status).end();
+        for (name, figure) in &done.figures {
             page.plain("    ").dim(name).plain(&format!(" {figure}")).end();
         }
     })?;

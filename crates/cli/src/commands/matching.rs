@@ -1,13 +1,11 @@
 //! `loci match`: the drawers that best match some words.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::Lexical;
 
 use super::query::show;
 use crate::errors::Done;
-use crate::input::{Contains, Where};
-use crate::render::Measure;
-use crate::session::{Session, noticed};
+use crate::scope::ScopeArgs;
+use crate::session::Session;
 
 /// Find the drawers that best match some words
 ///
@@ -21,28 +19,20 @@ pub(crate) struct Args {
     #[arg(value_name = "WORDS", required = true)]
     words: Vec<String>,
 
-    /// How many hits at most
-    #[arg(short, value_name = "N", default_value = "10",
+    /// Show this many hits at most
+    #[arg(short, long = "limit", value_name = "N", default_value = "10",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     n: usize,
 
     #[command(flatten)]
-    where_: Where,
-
-    #[command(flatten)]
-    contains: Contains,
+    scope: ScopeArgs,
 }
 
 /// Finds them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut request = Lexical {
-        filter: args.where_.filter()?,
-        document: args.contains.filter()?,
-        ..Lexical::words(args.words.join(" "), args.n)
-    };
-    request.check()?;
-    let (_, collection) = session.read()?;
-    request.filter = args.where_.within(collection.as_ref())?;
-    let hits = collection.lexical(&request)?;
-    show(&hits, Measure::Score, &noticed(collection.as_ref()), session)
+    let scope = args.scope.scope()?;
+    let report = session
+        .palace()?
+        .matching(&args.words.join(" "), &scope, args.n)?;
+    show(&report, session)
 }

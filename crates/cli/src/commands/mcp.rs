@@ -5,13 +5,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use loci_core::{Error, ErrorKind, Result};
+use loci_core::{Error, ErrorKind, FilingDoor, Result};
 use loci_engine::mine::project::tidy_name;
+use loci_engine::{AccessPolicy, Palace};
 use loci_serve::mcp::{Dialect, Limits, Listening, Server, address, serve_http, serve_stdio};
-use loci_serve::{Found, House, Scope};
 
-use crate::embedders::Installed;
-use crate::environment::now;
 use crate::errors::{Done, Exit};
 use crate::output::Output;
 use crate::session::Session;
@@ -59,7 +57,7 @@ pub(crate) struct Args {
 
 /// Serves it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let server = Server::new(house(args, session)?, dialect(args));
+    let server = Server::new(served_palace(args, session)?, dialect(args));
     match &args.http {
         Some(http) => serve_http(server, listening(http, args, session)?)?,
         None => {
@@ -140,26 +138,13 @@ fn wing_named(given: &str) -> Result<String> {
     })
 }
 
-/// The palace that is meant, to be looked for when it is needed.
-fn house(args: &Args, session: &Session) -> Result<House> {
-    let scope = Scope {
+/// The palace as its clients may see and change it, looked for when it is needed.
+fn served_palace(args: &Args, session: &Session) -> Result<Palace> {
+    let wings = args.wing.iter().map(|wing| wing_named(wing));
+    let access = AccessPolicy {
         read_only: args.read_only,
-        wings: args
-            .wing
-            .iter()
-            .map(|wing| wing_named(wing))
-            .collect::<Result<_>>()?,
+        wings: wings.collect::<Result<_>>()?,
     };
-    let (globals, environment) = session.origin();
-    let embedders = Installed::new(&environment);
-    let find = move || {
-        let session = Session::silent(globals.clone(), environment.clone());
-        let palace = session.palace()?;
-        Ok(Found {
-            collection: session.collection(&palace)?,
-            backend: palace.backend,
-            palace: palace.reference,
-        })
-    };
-    Ok(House::new(Box::new(find), Box::new(embedders), now, scope))
+    let palace = session.palace_when_needed().through(FilingDoor::Agent);
+    Ok(palace.restricted_to(access))
 }

@@ -2,20 +2,18 @@
 
 use std::ffi::OsString;
 
-use loci_core::{Error, ErrorKind, Finding, Severity};
-use loci_engine::migrate::record::{CollectionRecord, Flags, Listed};
-use loci_engine::migrate::{MigrateReport, MigrateRequest, Step, migrate};
+use loci_core::{Error, ErrorKind, Finding};
+use loci_engine::PalaceAddress;
+use loci_migrate::migrate::record::{CollectionRecord, Flags, Listed};
+use loci_migrate::migrate::{MigrateOptions, MigrateReport, Step, migrate_palace};
 
-use serde::Serialize;
-
-use super::verify::{self, findings};
-use crate::environment::now;
+use super::verify::findings;
 use crate::errors::{Done, Exit};
 use crate::output::Output;
 use crate::page::Page;
 use crate::progress::Progress;
 use crate::render::drawers;
-use crate::session::{Palace, Session};
+use crate::session::Session;
 
 /// Move a whole palace to another place or backend
 ///
@@ -67,17 +65,9 @@ pub(crate) struct Args {
 
 /// Moves it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let from = session.palace_at(Some(&args.from), None)?;
-    from.collections()?;
-    let source_findings = source_findings(&from, session)?;
-    let to = target(args, session)?;
-    let embedder = match &args.embedder {
-        Some(name) => Some(session.embedders.named(name)?.ok_or_else(no_model)?),
-        None => None,
-    };
-    let request = MigrateRequest {
-        from: (from.backend(), &from.reference),
-        to: (to.backend(), &to.reference),
+    let from = session.palace_at(session.address_of(Some(&args.from), None)?);
+    let to = session.palace_at(target(args, session)?);
+    let options = MigrateOptions {
         flags: Flags {
             overwrite: args.overwrite,
             accept_re_embed: args.accept_re_embed,
@@ -85,50 +75,30 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             embed_missing: args.embed_missing,
             collapse_duplicates: args.collapse_duplicates,
         },
-        embedder,
-        embedders: &session.embedders,
-        now: now(),
+        embedder: match &args.embedder {
+            Some(name) => Some(session.embedders.named(name)?.ok_or_else(no_model)?),
+            None => None,
+        },
     };
     let mut watcher = Watcher::new(&session.out);
-    let report = migrate(&request, &mut |step| watcher.hear(step, &mut session.out))?;
+    let report = migrate_palace(&from, &to, options, &mut |step| {
+        watcher.hear(step, &mut session.out)
+    })?;
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&Moved {
-            report: &report,
-            source_findings: &source_findings,
-        })?,
-        false => out.page(|page| tell(&report, page))?,
+    if out.is_json() {
+        out.json(&report)?;
+    } else {
+        out.page(|page| tell(&report, page))?;
     }
     Ok(Exit::found(report.ok))
 }
 
-/// What happened, and what is wrong with the source.
-#[derive(Serialize)]
-struct Moved<'a> {
-    #[serde(flatten)]
-    report: &'a MigrateReport,
-    source_findings: &'a [Finding],
-}
-
-/// What is wrong with the source, said before anything is moved: what it lost before cannot be moved either. Once it was
-/// examined, whatever is damaged in it is no longer trusted when it is read.
-fn source_findings(from: &Palace, session: &mut Session) -> Done<Vec<Finding>> {
-    let diagnosis = verify::examine(from)?;
-    let grave = |finding: &Finding| finding.severity != Severity::Note;
-    let findings = diagnosis.into_iter().flat_map(|diagnosis| diagnosis.findings);
-    let findings: Vec<Finding> = findings.filter(grave).collect();
-    for finding in findings.iter().take(SHOWN) {
-        session.out.note(&format!("the source: {}", finding.message));
-    }
-    Ok(findings)
-}
-
 /// The target's palace. Unlike a source it is embedded unless something says otherwise, whatever lies there now.
-fn target(args: &Args, session: &Session) -> Done<Palace> {
-    match session.palace_at(Some(&args.to), None) {
+fn target(args: &Args, session: &Session) -> Done<PalaceAddress> {
+    match session.address_of(Some(&args.to), None) {
         Ok(to) if !to.backend.descriptor().can(&loci_core::Capability::ReadOnly) => Ok(to),
         // What lies there is of a backend that takes no writes; with --overwrite it is moved aside.
-        Ok(_) if args.overwrite => Ok(session.palace_at(Some(&args.to), Some("embedded"))?),
+        Ok(_) if args.overwrite => Ok(session.address_of(Some(&args.to), Some("embedded"))?),
         other => Ok(other?),
     }
 }
@@ -140,6 +110,8 @@ fn no_model() -> Error {
 
 /// Tells how far it is.
 struct Watcher {
+    /// The number of defects of the source so far.
+    defects: usize,
     survey: Progress,
     copy: Progress,
     check: Progress,
@@ -148,9 +120,18 @@ struct Watcher {
 impl Watcher {
     fn new(out: &Output) -> Self {
         Self {
+            defects: 0,
             survey: out.progress("drawers looked at"),
             copy: out.progress("drawers copied"),
             check: out.progress("drawers compared"),
+        }
+    }
+
+    /// Tells a defect of the source before anything is moved.
+    fn defect(&mut self, finding: &Finding, out: &mut Output) {
+        self.defects += 1;
+        if self.defects <= SHOWN {
+            out.note(&format!("the source: {}", finding.message));
         }
     }
 
@@ -167,6 +148,7 @@ impl Watcher {
                     folder.display()
                 ));
             }
+            Step::SourceFinding(finding) => self.defect(finding, out),
             Step::Surveyed(done, total) => self.survey.tick(done, Some(total)),
             Step::Copied(done, total) => self.copy.tick(done, Some(total)),
             Step::Checked(done, total) => self.check.tick(done, Some(total)),
@@ -174,7 +156,7 @@ impl Watcher {
     }
 }
 
-/// How many ids of a list are shown.
+/// How many ids of a list, and how many defects of the source, are shown.
 const SHOWN: usize = 100;
 
 fn tell(report: &MigrateReport, page: &mut Page) {

@@ -1,16 +1,12 @@
 //! `loci mine`: files and conversations into drawers, every word once.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use loci_core::{Error, FilingDoor, Result, Timestamp};
-use loci_engine::filing::Place;
 use loci_engine::mine::{self, MineReport, MineRequest, formats};
-use serde::Serialize;
 
 use super::add::without_vector;
 use crate::bar::Bar;
-use crate::environment::now;
 use crate::errors::{self, Done, Exit};
 use crate::page::{Page, counted};
 use crate::session::Session;
@@ -69,54 +65,31 @@ pub(crate) struct Args {
     piece: u32,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    report: &'a MineReport,
-    seconds: f64,
-}
-
 /// How many lines of a list people are shown.
 const SHOWN: usize = 20;
 
 /// Mines.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let began = Instant::now();
     let palace = session.palace()?;
-    let request = request(args, palace.reference.local_path.as_deref())?;
-    let is_new = !palace.exists();
+    let request = request(args, palace.address()?.reference.local_path.as_deref())?;
     let (terminal, silent) = (session.out.is_watched(), session.out.is_quiet());
     let extent = match terminal {
         true => Some(mine::survey(&request)?),
         false => None,
     };
     let mut bar = Bar::new(extent, terminal);
-    let collection = session.collection(&palace)?;
-    let place = Place {
-        backend: palace.backend(),
-        palace: &palace.reference,
-        collection: &collection,
-        embedders: &session.embedders,
-        visible: &loci_core::Filter::All,
-    };
-    let report = mine::mine(&place, &request, &now, &mut |progress| {
+    let report = palace.mine(&request, &mut |progress| {
         if !silent {
             bar.tick(progress);
         }
     })?;
     drop(bar);
-    let seconds = began.elapsed().as_secs_f64();
     let out = &mut session.out;
-    if is_new && palace.exists() {
-        out.note(&format!("made a new palace at {}", palace.reference.id));
-    }
+    out.note_made(report.made_palace.as_deref());
     if out.is_json() {
-        out.json(&Answer {
-            report: &report,
-            seconds: (seconds * 1000.0).round() / 1000.0,
-        })?;
+        out.json(&report)?;
     } else {
-        out.page(|page| summary(&report, seconds, page))?;
+        out.page(|page| summary(&report, page))?;
         out.flush()?;
         for failed in &report.sources_failed {
             out.warn(&format!("{}: {}", failed.source, failed.error));
@@ -175,7 +148,7 @@ fn size(text: &str) -> Result<u64> {
         .ok_or_else(|| Error::invalid(format!("{text:?} is not a size; write it like 500k, 64MB or 1G")))
 }
 
-fn summary(report: &MineReport, seconds: f64, page: &mut Page) {
+fn summary(report: &MineReport, page: &mut Page) {
     if let Some(plan) = &report.plan {
         for planned in plan {
             page.plain(&format!("{:>6}  ", planned.new))
@@ -188,7 +161,7 @@ fn summary(report: &MineReport, seconds: f64, page: &mut Page) {
             page.plain(&planned.source).end();
         }
     }
-    counts(report, seconds, page);
+    counts(report, page);
     left_out(report, page);
     let skipped = report
         .skipped
@@ -223,7 +196,7 @@ fn left_out(report: &MineReport, page: &mut Page) {
     }
 }
 
-fn counts(report: &MineReport, seconds: f64, page: &mut Page) {
+fn counts(report: &MineReport, page: &mut Page) {
     let verb = match report.plan {
         Some(_) => "would be mined",
         None => "mined",
@@ -244,11 +217,12 @@ fn counts(report: &MineReport, seconds: f64, page: &mut Page) {
         plan.iter().map(|planned| planned.new).sum()
     });
     page.plain(&format!(
-        "{} {}added, {} kept, {} removed, in {seconds:.1} s",
+        "{} {}added, {} kept, {} removed, in {:.1} s",
         counted(added, "drawer"),
         if report.plan.is_some() { "would be " } else { "" },
         report.drawers_kept,
-        report.drawers_removed
+        report.drawers_removed,
+        report.seconds
     ))
     .end();
 }

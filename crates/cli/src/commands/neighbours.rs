@@ -1,15 +1,13 @@
 //! `loci neighbours`: what stands before and after a drawer in its source.
 
-use loci_core::{Drawer, DrawerId};
-use loci_engine::neighbours::around;
-use serde::Serialize;
+use loci_core::DrawerId;
+use loci_engine::neighbours::{NeighboursReport, NeighboursRequest};
+use loci_engine::view::DrawerView;
 
-use super::get::warn_of_damage;
-use super::short_id;
 use super::show::tell_missing;
 use crate::errors::{Done, Exit};
 use crate::page::Page;
-use crate::render::{DrawerJson, moment};
+use crate::render::{moment, warn_of_damage};
 use crate::session::Session;
 
 /// Show what stands before and after a drawer in its source
@@ -39,66 +37,52 @@ pub(crate) struct Args {
     after: usize,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    drawers: Vec<DrawerJson<'a>>,
-    at: Option<usize>,
-}
-
 /// Shows them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
-    let asked = std::slice::from_ref(&args.id);
-    let mut found = short_id::find(collection.as_ref(), asked)?;
-    let mut drawers = Vec::new();
-    let mut at = None;
-    if let Some(drawer) = found.drawers.pop() {
-        let (before, after) = (args.n.unwrap_or(args.before), args.n.unwrap_or(args.after));
-        let around = around(collection.as_ref(), &drawer, before, after)?;
-        at = Some(around.before.len());
-        drawers = around.before;
-        drawers.push(drawer);
-        drawers.extend(around.after);
-    }
+    let report = session.palace()?.neighbours(&NeighboursRequest {
+        id: args.id.clone(),
+        before: args.n.unwrap_or(args.before),
+        after: args.n.unwrap_or(args.after),
+    })?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&Answer {
-            drawers: drawers.iter().map(|one| DrawerJson::of(one, false)).collect(),
-            at,
-        })?;
+        out.json(&report)?;
     } else {
-        out.page(|page| tell(&drawers, at, page))?;
+        out.page(|page| tell(&report, page))?;
         out.flush()?;
-        if at.is_none() {
+        if report.at.is_none() {
             tell_missing(&args.id, out);
         }
     }
-    warn_of_damage(&drawers, out);
-    Ok(Exit::found(at.is_some()))
+    warn_of_damage(&report.drawers, out);
+    Ok(Exit::found(report.at.is_some()))
 }
 
-fn tell(drawers: &[Drawer], at: Option<usize>, page: &mut Page) {
-    if let Some(source) = drawers.first().and_then(|first| first.place.source.as_deref()) {
+fn tell(report: &NeighboursReport, page: &mut Page) {
+    let first = report.drawers.first();
+    if let Some(source) = first.and_then(|first| first.source.as_deref()) {
         page.dim("source ").plain(source).end();
     }
-    for (number, drawer) in drawers.iter().enumerate() {
+    for (number, drawer) in report.drawers.iter().enumerate() {
         page.end();
-        let mark = if at == Some(number) { "─▶ " } else { "── " };
+        let mark = if report.at == Some(number) {
+            "─▶ "
+        } else {
+            "── "
+        };
         page.bold(&format!("{mark}{}", drawer.id))
             .dim(&whence(drawer))
             .end();
-        let document = drawer.document.as_deref().unwrap_or_default();
-        page.block("", document.trim_end_matches('\n'));
+        page.block("", drawer.whole_text().trim_end_matches('\n'));
     }
 }
 
 /// Which lines it is of, who said it and when.
-fn whence(drawer: &Drawer) -> String {
-    let place = &drawer.place;
-    let lines = place
+fn whence(drawer: &DrawerView) -> String {
+    let lines = drawer
         .span
         .map(|span| format!("lines {} to {}", span.line_start, span.line_end));
-    let parts = [lines, place.speaker.clone(), place.said_at.map(moment)];
+    let parts = [lines, drawer.speaker.clone(), drawer.said_at.map(moment)];
     parts
         .into_iter()
         .flatten()

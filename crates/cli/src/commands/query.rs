@@ -1,13 +1,13 @@
 //! `loci query`: the drawers nearest to a vector.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Finding, Hit, Query};
+use loci_engine::nearest::{LegReport, NearestTo};
 
-use super::get::warn_of_damage;
 use crate::errors::{Done, Exit};
-use crate::input::{self, Contains, Where};
-use crate::render::{self, HitsJson, Measure};
-use crate::session::{Session, noticed};
+use crate::input;
+use crate::render::{self, warn_of_damage};
+use crate::scope::ScopeArgs;
+use crate::session::Session;
 
 /// Find the drawers nearest to a vector, or to a text
 ///
@@ -15,7 +15,7 @@ use crate::session::{Session, noticed};
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci query --vector '[0.1,-0.2,0.7]' -n 5\n  \
-    loci query --vector @question.json --where '{\"wing\":\"work\"}'\n  loci query 'when do we ship?'"
+    loci query --vector @question.json --wing work\n  loci query 'when do we ship?'"
 )]
 pub(crate) struct Args {
     /// The text
@@ -30,55 +30,38 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JSON|@FILE")]
     vector: Option<String>,
 
-    /// How many hits at most
-    #[arg(short, value_name = "N", default_value = "10",
+    /// Show this many hits at most
+    #[arg(short, long = "limit", value_name = "N", default_value = "10",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     n: usize,
 
     #[command(flatten)]
-    where_: Where,
-
-    #[command(flatten)]
-    contains: Contains,
+    scope: ScopeArgs,
 }
 
 /// Finds them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let document = args.contains.filter()?;
-    args.where_.filter()?;
-    let given = args.vector.as_deref().map(input::vector).transpose()?;
-    let (_, collection) = session.read()?;
-    let filter = args.where_.within(collection.as_ref())?;
-    let vector = match (given, &args.text) {
-        (Some(vector), _) => vector,
-        (None, text) => {
-            let text = text.as_deref().unwrap_or_default();
-            loci_engine::embed_question(collection.as_ref(), &session.embedders, text)?
-        }
+    let scope = args.scope.scope()?;
+    let to = match &args.vector {
+        Some(vector) => NearestTo::Vector(input::vector(vector)?),
+        None => NearestTo::Text(args.text.clone().unwrap_or_default()),
     };
-    let request = Query {
-        filter,
-        document,
-        ..Query::nearest(vector, args.n)
-    };
-    let hits = collection.query(&request)?.into_iter().next().unwrap_or_default();
-    show(&hits, Measure::Distance, &noticed(collection.as_ref()), session)
+    let report = session.palace()?.nearest(&to, &scope, args.n)?;
+    show(&report, session)
 }
 
 /// Shows hits and what a reader should know of them.
-pub(super) fn show(hits: &[Hit], measure: Measure, warnings: &[Finding], session: &mut Session) -> Done {
+pub(super) fn show(report: &LegReport, session: &mut Session) -> Done {
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&HitsJson::of(hits, measure, warnings))?;
+        out.json(report)?;
     } else {
-        out.page(|page| hits.iter().for_each(|hit| render::hit(hit, measure, page)))?;
-        if hits.is_empty() {
+        out.page(|page| report.hits.iter().for_each(|hit| render::hit(hit, page)))?;
+        if report.hits.is_empty() {
             out.note("nothing found");
         }
     }
-    for hit in hits {
-        warn_of_damage(std::slice::from_ref(&hit.drawer), out);
-    }
-    out.warnings(warnings);
-    Ok(Exit::found(!hits.is_empty()))
+    warn_of_damage(report.hits.iter().map(|hit| &hit.drawer), out);
+    out.warnings(&report.warnings);
+    Ok(Exit::found(!report.hits.is_empty()))
 }

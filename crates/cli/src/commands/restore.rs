@@ -28,11 +28,11 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         let message = format!("there is no copy at {}", args.file.display());
         return Err(Error::new(ErrorKind::NotFound, message).into());
     }
-    let palace = session.palace()?;
+    let palace = session.palace()?.address()?;
     let snapshots = palace
         .backend
         .snapshots()
-        .ok_or_else(|| cannot(palace.backend_name()))?;
+        .ok_or_else(|| cannot(&palace.backend.descriptor().name))?;
     let mut progress = session.out.progress("parts copied");
     let report = snapshots.restore(&args.file, &palace.reference, &mut |done, total| {
         progress.tick(done, Some(total));

@@ -1,15 +1,13 @@
 //! `loci search`: what was said, found by meaning and by words.
 
-mod json;
 mod question;
-mod scope;
 mod shown;
 
 use clap::builder::RangedU64ValueParser;
-use loci_engine::search::{Answer, SearchRequest, search};
+use loci_engine::search::{SearchReport, SearchRequest};
 
-use super::get::warn_of_damage;
 use crate::errors::{Done, Exit};
+use crate::render::warn_of_damage;
 use crate::session::Session;
 
 pub(crate) use question::Question;
@@ -35,33 +33,39 @@ pub(crate) struct Args {
     /// Say how the query was understood and what speaks for each hit
     #[arg(long)]
     explain: bool,
+
+    /// Continue an earlier search: its `next`, with the same query and scope
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
 }
 
 /// Finds it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    args.question.check()?;
-    let (_, collection) = session.read()?;
     let request = SearchRequest {
         context: args.context,
-        ..args.question.request(collection.as_ref())?
+        cursor: args.cursor.clone(),
+        ..args.question.request()?
     };
-    let answer = search(collection.as_ref(), &session.embedders, &request)?;
-    show(&answer, args, session)
+    let report = session.palace()?.search(&request)?;
+    show(report, args, session)
 }
 
-fn show(answer: &Answer, args: &Args, session: &mut Session) -> Done {
+fn show(mut report: SearchReport, args: &Args, session: &mut Session) -> Done {
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json::AnswerJson::of(answer, args.explain))?;
+        report.plan = report.plan.filter(|_| args.explain);
+        out.json(&report)?;
     } else {
-        out.page(|page| shown::answer(answer, args.explain, page))?;
-        for note in shown::notes(answer, args.question.n) {
+        out.page(|page| shown::answer(&report, args.explain, page))?;
+        for note in shown::notes(&report, args.question.n) {
             out.note(&note);
         }
+        // There is nearly always more; only a reader who turns pages wants to hear of the next.
+        if let Some(next) = report.next.as_deref().filter(|_| args.cursor.is_some()) {
+            out.note(&format!("there are more: --cursor {next}"));
+        }
     }
-    for hit in &answer.hits {
-        warn_of_damage(std::slice::from_ref(&hit.drawer), out);
-    }
-    out.warnings(&answer.warnings);
-    Ok(Exit::found(!answer.hits.is_empty()))
+    warn_of_damage(report.hits.iter().map(|hit| &hit.drawer), out);
+    out.warnings(&report.warnings);
+    Ok(Exit::found(!report.hits.is_empty()))
 }

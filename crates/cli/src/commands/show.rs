@@ -1,16 +1,14 @@
 //! `loci show`: drawers whole, as people read them.
 
-use loci_core::{Drawer, DrawerId, Metadata};
-use serde::Serialize;
+use loci_core::{DrawerId, Metadata};
+use loci_engine::show::ShowRequest;
+use loci_engine::view::DrawerView;
 
-use super::get::warn_of_damage;
-use super::short_id;
-use crate::cursor::quoted;
 use crate::errors::{Done, Exit};
-use crate::escape;
+use crate::escape::{self, quote_for_shell};
 use crate::output::Output;
 use crate::page::Page;
-use crate::render::{self, DrawerJson, moment};
+use crate::render::{self, moment, warn_of_damage};
 use crate::session::Session;
 
 /// Read drawers whole
@@ -26,12 +24,10 @@ pub(crate) struct Args {
     /// The ids
     #[arg(value_name = "ID", required = true)]
     ids: Vec<DrawerId>,
-}
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    drawers: Vec<DrawerJson<'a>>,
-    missing: Vec<&'a DrawerId>,
+    /// Show their exact vectors, too, with --json
+    #[arg(long)]
+    embeddings: bool,
 }
 
 /// Metadata that has a line of its own, and what that is called.
@@ -39,15 +35,14 @@ const NAMED: [(&str, &str); 2] = [("title", "title    "), ("thread_id", "thread 
 
 /// Shows them.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
-    let found = short_id::find(collection.as_ref(), &args.ids)?;
-    let drawers = &found.drawers;
+    let report = session.palace()?.show(&ShowRequest {
+        ids: args.ids.clone(),
+        embeddings: args.embeddings,
+    })?;
+    let drawers = &report.drawers;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&Answer {
-            drawers: drawers.iter().map(|one| DrawerJson::of(one, false)).collect(),
-            missing: found.missing,
-        })?;
+        out.json(&report)?;
     } else {
         out.page(|page| {
             for (number, drawer) in drawers.iter().enumerate() {
@@ -58,7 +53,7 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             }
         })?;
         out.flush()?;
-        for id in found.missing {
+        for id in &report.missing {
             tell_missing(id, out);
         }
         if let Some(drawer) = drawers.first() {
@@ -74,15 +69,14 @@ pub(super) fn tell_missing(id: &DrawerId, out: &mut Output) {
     out.note(&format!("there is no drawer {:?}", id.as_str()));
 }
 
-fn tell(drawer: &Drawer, page: &mut Page) {
-    let place = &drawer.place;
+fn tell(drawer: &DrawerView, page: &mut Page) {
     page.bold(drawer.id.as_str()).end();
-    let filed_in = render::place(place);
-    let source = place.source.as_ref().map(|source| match &place.span {
+    let filed_in = render::place(drawer.wing.as_deref(), drawer.room.as_deref());
+    let source = drawer.source.as_ref().map(|source| match &drawer.span {
         Some(span) => format!("{source} lines {} to {}", span.line_start, span.line_end),
         None => source.clone(),
     });
-    let said = place.said_at.map(moment);
+    let said = drawer.said_at.map(moment);
     let filed = drawer.filed_at.map(moment);
     for (name, value) in [
         (
@@ -90,8 +84,8 @@ fn tell(drawer: &Drawer, page: &mut Page) {
             Some(filed_in.as_str()).filter(|place| !place.is_empty()),
         ),
         ("source   ", source.as_deref()),
-        ("speaker  ", place.speaker.as_deref()),
-        ("kind     ", place.kind.as_deref()),
+        ("speaker  ", drawer.speaker.as_deref()),
+        ("kind     ", drawer.kind.as_deref()),
         ("said     ", said.as_deref()),
         ("filed    ", filed.as_deref()),
     ] {
@@ -100,9 +94,9 @@ fn tell(drawer: &Drawer, page: &mut Page) {
     if let Some(metadata) = &drawer.metadata {
         tell_metadata(metadata, page);
     }
-    if let Some(document) = &drawer.document {
+    if let Some(text) = &drawer.text {
         page.end();
-        page.block("", document.strip_suffix('\n').unwrap_or(document));
+        page.block("", text.strip_suffix('\n').unwrap_or(text));
     }
 }
 
@@ -128,13 +122,13 @@ fn tell_metadata(metadata: &Metadata, page: &mut Page) {
 }
 
 /// Says what to type to read on around a drawer, where that can be typed.
-fn tell_next(drawer: &Drawer, out: &mut Output) {
-    let (Some(source), Some(_)) = (&drawer.place.source, &drawer.place.span) else {
+fn tell_next(drawer: &DrawerView, out: &mut Output) {
+    let (Some(source), Some(_)) = (&drawer.source, &drawer.span) else {
         return;
     };
     for (command, what) in [("loci neighbours", drawer.id.as_str()), ("loci cat", source)] {
         if escape::line(what) == what && !what.starts_with('-') {
-            out.note(&format!("read on: {command} {}", quoted(what)));
+            out.note(&format!("read on: {command} {}", quote_for_shell(what)));
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `loci status`: what a palace holds and how far search reaches.
 
+use loci_engine::StatusReport;
 use loci_engine::spool::{Spool, Standing};
-use loci_engine::{StatusReport, status};
-use serde::Serialize;
 
 use super::hook;
 use crate::errors::{Done, Exit};
@@ -15,32 +14,21 @@ use crate::session::Session;
 #[command(after_long_help = "Example:\n  loci status --palace ./notes")]
 pub(crate) struct Args {}
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    report: &'a StatusReport,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    spool: Option<Standing>,
-}
-
 /// Shows it.
 pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
-    let (palace, collection) = session.read()?;
-    let report = status(palace.backend(), &palace.reference, collection.as_ref())?;
+    let mut report = session.palace()?.status()?;
     let spool = spooled(session);
-    let left = spool.as_ref().map(|(spool, standing)| left(spool, *standing));
+    report.spool = spool.as_ref().map(|(_, standing)| *standing);
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&Answer {
-            report: &report,
-            spool: spool.map(|(_, standing)| standing),
-        })?,
-        false => out.page(|page| tell(&report, page))?,
+    if out.is_json() {
+        out.json(&report)?;
+    } else {
+        out.page(|page| tell(&report, page))?;
     }
     out.warnings(&report.warnings);
-    if let Some(left) = left {
+    if let Some((spool, standing)) = spool {
         out.flush()?;
-        out.note(&left);
+        out.note(&left(&spool, standing));
     }
     Ok(Exit::Done)
 }

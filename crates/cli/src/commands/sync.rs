@@ -4,8 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
 use loci_core::{Error, ErrorKind, Result};
-use loci_engine::sync::{self, Removed, SyncReport};
-use serde::Serialize;
+use loci_engine::sync::SyncReport;
 
 use crate::errors::{Done, Exit};
 use crate::page::counted;
@@ -34,39 +33,28 @@ pub(crate) struct Args {
     count: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct Answer<'a> {
-    #[serde(flatten)]
-    report: &'a SyncReport,
-    removed: Removed,
-}
-
 /// Looks, and removes if told to.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.write()?;
+    let palace = session.palace()?;
     let paths = args.paths.iter().map(|path| {
         path.canonicalize()
             .or_else(|_| std::path::absolute(path))
             .unwrap_or_else(|_| path.clone())
     });
-    let report = sync::sync(collection.as_ref(), &paths.collect::<Vec<_>>())?;
+    let mut report = palace.sync(&paths.collect::<Vec<_>>())?;
     if !session.out.is_json() {
         show(&report, args.apply, session)?;
     }
-    let mut removed = Removed::default();
     if args.apply && (!report.vanished.is_empty() || args.count.is_some_and(|count| count > 0)) {
         let count = match args.count {
             Some(count) => count,
             None => asked(&report, session)?,
         };
-        removed = sync::remove(collection.as_ref(), &report, count)?;
+        report.removed = palace.remove_vanished(&report, count)?;
     }
-    let out = &mut session.out;
+    let (out, removed) = (&mut session.out, report.removed);
     if out.is_json() {
-        out.json(&Answer {
-            report: &report,
-            removed,
-        })?;
+        out.json(&report)?;
     } else if removed.sources > 0 {
         out.page(|page| {
             page.plain(&format!(

@@ -3,13 +3,12 @@
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use loci_core::Timestamp;
-use loci_engine::timeline::{self, Clock, Period, PeriodReport, SourceCount, Timeline, TimelineRequest};
+use loci_engine::timeline::{Clock, Period, PeriodReport, SourceCount, Timeline, TimelineRequest};
 
-use super::alike::tell_missing;
 use crate::errors::{Done, Exit};
-use crate::input::Where;
 use crate::output::Output;
 use crate::page::{Page, counted};
+use crate::scope::ScopeArgs;
 use crate::session::Session;
 
 /// Show how much was said when
@@ -22,21 +21,13 @@ use crate::session::Session;
     loci timeline --since 2026-05-01 --before 2026-06-01\n  loci timeline --newest --limit 7 --filed")]
 pub(crate) struct Args {
     #[command(flatten)]
-    where_: Where,
-
-    /// Only what was said at this time or later, like 2026-05-01 or 2026-05-01T09:30:00Z
-    #[arg(long, value_name = "TIME")]
-    since: Option<Timestamp>,
-
-    /// Only what was said before this time
-    #[arg(long, value_name = "TIME")]
-    before: Option<Timestamp>,
+    scope: ScopeArgs,
 
     /// How long a period is
     #[arg(long, value_name = "PERIOD", default_value = "day")]
     by: By,
 
-    /// Go by when drawers were filed, not by when they were said
+    /// Go by when drawers were filed, not by when they were said; so do --since and --before
     #[arg(long)]
     filed: bool,
 
@@ -44,8 +35,8 @@ pub(crate) struct Args {
     #[arg(long)]
     newest: bool,
 
-    /// How many periods at most
-    #[arg(long, value_name = "N", default_value = "100",
+    /// Show this many periods at most
+    #[arg(long, short = 'n', value_name = "N", default_value = "100",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
 
@@ -69,23 +60,19 @@ enum By {
 
 /// Shows it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    args.where_.filter()?;
-    let (_, collection) = session.read()?;
     let request = TimelineRequest {
-        filter: args.where_.within(collection.as_ref())?,
-        since: args.since,
-        before: args.before,
+        scope: args.scope.scope()?,
         by: period(args.by),
         clock: if args.filed { Clock::Filed } else { Clock::Said },
         newest: args.newest,
         limit: args.limit,
         sources: args.sources,
     };
+    let mut progress = session.out.progress("looking at drawers");
+    let report = session
+        .palace()?
+        .timeline(&request, &mut |seen| progress.tick(seen, None))?;
     let out = &mut session.out;
-    let mut progress = out.progress("looking at drawers");
-    let report = timeline::timeline(collection.as_ref(), &request, &mut |seen| {
-        progress.tick(seen, None)
-    })?;
     if out.is_json() {
         out.json(&report)?;
     } else {
@@ -98,14 +85,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         out.flush()?;
         tell_rest(&report, args, out);
     }
-    for left in &report.left_out {
-        out.warn(&left.message);
-    }
-    if report.periods.is_empty() {
-        out.flush()?;
-        if !tell_missing(&args.where_, collection.as_ref(), out)? {
-            out.note("nothing found");
-        }
+    out.flush()?;
+    out.warnings(&report.warnings);
+    if report.periods.is_empty() && report.warnings.is_empty() {
+        out.note("nothing found");
     }
     Ok(Exit::found(!report.periods.is_empty()))
 }

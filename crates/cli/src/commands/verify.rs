@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use loci_core::{Diagnosis, ErrorKind, Finding, Result, Severity};
-use loci_engine::{VerifyReport, VerifyRequest, compare, verify};
+use loci_core::{Finding, Severity};
+use loci_migrate::{VerifyReport, VerifyStep, verify_palace};
 
 use crate::errors::{Done, Exit};
 use crate::page::Page;
 use crate::render::drawers;
-use crate::session::{Palace, Session};
+use crate::session::Session;
 
 /// Check that everything stored is sound and found
 ///
@@ -34,77 +34,23 @@ pub(crate) struct Args {
 /// Checks it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let palace = session.palace()?;
-    if !palace.exists() {
-        palace.collections()?;
-    }
     let other = match &args.against {
-        Some(reference) => Some(session.palace_at(Some(reference), None)?),
+        Some(reference) => Some(session.palace_at(session.address_of(Some(reference), None)?)),
         None => None,
     };
-    if let Some(other) = &other {
-        other.collections()?;
-        // Once its files were examined, whatever is damaged is no longer trusted when it is read.
-        examine(other)?;
-    }
-    let diagnosis = examine(&palace)?;
-    let usual = VerifyRequest::default();
-    let request = VerifyRequest {
-        sample: args.sample.unwrap_or(usual.sample),
-    };
-    let mut progress = session.out.progress("drawers checked");
-    let mut report = verify(
-        palace.backend(),
-        &palace.reference,
-        diagnosis.as_ref(),
-        request,
-        &mut |done, total| progress.tick(done, Some(total)),
-    )?;
-    if let Some(other) = &other {
-        let mut progress = session.out.progress("drawers compared");
-        report.compared(compare(
-            (palace.backend(), &palace.reference),
-            (other.backend(), &other.reference),
-            args.sample,
-            &mut |done| progress.tick(done, None),
-        )?);
-        report.add(damage_there(other)?);
-    }
+    let mut checked = session.out.progress("drawers checked");
+    let mut compared = session.out.progress("drawers compared");
+    let report = verify_palace(&palace, args.sample, other.as_ref(), &mut |step| match step {
+        VerifyStep::Checked(done, total) => checked.tick(done, Some(total)),
+        VerifyStep::Compared(done) => compared.tick(done, None),
+    })?;
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&report)?,
-        false => out.page(|page| tell(&report, page))?,
+    if out.is_json() {
+        out.json(&report)?;
+    } else {
+        out.page(|page| tell(&report, page))?;
     }
     Ok(Exit::found(report.ok))
-}
-
-/// What the other palace says is damaged in it: equal to it is then not the same as whole.
-fn damage_there(other: &Palace) -> Result<Vec<Finding>> {
-    let warnings = other.collections()?.into_iter().flat_map(|info| info.warnings);
-    let damage = warnings.filter(|warning| warning.severity == Severity::Error);
-    let noted = damage.map(|warning| {
-        let message = format!("the other palace: {}", warning.message);
-        Finding::new("damaged_there", Severity::Note, message)
-    });
-    Ok(noted.collect())
-}
-
-/// What the doctor of a palace in files finds; that it cannot look because of damage is a finding.
-pub(super) fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
-    let (Some(doctor), Some(folder)) = (palace.backend.doctor(), &palace.reference.local_path) else {
-        return Ok(None);
-    };
-    match doctor.examine(folder) {
-        Ok(diagnosis) => Ok(Some(diagnosis)),
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let finding = Finding::new("unreadable", Severity::Error, error.to_string());
-            let finding = match error.hint_text() {
-                Some(hint) => finding.hint(hint),
-                None => finding,
-            };
-            Ok(Some(Diagnosis::of(palace.backend_name(), vec![finding])))
-        }
-        Err(error) => Err(error),
-    }
 }
 
 fn tell(report: &VerifyReport, page: &mut Page) {

@@ -1,9 +1,10 @@
 //! `loci wake-up`: what to read at the start of a session.
 
-use loci_engine::{WakeUpRequest, wake_up};
+use loci_engine::WakeUpRequest;
 
 use crate::environment::now;
 use crate::errors::{Done, Exit};
+use crate::scope::ScopeArgs;
 use crate::session::Session;
 
 /// Say what to read at the start of a session
@@ -12,8 +13,8 @@ use crate::session::Session;
 /// by hand, diaries) and what is newest: the last conversations, where each can be picked up again, and the last
 /// files. Each line says where it is from, when, and by which id `loci show` has the whole.
 ///
-/// The text is memory, quoted as data; its control characters are gone. Exits with 1, and says so in the text, if the
-/// palace is empty or has no such wing.
+/// The text is memory, quoted as data; its control characters are gone. A scope narrows all but who I am. Exits with 1,
+/// and says so in the text, if nothing is in it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci wake-up\n  loci wake-up --wing work --tokens 400\n  \
@@ -21,9 +22,8 @@ use crate::session::Session;
     loci add 'We never ship on Fridays.' --wing work --meta '{\"importance\":5}'"
 )]
 pub(crate) struct Args {
-    /// Only what is in this wing, and who I am
-    #[arg(long, value_name = "WING")]
-    wing: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArgs,
 
     /// The most tokens the text may have; at least 120
     ///
@@ -35,21 +35,22 @@ pub(crate) struct Args {
 
 /// Says it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
     let request = WakeUpRequest {
-        wing: args.wing.clone(),
+        scope: args.scope.scope()?,
         tokens: args.tokens,
         now: now(),
     };
-    let report = wake_up(collection.as_ref(), &request)?;
+    let report = session.palace()?.wake_up(&request)?;
     let found = !report.drawers.is_empty();
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&report)?,
-        false => out.page(|page| {
+    if out.is_json() {
+        out.json(&report)?;
+    } else {
+        out.page(|page| {
             page.block("", &report.text);
-        })?,
+        })?;
     }
+    out.warnings(&report.warnings);
     if !found {
         out.note("nothing found");
     }

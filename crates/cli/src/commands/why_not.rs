@@ -1,10 +1,9 @@
 //! `loci why-not`: why a search does not show a drawer.
 
 use loci_core::DrawerId;
-use loci_engine::search::{WhyNot, why_not};
+use loci_engine::search::WhyNot;
 
 use super::search::Question;
-use super::short_id;
 use crate::errors::{Done, Exit};
 use crate::page::Page;
 use crate::session::Session;
@@ -26,16 +25,14 @@ pub(crate) struct Args {
 
 /// Says it.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    args.question.check()?;
-    let (_, collection) = session.read()?;
-    let request = args.question.request(collection.as_ref())?;
-    // An id that means nothing is refused by name below.
-    let id = short_id::resolve(collection.as_ref(), &args.id)?.unwrap_or_else(|| args.id.clone());
-    let told = why_not(collection.as_ref(), &session.embedders, &id, &request)?;
-    match session.out.is_json() {
-        true => session.out.json(&told)?,
-        false => session.out.page(|page| show(&told, page))?,
+    let request = args.question.request()?;
+    let told = session.palace()?.why_not(&args.id, &request)?;
+    if session.out.is_json() {
+        session.out.json(&told)?;
+    } else {
+        session.out.page(|page| show(&told, page))?;
     }
+    session.out.warnings(&told.warnings);
     Ok(Exit::found(told.found.is_none()))
 }
 

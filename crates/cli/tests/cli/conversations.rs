@@ -35,7 +35,10 @@ fn transcript(exchanges: usize) -> String {
 }
 
 fn messages(home: &TempHome, source: &str) -> Vec<Json> {
-    home.json(0, &["cat", source]).as_array().unwrap().clone()
+    home.json(0, &["cat", source])["messages"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
@@ -85,7 +88,7 @@ fn a_transcript_that_grew_by_a_message_costs_one_message() {
     let home = new_home();
     let file = home.write("s.jsonl", transcript(50));
     assert_eq!(home.json(0, &["mine", &file])["drawers_added"], 100);
-    let before = home.json(0, &["list", "--limit", "500", "--include", "embeddings"]);
+    let before = home.json(0, &["list", "--limit", "500", "--embeddings"]);
     let cursor = home.json(0, &["changes", "--limit", "1000"])["next"].clone();
     let grown = transcript(50) + &line(100, "user", "And what of the ferry?");
     home.write("s.jsonl", &grown);
@@ -97,7 +100,7 @@ fn a_transcript_that_grew_by_a_message_costs_one_message() {
     let changes = home.json(0, &["changes", "--since", &since]);
     let changed = changes["changes"].as_array().unwrap().len();
     assert!(changed <= 2, "the new one, and what stands before it: {changes}");
-    let after = home.json(0, &["list", "--limit", "500", "--include", "embeddings"]);
+    let after = home.json(0, &["list", "--limit", "500", "--embeddings"]);
     let vector = |list: &Json, id: &str| {
         let all = list["drawers"].as_array().unwrap();
         all.iter()
@@ -189,7 +192,16 @@ fn what_was_moved_stays_where_it_is_and_what_follows_goes_there() {
     let before = home.json(0, &["list"]);
     let moved = home.json(
         0,
-        &["move", "--source", &file, "--wing", "sea", "--room", "piers"],
+        &[
+            "move",
+            "--source",
+            &file,
+            "--to-wing",
+            "sea",
+            "--to-room",
+            "piers",
+            "--yes",
+        ],
     );
     assert_eq!(moved["moved"], 6, "{moved}");
     let after = home.json(0, &["list"]);
@@ -201,8 +213,12 @@ fn what_was_moved_stays_where_it_is_and_what_follows_goes_there() {
         facets["facets"],
         serde_json::json!([{ "wing": "sea", "room": "piers", "drawers": 8 }])
     );
-    assert_eq!(home.run(&["move", "--wing", "x"]).code, 2, "nothing says which");
-    assert_eq!(home.run(&["move", "nobody", "--wing", "x"]).code, 1);
+    assert_eq!(
+        home.run(&["move", "--to-wing", "x", "--yes"]).code,
+        2,
+        "nothing says which"
+    );
+    assert_eq!(home.run(&["move", "nobody", "--to-wing", "x", "--yes"]).code, 1);
 }
 
 #[test]

@@ -189,35 +189,21 @@ fn a_server_elsewhere_is_refused_without_leave() {
 #[test]
 fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
     let (home, server) = (new_home(), super::server::Server::start());
-    let added = home.json(
-        0,
-        &[
-            "model",
-            "install",
-            "desk",
-            "--url",
-            &server.url,
-            "--model",
-            "bags",
-        ],
-    );
+    let install = [
+        "model",
+        "install",
+        "desk",
+        "--url",
+        &server.url,
+        "--model",
+        "bags",
+    ];
+    let added = home.json(0, &install);
     assert_eq!(
         (&added["dimension"], &added["api"]),
         (&json!(24), &json!("openai"))
     );
-    let again = home.json(
-        0,
-        &[
-            "model",
-            "install",
-            "desk",
-            "--url",
-            &server.url,
-            "--model",
-            "bags",
-        ],
-    );
-    assert_eq!(again["already"], true);
+    assert_eq!(home.json(0, &install)["already"], true);
     home.run(&["init", "--embedder", "desk"]).ends(0);
     home.run(&["add", SHIP, "--id", "ship"]).ends(0);
     home.run(&["add", FRUIT, "--id", "fruit"]).ends(0);
@@ -235,6 +221,9 @@ fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
         "{said}"
     );
     assert_eq!(home.json(0, &["count"])["count"], 2);
+    // Drawers are moved all the same: nothing is embedded for that.
+    let moved = home.json(0, &["move", "fruit", "--to-room", "kitchen", "--yes"]);
+    assert_eq!(moved["moved"], 1);
     // Without its server the palace still takes texts and says that their vectors are missing.
     assert_eq!(home.json(0, &["model", "remove", "desk"])["removed"], true);
     let added = home

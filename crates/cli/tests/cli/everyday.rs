@@ -47,10 +47,10 @@ fn wings_come_with_the_most_drawers_first() {
     assert_eq!(
         home.json(0, &["wings"]),
         json!({"wings": [
-            {"wing": "work", "drawers": 3, "rooms": 1},
-            {"wing": null, "drawers": 1, "rooms": 0},
-            {"wing": "home", "drawers": 1, "rooms": 0},
-        ]})
+            {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
+            {"wing": null, "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
+            {"wing": "home", "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
+        ], "warnings": []})
     );
     let words = home.run(&["wings"]).ends(0);
     assert_eq!(
@@ -69,14 +69,15 @@ fn rooms_come_wing_by_wing_or_of_one_wing() {
         .ends(0);
     assert_eq!(
         home.json(0, &["rooms"]),
-        json!({"rooms": [
-            {"wing": "home", "room": "garden", "drawers": 2},
-            {"wing": "home", "room": null, "drawers": 1},
-            {"wing": "work", "room": "plans", "drawers": 3},
-            {"wing": null, "room": null, "drawers": 1},
-        ]})
+        json!({"wings": [
+            {"wing": "home", "drawers": 3, "rooms": [{"room": "garden", "drawers": 2}, {"room": null, "drawers": 1}]},
+            {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
+            {"wing": null, "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
+        ], "warnings": []})
     );
-    let of_one = json!({"rooms": [{"wing": "work", "room": "plans", "drawers": 3}]});
+    let of_one = json!({"wings": [
+        {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
+    ], "warnings": []});
     assert_eq!(home.json(0, &["rooms", "--wing", "work"]), of_one);
     assert_eq!(home.json(0, &["rooms", "--wing", "WORK"]), of_one);
     let words = home.run(&["rooms", "--wing", "home"]).ends(0);
@@ -89,19 +90,19 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
     for (args, note) in [
         (
             &["rooms", "--wing", "wrok"][..],
-            "no wing \"wrok\"; did you mean \"work\"?\n",
+            "warning: there is no wing \"wrok\"; did you mean \"work\"?\n",
         ),
         (
             &["timeline", "--wing", "wrok"],
-            "no wing \"wrok\"; did you mean \"work\"?\n",
+            "warning: there is no wing \"wrok\"; did you mean \"work\"?\n",
         ),
         (
             &["timeline", "--wing", "work", "--room", "plan"],
-            "no room \"plan\"; did you mean \"plans\"?\n",
+            "warning: there is no room \"plan\"; did you mean \"plans\"?\n",
         ),
         (
             &["rooms", "--wing", "zebra"],
-            "no wing \"zebra\"; see which there are with `loci wings`\n",
+            "warning: there is no wing \"zebra\"\n",
         ),
         (
             &["timeline", "--since", "2030-01-01", "--wing", "home"],
@@ -111,9 +112,12 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
         let ran = home.run(args).ends(1);
         assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", note), "{args:?}");
         let quiet = home.run(&[args, &["--quiet"]].concat()).ends(1);
-        assert_eq!(quiet.err, "", "{args:?}");
+        let warned = if note.starts_with("warning") { note } else { "" };
+        assert_eq!(quiet.err, warned, "warnings are said even then: {args:?}");
     }
-    assert_eq!(home.json(1, &["rooms", "--wing", "wrok"]), json!({"rooms": []}));
+    let none = home.json(1, &["rooms", "--wing", "wrok"]);
+    assert_eq!(none["wings"], json!([]));
+    assert_eq!(none["warnings"][0]["code"], "unknown_wing", "{none}");
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn neighbours_stand_in_the_order_of_the_source() {
     let found = home.json(0, &["neighbours", "abcdef-1"]);
     assert_eq!(ids(&found["drawers"]), ["abcdef-3", "abcdef-1", "abcdxx-2"]);
     assert_eq!(
-        (&found["at"], &found["drawers"][2]["document"]),
+        (&found["at"], &found["drawers"][2]["text"]),
         (&json!(1), &json!("third"))
     );
     let found = home.json(0, &["neighbours", "abcdef-1", "--before", "0", "--after", "1"]);
@@ -254,7 +258,7 @@ fn the_neighbours_of_a_mined_file_are_its_pieces() {
         &["neighbours", first["id"].as_str().unwrap(), "--after", "9999"],
     );
     let pieces = found["drawers"].as_array().unwrap().iter();
-    let whole: String = pieces.map(|piece| piece["document"].as_str().unwrap()).collect();
+    let whole: String = pieces.map(|piece| piece["text"].as_str().unwrap()).collect();
     assert!(found["drawers"].as_array().unwrap().len() > 3);
     assert_eq!(whole, text);
 }
@@ -269,11 +273,11 @@ fn a_timeline_counts_by_period_and_source() {
         "sources": [{"source": null, "drawers": 1}], "more_sources": 0});
     assert_eq!(
         home.json(0, &["timeline"]),
-        json!({"periods": [may, june], "undated": 1})
+        json!({"periods": [may, june], "undated": 1, "warnings": []})
     );
     assert_eq!(
         home.json(0, &["timeline", "--newest", "--limit", "1"]),
-        json!({"periods": [june], "undated": 1, "next": "2026-05-02T00:00:00Z"})
+        json!({"periods": [june], "undated": 1, "next": "2026-05-02T00:00:00Z", "warnings": []})
     );
     assert_eq!(
         home.json(
@@ -288,7 +292,7 @@ fn a_timeline_counts_by_period_and_source() {
                 "work"
             ]
         ),
-        json!({"periods": [may], "undated": 0})
+        json!({"periods": [may], "undated": 0, "warnings": []})
     );
     let ran = home.run(&["timeline", "--by", "month", "--limit", "1"]).ends(0);
     assert_eq!(ran.out, "2026-05       3  talk.jsonl (3)\n");
@@ -309,7 +313,7 @@ fn a_timeline_counts_by_period_and_source() {
         (&filed["periods"][0]["drawers"], &filed["undated"]),
         (&json!(5), &json!(0))
     );
-    for wrong in [["--since", "yesterday"], ["--by", "hour"], ["--limit", "0"]] {
+    for wrong in [["--since", "someday"], ["--by", "hour"], ["--limit", "0"]] {
         let args = [&["--json", "timeline"], &wrong[..]].concat();
         assert_eq!(home.run(&args).error().0, "invalid", "{wrong:?}");
     }
@@ -341,9 +345,12 @@ fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
             "{args:?}"
         );
     }
-    assert_eq!(home.json(1, &["wings"]), json!({"wings": []}));
-    assert_eq!(home.json(1, &["rooms"]), json!({"rooms": []}));
-    assert_eq!(home.json(1, &["timeline"]), json!({"periods": [], "undated": 0}));
+    assert_eq!(home.json(1, &["wings"]), json!({"wings": [], "warnings": []}));
+    assert_eq!(home.json(1, &["rooms"]), json!({"wings": [], "warnings": []}));
+    assert_eq!(
+        home.json(1, &["timeline"]),
+        json!({"periods": [], "undated": 0, "warnings": []})
+    );
 }
 
 #[test]
@@ -383,7 +390,10 @@ fn hostile_names_never_reach_a_terminal_raw() {
         1,
         "a line break in a name breaks no line: {shown}"
     );
-    assert_eq!(home.json(0, &["rooms", "--wing", EVIL])["rooms"][0]["room"], EVIL);
+    assert_eq!(
+        home.json(0, &["rooms", "--wing", EVIL])["wings"][0]["rooms"][0]["room"],
+        EVIL
+    );
     let note = home.run(&["rooms", "--wing", &almost]).ends(1).err;
     assert!(
         note.contains("did you mean") && note.lines().count() == 1,

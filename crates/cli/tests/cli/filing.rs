@@ -24,7 +24,7 @@ fn a_text_is_filed_once_and_found_by_its_id() {
     assert_eq!(again["seq"], added["seq"]);
     let shown = home.json(0, &["get", "533da3687d741789776f6929b2c70fce"]);
     let drawer = &shown["drawers"][0];
-    assert_eq!(drawer["document"], "Ship it.");
+    assert_eq!(drawer["text"], "Ship it.");
     assert_eq!(
         (&drawer["wing"], &drawer["room"]),
         (&json!("work"), &json!("plans"))
@@ -61,7 +61,7 @@ fn every_field_of_add_comes_back() {
     ];
     let added = home.json(0, &args);
     assert_eq!(added["without_vector"], json!([]));
-    let shown = home.json(0, &["get", "a", "--include", "embeddings"]);
+    let shown = home.json(0, &["get", "a", "--embeddings"]);
     let drawer = &shown["drawers"][0];
     assert_eq!(drawer["metadata"], json!({"n": 3, "f": 3.0, "tags": ["x", 1]}));
     assert_eq!(drawer["metadata"]["f"].to_string(), "3.0");
@@ -81,7 +81,7 @@ fn standard_input_is_filed_verbatim() {
     ] {
         let added = home.run_with(args, text.as_bytes()).ends(0).json();
         let shown = home.json(0, &["get", ids(&added["added"])[0]]);
-        assert_eq!(shown["drawers"][0]["document"], text);
+        assert_eq!(shown["drawers"][0]["text"], text);
     }
 }
 
@@ -125,7 +125,7 @@ fn a_bad_line_stops_and_says_what_is_durable() {
     assert_eq!(error["kind"], "invalid");
     let message = error["message"].as_str().unwrap();
     assert!(
-        message.contains("lines.jsonl:4") && message.contains("document"),
+        message.contains("lines.jsonl:4") && message.contains("`text`"),
         "{message}"
     );
     assert!(error["hint"].as_str().unwrap().contains("1 batch"), "{error}");
@@ -165,7 +165,7 @@ fn a_list_that_is_cut_says_how_to_go_on() {
     }
     assert_eq!(seen, (0..25).map(|n| format!("d{n:02}")).collect::<Vec<_>>());
     let words = home.run(&["list", "--limit", "10"]).ends(0);
-    assert!(words.err.contains("--cursor d09"), "{words:?}");
+    assert!(words.err.contains("--cursor id.d09"), "{words:?}");
     let exact = home.json(0, &["list", "--limit", "25"]);
     assert!(exact.get("next").is_none(), "a list that is whole has no cursor");
 }
@@ -199,7 +199,10 @@ fn nothing_is_removed_without_a_yes() {
     let home = new_home();
     home.file("{\"id\":\"a\",\"document\":\"1\",\"wing\":\"w\"}\n{\"id\":\"b\",\"document\":\"2\",\"wing\":\"w\"}\n{\"id\":\"c\",\"document\":\"3\"}");
     let by_filter = ["delete", "--where", r#"{"wing":"w"}"#];
-    assert_eq!(home.json(0, &by_filter), json!({"matched": 2, "deleted": 0}));
+    assert_eq!(
+        home.json(0, &by_filter),
+        json!({"matched": 2, "deleted": 0, "sample": ["a", "b"]})
+    );
     assert_eq!(home.json(0, &["count"])["count"], 3);
     let words = home.run(&by_filter).ends(0);
     assert!(
@@ -212,11 +215,11 @@ fn nothing_is_removed_without_a_yes() {
     );
     assert_eq!(
         home.json(0, &["delete", "c", "c", "gone", "--yes"]),
-        json!({"matched": 1, "deleted": 1})
+        json!({"matched": 1, "deleted": 1, "missing": ["gone"]})
     );
     assert_eq!(
         home.json(1, &["delete", "c", "--yes"]),
-        json!({"matched": 0, "deleted": 0})
+        json!({"matched": 0, "deleted": 0, "missing": ["c"]})
     );
     assert_eq!(home.json(0, &["count"])["count"], 0);
 }

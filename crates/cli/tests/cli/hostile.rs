@@ -11,7 +11,7 @@ fn empty_text_is_refused_and_nothing_is_made() {
     assert_eq!(home.run_with(&["--json", "add", "-"], b"").error().0, "invalid");
     assert_eq!(home.names(), Vec::<String>::new());
     home.file("{\"id\":\"a\",\"document\":\"\"}");
-    assert_eq!(home.json(0, &["get", "a"])["drawers"][0]["document"], "");
+    assert_eq!(home.json(0, &["get", "a"])["drawers"][0]["text"], "");
 }
 
 #[test]
@@ -34,10 +34,7 @@ fn five_megabytes_of_text_come_back_whole() {
     assert!(text.len() > 5_000_000);
     home.run_with(&["add", "-", "--id", "big"], text.as_bytes())
         .ends(0);
-    assert_eq!(
-        home.json(0, &["get", "big"])["drawers"][0]["document"],
-        text.as_str()
-    );
+    assert_eq!(home.json(0, &["get", "big"])["drawers"][0]["text"], text.as_str());
     assert_eq!(home.json(0, &["verify"])["ok"], true);
     let listed = home.run(&["list"]).ends(0);
     assert!(
@@ -62,7 +59,7 @@ fn text_and_ids_of_every_script_are_kept() {
         let added = home.json(0, &["add", text, "--id", id, "--wing", id]);
         assert_eq!(ids(&added["added"]), [id]);
         let shown = home.json(0, &["get", id]);
-        assert_eq!(shown["drawers"][0]["document"], text);
+        assert_eq!(shown["drawers"][0]["text"], text);
         let filter = json!({ "wing": id }).to_string();
         assert_eq!(ids(&home.json(0, &["list", "--where", &filter])["drawers"]), [id]);
         assert_eq!(home.json(0, &["delete", id, "--yes"])["deleted"], 1);

@@ -269,5 +269,31 @@ fn damage_is_named_and_never_hidden() {
     let shown = home.run(&["--json", "get", "d17"]);
     assert!(shown.code == 2 || shown.err.contains("d17"), "{}", shown.err);
     let other = home.json(0, &["get", "d35"]);
-    assert_eq!(other["drawers"][0]["document"], "text 35 ".repeat(800));
+    assert_eq!(other["drawers"][0]["text"], "text 35 ".repeat(800));
+}
+
+#[test]
+fn a_search_goes_around_damaged_vectors() {
+    let home = new_home();
+    let line = |n: usize| format!("{{\"id\":\"d{n:02}\",\"document\":\"the ferry number {n} leaves\"}}\n");
+    home.file(&(0..40).map(line).collect::<String>());
+    let shown = home.json(0, &["get", "d17", "--embeddings"]);
+    let vector = shown["drawers"][0]["embedding"].as_array().unwrap().iter();
+    let needle: Vec<u8> = vector
+        .take(8)
+        .flat_map(|value| (value.as_f64().unwrap() as f32).to_le_bytes())
+        .collect();
+    let file = home.palace().join("palace.db");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let spots: Vec<usize> = (0..bytes.len() - needle.len())
+        .filter(|at| bytes[*at..].starts_with(&needle))
+        .collect();
+    assert!(!spots.is_empty());
+    for at in spots {
+        bytes[at] ^= 0xff;
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let found = home.json(0, &["search", "ferry number 17"]);
+    assert_eq!(found["hits"][0]["id"], "d17");
+    assert_ne!(found["warnings"], json!([]), "the damage is told");
 }

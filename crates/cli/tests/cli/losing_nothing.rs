@@ -14,8 +14,8 @@ fn chat(messages: &[&str]) -> String {
 }
 
 fn texts(home: &TempHome, source: &str) -> Vec<String> {
-    let messages = home.json(0, &["cat", source]);
-    let all = messages.as_array().unwrap().iter();
+    let given = home.json(0, &["cat", source]);
+    let all = given["messages"].as_array().unwrap().iter();
     all.map(|one| one["text"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -144,7 +144,16 @@ fn asking_for_a_room_leaves_the_wing() {
     home.json(0, &["mine", &file]);
     home.json(
         0,
-        &["move", "--source", &file, "--wing", "sea", "--room", "piers"],
+        &[
+            "move",
+            "--source",
+            &file,
+            "--to-wing",
+            "sea",
+            "--to-room",
+            "piers",
+            "--yes",
+        ],
     );
     home.json(0, &["mine", &file, "--room", "harbours"]);
     let facets = home.json(0, &["facets"]);

@@ -35,11 +35,13 @@ mod mining;
 mod moving;
 mod own_tree;
 mod places;
+mod scoping;
 mod search_together;
 mod searching;
 mod server;
 mod switch_killed;
 mod together;
+mod transactions;
 mod vanishing;
 mod waking;
 

@@ -92,7 +92,7 @@ fn chunks_become_drawers_that_search_finds_and_a_second_import_adds_none() {
         (&one["metadata"]["tags"], &one["metadata"]["start_line"]),
         (&json!(["keys"]), &json!(3))
     );
-    assert_eq!(notes.get("id-3")["document"], huge.as_str());
+    assert_eq!(notes.get("id-3")["text"], huge.as_str());
     let hits = notes.home.json(0, &["search", "who rotates the key?"]);
     assert_eq!(hits["hits"][0]["id"], "id-1", "{hits}");
     let hits = notes.home.json(0, &["search", "红的钥匙", "--wing", "home"]);
@@ -115,16 +115,16 @@ fn a_chunk_that_changed_is_replaced_only_where_that_is_asked_for() {
     notes.import(0, &[]);
     notes.run("UPDATE chunks SET content = 'the new text' WHERE id = 'a'");
     assert_eq!(figures(&notes.import(0, &[])), [0, 2, 0, 0]);
-    assert_eq!(notes.get("a")["document"], "the old text");
+    assert_eq!(notes.get("a")["text"], "the old text");
     let failed = notes.import(1, &["--on-conflict", "fail"]);
     assert_eq!(failed["chunks_failed"].as_array().unwrap().len(), 2, "{failed}");
     assert_eq!(failed["sources_failed"][0]["source"], "/notes/a.md");
-    assert_eq!(notes.get("a")["document"], "the old text");
+    assert_eq!(notes.get("a")["text"], "the old text");
     assert_eq!(
         figures(&notes.import(0, &["--on-conflict", "replace"])),
         [0, 0, 2, 0]
     );
-    assert_eq!(notes.get("a")["document"], "the new text");
+    assert_eq!(notes.get("a")["text"], "the new text");
 }
 
 #[test]

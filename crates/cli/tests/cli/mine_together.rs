@@ -70,12 +70,8 @@ impl MinedTree {
     fn drawers(&self, palace: &Path) -> Vec<String> {
         let list = self.answer(palace, &["--json", "list", "--limit", "100000"]);
         let drawers = list["drawers"].as_array().unwrap().iter();
-        let plain = drawers.map(|one| {
-            format!(
-                "{} {} {} {}",
-                one["id"], one["source"], one["span"], one["document"]
-            )
-        });
+        let plain =
+            drawers.map(|one| format!("{} {} {} {}", one["id"], one["source"], one["span"], one["text"]));
         plain.collect()
     }
 

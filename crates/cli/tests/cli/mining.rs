@@ -55,10 +55,7 @@ fn a_project_is_mined_into_its_wing_and_comes_back_byte_for_byte() {
     }
     let hits = home.json(0, &["match", "worms"]);
     assert!(
-        hits["hits"][0]["document"]
-            .as_str()
-            .unwrap()
-            .contains("turn it over"),
+        hits["hits"][0]["text"].as_str().unwrap().contains("turn it over"),
         "{hits}"
     );
     let hits = home.json(0, &["query", "turning the earth at night"]);
@@ -99,7 +96,7 @@ fn a_changed_file_is_replaced_and_its_unchanged_pieces_stay_what_they_were() {
     std::fs::write(&path, text(&[1, 2, 3, 4, 5])).unwrap();
     home.json(0, &["mine", "garden"]);
     let all = |home: &TempHome| {
-        let list = home.json(0, &["list", "--limit", "1000", "--include", "embeddings"]);
+        let list = home.json(0, &["list", "--limit", "1000", "--embeddings"]);
         let drawers = list["drawers"].as_array().unwrap().clone();
         drawers
             .into_iter()
@@ -116,7 +113,7 @@ fn a_changed_file_is_replaced_and_its_unchanged_pieces_stay_what_they_were() {
     let kept: Vec<_> = after.keys().filter(|id| before.contains_key(*id)).collect();
     assert!(kept.len() >= 3, "{} of {} kept", kept.len(), after.len());
     for id in kept {
-        assert_eq!(before[id]["document"], after[id]["document"]);
+        assert_eq!(before[id]["text"], after[id]["text"]);
         assert_eq!(
             before[id]["embedding"], after[id]["embedding"],
             "no vector was made again"
@@ -382,9 +379,11 @@ fn what_is_not_there_is_named_and_nothing_is_mined() {
     let (_, words) = home.run(&["--json", "cat", "garden"]).error();
     assert!(words.contains("no palace"), "{words}");
     home.json(0, &["mine", "garden/plan.txt"]);
-    let (kind, words) = home.run(&["--json", "cat", "garden/docs/soil.md"]).error();
-    assert_eq!(kind, "not_found");
-    assert!(words.contains("soil.md"), "{words}");
+    let unknown = home.json(1, &["cat", "garden/docs/soil.md"]);
+    assert_eq!(unknown["source"], Json::Null);
+    assert_eq!(unknown["warnings"][0]["code"], "unknown_source", "{unknown}");
+    let words = home.run(&["cat", "garden/docs/soil.md"]).ends(1);
+    assert!(words.out.is_empty() && words.err.contains("soil.md"), "{words:?}");
     assert_eq!(home.run(&["mine"]).code, 2);
     assert_eq!(home.run(&["mine", "garden", "--as", "nonsense"]).code, 2);
 }

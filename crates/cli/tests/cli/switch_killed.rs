@@ -140,7 +140,7 @@ fn interrupted(palace: &mut Palace, chance: &mut SeededRandom, name: &str) {
 
 #[test]
 fn a_switch_that_is_killed_loses_nothing_and_search_reaches_everything_throughout() {
-    let (rounds, seed) = (campaign_rounds(10), campaign_seed());
+    let (rounds, seed) = (campaign_rounds(20), campaign_seed());
     println!("switch: {rounds} rounds, LOCI_SEED={seed}");
     let mut chance = SeededRandom::new(seed);
     let mut unfinished = 0;

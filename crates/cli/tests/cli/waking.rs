@@ -7,6 +7,7 @@ use loci_core::{
     DrawerId, Metadata, NewDrawer, OpenOptions, PalaceRef, Place, Span, Timestamp, Write,
 };
 use loci_engine::tokens::estimate;
+use loci_engine::view::DrawerScope;
 use loci_engine::{WakeUpReport, WakeUpRequest, wake_up};
 use loci_store::Embedded;
 use loci_testkit::SeededRandom;
@@ -82,11 +83,15 @@ fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
         "{words:?}"
     );
     let none = home.run(&["wake-up", "--wing", "cellar"]).ends(1);
-    assert_eq!(none.out, "There is no wing cellar. `loci status` lists them.\n");
     assert_eq!(
-        home.json(1, &["wake-up", "--wing", "cellar"])["drawers"],
-        json!([])
+        none.out,
+        "Nothing is filed there. `loci status` lists wings and rooms.\n"
     );
+    assert!(none.err.contains("there is no wing \"cellar\""), "{none:?}");
+    let none = home.json(1, &["wake-up", "--wing", "hous"]);
+    assert_eq!(none["drawers"], json!([]));
+    let warning = none["warnings"][0]["message"].as_str().unwrap();
+    assert!(warning.contains("did you mean \"house\""), "{none}");
 }
 
 #[test]
@@ -254,7 +259,10 @@ fn whatever_is_filed_the_text_keeps_to_its_budget_and_names_what_it_quotes() {
         collection.apply_batch(&adds).unwrap();
         for _ in 0..12 {
             let request = WakeUpRequest {
-                wing: Some("boat".to_owned()).filter(|_| dice.below(2) == 0),
+                scope: DrawerScope {
+                    wing: Some("boat".to_owned()).filter(|_| dice.below(2) == 0),
+                    ..DrawerScope::default()
+                },
                 tokens: dice.below(2000) as usize,
                 now: "2026-05-20".parse().unwrap(),
             };

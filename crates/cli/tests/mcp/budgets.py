@@ -55,9 +55,11 @@ def what_is_given_does_not_make_a_reply_larger(scene):
             found = within(server.reply("get", ids=[plain, *gone], tokens=tokens), tokens)
             expect(found["missing"] and set(found["missing"]) < set(gone), found)
         within(server.reply("delete", ids=[plain, *gone], dry_run=True), 2_000)
-        within(server.reply("move", ids=[plain, *gone], room="r"), 2_000)
-        for tool, arguments in [("get", {"ids": gone}), ("delete", {"ids": gone}), ("move", {"ids": gone, "room": "r"}),
-                                ("wings", {"wing": "x" * 100_000}), ("search", {"query": "x", "x" * 100_000: 1}),
+        within(server.reply("wings", wing="x" * 100_000), 2_000)
+        within(server.reply("list", room="x" * 100_000, speaker="y" * 100_000), 2_000)
+        within(server.reply("move", ids=[plain, *gone], to_room="r"), 2_000)
+        for tool, arguments in [("get", {"ids": gone}), ("delete", {"ids": gone}), ("move", {"ids": gone, "to_room": "r"}),
+                                ("search", {"query": "x", "x" * 100_000: 1}),
                                 ("search", {"query": "long " * 4_001})]:
             reply = server.reply(tool, **arguments)
             expect(reply["isError"] and len(str(reply)) < 8_000, tool, len(str(reply)))
@@ -89,6 +91,12 @@ def pages_of_lists_show_everything_once(scene):
         for n in range(30):
             server.call("add", text=f"In wing {n}.", wing=f"wing {n}", room=f"room {n}")
             server.call("diary_write", entry=f"Day {n}. " + "It rained all day. " * 20, agent="sailor")
+        for order in ["filed", "said", "source"]:
+            found = walk(server, "list", "drawers", room="texts", order=order, tokens=300)
+            same([drawer["id"] for drawer in found], sorted(ids) if order == "source" else ids[::-1], order)
+        page = server.call("list", order="said", limit=2)
+        server.refused("invalid", "list", order="filed", cursor=page["next"])
+        server.refused("invalid", "list", order="colour")
         same(len({wing["wing"] for wing in walk(server, "wings", "wings", tokens=300)}), 32)
         days = [entry["text"].split(".")[0] for entry in walk(server, "diary_read", "entries", agent="sailor", tokens=300)]
         same(days, [f"Day {n}" for n in reversed(range(30))])

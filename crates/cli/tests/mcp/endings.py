@@ -18,7 +18,7 @@ def the_server_ends_when_its_client_closes(scene):
     with scene.server() as server:
         id = server.call("add", text="Before the end.")["id"]
         server.close()
-    same(scene.run("get", id)["drawers"][0]["document"], "Before the end.")
+    same(scene.run("get", id)["drawers"][0]["text"], "Before the end.")
 
 
 def last_requests_are_answered(scene):
@@ -108,7 +108,7 @@ def what_was_stored_is_never_called_cancelled(scene):
                     told.append(f"Once {n}.")
             server.ended()
     if os.path.exists(scene.palace):
-        stored = {drawer["document"] for drawer in scene.run("list", "--limit", "100000")["drawers"]}
+        stored = {drawer["text"] for drawer in scene.run("list", "--limit", "100000")["drawers"]}
         same([entry for entry in told if entry in stored], [], "stored, and said to be cancelled")
 
 

@@ -126,7 +126,7 @@ async def writing(call, mode):
     same((await call("list", wing=f"work {mode}"))["total"], 1)
     same((await call("check_duplicate", text=text))["matches"][0]["id"], id)
     same((await call("update", id=id, text=text + " Really."))["updated"], True)
-    same((await call("move", ids=[id], wing=f"moved {mode}"))["moved"], 1)
+    same((await call("move", ids=[id], to_wing=f"moved {mode}"))["moved"], 1)
     spare = (await call("add", text=f"To be removed in {mode}."))["id"]
     same((await call("delete", ids=[spare]))["deleted"], 1)
 

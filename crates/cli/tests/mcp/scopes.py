@@ -62,7 +62,10 @@ def other_wings_are_not_read(scene):
         same([drawer["id"] for drawer in walk(server, "list", "drawers")], [divided.own])
         same(server.call("list", wing="kitchen")["total"], 0)
         same(server.call("wings")["wings"], [{"wing": "garden", "drawers": 1, "rooms": 1}])
-        server.refused("not_found", "wings", wing="kitchen")
+        empty = server.call("wings", wing="kitchen")
+        same((empty["rooms"], empty["warnings"]), ([], ['there is no wing "kitchen"']))
+        same(server.call("list", wing="gardn")["warnings"], ['there is no wing "gardn"; did you mean "garden"?'])
+        same(server.call("list", wing="kitchn")["warnings"], ['there is no wing "kitchn"'], "another wing is named:")
         status = server.call("status")
         same((status["drawers"], status["wings"], status["rooms"]), (1, 1, 1))
         expect("kitchen" not in str(server.reply("status")), status)
@@ -91,18 +94,19 @@ def other_wings_are_not_written(scene):
     with scene.server("--wing", "garden", "--wing", "attic") as server:
         server.refused("not_found", "update", id=divided.other, text="Gone.")
         server.refused("not_found", "update", id=divided.own, wing="kitchen")
-        server.refused("not_found", "move", ids=[divided.other], wing="garden")
-        server.refused("not_found", "move", ids=[divided.own], wing="kitchen")
+        server.refused("not_found", "move", ids=[divided.other], to_wing="garden")
+        server.refused("not_found", "move", ids=[divided.own], to_wing="kitchen")
         server.refused("not_found", "delete", ids=[divided.other])
-        server.refused("not_found", "delete", wing="kitchen")
-        server.refused("not_found", "delete", room="recipes")
+        for elsewhere in [{"wing": "kitchen"}, {"room": "recipes"}]:
+            same(server.call("delete", **elsewhere)["matched"], 0, elsewhere)
+            same(server.call("move", to_wing="garden", **elsewhere)["matched"], 0, elsewhere)
         server.refused("not_found", "add", text="Into another wing.", wing="kitchen")
         server.refused("not_found", "diary_write", entry="Into another wing.", agent="cook", wing="kitchen")
         server.error("tools/call", {"name": "mine", "arguments": {"path": scene.folder}})
         same(server.call("get", ids=[divided.own])["drawers"][0]["wing"], "garden")
         unnamed = server.call("add", text="Filed where something exists.")
         expect(unnamed["address"].startswith("palace://garden/"), unnamed)
-        same(server.call("move", ids=[unnamed["id"]], wing="attic")["moved"], 1)
+        same(server.call("move", ids=[unnamed["id"]], to_wing="attic")["moved"], 1)
         same(server.call("delete", ids=[unnamed["id"], divided.other])["missing"], [divided.other])
         entry = server.call("diary_write", entry="My own diary.", agent="gardener")
         expect(entry["address"].startswith("palace://garden/diary/"), entry)
@@ -126,7 +130,7 @@ def keys_and_texts_of_other_wings_are_not_told(scene):
     with scene.server() as server:
         server.call("add", text="secret", wing="work", idempotency_key="K")
         moved = server.call("add", text="moved", wing="pub", room="r")["id"]
-        server.call("move", ids=[moved], wing="work")
+        server.call("move", ids=[moved], to_wing="work")
     with scene.server("--wing", "pub") as server:
         keyed = server.call("add", text="other", idempotency_key="K")
         again = server.call("add", text="other", idempotency_key="K")
@@ -145,7 +149,7 @@ def cursors_do_not_lead_out(scene):
         found = server.call("search", query="tulip", limit=10, cursor=page["next"])
         expect("recipe" not in str(found), found)
         for id in [divided.other, divided.stray, "0"]:
-            shown = [drawer["id"] for drawer in server.call("list", cursor=id)["drawers"]]
+            shown = [drawer["id"] for drawer in server.call("list", cursor=f"id.{id}")["drawers"]]
             expect(set(shown) <= {divided.own}, shown)
 
 

@@ -114,7 +114,7 @@ async function writing(checked) {
     assert.equal((await checked('list', { wing: 'work' })).total, 1);
     assert.equal((await checked('check_duplicate', { text })).matches[0].id, id);
     assert.equal((await checked('update', { id, text: `${text} Really.` })).updated, true);
-    assert.equal((await checked('move', { ids: [id], wing: 'moved' })).moved, 1);
+    assert.equal((await checked('move', { ids: [id], to_wing: 'moved' })).moved, 1);
     const spare = await checked('add', { text: 'To be removed.' });
     assert.equal((await checked('delete', { ids: [spare.id] })).deleted, 1);
 }

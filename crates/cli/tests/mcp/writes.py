@@ -20,7 +20,7 @@ def what_is_meant_is_understood(scene):
         id = server.call("add", text="Meant and understood.", wing="")["id"]
         same(server.call("search", query="understood", limit="1", wing=None)["hits"][0]["id"], id)
         same(server.call("get", ids=id)["drawers"][0]["text"], "Meant and understood.")
-        for wrong in [{"limit": "many"}, {"limit": 1.5}, {"since": "soon"}, {"tokens": 10}, {"cursor": "nonsense"}]:
+        for wrong in [{"limit": "many"}, {"limit": 1.5}, {"since": "soon"}, {"since": "2026-05-02", "before": "2026-05-01"}, {"tokens": 10}, {"cursor": "nonsense"}]:
             server.refused("invalid", "search", query="x", **wrong)
 
 
@@ -46,21 +46,29 @@ def more_than_one_goes_only_by_its_count(scene):
 def success_is_never_said_of_what_is_not_there(scene):
     with scene.server() as server:
         for tool, arguments in [("get", {"ids": ["gone"]}), ("delete", {"ids": ["gone"]}),
-                                ("update", {"id": "gone", "text": "x"}), ("move", {"ids": ["gone"], "wing": "w"})]:
+                                ("update", {"id": "gone", "text": "x"}), ("move", {"ids": ["gone"], "to_wing": "w"})]:
             server.refused("not_found", tool, **arguments)
         same(server.call("status")["exists"], False, "a palace was made for nothing:")
-        id = server.call("add", text="The only one.")["id"]
+        id = server.call("add", text="The only one.", wing="work")["id"]
         server.refused("not_found", "get", ids=["gone"])
         server.refused("not_found", "update", id="gone", text="x")
-        server.refused("not_found", "move", ids=["gone"], wing="w")
+        server.refused("not_found", "move", ids=["gone"], to_wing="w")
         server.refused("not_found", "delete", ids=["gone"])
-        server.refused("not_found", "delete", wing="nowhere")
+        for tool in ["delete", "search", "list", "wings", "wake_up", "diary_read", "check_duplicate"]:
+            asked = {"query": "x"} if tool == "search" else {"text": "x"} if tool == "check_duplicate" else {}
+            empty = server.call(tool, wing="wrok", **asked)
+            same(empty["warnings"], ['there is no wing "wrok"; did you mean "work"?'], tool)
+            for items in ["hits", "drawers", "rooms", "entries", "matches"]:
+                same(empty.get(items, []), [], tool)
+        same(server.call("delete", wing="wrok")["matched"], 0)
+        same(server.call("move", wing="wrok", to_wing="w")["matched"], 0)
+        for field in ["room", "source", "speaker"]:
+            expect("there is no " + field in server.call("list", **{field: "nothing"})["warnings"][0], field)
         server.refused("not_found", "mine", path=scene.folder + "/nothing/here")
         server.refused("invalid", "mine", path="relative")
-        server.refused("not_found", "wings", wing="nowhere")
         expect(server.error("resources/read", {"uri": "palace://no/such/drawer"})["code"] in (-32002, -32602), "a code")
         same(server.call("get", ids=[id, "gone"])["missing"], ["gone"])
-        same(server.call("move", ids=[id, "gone"], wing="w")["missing"], ["gone"])
+        same(server.call("move", ids=[id, "gone"], to_wing="w")["missing"], ["gone"])
         same(server.call("delete", ids=[id, "gone"])["missing"], ["gone"])
         server.refused("not_found", "delete", ids=[id])
 
@@ -115,9 +123,12 @@ def a_new_model_is_noticed_by_a_running_server(scene):
 def the_beginning_of_an_id_is_enough_to_read_it(scene):
     with scene.server() as server:
         id = server.call("add", text="Shown with a short id.")["id"]
-        same(server.call("get", ids=[id[:8]])["drawers"][0]["id"], id)
-        server.refused("not_found", "get", ids=[id[:7]])
+        same(server.call("get", ids=[id[:6]])["drawers"][0]["id"], id)
+        server.refused("not_found", "get", ids=[id[:5]])
         server.refused("not_found", "get", ids=["f" * 8 if id[0] != "f" else "0" * 8])
+        same(server.call("move", ids=[id[:8]], to_room="r")["moved"], 1)
+        same(server.call("update", id=id[:8], text="Changed by a short id.")["id"], id)
+        same(server.call("delete", ids=[id[:8]])["deleted"], 1)
 
 
 def a_diary_is_read_to_its_end_while_it_is_written(scene):
@@ -140,7 +151,7 @@ def a_name_too_long_is_refused(scene):
         server.refused("invalid", "add", text="x", wing=long)
         server.refused("invalid", "add", text="x", room=long)
         id = server.call("add", text="x", wing="W" * 128)["id"]
-        server.refused("invalid", "move", ids=[id], wing=long)
+        server.refused("invalid", "move", ids=[id], to_wing=long)
         server.refused("invalid", "update", id=id, room=long)
 
 
@@ -153,8 +164,11 @@ def what_one_server_changes_another_finds(scene):
         found = one.call("get", ids=[id])["drawers"][0]
         same((found["text"], found["wing"], found["room"]), ("The meeting is on Tuesday.", "work", "plans"))
         expect("Monday" not in str(one.call("search", query="Monday")), "the old text is found")
-        same(one.call("move", ids=[id], room="done")["moved"], 1)
-        same(one.call("move", ids=[id], room="done"), {"moved": 0, "already": 1})
+        same(one.call("move", ids=[id], to_room="done")["moved"], 1)
+        same(one.call("move", ids=[id], to_room="done"), {"matched": 1, "moved": 0})
+        same(one.call("move", room="done", to_room="over", dry_run=True), {"matched": 1, "moved": 0})
+        same(other.call("move", room="done", contains="Tuesday", to_room="over"), {"matched": 1, "moved": 1})
+        same(other.call("move", room="over", to_room="done")["moved"], 1)
         same(other.call("list", room="done")["total"], 1)
         one.refused("invalid", "update", id=id)
         same(one.call("check_duplicate", text="The meeting is on Tuesday.")["duplicate"], True)

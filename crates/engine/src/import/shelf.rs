@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use loci_core::{DrawerId, NewDrawer, Result};
 
-use crate::filing::{Filing, Place};
+use crate::palace::{FilingSession, Palace};
 
 /// A drawer that waits, and the line it came from.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Shelf {
     /// How many values its vectors have, once that is settled.
     pub(super) dimension: Option<usize>,
     ids: BTreeSet<DrawerId>,
-    filing: Option<Filing>,
+    filing: Option<FilingSession>,
     /// Whether it was opened to take vectors that lines bring.
     takes_vectors: bool,
 }
@@ -45,13 +45,13 @@ impl Shelf {
     }
 
     /// Takes the place of how the collection was opened before.
-    pub(super) fn go_on_with(&mut self, filing: Filing) {
+    pub(super) fn go_on_with(&mut self, filing: FilingSession) {
         self.takes_vectors = false;
         self.filing = Some(filing);
     }
 
     /// The collection, opened so that it takes `pending`.
-    pub(super) fn open(&mut self, place: &Place<'_>, pending: &[Pending]) -> Result<Filing> {
+    pub(super) fn open(&mut self, palace: &Palace, pending: &[Pending]) -> Result<FilingSession> {
         let brings = pending
             .iter()
             .map(|one| &one.drawer)
@@ -61,7 +61,7 @@ impl Shelf {
         {
             return Ok(filing.clone());
         }
-        let filing = Filing::open(place, brings)?;
+        let filing = palace.open_filing(brings)?;
         self.takes_vectors = brings.is_some();
         self.filing = Some(filing.clone());
         Ok(filing)

@@ -39,13 +39,13 @@ pub fn read(text: &str) -> Result<GivenLine> {
     let completed = place.completed_from(&metadata)?;
     let id = fields
         .id
-        .unwrap_or_else(|| derive_id(&completed, fields.document.as_deref().unwrap_or_default()));
+        .unwrap_or_else(|| derive_id(&completed, fields.text.as_deref().unwrap_or_default()));
     Ok(GivenLine {
         collection: fields.collection,
         drawer: NewDrawer {
             id,
-            wordless: fields.document.is_none(),
-            document: fields.document.unwrap_or_default(),
+            wordless: fields.text.is_none(),
+            document: fields.text.unwrap_or_default(),
             context: fields.context.map(Into::into),
             metadata,
             place,
@@ -88,8 +88,8 @@ struct Fields {
     collection: Option<CollectionName>,
     id: Option<DrawerId>,
     /// Must be there; null says that the drawer has no text at all.
-    #[serde(deserialize_with = "Option::deserialize")]
-    document: Option<String>,
+    #[serde(alias = "document", deserialize_with = "Option::deserialize")]
+    text: Option<String>,
     metadata: Option<Entries>,
     embedding: Option<Vec<f32>>,
     wing: Option<String>,
@@ -103,6 +103,9 @@ struct Fields {
     provenance: Option<Provenance>,
     context: Option<ContextFields>,
     uses: Option<u64>,
+    /// Follows from the other fields, so that a line of JSON from anywhere reads back.
+    #[serde(rename = "trust")]
+    _trust: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -185,23 +188,24 @@ mod tests {
 
     #[test]
     fn a_line_may_say_that_there_is_no_text() {
-        let line = read(r#"{"id":"a","document":null}"#).unwrap();
+        let line = read(r#"{"id":"a","text":null}"#).unwrap();
         assert!(line.drawer.wordless && line.drawer.document.is_empty());
-        assert!(!read(r#"{"id":"a","document":""}"#).unwrap().drawer.wordless);
+        assert!(!read(r#"{"id":"a","text":""}"#).unwrap().drawer.wordless);
     }
 
     #[test]
-    fn a_line_may_give_a_document_alone() {
-        let line = read(r#"{"document":"hello"}"#).unwrap();
+    fn a_line_may_give_a_text_alone_under_either_name() {
+        let line = read(r#"{"text":"hello"}"#).unwrap();
         assert_eq!(line.drawer.id, derive_id(&Place::default(), "hello"));
         assert_eq!(line.collection, None);
         assert_eq!(line.drawer.embedding, None);
+        assert_eq!(read(r#"{"document":"hello"}"#).unwrap(), line);
     }
 
     #[test]
     fn fields_that_are_null_are_not_given() {
         let line = read(
-            r#"{"id":null,"document":"","metadata":null,"embedding":null,"wing":null,"room":null,"source":null,
+            r#"{"id":null,"text":"","metadata":null,"embedding":null,"wing":null,"room":null,"source":null,
             "span":null,"speaker":null,"kind":null,"said_at":null,"filed_at":null,"context":null,"uses":null}"#,
         )
         .unwrap();
@@ -210,41 +214,39 @@ mod tests {
 
     #[test]
     fn a_derived_id_sees_the_place_in_the_metadata() {
-        let field = read(r#"{"document":"x","wing":"w"}"#).unwrap();
-        let metadata = read(r#"{"document":"x","metadata":{"wing":"w"}}"#).unwrap();
+        let field = read(r#"{"text":"x","wing":"w"}"#).unwrap();
+        let metadata = read(r#"{"text":"x","metadata":{"wing":"w"}}"#).unwrap();
         assert_eq!(field.drawer.id, metadata.drawer.id);
         assert_ne!(field.drawer.id, derive_id(&Place::default(), "x"));
     }
 
     #[test]
     fn what_would_be_dropped_is_refused_by_name() {
-        refused(r#"{"document":"x","wings":"w"}"#, "wings");
-        refused(r#"{"document":"x","document":"y"}"#, "document");
+        refused(r#"{"text":"x","wings":"w"}"#, "wings");
+        refused(r#"{"text":"x","text":"y"}"#, "text");
+        refused(r#"{"text":"x","document":"y"}"#, "text");
+        refused(r#"{"text":"x","metadata":{"a":1,"a":2}}"#, "\"a\" stands twice");
+        refused(r#"{"text":"x","metadata":{"a":{"b":1}}}"#, "metadata.a");
+        refused(r#"{"text":"x","metadata":[1]}"#, "metadata");
+        refused(r#"{"text":"x","context":{"befor":"y"}}"#, "befor");
+        refused(r#"{"text":"x","span":{"start":1}}"#, "end");
         refused(
-            r#"{"document":"x","metadata":{"a":1,"a":2}}"#,
-            "\"a\" stands twice",
-        );
-        refused(r#"{"document":"x","metadata":{"a":{"b":1}}}"#, "metadata.a");
-        refused(r#"{"document":"x","metadata":[1]}"#, "metadata");
-        refused(r#"{"document":"x","context":{"befor":"y"}}"#, "befor");
-        refused(r#"{"document":"x","span":{"start":1}}"#, "end");
-        refused(
-            r#"{"document":"x","wing":"a","metadata":{"wing":"b"}}"#,
+            r#"{"text":"x","wing":"a","metadata":{"wing":"b"}}"#,
             "wing is given twice",
         );
-        refused(r#"{"id":"x"}"#, "document");
-        refused(r#"{"document":"x","id":""}"#, "id is empty");
-        refused(r#"{"document":"x","collection":"a b"}"#, "collection name");
-        refused(r#"{"document":"x","said_at":"yesterday"}"#, "yesterday");
-        refused(r#"{"document":"x","uses":-1}"#, "-1");
+        refused(r#"{"id":"x"}"#, "text");
+        refused(r#"{"text":"x","id":""}"#, "id is empty");
+        refused(r#"{"text":"x","collection":"a b"}"#, "collection name");
+        refused(r#"{"text":"x","said_at":"yesterday"}"#, "yesterday");
+        refused(r#"{"text":"x","uses":-1}"#, "-1");
     }
 
     #[test]
     fn what_is_not_json_is_refused_with_its_column() {
-        refused(r#"{"document":"x","embedding":[NaN]}"#, "not JSON");
-        refused(r#"{"document":"x" "#, "column 16");
-        refused(r#"{"document":"\ud800"}"#, "not JSON");
-        refused(r#"{"document":"x","embedding":[1,null]}"#, "null");
+        refused(r#"{"text":"x","embedding":[NaN]}"#, "not JSON");
+        refused(r#"{"text":"x" "#, "column 12");
+        refused(r#"{"text":"\ud800"}"#, "not JSON");
+        refused(r#"{"text":"x","embedding":[1,null]}"#, "null");
         refused(r#""text""#, "not as expected");
         refused("", "not JSON");
     }

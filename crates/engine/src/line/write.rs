@@ -1,50 +1,32 @@
 //! Writes a drawer as a line that reads back as the same drawer.
 
-use loci_core::{CollectionName, Context, Drawer, DrawerId, Metadata, Provenance, Span, Timestamp};
+use loci_core::{CollectionName, Context, Drawer};
 use serde::Serialize;
 
-/// The line of `drawer`, without a line break; its vector only if `embeddings` and only if it is sound.
+use crate::view::DrawerView;
+
+/// The line of `drawer`, without a line break: its view, its collection and its context; its vector only if `embeddings`
+/// and only if it is sound.
 ///
 /// Equal drawers give equal lines, so that lines can be compared and hashed.
-pub fn write(collection: &CollectionName, drawer: &Drawer, embeddings: bool) -> String {
-    let empty = Metadata::new();
-    let place = &drawer.place;
-    let line = Fields {
+pub fn write(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) -> String {
+    // Damage belongs into the report of an export, not into the drawer that is read back from it.
+    drawer.damage.clear();
+    drawer.metadata.get_or_insert_default();
+    let vector = drawer.embedding.take().filter(|vector| is_finite(vector));
+    let context = drawer
+        .context
+        .take()
+        .filter(|around| *around != Context::default());
+    let line = ExportLine {
         collection,
-        id: &drawer.id,
-        document: drawer.document.as_deref(),
-        metadata: drawer.metadata.as_ref().unwrap_or(&empty),
-        wing: place.wing.as_deref(),
-        room: place.room.as_deref(),
-        source: place.source.as_deref(),
-        span: place.span,
-        speaker: place.speaker.as_deref(),
-        kind: place.kind.as_deref(),
-        said_at: place.said_at,
-        filed_at: drawer.filed_at,
-        provenance: drawer.provenance.as_ref(),
-        context: drawer
-            .context
-            .as_ref()
-            .filter(|around| **around != Context::default()),
-        uses: Some(drawer.uses).filter(|uses| *uses > 0),
-        embedding: drawer
-            .embedding
-            .as_deref()
-            .filter(|_| embeddings)
-            .filter(|v| is_finite(v)),
+        drawer: DrawerView {
+            embedding: embeddings.then_some(vector),
+            ..DrawerView::from(drawer)
+        },
+        context,
     };
     serde_json::to_string(&line).expect("a drawer has only string keys and writable values")
-}
-
-/// The line by which palaces are hashed: equal for drawers that mean the same, whatever backend holds them.
-pub(crate) fn canonical(collection: &CollectionName, drawer: &Drawer) -> String {
-    // The same words in the same place are the same, whichever door they came through.
-    let unattributed = Drawer {
-        provenance: None,
-        ..crate::canonical::canonical(drawer.clone())
-    };
-    write(collection, &unattributed, true)
 }
 
 /// Whether JSON can hold every value of the vector.
@@ -53,42 +35,19 @@ pub(crate) fn is_finite(vector: &[f32]) -> bool {
 }
 
 #[derive(Serialize)]
-struct Fields<'a> {
+struct ExportLine<'a> {
     collection: &'a CollectionName,
-    id: &'a DrawerId,
-    document: Option<&'a str>,
-    metadata: &'a Metadata,
+    #[serde(flatten)]
+    drawer: DrawerView,
     #[serde(skip_serializing_if = "Option::is_none")]
-    wing: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    room: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    span: Option<Span>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    speaker: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    said_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    filed_at: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    provenance: Option<&'a Provenance>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<&'a Context>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    uses: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    embedding: Option<&'a [f32]>,
+    context: Option<Context>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::line::read;
-    use loci_core::{NewDrawer, Place, Scalar, Value};
+    use loci_core::{DrawerId, Metadata, NewDrawer, Place, Scalar, Span, Value};
 
     fn collection() -> CollectionName {
         CollectionName::new("drawers").unwrap()
@@ -96,13 +55,13 @@ mod tests {
 
     fn round_trip(drawer: &NewDrawer) {
         let filed = drawer.filed("2026-01-01".parse().unwrap()).unwrap();
-        let line = write(&collection(), &filed, true);
+        let line = write(&collection(), filed.clone(), true);
         assert!(!line.contains('\n'), "{line}");
         let back = read(&line).unwrap();
         assert_eq!(back.collection, Some(collection()));
         let again = back.drawer.filed("2030-01-01".parse().unwrap()).unwrap();
         assert_eq!(again, filed);
-        assert_eq!(write(&collection(), &again, true), line);
+        assert_eq!(write(&collection(), again, true), line);
     }
 
     #[test]
@@ -170,7 +129,7 @@ mod tests {
             document: Some(String::new()),
             ..Drawer::bare(DrawerId::new("a").unwrap())
         };
-        let back = read(&write(&collection(), &drawer, true))
+        let back = read(&write(&collection(), drawer, true))
             .unwrap()
             .drawer
             .embedding
@@ -183,9 +142,9 @@ mod tests {
     fn a_vector_is_written_only_when_asked_for_and_sound() {
         let mut drawer = Drawer::bare(DrawerId::new("a").unwrap());
         drawer.embedding = Some(vec![1.0]);
-        assert!(!write(&collection(), &drawer, false).contains("embedding"));
-        assert!(write(&collection(), &drawer, true).contains("\"embedding\":[1.0]"));
+        assert!(!write(&collection(), drawer.clone(), false).contains("embedding"));
+        assert!(write(&collection(), drawer.clone(), true).contains("\"embedding\":[1.0]"));
         drawer.embedding = Some(vec![f32::NAN]);
-        assert!(!write(&collection(), &drawer, true).contains("embedding"));
+        assert!(write(&collection(), drawer, true).contains("\"embedding\":null"));
     }
 }

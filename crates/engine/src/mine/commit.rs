@@ -9,7 +9,7 @@ use loci_core::{
 
 use super::group::{Ends, Waiting, Work};
 use super::queue::JobTicket;
-use crate::filing::{Filing, Place};
+use crate::palace::{FilingSession, Palace};
 use crate::switch::fill_after;
 
 /// A source that was handed to the collection, and what became of it.
@@ -40,30 +40,33 @@ pub(crate) struct CommitOutcome {
 
 /// Commits sources to a collection.
 pub(crate) struct Committer<'a> {
-    place: &'a Place<'a>,
+    palace: &'a Palace,
     /// The collection, once it exists.
     collection: Option<Arc<dyn Collection>>,
-    filing: Option<Filing>,
+    filing: Option<FilingSession>,
     /// Why drawers get no vectors, where a model is recorded that should make them.
     lacking: Option<String>,
+    /// The palace, where it was made for these sources.
+    made_palace: Option<String>,
     /// The number of found sources that were filed.
     mined: u64,
 }
 
 impl<'a> Committer<'a> {
     /// Opens the collection if it exists; makes nothing.
-    pub(crate) fn new(place: &'a Place<'a>) -> Result<Self> {
-        place.backend.descriptor().require(&Capability::Sources)?;
-        let how = OpenOptions::default();
-        let collection = match place.backend.open(place.palace, place.collection, &how) {
+    pub(crate) fn new(palace: &'a Palace) -> Result<Self> {
+        let backend = palace.address()?.backend;
+        backend.descriptor().require(&Capability::Sources)?;
+        let collection = match palace.open(&OpenOptions::default()) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
         Ok(Self {
-            place,
+            palace,
             collection,
             filing: None,
             lacking: None,
+            made_palace: None,
             mined: 0,
         })
     }
@@ -76,6 +79,11 @@ impl<'a> Committer<'a> {
     /// Why drawers were filed without vectors.
     pub(crate) fn lacking(&self) -> Option<String> {
         self.lacking.clone()
+    }
+
+    /// The palace, where it was made for these sources.
+    pub(crate) fn made_palace(&self) -> Option<String> {
+        self.made_palace.clone()
     }
 
     /// Files some sources in one commit.
@@ -120,7 +128,7 @@ impl<'a> Committer<'a> {
 
     /// Embeds what waits. A model that fails does not keep words from being filed: they are found by keyword, and get
     /// their vectors when the model is well again.
-    fn embed(&mut self, filing: &Filing, waiting: &mut [Waiting]) -> Result<()> {
+    fn embed(&mut self, filing: &FilingSession, waiting: &mut [Waiting]) -> Result<()> {
         if self.lacking.is_some() {
             return Ok(());
         }
@@ -135,12 +143,13 @@ impl<'a> Committer<'a> {
     }
 
     /// The collection opened to be written, made if it is missing.
-    fn filing(&mut self) -> Result<Filing> {
+    fn filing(&mut self) -> Result<FilingSession> {
         if let Some(filing) = &self.filing {
             return Ok(filing.clone());
         }
-        let filing = Filing::open(self.place, None)?;
-        self.lacking.clone_from(&filing.lacking);
+        let filing = self.palace.open_filing(None)?;
+        self.lacking = filing.lacking().map(str::to_owned);
+        self.made_palace = self.made_palace.take().or_else(|| filing.made_palace());
         self.collection = Some(filing.collection().clone());
         self.filing = Some(filing.clone());
         Ok(filing)
@@ -159,7 +168,7 @@ impl<'a> Committer<'a> {
     /// `tell` hears of every batch.
     pub(crate) fn fill_after(&mut self, seq: u64, tell: &mut dyn FnMut()) -> Result<()> {
         let filing = self.filing()?;
-        let able = self.lacking.is_none() && self.place.backend.descriptor().can(&Capability::Spaces);
+        let able = self.lacking.is_none() && filing.collection().spaces().is_some();
         let Some(embedder) = filing.embedder().filter(|_| able) else {
             return Ok(());
         };
@@ -180,7 +189,7 @@ impl<'a> Committer<'a> {
 }
 
 /// Gives every new drawer of small sources a vector, many texts at once.
-fn embed(filing: &Filing, waiting: &mut [Waiting]) -> Result<()> {
+fn embed(filing: &FilingSession, waiting: &mut [Waiting]) -> Result<()> {
     let mut all = Vec::new();
     let mut counts = Vec::new();
     for one in waiting.iter_mut() {
@@ -216,7 +225,7 @@ fn forget_vectors(waiting: &mut [Waiting]) {
 }
 
 /// Files what waits in one commit; where one source spoils it, one by one, so that only that one fails.
-fn commit(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Result<Revised>>> {
+fn commit(filing: &FilingSession, waiting: &[Waiting]) -> Result<Vec<Result<Revised>>> {
     match revise(filing, waiting) {
         Ok(done) => Ok(done.into_iter().map(Ok).collect()),
         Err(error) if concerns_one_source(&error) => Ok(waiting
@@ -230,7 +239,7 @@ fn commit(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Result<Revised>>> 
     }
 }
 
-fn revise(filing: &Filing, waiting: &[Waiting]) -> Result<Vec<Revised>> {
+fn revise(filing: &FilingSession, waiting: &[Waiting]) -> Result<Vec<Revised>> {
     let revisions = waiting.iter().map(|one| Revision {
         source: one.source.clone(),
         expects: one.expects,

@@ -306,6 +306,7 @@ impl<'a> Filer<'a> {
     pub(crate) fn into_report(self) -> MineReport {
         MineReport {
             lacking: self.committer.lacking(),
+            made_palace: self.committer.made_palace(),
             ..self.account.into_report()
         }
     }

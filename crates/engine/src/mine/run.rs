@@ -14,7 +14,7 @@ use super::shelving::spelled;
 use super::stamp::{Asked, Look, Stamp};
 use super::trouble::MineTrouble;
 use super::{MineReport, MineRequest, Progress};
-use crate::filing::Place;
+use crate::palace::Palace;
 
 /// How many found sources are looked up together.
 const BATCH: usize = 256;
@@ -44,12 +44,12 @@ pub(crate) fn walk_request(request: &MineRequest) -> Result<WalkRequest<'_>> {
 impl<'a> MineRun<'a> {
     /// Gets ready; makes nothing.
     pub(crate) fn new(
-        place: &'a Place<'a>,
+        palace: &'a Palace,
         request: &'a MineRequest,
         clock: &'a dyn Fn() -> Timestamp,
         watch: &'a mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let committer = Committer::new(place)?;
+        let committer = Committer::new(palace)?;
         let asked = asked_of(request, &committer)?;
         let options = ReadOptions {
             format: formats::chosen(request.format.as_deref())?,

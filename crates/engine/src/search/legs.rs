@@ -4,12 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::{
-    CollectionInfo, CollectionReader, Error, Finding, Hit, Include, Lexical, Metric, Query, Result, Severity,
+    CollectionInfo, CollectionReader, DrawerCondition, Error, Finding, Hit, Include, Lexical, Metric, Query,
+    Result, Severity,
 };
 
 use super::plan::{Balance, Plan};
 use super::{Leg, Legs, weights};
-use crate::filing::{Embedders, question_embedder};
+use crate::EmbedderCatalog;
+use crate::palace::question_embedder;
 
 /// What a search is asked with. Made once, however often its legs run: embedding can cost a call to a server.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ struct Question {
 impl Asked {
     pub(super) fn new(
         collection: &dyn CollectionReader,
-        embedders: &dyn Embedders,
+        embedders: &dyn EmbedderCatalog,
         query: &str,
     ) -> Result<Self> {
         let info = collection.info()?;
@@ -41,8 +43,8 @@ impl Asked {
 }
 
 impl Question {
-    fn new(info: &CollectionInfo, embedders: &dyn Embedders, query: &str) -> Result<Self> {
-        let embedder = question_embedder(info, embedders)?;
+    fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
+        let embedder = question_embedder(&info.identity, embedders)?;
         Ok(Self {
             vector: embedder.query(query)?,
             weight: weights::NEAREST * embedder.weight(),
@@ -162,9 +164,10 @@ fn nearest(
     question: &Question,
     depth: usize,
 ) -> Result<Scored> {
-    let ask = |filter, k| {
+    let ask = |scope: DrawerCondition, k| {
         let request = Query {
-            filter,
+            filter: scope.filter,
+            document: scope.document,
             include: Include::NOTHING,
             ..Query::nearest(question.vector.clone(), k)
         };
@@ -190,7 +193,8 @@ fn nearest(
 
 fn lexical(collection: &dyn CollectionReader, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
     let mut hits = collection.lexical(&Lexical {
-        filter: plan.scope.clone(),
+        filter: plan.scope.filter.clone(),
+        document: plan.scope.document.clone(),
         include: Include::NOTHING,
         ..Lexical::words(plan.text.as_str(), depth)
     })?;
@@ -303,7 +307,7 @@ fn without_vector(
     if !leg.cut {
         return Ok(plan.in_scope.saturating_sub(leg.hits.len() as u64));
     }
-    if plan.scope.is_all() {
+    if plan.scope.asks_nothing() {
         return Ok(missing);
     }
     let Ok(question) = &asked.question else {
@@ -312,7 +316,8 @@ fn without_vector(
     // Every drawer in scope that has a vector is a hit of a query that wants them all.
     let wanted = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
     let request = Query {
-        filter: plan.scope.clone(),
+        filter: plan.scope.filter.clone(),
+        document: plan.scope.document.clone(),
         include: Include::NOTHING,
         ..Query::nearest(question.vector.clone(), wanted)
     };

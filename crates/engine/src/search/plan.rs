@@ -2,21 +2,24 @@
 
 use std::collections::HashSet;
 
-use loci_core::{CollectionReader, Comparison, Filter, Result, Scalar, Timestamp};
+use loci_core::{CollectionReader, Comparison, DrawerCondition, Filter, Result, Scalar, Timestamp};
 use loci_index::tokenise;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::legs::Reached;
 use super::stop_words::{is_empty_word, is_own};
 use super::{SearchRequest, weights};
-use crate::when::{self, Exactness};
+use loci_when::{self as when, Exactness};
 
 /// What a request comes to.
 #[derive(Debug, Clone)]
 pub(super) struct Plan<'a> {
     pub(super) request: &'a SearchRequest,
-    /// What is searched.
-    pub(super) scope: Filter,
+    /// The drawers of the request's scope.
+    pub(super) asked: DrawerCondition,
+    /// The drawers searched.
+    pub(super) scope: DrawerCondition,
     /// How many drawers that is.
     pub(super) in_scope: u64,
     /// The words that are matched, as they were written.
@@ -34,13 +37,15 @@ pub(super) struct Plan<'a> {
 }
 
 /// A time that words of the query mention.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Dated {
     /// The words.
     pub words: String,
     /// Its first moment.
+    #[schemars(with = "String")]
     pub from: Timestamp,
     /// The first moment after it.
+    #[schemars(with = "String")]
     pub before: Timestamp,
     /// Whether the words name it, rather than lean towards it.
     pub named: bool,
@@ -68,7 +73,7 @@ impl Dated {
 }
 
 /// How a query was understood, for those who ask.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanReport {
     /// The words that were matched, as the index keeps them.
     pub words: Vec<String>,
@@ -81,7 +86,7 @@ pub struct PlanReport {
 }
 
 /// How much each leg counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Balance {
     /// By meaning.
     pub nearest: f32,
@@ -91,8 +96,9 @@ pub struct Balance {
 
 impl<'a> Plan<'a> {
     pub(super) fn new(collection: &dyn CollectionReader, request: &'a SearchRequest) -> Result<Self> {
-        let scope = request.scope();
-        let in_scope = collection.count(&scope.clone().into())?;
+        let asked = request.scope.resolve(collection)?;
+        let scope = request.searched(&asked);
+        let in_scope = collection.count(&scope)?;
         let tokens = tokenise::query_tokens(&request.query);
         let own = tokens.iter().any(|token| is_own(token));
         let telling = telling(&request.query);
@@ -106,6 +112,7 @@ impl<'a> Plan<'a> {
         let left_out = tokens.into_iter().filter(|token| !kept.contains(token)).collect();
         let mut plan = Self {
             request,
+            asked,
             scope,
             in_scope,
             left_out,
@@ -143,15 +150,18 @@ impl<'a> Plan<'a> {
                 named: mention.exact == Exactness::Named,
                 drawers: 0,
             };
-            dated.drawers = collection.count(&self.within(&dated).into())?;
+            dated.drawers = collection.count(&self.within(&dated))?;
             Ok(dated)
         });
         Ok((dated.collect::<Result<_>>()?, more))
     }
 
     /// What is searched of a time.
-    pub(super) fn within(&self, dated: &Dated) -> Filter {
-        self.scope.clone().and(dated.filter())
+    pub(super) fn within(&self, dated: &Dated) -> DrawerCondition {
+        DrawerCondition {
+            filter: self.scope.filter.clone().and(dated.filter()),
+            document: self.scope.document.clone(),
+        }
     }
 
     /// How many hits each leg is asked for at first.

@@ -1,7 +1,7 @@
 //! Why a drawer was not found by a search, step by step.
 
 use loci_core::{
-    CollectionReader, Context, Drawer, DrawerId, Error, ErrorKind, Filter, Get, Include, Result,
+    CollectionReader, Context, Drawer, DrawerId, Error, ErrorKind, Filter, Finding, Get, Include, Result,
 };
 use loci_index::tokenise;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::legs::{self, Asked, Scored};
 use super::plan::Plan;
 use super::{Found, SearchRequest, Standing, TOOL_OUTPUT, hits};
-use crate::filing::Embedders;
+use crate::EmbedderCatalog;
 
 /// How many hits are looked through for a drawer that is not among those shown.
 const FURTHER: usize = 200;
@@ -37,6 +37,9 @@ pub struct WhyNot {
     pub in_scope: u64,
     /// What kept it away, gravest first; empty if it was found.
     pub reasons: Vec<Reason>,
+    /// Names in the scope that no drawer has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Finding>,
 }
 
 /// One thing that keeps a drawer from being found.
@@ -69,7 +72,7 @@ impl Reason {
 /// Says what became of the drawer `id` in a search.
 pub fn why_not(
     collection: &dyn CollectionReader,
-    embedders: &dyn Embedders,
+    embedders: &dyn EmbedderCatalog,
     id: &DrawerId,
     request: &SearchRequest,
 ) -> Result<WhyNot> {
@@ -87,7 +90,8 @@ pub fn why_not(
         words_held,
         words_missing,
         in_scope: plan.in_scope,
-        reasons: out_of_scope(&drawer, request),
+        reasons: out_of_scope(&drawer, &plan),
+        warnings: Vec::new(),
     };
     if told.reasons.is_empty() {
         let asked = Asked::new(collection, embedders, &request.query)?;
@@ -121,8 +125,8 @@ fn words_of(drawer: &Drawer, plan: &Plan<'_>) -> (Vec<String>, Vec<String>) {
 }
 
 /// Which parts of the filter do not accept the drawer.
-fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
-    let parts = match &request.filter {
+fn out_of_scope(drawer: &Drawer, plan: &Plan<'_>) -> Vec<Reason> {
+    let parts = match &plan.asked.filter {
         Filter::And(parts) => parts.as_slice(),
         one => std::slice::from_ref(one),
     };
@@ -133,7 +137,15 @@ fn out_of_scope(drawer: &Drawer, request: &SearchRequest) -> Vec<Reason> {
                 .hint("search without that filter")
         })
         .collect();
-    if !request.takes_tools() && drawer.place.kind.as_deref() == Some(TOOL_OUTPUT) {
+    if !plan
+        .asked
+        .document
+        .accepts(drawer.document.as_deref().unwrap_or_default())
+    {
+        let reason = Reason::new("filtered", "its text does not hold what the scope asks for");
+        reasons.push(reason.hint("search without --contains"));
+    }
+    if !plan.request.takes_tools() && drawer.place.kind.as_deref() == Some(TOOL_OUTPUT) {
         let reason = Reason::new("tool_output", "it is what a tool printed, which is left out");
         reasons.push(reason.hint("search with --tools"));
     }

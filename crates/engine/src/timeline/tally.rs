@@ -54,8 +54,8 @@ impl<'a> Tally<'a> {
     }
 
     fn is_meant(&self, time: Timestamp) -> bool {
-        self.request.since.is_none_or(|since| since <= time)
-            && self.request.before.is_none_or(|before| time < before)
+        self.request.scope.since.is_none_or(|since| since <= time)
+            && self.request.scope.before.is_none_or(|before| time < before)
     }
 
     fn period_of(&mut self, time: Timestamp) -> (Timestamp, Timestamp) {
@@ -95,7 +95,7 @@ impl<'a> Tally<'a> {
             periods: all.into_iter().map(period).collect(),
             undated: self.undated,
             next,
-            left_out: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Who I am and what matters most: what people filed for it, marked as important, or wrote down themselves.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use loci_core::{Comparison, Drawer, DrawerId, ErrorKind, Filter, Result, Scalar, Timestamp, Value};
 
-use super::read::{NewestReader, WakeUpWing};
+use super::read::NewestReader;
 
 /// The room in which people say who they are.
 const IDENTITY: &str = "identity";
@@ -26,28 +26,25 @@ const WEIGHED: usize = 100;
 /// How many drawers of one source, and how many diary entries of one wing, may stand on a page.
 const OF_ONE_SOURCE: usize = 2;
 
-/// Drawers in which somebody says who they are: those of the asked wing first, then the newest.
-pub(super) fn identity(reader: &NewestReader<'_>, wing: Option<&WakeUpWing>) -> Result<Vec<Drawer>> {
+/// Drawers that say who I am: those of the scope first, then the newest.
+pub(super) fn identity(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     let filter = Filter::text("room", IDENTITY);
-    let mut found = reader.newest(&filter)?;
+    let scoped = reader.newest(&filter)?;
+    let own: HashSet<DrawerId> = scoped.into_iter().map(|drawer| drawer.id).collect();
+    let mut found = reader.unscoped().newest(&filter)?;
     found.sort_by_cached_key(|drawer| {
-        let own = wing.is_some_and(|wing| wing.holds(drawer));
-        (!own, Reverse(reader.time_of(drawer)), drawer.id.clone())
+        let is_other = !own.contains(&drawer.id);
+        (is_other, Reverse(reader.time_of(drawer)), drawer.id.clone())
     });
     Ok(found)
 }
 
 /// What matters most, most important first; `recent` is what was filed or said last.
-pub(super) fn important(
-    reader: &NewestReader<'_>,
-    wing: Option<&WakeUpWing>,
-    recent: &[Drawer],
-) -> Result<Vec<Drawer>> {
+pub(super) fn important(reader: &NewestReader<'_>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
     let mut own = reader.newest_of_no_kind(&MINED)?;
     own.extend(recent.iter().filter(|drawer| !is_mined(drawer)).cloned());
     let mut ids = Vec::new();
-    for mut sort in [marked(reader)?, diary(reader)?, own] {
-        sort.retain(|drawer| wing.is_none_or(|wing| wing.holds(drawer)));
+    for sort in [marked(reader)?, diary(reader)?, own] {
         ids.extend(newest_of(reader, sort).into_iter().map(|drawer| drawer.id));
     }
     let mut described = reader.described(ids)?;

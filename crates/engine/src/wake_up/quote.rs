@@ -1,16 +1,14 @@
 //! One drawer on one line: where it is from, when, by which id it is shown whole, and how it begins.
 
-use loci_core::{Drawer, DrawerId, DrawerPosition, Get, Include, Result};
+use loci_core::{Drawer, DrawerId, Result};
 
 use super::read::NewestReader;
 use super::snippet::snippet;
+use crate::show::shorten_id;
 use crate::tokens::estimate;
 
 /// The most characters and tokens that the name of a wing or room takes.
 const NAME: (usize, usize) = (40, 14);
-
-/// How many characters of an id are shown at least.
-const SHORTEST_ID: usize = 8;
 
 /// The most tokens an id may take; a dearer one is left out of the line.
 const ID_TOKENS: usize = 24;
@@ -40,41 +38,8 @@ pub(super) fn origin(reader: &NewestReader<'_>, drawer: &Drawer) -> Result<Strin
     })
 }
 
-/// The shortest beginning of an id that no other id has, if it can stand on a line.
+/// The shortest beginning of an id that stands for it, if it can stand on a line.
 fn short_id(reader: &NewestReader<'_>, id: &DrawerId) -> Result<Option<String>> {
-    let fits = |text: &str| estimate(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
-    let ends = id.as_str().char_indices().map(|(at, c)| at + c.len_utf8());
-    for end in ends.skip(SHORTEST_ID - 1).step_by(2) {
-        let short = id.as_str().get(..end).unwrap_or_default();
-        if !fits(short) {
-            return Ok(None);
-        }
-        if is_unique(reader, short)? {
-            return Ok(Some(short.to_owned()));
-        }
-    }
-    Ok(Some(id.as_str().to_owned()).filter(|id| fits(id)))
-}
-
-/// Whether at most one id begins like this.
-fn is_unique(reader: &NewestReader<'_>, short: &str) -> Result<bool> {
-    let Ok(itself) = DrawerId::new(short) else {
-        return Ok(false);
-    };
-    let request = Get {
-        after: Some(DrawerPosition::Id(itself.clone())),
-        limit: Some(2),
-        include: Include::NOTHING,
-        ..Get::default()
-    };
-    let after = reader.collection.get(&request)?;
-    let begin = after
-        .iter()
-        .filter(|one| one.id.as_str().starts_with(short))
-        .count();
-    match begin {
-        0 => Ok(true),
-        1 => Ok(!reader.has(itself)?),
-        _ => Ok(false),
-    }
+    let fits = |text: &String| estimate(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
+    Ok(Some(shorten_id(reader.collection, id)?).filter(fits))
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use loci_core::{
-    CollectionReader, Comparison, Drawer, DrawerId, DrawerOrder, ErrorKind, Filter, Get, Include, Result,
-    Scalar, Timestamp,
+    CollectionReader, Comparison, Drawer, DrawerCondition, DrawerId, DrawerOrder, ErrorKind, Filter, Get,
+    Include, Result, Scalar, Timestamp,
 };
 
 /// How many of the newest drawers are read in each order.
@@ -18,26 +18,13 @@ const SPOKEN: [&str; 2] = ["human", "assistant"];
 
 const DAY: i64 = 24 * 3_600 * 1_000_000;
 
-/// A wing that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct WakeUpWing(pub(super) String);
-
-impl WakeUpWing {
-    fn filter(&self) -> Filter {
-        Filter::text("wing", self.0.as_str())
-    }
-
-    /// Whether a drawer is filed in it.
-    pub(super) fn holds(&self, drawer: &Drawer) -> bool {
-        drawer.place.wing.as_deref() == Some(&self.0)
-    }
-}
-
 /// Reads one collection as of one moment.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct NewestReader<'a> {
     pub(super) collection: &'a dyn CollectionReader,
     pub(super) now: Timestamp,
+    /// The drawers meant.
+    pub(super) scope: DrawerCondition,
 }
 
 impl NewestReader<'_> {
@@ -55,12 +42,19 @@ impl NewestReader<'_> {
         self.now.as_micros().saturating_add(DAY)
     }
 
-    /// The newest in a wing or anywhere, without texts: conversations by when they were held, however many files were
-    /// filed since, and everything else by when it was filed.
-    pub(super) fn recent(&self, wing: Option<&WakeUpWing>) -> Result<Vec<Drawer>> {
-        let filter = wing.map_or(Filter::All, WakeUpWing::filter);
-        let mut found = self.newest(&filter)?;
-        found.extend(self.newest_conversations(&filter)?);
+    /// The same reader of every drawer.
+    pub(super) fn unscoped(&self) -> Self {
+        Self {
+            scope: DrawerCondition::default(),
+            ..self.clone()
+        }
+    }
+
+    /// The newest drawers, without texts: conversations by when they were held, however many files were filed since, and
+    /// everything else by when it was filed.
+    pub(super) fn recent(&self) -> Result<Vec<Drawer>> {
+        let mut found = self.newest(&Filter::All)?;
+        found.extend(self.newest_conversations()?);
         let mut seen = HashSet::new();
         found.retain(|drawer| seen.insert(drawer.id.clone()));
         Ok(found)
@@ -68,11 +62,9 @@ impl NewestReader<'_> {
 
     /// The newest messages of the latest conversations. One long conversation does not hide those before it: each round
     /// asks for messages of sources that no earlier round has met.
-    fn newest_conversations(&self, filter: &Filter) -> Result<Vec<Drawer>> {
+    fn newest_conversations(&self) -> Result<Vec<Drawer>> {
         let spoken = SPOKEN.map(|kind| Scalar::Text(kind.to_owned())).to_vec();
-        let messages = filter
-            .clone()
-            .and(Filter::Compare("kind".into(), Comparison::In(spoken)));
+        let messages = Filter::Compare("kind".into(), Comparison::In(spoken));
         let mut met: Vec<Scalar> = Vec::new();
         let mut found = Vec::new();
         for _ in 0..ROUNDS {
@@ -126,30 +118,24 @@ impl NewestReader<'_> {
 
     /// The pieces a source begins with, without texts.
     pub(super) fn beginning_of(&self, source: &str) -> Result<Vec<Drawer>> {
-        self.first(Filter::text("source", source), DrawerOrder::Source)
+        self.unscoped()
+            .first(Filter::text("source", source), DrawerOrder::Source)
     }
 
+    /// The first drawers of the scope that a filter accepts.
     fn first(&self, filter: Filter, order: DrawerOrder) -> Result<Vec<Drawer>> {
         self.collection.get(&Get {
             order,
+            document: self.scope.document.clone(),
             limit: Some(NEWEST),
             include: Include::NOTHING,
-            ..Get::matching(filter)
+            ..Get::matching(self.scope.filter.clone().and(filter))
         })
     }
 
     /// One drawer with its text and metadata.
     pub(super) fn whole(&self, id: &DrawerId) -> Result<Option<Drawer>> {
         Ok(self.collection.get(&Get::ids([id.clone()]))?.pop())
-    }
-
-    /// Whether there is a drawer of this id.
-    pub(super) fn has(&self, id: DrawerId) -> Result<bool> {
-        let request = Get {
-            include: Include::NOTHING,
-            ..Get::ids([id])
-        };
-        Ok(!self.collection.get(&request)?.is_empty())
     }
 
     /// Some drawers with their metadata, without their texts.

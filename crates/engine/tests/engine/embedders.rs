@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
-use loci_engine::Embedders;
+use loci_engine::EmbedderCatalog;
 
 /// Counts words in buckets.
 #[derive(Debug, Clone)]
@@ -49,10 +49,10 @@ impl Embedder for Bag {
 }
 
 /// The embedders of a machine; the first is the usual one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Machine(pub(crate) Vec<Bag>);
 
-impl Embedders for Machine {
+impl EmbedderCatalog for Machine {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(self.0.first().map(|bag| Arc::new(bag.clone()) as _))
     }

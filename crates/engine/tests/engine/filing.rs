@@ -1,10 +1,10 @@
 //! Filing: who embeds for a collection, and whose vectors are taken.
 
 use loci_core::{CollectionExt as _, ErrorKind, Get, IdentityState, Include, NewDrawer, Patch, Write};
-use loci_engine::filing::{Filing, Place, given};
+use loci_engine::palace::given_identity;
 
 use crate::embedders::{Bag, Machine};
-use crate::{id, name, palace, reference};
+use crate::{id, name, open_palace, palace, reference};
 
 const TEXT: &str = "the ship leaves on friday at dawn";
 
@@ -25,16 +25,9 @@ fn file(
     machine: &Machine,
     new: NewDrawer,
 ) -> loci_core::Result<(IdentityState, Option<Vec<f32>>)> {
-    let (palace, collection) = (palace(), name("drawers"));
-    let place = Place {
-        backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: machine,
-        visible: &loci_core::Filter::All,
-    };
     let key = new.id.clone();
-    let filing = Filing::open(&place, Some(&new).filter(|new| new.embedding.is_some()))?;
+    let brings = Some(&new).filter(|new| new.embedding.is_some());
+    let filing = open_palace(backend, machine).open_filing(brings)?;
     filing.apply(vec![Write::Add(new)])?;
     let request = Get {
         include: Include::EVERYTHING,
@@ -64,22 +57,10 @@ fn a_collection_left_to_keywords_stays_so() {
 fn a_model_that_is_not_here_leaves_new_drawers_without_a_vector_and_says_so() {
     let (backend, machine) = (reference(), machine());
     file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
-    let (palace, collection) = (palace(), name("drawers"));
-    let place = Place {
-        backend: &backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &Machine::default(),
-        visible: &loci_core::Filter::All,
-    };
-    let filing = Filing::open(&place, None).unwrap();
-    assert!(
-        filing
-            .lacking
-            .as_ref()
-            .unwrap()
-            .contains("usual is not installed")
-    );
+    let filing = open_palace(&backend, &Machine::default())
+        .open_filing(None)
+        .unwrap();
+    assert!(filing.lacking().unwrap().contains("usual is not installed"));
     let receipt = filing.apply(vec![Write::Add(drawer("b", TEXT, None))]).unwrap();
     assert_eq!(receipt.without_vector, [id("b")]);
 }
@@ -88,7 +69,7 @@ fn a_model_that_is_not_here_leaves_new_drawers_without_a_vector_and_says_so() {
 fn vectors_that_users_bring_first_make_a_collection_of_given_vectors() {
     let (backend, machine) = (reference(), machine());
     let (identity, vector) = file(&backend, &machine, drawer("a", TEXT, Some(vec![1.0, 2.0]))).unwrap();
-    assert_eq!(identity, IdentityState::Known(given(2)));
+    assert_eq!(identity, IdentityState::Known(given_identity(2)));
     assert_eq!(vector, Some(vec![1.0, 2.0]));
     let (_, vector) = file(&backend, &machine, drawer("b", TEXT, None)).unwrap();
     assert_eq!(vector, None, "nobody can embed for given vectors");
@@ -122,22 +103,14 @@ fn a_model_without_a_vector_yet_gives_way_to_vectors_that_are_brought() {
     let mode = loci_core::CreateMode::OpenExisting;
     loci_core::Backend::create(&backend, &palace(), &name("drawers"), mode, &how).unwrap();
     let (identity, _) = file(&backend, &machine, drawer("a", TEXT, Some(vec![1.0, 2.0]))).unwrap();
-    assert_eq!(identity, IdentityState::Known(given(2)));
+    assert_eq!(identity, IdentityState::Known(given_identity(2)));
 }
 
 #[test]
 fn what_is_there_already_is_not_embedded_again() {
     let (backend, machine) = (reference(), machine());
     file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
-    let (palace, collection) = (palace(), name("drawers"));
-    let place = Place {
-        backend: &backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &machine,
-        visible: &loci_core::Filter::All,
-    };
-    let filing = Filing::open(&place, None).unwrap();
+    let filing = open_palace(&backend, &machine).open_filing(None).unwrap();
     let mut batch = vec![
         Write::Add(drawer("a", TEXT, None)),
         Write::Add(drawer("b", TEXT, None)),
@@ -153,15 +126,7 @@ fn what_is_there_already_is_not_embedded_again() {
 fn a_changed_text_gets_its_vector_and_a_changed_place_keeps_it() {
     let (backend, machine) = (reference(), machine());
     file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
-    let (palace, collection) = (palace(), name("drawers"));
-    let place = Place {
-        backend: &backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &machine,
-        visible: &loci_core::Filter::All,
-    };
-    let filing = Filing::open(&place, None).unwrap();
+    let filing = open_palace(&backend, &machine).open_filing(None).unwrap();
     let vector_after = |mut patch: Patch| {
         filing.embed_patch(&mut patch).unwrap();
         filing.collection().apply_batch(&[Write::Update(patch)]).unwrap();

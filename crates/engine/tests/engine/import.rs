@@ -4,7 +4,7 @@ use loci_core::{
     Backend, CollectionExt as _, Context, CreateMode, Drawer, EmbedderIdentity, ErrorKind, FilingDoor, Get,
     IdentityState, Include, Metadata, NewDrawer, OpenOptions, OriginKind, Place, Provenance, Span,
 };
-use loci_engine::{ImportRequest, Importer, OnBadLine, OnConflict};
+use loci_engine::{ImportRequest, OnBadLine, OnConflict};
 
 use super::*;
 
@@ -82,9 +82,9 @@ fn importing_twice_stores_nothing_new_in_any_mode() {
 
 #[test]
 fn an_id_that_stands_twice_does_not_spoil_its_batch() {
-    let lines = r#"{"id":"a","document":"one"}
-{"id":"b","document":"x"}
-{"id":"a","document":"two"}"#;
+    let lines = r#"{"id":"a","text":"one"}
+{"id":"b","text":"x"}
+{"id":"a","text":"two"}"#;
     for (mode, expect) in [
         (OnConflict::Keep, ("one", 2, 1, 0, 0)),
         (OnConflict::Replace, ("two", 2, 0, 1, 0)),
@@ -116,14 +116,14 @@ fn an_id_that_stands_twice_does_not_spoil_its_batch() {
 fn bad_lines_are_listed_and_the_others_go_on() {
     let backend = reference();
     let lines = concat!(
-        "\u{feff}{\"id\":\"a\",\"document\":\"x\",\"embedding\":[1,2]}\n",
+        "\u{feff}{\"id\":\"a\",\"text\":\"x\",\"embedding\":[1,2]}\n",
         "not json\n",
         "\n",
-        "{\"id\":\"b\",\"document\":\"x\",\"colour\":1}\n",
-        "{\"id\":\"c\",\"document\":\"x\",\"embedding\":[1,2,3]}\n",
-        "{\"id\":\"d\",\"document\":\"x\",\"embedding\":[0,0]}\n",
-        "{\"id\":\"e\",\"document\":\"x\",\"span\":{\"start\":9,\"end\":1,\"line_start\":1,\"line_end\":1}}\n",
-        "{\"id\":\"f\",\"document\":\"\"}\r\n",
+        "{\"id\":\"b\",\"text\":\"x\",\"colour\":1}\n",
+        "{\"id\":\"c\",\"text\":\"x\",\"embedding\":[1,2,3]}\n",
+        "{\"id\":\"d\",\"text\":\"x\",\"embedding\":[0,0]}\n",
+        "{\"id\":\"e\",\"text\":\"x\",\"span\":{\"start\":9,\"end\":1,\"line_start\":1,\"line_end\":1}}\n",
+        "{\"id\":\"f\",\"text\":\"\"}\r\n",
     );
     let report = import(&backend, OnConflict::Keep, lines);
     assert_eq!(report.added, 2, "{report:?}");
@@ -137,20 +137,20 @@ fn bad_lines_are_listed_and_the_others_go_on() {
 #[test]
 fn a_line_that_is_not_utf8_is_listed() {
     let backend = reference();
-    let palace = palace();
-    let mut importer = Importer::new(&backend, &palace, &NOBODY, request(OnConflict::Keep));
-    assert_eq!(importer.push(1, b"{\"document\":\"\xff\"}").unwrap(), None);
+    let palace = open_palace(&backend, &NOBODY);
+    let mut importer = palace.import(request(OnConflict::Keep));
+    assert_eq!(importer.push(1, b"{\"text\":\"\xff\"}").unwrap(), None);
     assert!(
-        importer.report().failed[0].error.contains("UTF-8 from byte 14"),
+        importer.report().failed[0].error.contains("UTF-8 from byte 10"),
         "{:?}",
         importer.report()
     );
-    assert!(backend.collections(&palace).is_err(), "nothing was made");
+    assert!(!palace.exists().unwrap(), "nothing was made");
 }
 
 #[test]
 fn lines_go_to_the_collection_they_name_unless_one_is_given() {
-    let lines = "{\"collection\":\"notes\",\"document\":\"x\"}\n{\"document\":\"y\"}";
+    let lines = "{\"collection\":\"notes\",\"text\":\"x\"}\n{\"text\":\"y\"}";
     let backend = reference();
     import(&backend, OnConflict::Keep, lines);
     assert_eq!(drawers(&backend, "notes").len(), 1);
@@ -166,21 +166,21 @@ fn lines_go_to_the_collection_they_name_unless_one_is_given() {
 #[test]
 fn batches_become_durable_at_their_size_and_a_bad_line_stops_where_told_to() {
     let backend = reference();
-    let palace = palace();
     let request = ImportRequest {
         on_bad_line: OnBadLine::Stop,
         batch: 2,
         ..request(OnConflict::Keep)
     };
-    let mut importer = Importer::new(&backend, &palace, &NOBODY, request);
+    let palace = open_palace(&backend, &NOBODY);
+    let mut importer = palace.import(request);
     let mut push = |at: u64, line: &str| importer.push(at, line.as_bytes());
-    assert_eq!(push(1, r#"{"id":"a","document":""}"#).unwrap(), None);
-    let committed = push(2, r#"{"id":"b","document":""}"#).unwrap().unwrap();
+    assert_eq!(push(1, r#"{"id":"a","text":""}"#).unwrap(), None);
+    let committed = push(2, r#"{"id":"b","text":""}"#).unwrap().unwrap();
     assert_eq!(
         (committed.batch, committed.receipt.added),
         (1, vec![id("a"), id("b")])
     );
-    assert_eq!(push(3, r#"{"id":"c","document":""}"#).unwrap(), None);
+    assert_eq!(push(3, r#"{"id":"c","text":""}"#).unwrap(), None);
     assert_eq!(push(4, "{").unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!((importer.batches(), importer.waiting()), (1, 1));
     assert_eq!(drawers(&backend, "drawers").len(), 2);
@@ -194,17 +194,17 @@ fn identity(backend: &dyn Backend, collection: &str) -> IdentityState {
 #[test]
 fn given_vectors_settle_an_unset_model() {
     let backend = reference();
-    import(&backend, OnConflict::Keep, r#"{"document":"no vector"}"#);
+    import(&backend, OnConflict::Keep, r#"{"text":"no vector"}"#);
     assert_eq!(identity(&backend, "drawers"), IdentityState::Unset);
     // The vectors come only after a batch without any.
     let lines: String = (0..20)
         .map(|n| match n < 10 {
-            true => format!("{{\"document\":\"{n}\"}}\n"),
-            false => format!("{{\"document\":\"{n}\",\"embedding\":[1,2]}}\n"),
+            true => format!("{{\"text\":\"{n}\"}}\n"),
+            false => format!("{{\"text\":\"{n}\",\"embedding\":[1,2]}}\n"),
         })
         .collect();
     assert_eq!(import(&backend, OnConflict::Keep, &lines).added, 20);
-    let given = IdentityState::Known(loci_engine::filing::given(2));
+    let given = IdentityState::Known(loci_engine::palace::given_identity(2));
     assert_eq!(identity(&backend, "drawers"), given);
 }
 
@@ -226,7 +226,7 @@ fn given_vectors_join_a_known_model_of_their_dimension() {
     let mut first = NewDrawer::new(id("first"), "x");
     first.embedding = Some(vec![1.0, 2.0, 3.0]);
     opened.apply_batch(&[Write::Add(first)]).unwrap();
-    let lines = "{\"document\":\"x\",\"embedding\":[1,2,3]}\n{\"document\":\"y\",\"embedding\":[1,2]}";
+    let lines = "{\"text\":\"x\",\"embedding\":[1,2,3]}\n{\"text\":\"y\",\"embedding\":[1,2]}";
     let report = import(&backend, OnConflict::Keep, lines);
     assert_eq!((report.added, report.failed.len()), (1, 1), "{report:?}");
     assert_eq!(identity(&backend, "drawers"), IdentityState::Known(model));
@@ -236,7 +236,7 @@ fn given_vectors_join_a_known_model_of_their_dimension() {
 fn a_twin_under_another_id_is_kept_or_listed_and_never_stored_twice() {
     let line = |id: &str| {
         format!(
-            r#"{{"id":"{id}","document":"x","source":"s","span":{{"start":0,"end":1,"line_start":1,"line_end":1}}}}"#
+            r#"{{"id":"{id}","text":"x","source":"s","span":{{"start":0,"end":1,"line_start":1,"line_end":1}}}}"#
         )
     };
     let backend = reference();

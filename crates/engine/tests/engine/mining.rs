@@ -7,33 +7,24 @@ use loci_core::{
     Collection, CollectionExt as _, Embedder, EmbedderIdentity, Error, ErrorKind, Get, Include, OpenOptions,
     Result, Sources, Timestamp,
 };
-use loci_engine::Embedders;
+use loci_engine::EmbedderCatalog;
 use loci_engine::cat::{Part, Said, cat};
-use loci_engine::filing::Place;
 use loci_engine::mine::stamp::Stamp;
-use loci_engine::mine::{MineReport, MineRequest, mine, name};
+use loci_engine::mine::{MineReport, MineRequest, name};
 use proptest::prelude::*;
 
 use super::embedders::Bag;
 use super::*;
 
-fn mined(backend: &dyn Backend, paths: &[&Path]) -> MineReport {
+fn mined(backend: &impl Shared, paths: &[&Path]) -> MineReport {
     mined_at(backend, paths, 4_000_000_000_000_000)
 }
 
 /// Mines while the clock shows so many microseconds since 1970.
-fn mined_at(backend: &dyn Backend, paths: &[&Path], now: i64) -> MineReport {
-    let (palace, collection) = (palace(), super::name("drawers"));
-    let place = Place {
-        backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &NOBODY,
-        visible: &loci_core::Filter::All,
-    };
+fn mined_at(backend: &impl Shared, paths: &[&Path], now: i64) -> MineReport {
     let request = MineRequest::of(paths.iter().map(|path| path.to_path_buf()));
-    let clock = || Timestamp::from_micros(now).unwrap();
-    mine(&place, &request, &clock, &mut |_| {}).unwrap()
+    let palace = open_palace(backend, &NOBODY).with_clock(move || Timestamp::from_micros(now).unwrap());
+    palace.mine(&request, &mut |_| {}).unwrap()
 }
 
 fn opened(backend: &dyn Backend) -> std::sync::Arc<dyn Collection> {
@@ -196,18 +187,10 @@ fn mining_goes_on_when_somebody_moves_the_collection_to_another_model() {
         reference(),
         Machine(vec![Bag::new("old", 8), Bag::new("new", 12)]),
     );
-    let (palace, collection) = (palace(), super::name("drawers"));
-    let place = Place {
-        backend: &backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &machine,
-        visible: &loci_core::Filter::All,
-    };
+    let palace = open_palace(&backend, &machine).with_clock(|| Timestamp::from_micros(0).unwrap());
     let request = MineRequest::of([folder.path().to_path_buf()]);
-    let clock = || Timestamp::from_micros(0).unwrap();
     let mut switched = false;
-    let report = mine(&place, &request, &clock, &mut |progress| {
+    let report = palace.mine(&request, &mut |progress| {
         if progress.drawers > 0 && !switched {
             switched = true;
             loci_engine::switch(opened(&backend).as_ref(), &machine.0[1], &mut |_| true).unwrap();
@@ -229,17 +212,9 @@ fn a_run_that_is_asked_to_stop_leaves_whole_sources_and_the_next_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let files = many_files(folder.path());
     let backend = reference();
-    let (palace, collection) = (palace(), super::name("drawers"));
-    let place = Place {
-        backend: &backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: &NOBODY,
-        visible: &loci_core::Filter::All,
-    };
+    let palace = open_palace(&backend, &NOBODY).with_clock(|| Timestamp::from_micros(0).unwrap());
     let request = MineRequest::of([folder.path().to_path_buf()]);
-    let clock = || Timestamp::from_micros(0).unwrap();
-    let stopped = mine(&place, &request, &clock, &mut |progress| {
+    let stopped = palace.mine(&request, &mut |progress| {
         if progress.drawers > 0 {
             request.stop.ask();
         }
@@ -290,7 +265,7 @@ impl Embedder for Tired {
 #[derive(Debug)]
 struct TiredMachine(std::sync::Arc<Tired>);
 
-impl Embedders for TiredMachine {
+impl EmbedderCatalog for TiredMachine {
     fn usual(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
         Ok(Some(self.0.clone()))
     }
@@ -307,17 +282,14 @@ fn words_are_filed_though_the_model_fails_and_get_their_vectors_the_next_time() 
     let run = |texts: usize| {
         let tired = Tired(Bag::new("tired", 8), texts.into());
         let machine = TiredMachine(std::sync::Arc::new(tired));
-        let (palace, collection) = (palace(), super::name("drawers"));
-        let place = Place {
-            backend: &backend,
-            palace: &palace,
-            collection: &collection,
-            embedders: &machine,
-            visible: &loci_core::Filter::All,
+        let address = PalaceAddress {
+            backend: backend.shared(),
+            reference: palace(),
         };
-        let request = MineRequest::of([folder.path().to_path_buf()]);
         let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();
-        mine(&place, &request, &clock, &mut |_| {}).unwrap()
+        let request = MineRequest::of([folder.path().to_path_buf()]);
+        let palace = Palace::new(address, Arc::new(machine), clock);
+        palace.mine(&request, &mut |_| {}).unwrap()
     };
     let first = run(1100);
     assert_eq!(first.drawers_added, files, "every word is filed");

@@ -14,7 +14,7 @@ fn collection() -> Arc<dyn Collection> {
     let piece = |id: &str, source: &str, start: u64| {
         let end = start + 10;
         format!(
-            r#"{{"id":"{id}","document":"text of {id}","source":"{source}","span":{{"start":{start},"end":{end},"line_start":1,"line_end":1}}}}"#
+            r#"{{"id":"{id}","text":"text of {id}","source":"{source}","span":{{"start":{start},"end":{end},"line_start":1,"line_end":1}}}}"#
         )
     };
     let lines = [
@@ -25,8 +25,8 @@ fn collection() -> Arc<dyn Collection> {
         piece("c", "one", 100),
         piece("x", "two", 0),
         piece("y", "two", 10),
-        r#"{"id":"note","document":"n"}"#.to_owned(),
-        r#"{"id":"loose","document":"l","source":"one"}"#.to_owned(),
+        r#"{"id":"note","text":"n"}"#.to_owned(),
+        r#"{"id":"loose","text":"l","source":"one"}"#.to_owned(),
     ];
     import(&backend, OnConflict::Keep, &lines.join("\n"));
     backend

@@ -14,8 +14,8 @@ use loci_core::{
     Backend, Collection, CollectionExt as _, CollectionName, CreateMode, DrawerId, NewDrawer, OpenOptions,
     PalaceRef, Timestamp, Write,
 };
-use loci_engine::filing::{Filing, Place};
 use loci_engine::search::{Answer, Found, SearchRequest, search};
+use loci_engine::{FilingSession, Palace, PalaceAddress};
 use tempfile::TempDir;
 
 use crate::embedders::{Bag, Machine};
@@ -39,7 +39,7 @@ fn machine() -> Machine {
 
 /// A backend with a palace of its own.
 struct World {
-    backend: Box<dyn Backend>,
+    backend: Arc<dyn Backend>,
     palace: PalaceRef,
     _folder: Option<TempDir>,
 }
@@ -47,7 +47,7 @@ struct World {
 impl World {
     fn reference() -> Self {
         Self {
-            backend: Box::new(reference()),
+            backend: Arc::new(reference()),
             palace: palace(),
             _folder: None,
         }
@@ -56,7 +56,7 @@ impl World {
     fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
-            backend: Box::new(loci_store::Embedded::new()),
+            backend: Arc::new(loci_store::Embedded::new()),
             palace: PalaceRef::local(folder.path().join("palace").to_str().unwrap()),
             _folder: Some(folder),
         }
@@ -67,15 +67,16 @@ impl World {
     }
 
     /// The collection as somebody files into it on `machine`.
-    fn filing(&self, collection: &CollectionName, machine: &Machine) -> Filing {
-        let place = Place {
-            backend: self.backend.as_ref(),
-            palace: &self.palace,
-            collection,
-            embedders: machine,
-            visible: &loci_core::Filter::All,
+    fn filing(&self, collection: &CollectionName, machine: &Machine) -> FilingSession {
+        let address = PalaceAddress {
+            backend: Arc::clone(&self.backend),
+            reference: self.palace.clone(),
         };
-        Filing::open(&place, None).unwrap()
+        let palace = Palace::new(address, Arc::new(machine.clone()), || {
+            time("2024-01-01T00:00:00Z")
+        });
+        let palace = palace.in_collection(Some(collection.clone()));
+        palace.open_filing(None).unwrap()
     }
 
     /// Files `drawers` on `machine`, which makes their vectors if it can.

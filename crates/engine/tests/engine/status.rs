@@ -1,7 +1,6 @@
 //! Status: figures by wing and room.
 
-use loci_core::OpenOptions;
-use loci_engine::{OnConflict, status};
+use loci_engine::OnConflict;
 
 use super::*;
 
@@ -12,18 +11,15 @@ fn status_sums_rooms_into_wings_and_lists_every_collection() {
     import(
         &backend,
         OnConflict::Keep,
-        "{\"document\":\"x\"}\n{\"document\":\"y\",\"wing\":\"w1\",\"room\":\"other\"}\n{\"collection\":\"notes\",\"document\":\"z\"}",
+        "{\"text\":\"x\"}\n{\"text\":\"y\",\"wing\":\"w1\",\"room\":\"other\"}\n{\"collection\":\"notes\",\"text\":\"z\"}",
     );
-    let opened = backend
-        .open(&palace(), &name("drawers"), &OpenOptions::default())
-        .unwrap();
-    let report = status(&backend, &palace(), opened.as_ref()).unwrap();
+    let report = open_palace(&backend, &NOBODY).status().unwrap();
     let wings: Vec<(Option<&str>, u64, usize)> = report
         .wings
         .iter()
         .map(|wing| (wing.wing.as_deref(), wing.drawers, wing.rooms.len()))
         .collect();
-    assert_eq!(wings, [(None, 1, 1), (Some("w0"), 3, 1), (Some("w1"), 3, 2)]);
+    assert_eq!(wings, [(Some("w0"), 3, 1), (Some("w1"), 3, 2), (None, 1, 1)]);
     assert_eq!(report.drawers, 7);
     assert_eq!(report.embedder.state, "known");
     assert_eq!(report.embedder.dimension, Some(2));
@@ -35,10 +31,7 @@ fn status_sums_rooms_into_wings_and_lists_every_collection() {
 #[test]
 fn a_palace_without_vectors_has_no_embedder() {
     let backend = reference();
-    import(&backend, OnConflict::Keep, r#"{"document":"x"}"#);
-    let opened = backend
-        .open(&palace(), &name("drawers"), &OpenOptions::default())
-        .unwrap();
-    let report = status(&backend, &palace(), opened.as_ref()).unwrap();
+    import(&backend, OnConflict::Keep, r#"{"text":"x"}"#);
+    let report = open_palace(&backend, &NOBODY).status().unwrap();
     assert_eq!((report.embedder.state, report.embedder.model), ("none", None));
 }

@@ -4,16 +4,15 @@ use loci_core::{
     Backend, Collection, CollectionExt as _, CreateMode, IdentityState, OpenOptions, Query, SpaceState,
     Switch,
 };
-use loci_engine::filing::{Filing, Place};
 use loci_engine::switch::{Ended, Progress};
 use loci_engine::{agreement, switch};
 use std::sync::Arc;
 
 use crate::embedders::{Bag, Machine};
-use crate::{name, palace, reference};
+use crate::{Shared, name, open_palace, palace, reference};
 
 /// A collection of `count` drawers embedded by "old".
-fn filled(backend: &dyn Backend, count: usize) -> (Machine, Arc<dyn Collection>) {
+fn filled(backend: &impl Shared, count: usize) -> (Machine, Arc<dyn Collection>) {
     let machine = Machine(vec![Bag::new("old", 8), Bag::new("new", 16)]);
     for n in 0..count {
         file(backend, &machine, n);
@@ -22,17 +21,9 @@ fn filled(backend: &dyn Backend, count: usize) -> (Machine, Arc<dyn Collection>)
     (machine, opened.unwrap())
 }
 
-fn file(backend: &dyn Backend, machine: &Machine, n: usize) {
-    let (palace, collection) = (palace(), name("drawers"));
-    let place = Place {
-        backend,
-        palace: &palace,
-        collection: &collection,
-        embedders: machine,
-        visible: &loci_core::Filter::All,
-    };
+fn file(backend: &impl Shared, machine: &Machine, n: usize) {
     let new = loci_core::NewDrawer::new(crate::id(&format!("d{n:03}")), format!("words of number {n}"));
-    let filing = Filing::open(&place, None).unwrap();
+    let filing = open_palace(backend, machine).open_filing(None).unwrap();
     filing.apply(vec![loci_core::Write::Add(new)]).unwrap();
 }
 
@@ -148,18 +139,13 @@ fn agreement_tells_the_model_that_made_the_vectors_from_others() {
 fn an_import_goes_on_when_somebody_switches_the_model_in_its_middle() {
     let backend = reference();
     let (machine, collection) = filled(&backend, 3);
-    let palace = palace();
-    let mut importer = loci_engine::Importer::new(
-        &backend,
-        &palace,
-        &machine,
-        crate::request(loci_engine::OnConflict::Keep),
-    );
+    let palace = open_palace(&backend, &machine);
+    let mut importer = palace.import(crate::request(loci_engine::OnConflict::Keep));
     for n in 0..20 {
         if n == 10 {
             switch(collection.as_ref(), &machine.0[1], &mut |_| true).unwrap();
         }
-        let line = format!("{{\"id\":\"i{n}\",\"document\":\"words of line {n}\"}}");
+        let line = format!("{{\"id\":\"i{n}\",\"text\":\"words of line {n}\"}}");
         importer.push(n + 1, line.as_bytes()).unwrap();
     }
     while importer.finish().unwrap().is_some() {}

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use loci_core::{Collection, Filter};
 use loci_engine::OnConflict;
 use loci_engine::timeline::{Clock, Period, Timeline, TimelineRequest, timeline};
+use loci_engine::view::DrawerScope;
 
 use super::*;
 
-const LINES: &str = r#"{"id":"a","document":"","wing":"w","source":"s","said_at":"2026-05-01T10:00:00Z"}
-{"id":"b","document":"","wing":"w","source":"t","said_at":"2026-05-01T23:59:59.999999Z"}
-{"id":"c","document":"","source":"t","said_at":"2026-05-01"}
-{"id":"d","document":"","wing":"w","said_at":"2026-05-02"}
-{"id":"e","document":"","source":"s","said_at":"2025-12-31"}
-{"id":"f","document":"","wing":"w","source":"s"}
-{"id":"g","document":"","filed_at":"2020-02-02"}"#;
+const LINES: &str = r#"{"id":"a","text":"","wing":"w","source":"s","said_at":"2026-05-01T10:00:00Z"}
+{"id":"b","text":"","wing":"w","source":"t","said_at":"2026-05-01T23:59:59.999999Z"}
+{"id":"c","text":"","source":"t","said_at":"2026-05-01"}
+{"id":"d","text":"","wing":"w","said_at":"2026-05-02"}
+{"id":"e","text":"","source":"s","said_at":"2025-12-31"}
+{"id":"f","text":"","wing":"w","source":"s"}
+{"id":"g","text":"","filed_at":"2020-02-02"}"#;
 
 fn opened(backend: &Reference) -> Arc<dyn Collection> {
     import(backend, OnConflict::Keep, LINES);
@@ -25,9 +26,7 @@ fn opened(backend: &Reference) -> Arc<dyn Collection> {
 
 fn asked() -> TimelineRequest {
     TimelineRequest {
-        filter: Filter::All,
-        since: None,
-        before: None,
+        scope: DrawerScope::default(),
         by: Period::Day,
         clock: Clock::Said,
         newest: false,
@@ -76,7 +75,10 @@ fn drawers_are_counted_by_period_and_those_without_a_time_apart() {
     check(&by_year, &[("2026-01-01", 4), ("2025-01-01", 1)], 2);
     let filter = Filter::text("wing", "w");
     check(
-        &TimelineRequest { filter, ..asked() },
+        &TimelineRequest {
+            scope: filter.into(),
+            ..asked()
+        },
         &[("2026-05-01", 2), ("2026-05-02", 1)],
         1,
     );
@@ -87,20 +89,34 @@ fn bounds_are_from_and_up_to_and_undated_drawers_are_still_counted() {
     let since = Some("2026-05-01T10:00:00Z".parse().unwrap());
     let before = Some("2026-05-02".parse().unwrap());
     check(
-        &TimelineRequest { since, ..asked() },
+        &TimelineRequest {
+            scope: DrawerScope {
+                since,
+                ..DrawerScope::default()
+            },
+            ..asked()
+        },
         &[("2026-05-01", 2), ("2026-05-02", 1)],
         2,
     );
     check(
-        &TimelineRequest { before, ..asked() },
+        &TimelineRequest {
+            scope: DrawerScope {
+                before,
+                ..DrawerScope::default()
+            },
+            ..asked()
+        },
         &[("2025-12-31", 1), ("2026-05-01", 3)],
         2,
     );
     let filter = Filter::text("wing", "w");
     let request = TimelineRequest {
-        since,
-        before,
-        filter,
+        scope: DrawerScope {
+            since,
+            before,
+            ..filter.into()
+        },
         ..asked()
     };
     check(&request, &[("2026-05-01", 2)], 1);
@@ -114,7 +130,13 @@ fn a_store_that_does_not_compare_by_order_gives_the_same_timeline() {
             .filter(|one| !matches!(one, Capability::Local | Capability::RangeFilters)),
     );
     let since = Some("2026-05-01T10:00:00Z".parse().unwrap());
-    let request = TimelineRequest { since, ..asked() };
+    let request = TimelineRequest {
+        scope: DrawerScope {
+            since,
+            ..DrawerScope::default()
+        },
+        ..asked()
+    };
     let there = timeline(opened(&plain).as_ref(), &request, &mut |_| {}).unwrap();
     assert_eq!(there, shown(&request));
     assert_eq!(there.periods.len(), 2);
@@ -125,12 +147,19 @@ fn what_is_filed_goes_by_its_own_clock() {
     let before = Some("2021-01-01".parse().unwrap());
     let request = TimelineRequest {
         clock: Clock::Filed,
-        before,
+        scope: DrawerScope {
+            before,
+            ..DrawerScope::default()
+        },
         ..asked()
     };
     check(&request, &[("2020-02-02", 1)], 0);
     let before = Some("2020-02-02".parse().unwrap());
-    check(&TimelineRequest { before, ..request }, &[], 0);
+    let scope = DrawerScope {
+        before,
+        ..DrawerScope::default()
+    };
+    check(&TimelineRequest { scope, ..request }, &[], 0);
 }
 
 #[test]
@@ -171,8 +200,8 @@ fn a_timeline_that_was_cut_goes_on_where_it_stopped() {
             pages.extend(days(&page));
             match (page.next, newest) {
                 (None, _) => break,
-                (next, true) => request.before = next,
-                (next, false) => request.since = next,
+                (next, true) => request.scope.before = next,
+                (next, false) => request.scope.since = next,
             }
         }
         assert_eq!(pages, whole);

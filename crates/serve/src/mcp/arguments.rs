@@ -10,7 +10,7 @@ const IGNORED: [&str; 1] = ["wait_for_previous"];
 /// Reads arguments that must fit `schema`.
 ///
 /// Nothing, and an empty text where another is not required, is as if it were not given. A number or yes-or-no written
-/// as a text is taken for what it says, and one text for a list of one.
+/// as a text is taken for what it says, an object written as one, too, and one text for a list of one.
 pub(crate) fn read<T: DeserializeOwned>(
     mut given: Map<String, Value>,
     schema: &Map<String, Value>,
@@ -82,6 +82,7 @@ fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
         ("array", Value::Array(_)) => Some(value.clone()),
         ("array", Value::String(text)) => Some(Value::Array(vec![text.clone().into()])),
         ("object", Value::Object(_)) | ("", _) => Some(value.clone()),
+        ("object", Value::String(text)) => serde_json::from_str(text).ok().filter(Value::is_object),
         _ => None,
     };
     fits.ok_or_else(|| {

@@ -29,12 +29,14 @@ pub(crate) fn page<I, T: Serialize>(
         let mut left = budget;
         let (mut lines, mut values) = (Vec::new(), Vec::new());
         for (at, item) in items.iter().enumerate() {
-            let (line, value) = show(at, item, size);
-            if !left.spend(&line, &value) && at > 0 {
+            let (line, item) = show(at, item, size);
+            // What is sent is counted, which has no nulls.
+            let sent = value(&item).unwrap_or_default();
+            if !left.spend(&line, &sent) && at > 0 {
                 break;
             }
             lines.push(line);
-            values.push(value);
+            values.push(item);
         }
         Page { lines, values }
     };
@@ -53,38 +55,37 @@ pub(crate) fn page<I, T: Serialize>(
     })
 }
 
-/// A value as JSON.
+/// A value as JSON, without fields that have no value: agents would pay for them.
 pub(crate) fn value(value: &impl Serialize) -> Result<Value> {
-    serde_json::to_value(value).map_err(|cause| {
+    let mut value = serde_json::to_value(value).map_err(|cause| {
         Error::new(ErrorKind::Internal, "an answer could not be written as JSON").caused_by(cause)
-    })
+    })?;
+    drop_nulls(&mut value);
+    Ok(value)
 }
 
-/// How far a list is followed.
-const FARTHEST: usize = 1_000_000;
-
-/// Where a list goes on: how many were shown so far, and a mark of what was asked, so that a cursor of another question is
-/// noticed.
-pub(crate) fn cursor(shown: usize, asked: &str) -> String {
-    format!("{shown}.{}", mark(asked))
-}
-
-/// How many were shown before `cursor`.
-pub(crate) fn shown_before(cursor: Option<&str>, asked: &str) -> Result<usize> {
-    let Some(cursor) = cursor else { return Ok(0) };
-    let parts = cursor.split_once('.');
-    let shown = parts
-        .and_then(|(shown, _)| shown.parse().ok())
-        .filter(|shown| *shown <= FARTHEST);
-    match (shown, parts) {
-        (Some(shown), Some((_, of))) if of == mark(asked) => Ok(shown),
-        _ => Err(
-            Error::invalid(format!("{cursor:?} is no cursor of this question"))
-                .hint("give `next` of the answer before, and the same arguments as then"),
-        ),
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 
-fn mark(asked: &str) -> String {
-    blake3::hash(asked.as_bytes()).to_hex().chars().take(8).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn fields_without_a_value_are_left_out_and_empty_lists_stay() {
+        let full = json!({"hits": [{"id": "a", "wing": null}], "warnings": [], "next": null, "n": 0});
+        assert_eq!(
+            value(&full).unwrap(),
+            json!({"hits": [{"id": "a"}], "warnings": [], "n": 0})
+        );
+    }
 }

@@ -1,16 +1,21 @@
 //! Resources: wings, rooms and drawers under their addresses.
 
-use loci_core::{Collection, DrawerId, Error, ErrorKind, Facets, Filter, Get, Include, Result};
+use loci_core::{DrawerId, DrawerOrder, Error, ErrorKind, Result};
+use loci_engine::Palace;
+use loci_engine::facets::{RoomCount, WingCount};
+use loci_engine::list::ListRequest;
+use loci_engine::show::ShowRequest;
+use loci_engine::view::address::{self, AddressTarget};
+use loci_engine::view::{DrawerScope, DrawerView};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-use super::address::{self, Address};
-use super::shown::{QUOTED, Shown, beginning, flat};
-use super::tools::wings::{rooms, wings};
-use crate::house::House;
+use super::words::{QUOTED, beginning, flat, missing};
 
 /// How many addresses one page of the list has, and how many drawers the page of a room names.
 const PAGE: usize = 100;
 const DRAWERS: usize = 50;
+/// How many drawers are looked through at a time for those without a wing or room.
+const LOOKED_THROUGH: usize = 1_000;
 /// How much of each drawer the page of a room quotes, in bytes.
 const QUOTE: usize = 160;
 
@@ -31,116 +36,134 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// A page of the wings and rooms, and where the next begins.
-pub(crate) fn list(house: &House, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
+pub(crate) fn list(palace: &Palace, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
     let from = match cursor {
         None => 0,
         Some(cursor) => cursor
             .parse::<usize>()
-            .map_err(|_| Error::invalid(format!("{cursor:?} is no cursor")))?,
+            .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor")))?,
     };
-    let collection = match house.read() {
+    let mut wings = match palace.overview() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), None)),
-        opened => opened?,
+        read => read?.wings,
     };
-    let mut all = Vec::new();
-    let mut last = None;
-    for facet in collection.facets(&Facets::by_room())? {
-        let mut values = facet.values.into_iter();
-        let (wing, room) = (values.next().flatten(), values.next().flatten());
-        if last.as_ref() != Some(&wing) {
-            let name = flat(wing.as_deref().unwrap_or("(no wing)"));
-            all.push(Resource::new(address::of_wing(wing.as_deref()), name).with_mime_type("text/plain"));
-            last = Some(wing.clone());
-        }
-        let name = format!(
-            "{}/{}",
-            flat(wing.as_deref().unwrap_or("-")),
-            flat(room.as_deref().unwrap_or("-"))
-        );
-        let about = format!("{} drawers", facet.drawers);
-        all.push(
-            Resource::new(address::of_room(wing.as_deref(), room.as_deref()), name)
-                .with_description(about)
-                .with_mime_type("text/plain"),
-        );
-    }
+    // By name, so that pages stay the same while drawers are filed.
+    wings.sort_by(|one, other| one.wing.cmp(&other.wing));
+    let all: Vec<Resource> = wings.into_iter().flat_map(list_wing).collect();
     let total = all.len();
     let page: Vec<Resource> = all.into_iter().skip(from).take(PAGE).collect();
     let next = from + page.len();
     Ok((page, (next < total).then(|| next.to_string())))
 }
 
+/// A wing and its rooms.
+fn list_wing(mut wing: WingCount) -> Vec<Resource> {
+    let own = wing.wing.as_deref();
+    let name = flat(own.unwrap_or("(no wing)"));
+    let mut listed = vec![Resource::new(address::of_wing(own), name).with_mime_type("text/plain")];
+    wing.rooms.sort_by(|one, other| one.room.cmp(&other.room));
+    for room in &wing.rooms {
+        let names = [own, room.room.as_deref()].map(|name| flat(name.unwrap_or("-")));
+        let address = address::of_room(own, room.room.as_deref());
+        listed.push(
+            Resource::new(address, names.join("/"))
+                .with_description(format!("{} drawers", room.drawers))
+                .with_mime_type("text/plain"),
+        );
+    }
+    listed
+}
+
 /// What stands at an address.
-pub(crate) fn read(house: &House, uri: &str) -> Result<ResourceContents> {
-    let address = address::read(uri)?;
-    let collection = house.read()?;
-    let collection = collection.as_ref();
-    let text = match address {
-        Address::Wing(wing) => of_wing(collection, wing)?,
-        Address::Room(wing, room) => of_room(collection, wing.as_deref(), room.as_deref())?,
-        Address::Drawer(id) => {
-            let id = DrawerId::new(id)?;
-            let found = collection.get(&Get::ids([id.clone()]))?.pop();
-            let drawer = found.ok_or_else(|| super::receipt::missing(&[id]))?;
-            drawer.document.unwrap_or_default()
-        }
+pub(crate) fn read(palace: &Palace, uri: &str) -> Result<ResourceContents> {
+    let text = match address::read(uri)? {
+        AddressTarget::Wing(wing) => read_wing(palace, wing.as_deref())?,
+        AddressTarget::Room(wing, room) => read_room(palace, wing.as_deref(), room.as_deref())?,
+        AddressTarget::Drawer(id) => read_drawer(palace, DrawerId::new(id)?)?,
     };
     Ok(ResourceContents::text(text, uri))
 }
 
-fn of_wing(collection: &dyn Collection, wing: Option<String>) -> Result<String> {
-    let rooms = match &wing {
-        Some(wing) => rooms(collection, wing)?,
-        None => Vec::new(),
-    };
-    if wing.is_none() {
-        let lost = wings(collection)?.into_iter().find(|wing| wing.wing.is_none());
+fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {
+    let Some(name) = wing else {
+        let wings = palace.overview()?.wings;
+        let lost = wings.into_iter().find(|wing| wing.wing.is_none());
         let lost = lost.map_or(0, |wing| wing.drawers);
         return Ok(format!("{lost} drawers are in no wing"));
+    };
+    let report = palace.wings(&DrawerScope {
+        wing: Some(name.to_owned()),
+        ..DrawerScope::default()
+    })?;
+    if report.wings.is_empty() {
+        return Err(
+            Error::new(ErrorKind::NotFound, format!("there is no wing {name:?}"))
+                .hint("the tool `wings` lists them"),
+        );
     }
-    let line = |room: super::tools::wings::Room| {
-        let address = address::of_room(wing.as_deref(), room.room.as_deref());
+    let line = |room: RoomCount| {
+        let address = address::of_room(wing, room.room.as_deref());
         format!("{address} {} drawers", room.drawers)
     };
-    Ok(rooms.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+    let rooms = report.wings.into_iter().flat_map(|wing| wing.rooms);
+    Ok(rooms.map(line).collect::<Vec<_>>().join("\n"))
 }
 
-fn of_room(collection: &dyn Collection, wing: Option<&str>, room: Option<&str>) -> Result<String> {
-    let wanted = [wing, room];
-    let facets = collection.facets(&Facets::by_room())?;
-    let is_it = |values: &[Option<String>]| values.iter().map(Option::as_deref).eq(wanted);
-    let Some(facet) = facets.iter().find(|facet| is_it(&facet.values)) else {
+fn read_room(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Result<String> {
+    let wings = palace.overview()?.wings;
+    let own = wings.iter().find(|own| own.wing.as_deref() == wing);
+    let own = own.and_then(|own| own.rooms.iter().find(|own| own.room.as_deref() == room));
+    let Some(count) = own else {
         let message = format!("there is no room {}/{}", wing.unwrap_or("-"), room.unwrap_or("-"));
         return Err(Error::new(ErrorKind::NotFound, message));
     };
-    let mut filter = Filter::All;
-    for (key, name) in [("wing", wing), ("room", room)] {
-        if let Some(name) = name {
-            filter = filter.and(Filter::text(key, name));
-        }
+    let mut text = format!("{QUOTED} {} drawers.", count.drawers);
+    for drawer in first_drawers(palace, wing, room)? {
+        let part = beginning(drawer.whole_text(), QUOTE);
+        text.push_str(&format!("\n{} \"{}\"", address::of_drawer(&drawer), flat(part)));
     }
-    // Drawers without a name for their wing or room cannot be asked for; they are picked out.
-    let places = collection.get(&Get {
-        filter,
-        include: Include::NOTHING,
-        limit: wing.and(room).map(|_| DRAWERS),
-        ..Get::default()
-    })?;
-    let here = places
-        .into_iter()
-        .filter(|drawer| [drawer.place.wing.as_deref(), drawer.place.room.as_deref()] == wanted)
-        .take(DRAWERS);
-    let here = collection.get(&Get::ids(here.map(|drawer| drawer.id)))?;
-    let mut text = format!("{QUOTED} {} drawers.", facet.drawers);
-    for drawer in &here {
-        let shown = Shown::of(
-            drawer,
-            beginning(drawer.document.as_deref().unwrap_or_default(), QUOTE),
-        );
-        text.push_str(&format!("\n{} \"{}\"", shown.address, flat(&shown.text)));
-    }
-    if facet.drawers > DRAWERS as u64 {
+    if count.drawers > DRAWERS as u64 {
         text.push_str("\nThe rest: the tool `list`.");
     }
     Ok(text)
+}
+
+/// The first drawers of a room. Those without a wing or room cannot be asked for; they are picked out page by page.
+fn first_drawers(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Result<Vec<DrawerView>> {
+    let mut request = ListRequest {
+        scope: DrawerScope {
+            wing: wing.map(str::to_owned),
+            room: room.map(str::to_owned),
+            ..DrawerScope::default()
+        },
+        order: DrawerOrder::Id,
+        cursor: None,
+        limit: if wing.and(room).is_some() {
+            DRAWERS
+        } else {
+            LOOKED_THROUGH
+        },
+        embeddings: false,
+        total: false,
+    };
+    let mut here = Vec::new();
+    loop {
+        let page = palace.list(&request)?;
+        let is_here = |drawer: &DrawerView| drawer.wing.as_deref() == wing && drawer.room.as_deref() == room;
+        here.extend(page.drawers.into_iter().filter(is_here));
+        request.cursor = page.next;
+        if here.len() >= DRAWERS || request.cursor.is_none() {
+            here.truncate(DRAWERS);
+            return Ok(here);
+        }
+    }
+}
+
+fn read_drawer(palace: &Palace, id: DrawerId) -> Result<String> {
+    let mut report = palace.show(&ShowRequest {
+        ids: vec![id.clone()],
+        embeddings: false,
+    })?;
+    let found = report.drawers.pop().ok_or_else(|| missing(&[id]))?;
+    Ok(found.text.unwrap_or_default())
 }

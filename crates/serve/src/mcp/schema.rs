@@ -9,7 +9,8 @@ pub(crate) fn taken<T: JsonSchema>() -> Map<String, Value> {
     of::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what a tool gives: names and types. What is always there, and what it means, its words say.
+/// The schema of what a tool gives: names and types. What is always there, and what it means, its words say; a list of
+/// texts, or of drawers whose fields another tool describes, is just a list.
 pub(crate) fn given<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = Value::Object(of::<T>(SchemaSettings::draft2020_12().for_serialize()));
     bare(&mut schema);
@@ -28,6 +29,9 @@ fn bare(schema: &mut Value) {
     }
     if let Some(items) = object.get_mut("items") {
         bare(items);
+        if items.get("properties").is_none() {
+            object.remove("items");
+        }
     }
 }
 
@@ -56,6 +60,7 @@ fn shorten(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     object.remove("format");
     object.remove("default");
+    object.remove("additionalProperties");
     if object.get("minimum") == Some(&Value::from(0)) {
         object.remove("minimum");
     }

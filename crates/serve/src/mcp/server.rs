@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind};
+use loci_engine::Palace;
 use loci_engine::mine::Stop;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult,
@@ -18,10 +19,9 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::shown::cut;
 use super::tool::{Call, Effect, Entry, Reply};
+use super::words::cut;
 use super::{compat, prompts, resources, tools};
-use crate::house::House;
 
 /// What an agent is told of the whole: what it is for, what to file where that is allowed, and how to read answers.
 const ABOUT: &str = "Loci is the memory of this user and their agents: every word verbatim, in drawers, filed in wings \
@@ -64,7 +64,7 @@ pub struct Server {
 }
 
 struct Inner {
-    house: House,
+    palace: Palace,
     dialect: Dialect,
     tools: Vec<Entry>,
     writes: Arc<Semaphore>,
@@ -72,15 +72,15 @@ struct Inner {
 }
 
 impl Server {
-    /// A server for `house`. Touches nothing yet.
-    pub fn new(house: House, dialect: Dialect) -> Self {
+    /// A server for `palace`, whose access policy says what its clients see and do. Touches nothing yet.
+    pub fn new(palace: Palace, dialect: Dialect) -> Self {
         let tools = match dialect {
-            Dialect::Loci => tools::all(&house.scope),
-            Dialect::Mempalace => compat::all(&house.scope),
+            Dialect::Loci => tools::all(palace.access()),
+            Dialect::Mempalace => compat::all(palace.access()),
         };
         Self {
             inner: Arc::new(Inner {
-                house,
+                palace,
                 dialect,
                 tools,
                 writes: Arc::new(Semaphore::new(WRITES)),
@@ -132,7 +132,7 @@ impl Server {
             move |inner| {
                 let _permit = permit;
                 let call = Call {
-                    house: &inner.house,
+                    palace: &inner.palace,
                     client,
                     stop,
                     progress: &|done, total, words| drop(said.send((done, total, words))),
@@ -272,7 +272,7 @@ impl ServerHandler for Server {
         // MemPalace has tools only, and our prompts speak of tools by our names.
         let tools_only = ServerCapabilities::builder().enable_tools().build();
         let (capabilities, instructions) = match self.inner.dialect {
-            Dialect::Loci => (all, instructions(self.inner.house.scope.read_only)),
+            Dialect::Loci => (all, instructions(self.inner.palace.access().read_only)),
             Dialect::Mempalace => (tools_only, compat::INSTRUCTIONS.to_owned()),
         };
         let mut info = ServerConfig::new(capabilities).with_instructions(instructions);
@@ -316,7 +316,7 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let listed = self
-            .aside(move |inner| resources::list(&inner.house, cursor.as_deref()))
+            .aside(move |inner| resources::list(&inner.palace, cursor.as_deref()))
             .await;
         let (page, next) = listed.map_err(|error| refused(&error))?;
         let mut result = ListResourcesResult::with_all_items(page);
@@ -339,7 +339,7 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = cut_error(&request.uri);
         let read = self
-            .aside(move |inner| resources::read(&inner.house, &request.uri))
+            .aside(move |inner| resources::read(&inner.palace, &request.uri))
             .await;
         let contents = read.map_err(|error| {
             let mut refused = refused(&error);
@@ -357,7 +357,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let prompts = match self.inner.dialect {
-            Dialect::Loci => prompts::all(self.inner.house.scope.read_only),
+            Dialect::Loci => prompts::all(self.inner.palace.access().read_only),
             Dialect::Mempalace => Vec::new(),
         };
         Ok(ListPromptsResult::with_all_items(prompts))
@@ -368,7 +368,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let read_only = self.inner.house.scope.read_only;
+        let read_only = self.inner.palace.access().read_only;
         let prompt = prompts::get(&request.name, request.arguments.as_ref(), read_only);
         Ok(prompt.map_err(|error| refused(&error))?.into())
     }
@@ -401,5 +401,24 @@ impl ServerHandler for Server {
                 None,
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_engine::AccessPolicy;
+
+    #[test]
+    fn the_lists_of_tools_are_short() {
+        let size = |tools: Vec<Entry>| {
+            let tools: Vec<Tool> = tools.iter().map(described_tool).collect();
+            serde_json::to_string(&ListToolsResult::with_all_items(tools))
+                .unwrap()
+                .len()
+        };
+        let everything = AccessPolicy::default();
+        let (own, compat) = (size(tools::all(&everything)), size(compat::all(&everything)));
+        assert!(own < 9_900 && compat < 16_000, "{own} and {compat} bytes");
     }
 }

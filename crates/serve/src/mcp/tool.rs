@@ -1,6 +1,9 @@
 //! What a tool is: a name, what it does, typed arguments and a typed result.
 
-use loci_core::{FilingDoor, OriginKind, Provenance, Result};
+use std::sync::Arc;
+
+use loci_core::Result;
+use loci_engine::Palace;
 use loci_engine::mine::Stop;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{arguments, reply, schema};
-use crate::house::House;
 
 /// What a tool does to a palace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub(crate) struct Reply<T> {
 /// One call of a tool.
 pub(crate) struct Call<'a> {
     /// The palace.
-    pub(crate) house: &'a House,
+    pub(crate) palace: &'a Palace,
     /// Who calls, as it calls itself.
     pub(crate) client: Option<String>,
     /// Whether the caller no longer waits.
@@ -61,18 +63,8 @@ pub(crate) struct Call<'a> {
     pub(crate) progress: &'a (dyn Fn(f64, Option<f64>, String) + Sync),
 }
 
-impl Call<'_> {
-    /// The provenance of words that this caller files.
-    pub(crate) fn provenance(&self) -> Provenance {
-        Provenance {
-            by: self.client.clone(),
-            ..Provenance::new(FilingDoor::Agent, OriginKind::Note)
-        }
-    }
-}
-
 /// Runs a tool whose types are forgotten.
-type Run = fn(Map<String, Value>, &Call<'_>) -> Result<Reply<Value>>;
+pub(crate) type RunTool = dyn Fn(Map<String, Value>, &Call<'_>) -> Result<Reply<Value>> + Send + Sync;
 
 /// A tool in a list of tools.
 #[derive(Clone)]
@@ -82,7 +74,7 @@ pub(crate) struct Entry {
     pub(crate) effect: Effect,
     pub(crate) input: Map<String, Value>,
     pub(crate) output: Map<String, Value>,
-    run: Run,
+    pub(crate) run: Arc<RunTool>,
 }
 
 impl Entry {
@@ -94,14 +86,14 @@ impl Entry {
             effect: T::EFFECT,
             input: schema::taken::<T::Input>(),
             output: schema::given::<T::Output>(),
-            run: |arguments, call| {
+            run: Arc::new(|arguments, call| {
                 let input = arguments::read(arguments, &schema::taken::<T::Input>())?;
                 let reply = T::call(input, call)?;
                 Ok(Reply {
                     text: reply.text,
                     value: reply::value(&reply.value)?,
                 })
-            },
+            }),
         }
     }
 

@@ -14,7 +14,6 @@ use crate::session::Session;
 pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session) -> Done {
     let mut lines = Lines::open(path)?;
     let palace = session.palace()?;
-    let mut is_new = !palace.exists();
     let request = ImportRequest {
         on_conflict: match upsert {
             true => OnConflict::Replace,
@@ -23,10 +22,10 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         on_bad_line: OnBadLine::Stop,
         batch,
         into: session.globals.collection.clone(),
-        otherwise: session.collection(&palace)?,
         provenance: Provenance::new(FilingDoor::Terminal, OriginKind::Hand),
     };
-    let mut importer = Importer::new(palace.backend(), &palace.reference, &session.embedders, request);
+    let mut importer = palace.import(request);
+    let mut made = None;
     let mut at = 0;
     loop {
         let committed = match lines.next()? {
@@ -41,10 +40,9 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         };
         let (committed, more) = committed.map_err(|error| stopped(error, &lines.name, at, &importer))?;
         if let Some(committed) = committed {
-            if std::mem::take(&mut is_new) {
-                session
-                    .out
-                    .note(&format!("made a new palace at {}", palace.reference.id));
+            if made.is_none() {
+                made = importer.report().made_palace.clone();
+                session.out.note_made(made.as_deref());
             }
             tell(&committed, &mut session.out)?;
         }

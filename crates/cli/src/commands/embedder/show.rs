@@ -1,11 +1,8 @@
 //! `loci embedder show`: the model that answers, whether it is here, and every space there is.
 
-use loci_core::{IdentityState, Space};
-use loci_engine::Embedders as _;
-use loci_engine::status::embedder;
-use serde_json::json;
+use loci_core::IdentityState;
 
-use super::{SpaceJson, describe};
+use super::describe;
 use crate::errors::{Done, Exit};
 use crate::session::Session;
 
@@ -16,38 +13,14 @@ pub(crate) struct Args {}
 
 /// Shows it.
 pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
-    let (_, collection) = session.read()?;
-    let info = collection.info()?;
-    let spaces: Vec<Space> = match collection.spaces() {
-        Some(spaces) => spaces.list_spaces()?,
-        None => Vec::new(),
-    };
-    let found = match &info.identity {
-        IdentityState::Known(identity) => Some(session.embedders.find(identity)),
-        IdentityState::Unset | IdentityState::Unknown => None,
-    };
-    let shown = embedder(&info.identity, info.dimension);
-    let why = found
-        .as_ref()
-        .and_then(|found| found.as_ref().err())
-        .map(ToString::to_string);
+    let report = session.palace()?.show_embedder()?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json!({
-            "model": shown.model,
-            "revision": shown.revision,
-            "dimension": shown.dimension,
-            "state": shown.state,
-            "available": found.as_ref().is_some_and(Result::is_ok),
-            "why": why,
-            "weight": found.and_then(Result::ok).map(|found| found.weight()),
-            "spaces": spaces.iter().map(SpaceJson::of).collect::<Vec<_>>(),
-            "warnings": info.warnings,
-        }))?;
+        out.json(&report)?;
         return Ok(Exit::Done);
     }
     out.page(|page| {
-        match &info.identity {
+        match &report.identity {
             IdentityState::Known(identity) => page.bold(&identity.to_string()),
             IdentityState::Unset => page
                 .bold("none")
@@ -57,14 +30,14 @@ pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
                 .dim("  nobody recorded which model made the vectors"),
         };
         page.end();
-        for space in &spaces {
+        for space in &report.spaces {
             let (name, reach) = describe(space);
             page.plain("    ").dim(&reach).plain("  ").plain(&name).end();
         }
     })?;
-    if let Some(why) = why {
-        out.warn(&why);
+    if let Some(why) = &report.why {
+        out.warn(why);
     }
-    out.warnings(&info.warnings);
+    out.warnings(&report.warnings);
     Ok(Exit::Done)
 }

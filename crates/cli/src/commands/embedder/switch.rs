@@ -1,11 +1,12 @@
 //! `loci embedder switch`: moves a collection to another model while everybody goes on.
 
-use loci_core::{Collection, CollectionExt, Error, IdentityState, Space, SpaceState, Switch};
+use loci_core::{Error, IdentityState, Space, SpaceState, Switch};
+use loci_engine::SwitchReport;
 use loci_engine::switch::{Ended, Progress};
-use serde_json::json;
 
-use super::{SpaceJson, describe};
+use super::describe;
 use crate::errors::{Done, Exit};
+use crate::output::Output;
 use crate::session::Session;
 
 /// Move to another model without stopping anybody
@@ -37,51 +38,35 @@ pub(crate) struct Args {
 /// Takes the step that is asked for.
 pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     match &args.model {
-        Some(model) => to(model, session),
-        None if args.pause => step(&Switch::Pause, "paused", session),
-        None => step(&Switch::Rollback, "rolled_back", session),
+        Some(model) => switch_to(model, session),
+        None if args.pause => step(&Switch::Pause, session),
+        None => step(&Switch::Rollback, session),
     }
 }
 
-fn to(model: &str, session: &mut Session) -> Done {
+fn switch_to(model: &str, session: &mut Session) -> Done {
     let Some(embedder) = session.embedders.named(model)? else {
         let error = Error::invalid("`none` makes no vectors to move to");
         return Err(error
             .hint("nothing was changed; `loci match` uses keywords only")
             .into());
     };
-    let (_, collection) = session.write()?;
     let mut progress = session.out.progress("drawers embedded");
     let mut watch = |at: Progress| {
         progress.tick(at.done, Some(at.of));
         true
     };
-    let report = loci_engine::switch(collection.as_ref(), embedder.as_ref(), &mut watch)?;
-    let outcome = match report.ended {
-        Ended::Switched => "switched",
-        Ended::WasActive => "was_active",
-        Ended::Paused | Ended::Stopped => "paused",
+    let report = session.palace()?.switch_embedder(embedder.as_ref(), &mut watch)?;
+    let said = match report.ended {
+        Ended::Switched => format!("{model} answers now"),
+        Ended::WasActive => format!("{model} answered already"),
+        Ended::Paused | Ended::Stopped | Ended::RolledBack => {
+            format!("paused; go on with `loci embedder switch {model}`")
+        }
     };
-    if session.out.is_json() {
-        session.out.json(&json!({
-            "outcome": outcome,
-            "embedded": report.filled,
-            "stale": report.stale,
-            "spaces": report.spaces.iter().map(SpaceJson::of).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        let said = match report.ended {
-            Ended::Switched => format!("{model} answers now"),
-            Ended::WasActive => format!("{model} answered already"),
-            Ended::Paused | Ended::Stopped => format!("paused; go on with `loci embedder switch {model}`"),
-        };
-        tell(&said, report.filled, &report.spaces, session)?;
-    }
-    if report
-        .spaces
-        .iter()
-        .any(|space| space.state == SpaceState::Retired)
-    {
+    tell(&said, &report, session)?;
+    let mut states = report.spaces.iter().map(|space| space.state);
+    if states.any(|state| state == SpaceState::Retired) {
         let keep = "the old vectors are kept for `loci embedder switch --rollback`; \
             drop them with `loci maintain compact --drop-retired`";
         session.out.note(keep);
@@ -89,45 +74,45 @@ fn to(model: &str, session: &mut Session) -> Done {
     Ok(Exit::Done)
 }
 
-fn tell(said: &str, filled: u64, spaces: &[Space], session: &mut Session) -> Done<()> {
+fn tell(said: &str, report: &SwitchReport, session: &mut Session) -> Done<()> {
+    if session.out.is_json() {
+        return session.out.json(report);
+    }
     session.out.page(|page| {
-        page.bold(said).dim(&format!("  {filled} drawers embedded")).end();
-        for space in spaces {
+        page.bold(said)
+            .dim(&format!("  {} drawers embedded", report.filled))
+            .end();
+        for space in &report.spaces {
             let (name, reach) = describe(space);
             page.plain("    ").dim(&reach).plain("  ").plain(&name).end();
         }
     })
 }
 
-fn step(step: &Switch, outcome: &str, session: &mut Session) -> Done {
-    let (_, collection) = session.write()?;
-    let spaces = collection.require_spaces()?.take_step(step)?;
-    if session.out.is_json() {
-        session.out.json(&json!({
-            "outcome": outcome,
-            "embedded": 0,
-            "stale": 0,
-            "spaces": spaces.iter().map(SpaceJson::of).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        tell(&outcome.replace('_', " "), 0, &spaces, session)?;
-    }
-    advise(&spaces, collection.as_ref(), session)
+fn step(step: &Switch, session: &mut Session) -> Done {
+    let palace = session.palace()?;
+    let report = palace.step_switch(step)?;
+    let said = match report.ended {
+        Ended::RolledBack => "rolled back",
+        _ => "paused",
+    };
+    tell(said, &report, session)?;
+    advise(&report.spaces, &mut session.out);
+    session.out.warnings(&palace.show_embedder()?.warnings);
+    Ok(Exit::Done)
 }
 
-/// Says what the model that answers does not reach yet, and how to complete it.
-fn advise(spaces: &[Space], collection: &dyn Collection, session: &mut Session) -> Done {
+/// Says which drawers the model that answers does not reach yet, and how to complete it.
+fn advise(spaces: &[Space], out: &mut Output) {
     let active = spaces.iter().find(|space| space.state == SpaceState::Active);
     if let Some(space) = active.filter(|space| space.missing() > 0)
         && let IdentityState::Known(identity) = &space.identity
     {
-        session.out.warn(&format!(
+        out.warn(&format!(
             "{} drawers have no vector of {} yet; make them with `loci embedder switch {}`",
             space.missing(),
             identity.model,
             identity.model
         ));
     }
-    session.out.warnings(&collection.info()?.warnings);
-    Ok(Exit::Done)
 }

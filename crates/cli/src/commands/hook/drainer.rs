@@ -6,8 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use loci_core::{CollectionName, Error, ErrorKind, FilingDoor, Result};
-use loci_engine::filing::Place;
-use loci_engine::mine::{self, MineReport, MineRequest, project::Projects};
+use loci_engine::mine::{MineReport, MineRequest, project::Projects};
 use loci_engine::spool::{self, Event, Outcome, Spool, Turn};
 
 use crate::environment::now;
@@ -98,24 +97,18 @@ fn outcome(report: &MineReport) -> Outcome {
 
 /// Files the new messages of a transcript.
 fn file(event: &Event, path: &Path, session: &Session) -> Result<MineReport> {
-    let palace = session.palace()?;
-    let collection = match &event.collection {
-        Some(name) => CollectionName::new(name.as_str())?,
-        None => session.collection(&palace)?,
-    };
+    let named = event.collection.as_deref().map(CollectionName::new);
+    let collection = named.transpose()?.or_else(|| session.globals.collection.clone());
+    let palace = session
+        .palace()?
+        .in_collection(collection)
+        .through(FilingDoor::Hook);
     let wrong = |cause| Error::new(ErrorKind::Io, "cannot read it").caused_by(cause);
     let mut request = MineRequest::of([path.canonicalize().map_err(wrong)?]);
     request.door = FilingDoor::Hook;
     request.max_bytes = MAX_BYTES;
     request.wing = wing(event);
-    let place = Place {
-        backend: palace.backend(),
-        palace: &palace.reference,
-        collection: &collection,
-        embedders: &session.embedders,
-        visible: &loci_core::Filter::All,
-    };
-    mine::mine(&place, &request, &now, &mut |_| {})
+    palace.mine(&request, &mut |_| {})
 }
 
 /// The project of the folder the conversation is had in, for transcripts that do not tell it themselves.

@@ -1,7 +1,8 @@
 //! The answer of a search as people read it.
 
-use loci_core::{Drawer, Place};
-use loci_engine::search::{Answer, Dated, Found, Standing, Why, excerpt, marks};
+use loci_core::Span;
+use loci_engine::search::{Dated, PlanReport, SearchReport, Standing, Why, excerpt, marks};
+use loci_engine::view::{DrawerView, HitView};
 
 use crate::page::{Page, counted};
 use crate::render;
@@ -16,20 +17,21 @@ const BESIDE: usize = 160;
 const PLACES: usize = 3;
 
 /// Sets down every hit.
-pub(super) fn answer(answer: &Answer, explain: bool, page: &mut Page) {
-    if explain {
-        plan(answer, page);
+pub(super) fn answer(answer: &SearchReport, explain: bool, page: &mut Page) {
+    if explain && let Some(plan) = &answer.plan {
+        tell_plan(answer, plan, page);
     }
+    let words = answer.plan.as_ref().map_or(&[][..], |plan| plan.words.as_slice());
     for (at, hit) in answer.hits.iter().enumerate() {
         if at > 0 {
             page.end();
         }
-        found(at + 1, hit, &answer.plan.words, explain, page);
+        found(at + 1, hit, words, explain, page);
     }
 }
 
 /// What is worth saying beside the hits.
-pub(super) fn notes(answer: &Answer, asked_for: usize) -> Vec<String> {
+pub(super) fn notes(answer: &SearchReport, asked_for: usize) -> Vec<String> {
     let mut notes = Vec::new();
     for dated in &answer.dates {
         notes.push(time_read(dated));
@@ -73,8 +75,7 @@ fn time_read(dated: &Dated) -> String {
 }
 
 /// How the query was understood.
-fn plan(answer: &Answer, page: &mut Page) {
-    let plan = &answer.plan;
+fn tell_plan(answer: &SearchReport, plan: &PlanReport, page: &mut Page) {
     page.dim("words ").plain(&plan.words.join(" "));
     if !plan.left_out.is_empty() {
         page.dim("  not ").plain(&plan.left_out.join(" "));
@@ -98,32 +99,33 @@ fn plan(answer: &Answer, page: &mut Page) {
     page.end();
 }
 
-fn found(number: usize, hit: &Found, words: &[String], explain: bool, page: &mut Page) {
-    let place = &hit.drawer.place;
-    page.dim(&format!("{number}. ")).bold(&render::place(place));
-    if let Some(source) = &place.source {
-        page.plain("  ").plain(&address(source, place));
+fn found(number: usize, hit: &HitView, words: &[String], explain: bool, page: &mut Page) {
+    let drawer = &hit.drawer;
+    let place = render::place(drawer.wing.as_deref(), drawer.room.as_deref());
+    page.dim(&format!("{number}. ")).bold(&place);
+    if let Some(source) = &drawer.source {
+        page.plain("  ").plain(&address(source, drawer.span));
     }
-    if let Some(time) = place.said_at.or(hit.drawer.filed_at) {
+    if let Some(time) = drawer.said_at.or(drawer.filed_at) {
         page.plain("  ").dim(&render::moment(time));
     }
-    if let Some(who) = speaker(place) {
+    if let Some(who) = speaker(drawer) {
         page.plain("  ").dim(&who);
     }
     page.end();
-    beside(&hit.around.before, page);
-    text(&hit.drawer, words, page);
-    beside(&hit.around.after, page);
+    beside(&hit.before, page);
+    text(drawer, words, page);
+    beside(&hit.after, page);
     page.plain("   ").dim(hit.drawer.id.as_str()).dim("  ");
     page.dim(&why(&hit.why, explain.then_some(hit.score))).end();
     also_in(hit, page);
 }
 
 /// A source and the lines of it, short enough for one line.
-fn address(source: &str, place: &Place) -> String {
+fn address(source: &str, span: Option<Span>) -> String {
     let name = source.rsplit(['/', '\\']).next().filter(|name| !name.is_empty());
     let name = name.unwrap_or(source);
-    match place.span {
+    match span {
         Some(span) if span.line_start == span.line_end => format!("{name}:{}", span.line_start),
         Some(span) => format!("{name}:{}-{}", span.line_start, span.line_end),
         None => name.to_owned(),
@@ -131,8 +133,8 @@ fn address(source: &str, place: &Place) -> String {
 }
 
 /// Who said it; the kind where that says more.
-fn speaker(place: &Place) -> Option<String> {
-    match (&place.speaker, place.kind.as_deref()) {
+fn speaker(drawer: &DrawerView) -> Option<String> {
+    match (&drawer.speaker, drawer.kind.as_deref()) {
         (Some(speaker), Some("human" | "assistant") | None) => Some(speaker.clone()),
         (Some(speaker), Some(kind)) if speaker != kind => Some(format!("{speaker} ({kind})")),
         (_, Some("file") | None) => None,
@@ -141,8 +143,8 @@ fn speaker(place: &Place) -> Option<String> {
 }
 
 /// The part of the text that holds most of the words, with the words marked.
-fn text(drawer: &Drawer, words: &[String], page: &mut Page) {
-    let text = drawer.document.as_deref().unwrap_or_default();
+fn text(drawer: &DrawerView, words: &[String], page: &mut Page) {
+    let text = drawer.whole_text();
     let marked = marks(text, words);
     let shown = excerpt(text, &marked, SHOWN);
     let (before, after) = (shown.start > 0, shown.end < text.len());
@@ -180,13 +182,13 @@ fn rest(text: &str, from: usize) -> u64 {
     text.get(from..).map_or(0, |rest| rest.chars().count() as u64)
 }
 
-fn beside(drawers: &[Drawer], page: &mut Page) {
+fn beside(drawers: &[DrawerView], page: &mut Page) {
     for drawer in drawers {
-        let text = drawer.document.as_deref().unwrap_or_default();
+        let text = drawer.whole_text();
         let shown = excerpt(text, &[], BESIDE);
         let cut = shown.end < text.len();
         let line = text.get(shown).unwrap_or_default().replace('\n', " ");
-        let who = speaker(&drawer.place).map_or_else(String::new, |who| format!("{who}: "));
+        let who = speaker(drawer).map_or_else(String::new, |who| format!("{who}: "));
         page.plain("   ")
             .dim("| ")
             .dim(&who)
@@ -231,25 +233,20 @@ fn ordinal(rank: usize) -> String {
     format!("{rank}{end}")
 }
 
-fn also_in(hit: &Found, page: &mut Page) {
-    if hit.also_in.is_empty() {
+fn also_in(hit: &HitView, page: &mut Page) {
+    let Some(twins) = hit.also_in.as_ref().filter(|twins| !twins.is_empty()) else {
         return;
-    }
-    let places = hit.also_in.iter().take(PLACES).map(|twin| {
-        let place = Place {
-            wing: twin.wing.clone(),
-            room: twin.room.clone(),
-            span: twin.span,
-            ..Place::default()
-        };
+    };
+    let places = twins.iter().take(PLACES).map(|twin| {
+        let place = render::place(twin.wing.as_deref(), twin.room.as_deref());
         match &twin.source {
-            Some(source) => format!("{} {}", render::place(&place), address(source, &place)),
-            None => format!("{} {}", render::place(&place), twin.id),
+            Some(source) => format!("{place} {}", address(source, twin.span)),
+            None => format!("{place} {}", twin.id),
         }
     });
     let mut told = places.collect::<Vec<_>>().join(", ");
-    if hit.also_in.len() > PLACES {
-        told.push_str(&format!(" and {} more", hit.also_in.len() - PLACES));
+    if twins.len() > PLACES {
+        told.push_str(&format!(" and {} more", twins.len() - PLACES));
     }
     page.plain("   ").dim("also in ").dim(told.trim()).end();
 }

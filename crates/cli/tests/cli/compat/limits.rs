@@ -42,7 +42,7 @@ fn errors_have_mempalaces_keys_and_say_what_to_do() {
     }
     for (tool, arguments) in [
         ("search", json!({"query": " "})),
-        ("search", json!({"query": "x", "since": "yesterday"})),
+        ("search", json!({"query": "x", "since": "soon"})),
         (
             "list_drawers",
             json!({"since": "2026-02-01", "before": "2026-01-01"}),

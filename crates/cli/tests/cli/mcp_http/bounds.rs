@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result, Timestamp};
-use loci_engine::filing::Embedders;
+use loci_engine::{EmbedderCatalog, Palace, PalaceAddress};
 use loci_serve::mcp::{Dialect, Limits, Listening, Rate, Server, address, serve_http};
-use loci_serve::{Found, House, Scope};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -18,7 +17,7 @@ use super::wire::{Ask, DEADLINE, Wire, ask};
 #[derive(Debug)]
 struct Nothing;
 
-impl Embedders for Nothing {
+impl EmbedderCatalog for Nothing {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(None)
     }
@@ -46,13 +45,13 @@ impl Bounded {
         let (look, looked) = mpsc::channel();
         let (hold, held) = mpsc::channel::<()>();
         let held = Mutex::new(held);
-        let find = move || -> Result<Found> {
+        let find = move || -> Result<PalaceAddress> {
             look.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
             Err(Error::new(ErrorKind::NotFound, "there is no palace"))
         };
         let clock = || Timestamp::from_micros(0).unwrap();
-        let house = House::new(Box::new(find), Box::new(Nothing), clock, Scope::default());
+        let palace = Palace::located_by(find, Arc::new(Nothing), clock);
         let (ready, told) = mpsc::channel();
         let listening = Listening {
             address: address("0").unwrap(),
@@ -60,7 +59,7 @@ impl Bounded {
             limits,
             ready: Box::new(move |address| ready.send(address).unwrap()),
         };
-        std::thread::spawn(move || serve_http(Server::new(house, Dialect::Loci), listening));
+        std::thread::spawn(move || serve_http(Server::new(palace, Dialect::Loci), listening));
         Self {
             address: told.recv().unwrap(),
             token: std::fs::read_to_string(token_file).unwrap().trim().to_owned(),

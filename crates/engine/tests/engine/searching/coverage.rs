@@ -92,7 +92,7 @@ fn what_lacks_a_vector_is_counted_in_scope_only_however_large_the_scope() {
         let filed = world.file(&NOBODY, [500, 502, 503].map(numbered).into());
         for (of, missing, scope) in [("even", 2, 252_u64), ("odd", 1, 251)] {
             let mut request = asked("ship");
-            request.filter = loci_core::Filter::text("wing", of);
+            request.scope.filter = loci_core::Filter::text("wing", of);
             let answer = find(&filed, &machine(), &request);
             nothing_is_silent(&answer);
             assert_eq!(answer.in_scope, scope);
@@ -102,7 +102,7 @@ fn what_lacks_a_vector_is_counted_in_scope_only_however_large_the_scope() {
             assert_eq!(answer.legs.nearest.coverage, share);
         }
         let mut request = asked("ship");
-        request.filter = loci_core::Filter::text("wing", "none");
+        request.scope.filter = loci_core::Filter::text("wing", "none");
         let nothing = find(&filed, &machine(), &request);
         nothing_is_silent(&nothing);
         assert!(
@@ -181,7 +181,7 @@ fn vectors_of_nobody_knows_whom_are_left_alone_and_words_still_find() {
                 .reason
                 .as_deref()
                 .unwrap()
-                .contains("nobody recorded")
+                .contains("is not recorded")
         );
         assert!(warned(&answer).contains(&"nearest_missing"), "{answer:?}");
     }
@@ -193,7 +193,7 @@ fn a_backend_without_keywords_is_searched_by_meaning_and_says_so() {
         .into_iter()
         .filter(|one| !matches!(one, Capability::Lexical | Capability::Local));
     let world = World {
-        backend: Box::new(Reference::with(without)) as Box<dyn Backend>,
+        backend: Arc::new(Reference::with(without)) as Arc<dyn Backend>,
         palace: palace(),
         _folder: None,
     };

@@ -91,7 +91,7 @@ fn bounds_are_by_when_it_was_said_and_leave_out_what_was_never_dated() {
         let within = |comparison: fn(Scalar) -> Comparison, moment: &str| {
             let at = Scalar::Int(time(moment).as_micros());
             let request = SearchRequest {
-                filter: Filter::Compare("said_at".into(), comparison(at)),
+                scope: Filter::Compare("said_at".into(), comparison(at)).into(),
                 ..asked("we decide on budget")
             };
             let answer = find(&decided, &machine(), &request);

@@ -26,6 +26,11 @@ fn exact(drawers: &[NewDrawer], scope: &Filter, words: &[String]) -> Vec<DrawerI
     found.map(|new| new.id.clone()).collect()
 }
 
+/// The drawers that a request searches.
+fn searched(request: &SearchRequest) -> Filter {
+    request.searched(&request.scope.filter.clone().into()).filter
+}
+
 fn the_answer_is_the_exact_one(world: &World, made: &[Made], request: &SearchRequest) -> TestCaseResult {
     let machine = machine();
     let drawers = filed(made, &machine);
@@ -34,7 +39,7 @@ fn the_answer_is_the_exact_one(world: &World, made: &[Made], request: &SearchReq
         ..request.clone()
     };
     let answer = find(&world.holding("drawers", &machine, &drawers), &machine, request);
-    let scope = request.scope();
+    let scope = searched(request);
     prop_assert!(answer.hits.iter().all(|hit| scope.accepts(&hit.drawer)));
     prop_assert_eq!(
         everything(&answer),
@@ -48,7 +53,7 @@ fn the_answer_is_the_exact_one(world: &World, made: &[Made], request: &SearchReq
 fn a_filter_is_a_smaller_palace(world: &World, made: &[Made], request: &SearchRequest) -> TestCaseResult {
     let machine = machine();
     let drawers = filed(made, &machine);
-    let (scope, whole) = (request.scope(), world.holding("drawers", &machine, &drawers));
+    let (scope, whole) = (searched(request), world.holding("drawers", &machine, &drawers));
     let accepted: Vec<NewDrawer> = drawers
         .into_iter()
         .filter(|new| scope.accepts(&stored(new)))
@@ -60,7 +65,8 @@ fn a_filter_is_a_smaller_palace(world: &World, made: &[Made], request: &SearchRe
     }
     let small = world.holding("accepted", &machine, &accepted);
     let unfiltered = SearchRequest {
-        filter: Filter::All,
+        scope: loci_engine::view::DrawerScope::default(),
+        cursor: None,
         tools: true,
         ..request.clone()
     };
@@ -103,7 +109,9 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     let drawers = filed(made, &machine);
     let shelf = world.holding("drawers", &machine, &drawers);
     let answer = find(&shelf, &machine, request);
-    let accepted = drawers.iter().filter(|new| request.filter.accepts(&stored(new)));
+    let accepted = drawers
+        .iter()
+        .filter(|new| request.scope.filter.accepts(&stored(new)));
     let tools = accepted
         .clone()
         .filter(|new| new.place.kind.as_deref() == Some("tool_result"));
@@ -112,10 +120,10 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     } else {
         tools.count() as u64
     };
-    prop_assert_eq!(answer.in_scope, shelf.count(&request.scope().into()).unwrap());
+    prop_assert_eq!(answer.in_scope, shelf.count(&searched(request).into()).unwrap());
     prop_assert_eq!(
         answer.in_scope + left_out,
-        shelf.count(&request.filter.clone().into()).unwrap()
+        shelf.count(&request.scope.filter.clone().into()).unwrap()
     );
     prop_assert_eq!(answer.in_scope + left_out, accepted.count() as u64);
     prop_assert_eq!(answer.tool_output_left_out, left_out);
@@ -132,7 +140,7 @@ fn holds(world: fn() -> World, cases: u32, law: impl Fn(&World, &[Made], &Search
     };
     let search = (query(), filter(), any::<(bool, bool)>(), 1_usize..12);
     let request = search.prop_map(|(query, filter, (tools, recent), limit)| SearchRequest {
-        filter,
+        scope: filter.into(),
         limit,
         tools,
         recent,

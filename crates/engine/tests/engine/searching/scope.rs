@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loci_core::{Comparison, Embedder, EmbedderIdentity, Filter, NewDrawer, Result, Scalar};
-use loci_engine::Embedders;
+use loci_engine::EmbedderCatalog;
 use loci_engine::search::{SearchRequest, search, why_not};
 
 use super::{World, asked, drawer, everything, find, machine};
@@ -39,7 +39,7 @@ fn who_names_a_kind_decides_about_what_tools_printed() {
         let filed = world.file(&machine(), kinds.into());
         for (filter, found) in &cases {
             let request = SearchRequest {
-                filter: filter.clone(),
+                scope: filter.clone().into(),
                 ..asked("ship")
             };
             let answer = find(&filed, &machine(), &request);
@@ -88,7 +88,7 @@ impl Embedder for Counted {
     }
 }
 
-impl Embedders for Counting {
+impl EmbedderCatalog for Counting {
     fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(None)
     }

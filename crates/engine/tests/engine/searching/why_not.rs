@@ -58,7 +58,7 @@ fn filtered() {
         a.place.wing = Some("work".into());
         let filed = world.file(&machine(), vec![a, drawer("b", "ship")]);
         let mut request = asked("ship");
-        request.filter = Filter::text("wing", "home").and(Filter::text("room", "attic"));
+        request.scope.filter = Filter::text("wing", "home").and(Filter::text("room", "attic"));
         let told = told(&filed, &machine(), "a", &request);
         assert_eq!(codes(&told), ["filtered", "filtered"]);
         assert!(told.reasons[0].message.contains("home") && told.reasons[1].message.contains("attic"));

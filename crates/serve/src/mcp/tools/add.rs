@@ -1,12 +1,12 @@
 //! `add`: files a note.
 
-use loci_core::{NewDrawer, Place, Result};
+use loci_core::Result;
+use loci_engine::note::{NoteReport, NoteRequest};
+use loci_engine::view::parse_time;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::mcp::receipt::{self, Filed};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::within::time;
 
 pub(crate) struct Add;
 
@@ -14,9 +14,7 @@ pub(crate) struct Add;
 pub(crate) struct Input {
     /// Kept verbatim
     text: String,
-    /// Project, person or agent
     wing: Option<String>,
-    /// Topic
     room: Option<String>,
     source: Option<String>,
     said_at: Option<String>,
@@ -30,38 +28,23 @@ impl Tool for Add {
         once it is durable. The same text in the same place is filed once.";
     const EFFECT: Effect = Effect::Adds;
     type Input = Input;
-    type Output = Filed;
+    type Output = NoteReport;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Filed>> {
-        receipt::check_text("text", &input.text)?;
-        let said_at = time("said_at", input.said_at.as_deref())?;
-        let filed = receipt::file(call, |collection| {
-            let place = Place {
-                wing: receipt::wing(input.wing.as_deref(), collection, call)?,
-                room: input
-                    .room
-                    .as_deref()
-                    .map(|room| receipt::name("room", room))
-                    .transpose()?,
-                source: input.source.clone(),
-                speaker: call.client.clone(),
-                kind: Some("note".into()),
-                said_at: Some(said_at.unwrap_or_else(|| call.house.now())),
-                span: None,
-            };
-            let id = match &input.idempotency_key {
-                Some(key) => receipt::keyed(key)?,
-                None => receipt::derived(collection, &place, &input.text)?,
-            };
-            Ok(NewDrawer {
-                place,
-                provenance: Some(call.provenance()),
-                ..NewDrawer::new(id, input.text.clone())
-            })
+    fn call(input: Input, call: &Call<'_>) -> Result<Reply<NoteReport>> {
+        let report = call.palace.note(&NoteRequest {
+            said_at: parse_time("said_at", input.said_at.as_deref())?,
+            text: input.text,
+            wing: input.wing,
+            room: input.room,
+            source: input.source,
+            idempotency_key: input.idempotency_key,
+            speaker: call.client.clone(),
+            by: call.client.clone(),
+            ..NoteRequest::default()
         })?;
         Ok(Reply {
-            text: format!("{} {}", filed.outcome, filed.address),
-            value: filed,
+            text: format!("{} {}", report.outcome, report.address),
+            value: report,
         })
     }
 }

@@ -1,18 +1,14 @@
-//! `delete`: removes drawers; more than one only by whoever knows how many.
+//! `delete`: removes drawers; more than one only for callers who say how many.
 
-use loci_core::{
-    Collection, CollectionExt, DrawerId, Error, ErrorKind, Filter, Get, Include, Result, Selection, Write,
-};
+use loci_core::Result;
+use loci_engine::delete::{DeleteReport, DeleteRequest};
+use loci_engine::view::ScopeFields;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::get::ids;
-use crate::mcp::receipt;
+use super::get::parse_ids;
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::within::Within;
-
-/// How many of the ids that would go are named.
-const SAMPLE: usize = 10;
+use crate::mcp::words;
 
 pub(crate) struct Delete;
 
@@ -20,10 +16,9 @@ pub(crate) struct Delete;
 pub(crate) struct Input {
     #[serde(default)]
     ids: Vec<String>,
-    wing: Option<String>,
-    room: Option<String>,
-    source: Option<String>,
-    /// How many will go, as the call without it said; needed for more than one
+    #[serde(flatten)]
+    scope: ScopeFields,
+    /// `matched` of the call without it; needed for more than one
     count: Option<u64>,
     dry_run: Option<bool>,
 }
@@ -37,96 +32,62 @@ pub(crate) struct Output {
     /// Some that would go
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sample: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Tool for Delete {
     const NAME: &'static str = "delete";
-    const ABOUT: &'static str = "Remove drawers by ids, or by wing, room or source, for good. For more than one, call \
-        first without count: nothing goes, and `matched` is the count to repeat.";
+    const ABOUT: &'static str = "Remove drawers for good, by ids or by where they are. For more than one, call first \
+        without count: nothing goes, and `matched` is the count to repeat.";
     const EFFECT: Effect = Effect::Removes;
     type Input = Input;
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let collection = call.house.read()?;
-        let (found, missing) = meant(&input, collection.as_ref())?;
-        let matched = found.len() as u64;
-        let missing = receipt::told(&missing, receipt::TOLD);
-        if let Some(count) = input.count.filter(|count| *count != matched) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("{matched} drawers match, not {count}"),
-            )
-            .hint("nothing was removed; look again without count"));
+        let ids = parse_ids(&input.ids)?;
+        let only_counts = input.dry_run == Some(true) || input.count.is_none();
+        let request = DeleteRequest {
+            ids,
+            scope: input.scope.parse(call.palace.now())?,
+            expected: input.count,
+            dry_run: only_counts,
+        };
+        let mut report = call.palace.delete(&request)?;
+        if report.matched == 0 && !request.ids.is_empty() {
+            return Err(words::missing(&request.ids));
         }
-        let only_counted = matched > 1 && input.count.is_none();
-        if input.dry_run == Some(true) || only_counted {
-            let sample = found.iter().take(SAMPLE).map(ToString::to_string).collect();
-            let text = format!("{matched} would be removed; nothing was. Call again with count {matched}");
-            let value = Output {
-                matched,
-                deleted: 0,
-                missing,
-                sample,
-            };
-            return Ok(Reply { text, value });
+        // One drawer goes without a count, unless another one came into the scope meanwhile.
+        if only_counts && input.dry_run != Some(true) && report.matched == 1 {
+            report = call.palace.delete(&DeleteRequest {
+                expected: Some(1),
+                dry_run: false,
+                ..request.clone()
+            })?;
         }
-        let receipt = call
-            .house
-            .file(|_, collection| collection.apply_batch(&[Write::Delete(Selection::Ids(found.clone()))]))?;
-        let deleted = receipt.deleted.len() as u64;
-        if deleted == 0 {
-            return Err(receipt::missing(&found));
+        let would_go = only_counts && report.deleted == 0;
+        if !would_go && report.deleted == 0 && !request.ids.is_empty() {
+            return Err(words::missing(&request.ids));
         }
-        Ok(Reply {
-            text: format!("{deleted} removed"),
-            value: Output {
-                matched,
-                deleted,
-                missing,
-                sample: Vec::new(),
-            },
-        })
+        Ok(reply(&report, would_go))
     }
 }
 
-/// The drawers that are meant, and the ids that are not there.
-fn meant(input: &Input, collection: &dyn Collection) -> Result<(Vec<DrawerId>, Vec<DrawerId>)> {
-    let within = Within {
-        wing: input.wing.as_deref(),
-        room: input.room.as_deref(),
-        source: input.source.as_deref(),
-        ..Within::default()
+fn reply(report: &DeleteReport, would_go: bool) -> Reply<Output> {
+    let (matched, deleted) = (report.matched, report.deleted);
+    let mut text = if would_go && matched > 0 {
+        format!("{matched} would be removed; nothing was. Call again with count {matched}")
+    } else {
+        format!("{deleted} removed")
     };
-    let filter = within.filter(collection)?;
-    let asked = match input.ids.is_empty() {
-        true => None,
-        false => Some(ids(&input.ids)?),
+    let warnings = words::warnings(&report.warnings);
+    words::end(&mut text, &warnings, None);
+    let value = Output {
+        matched,
+        deleted,
+        missing: words::told(&report.missing, words::TOLD),
+        sample: report.sample.iter().map(ToString::to_string).collect(),
+        warnings,
     };
-    if asked.is_none() && filter.asks_nothing() {
-        return Err(Error::invalid("nothing says which drawers to remove")
-            .hint("nothing was removed; give ids, or a wing, room or source"));
-    }
-    let named = match filter == Filter::All {
-        true => "these ids".to_owned(),
-        false => "that wing, room or source".to_owned(),
-    };
-    let found = collection.get(&Get {
-        ids: asked.clone(),
-        filter,
-        include: Include::NOTHING,
-        ..Get::default()
-    })?;
-    let found: Vec<DrawerId> = found.into_iter().map(|drawer| drawer.id).collect();
-    let missing: Vec<DrawerId> = asked
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|id| !found.contains(id))
-        .collect();
-    match (found.is_empty(), missing.is_empty()) {
-        (true, false) => Err(receipt::missing(&missing)),
-        (true, true) => Err(Error::new(ErrorKind::NotFound, format!("no drawer has {named}"))
-            .hint("nothing was removed; `wings` shows what there is")),
-        _ => Ok((found, missing)),
-    }
+    Reply { text, value }
 }

@@ -1,20 +1,22 @@
 //! `diary_read`: the newest entries of an agent's diary.
 
-use loci_core::{Get, Result};
+use loci_core::{DrawerOrder, Result};
+use loci_engine::diary::DiaryRequest;
+use loci_engine::view::DrawerView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::diary_write::NOBODY;
+use super::diary_write::name_agent;
+use super::list::fit_drawers;
 use crate::mcp::budget::Budget;
-use crate::mcp::diary;
-use crate::mcp::receipt;
-use crate::mcp::reply::page;
-use crate::mcp::shown::{Brief, QUOTED, Shown, beginning};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::words::{self, QUOTED};
 
-/// How many entries there are where nobody says, and at most.
+/// How many entries there are if no limit is given, and at most.
 const USUAL: usize = 10;
 const MOST: usize = 100;
+/// How many times as much of an entry is quoted as of another drawer.
+const LONGER: usize = 4;
 
 pub(crate) struct DiaryRead;
 
@@ -32,11 +34,12 @@ pub(crate) struct Input {
 pub(crate) struct Output {
     agent: String,
     /// Newest first
-    #[schemars(with = "Vec<Brief>")]
-    entries: Vec<Shown>,
+    #[schemars(with = "Vec<String>")]
+    entries: Vec<DrawerView>,
     total: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Tool for DiaryRead {
@@ -47,48 +50,30 @@ impl Tool for DiaryRead {
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let budget = Budget::of(input.tokens)?;
-        let agent = input
-            .agent
-            .as_deref()
-            .or(call.client.as_deref())
-            .unwrap_or(NOBODY);
-        let agent = receipt::name("agent", agent)?;
-        let collection = call.house.read()?;
-        let entries = diary::entries(&agent, input.wing.as_deref(), collection.as_ref(), call)?;
-        let before = match &input.cursor {
-            None => 0,
-            Some(cursor) => {
-                let after = diary::after(cursor)?;
-                entries.partition_point(|entry| diary::position(entry) <= after)
-            }
+        let mut budget = Budget::of(input.tokens)?;
+        let report = call.palace.read_diary(&DiaryRequest {
+            agent: name_agent(input.agent, call),
+            wing: input.wing,
+            cursor: input.cursor,
+            limit: input.limit.unwrap_or(USUAL).clamp(1, MOST),
+        })?;
+        let warnings = words::warnings(&report.warnings);
+        budget.spend(&warnings.concat(), &warnings);
+        let order = DrawerOrder::NewestSaid;
+        let (entries, lines, next) = fit_drawers(budget, report.entries, order, report.next, LONGER);
+        let mut text = if entries.is_empty() {
+            format!("No diary entries of {}.", report.agent)
+        } else {
+            format!("{QUOTED}\n{}", lines.join("\n"))
         };
-        let rest = entries.get(before..).unwrap_or_default();
-        let limit = input.limit.unwrap_or(USUAL).clamp(1, MOST).min(rest.len());
-        let ids = rest.iter().take(limit).map(|entry| entry.id.clone());
-        let found = collection.get(&Get::ids(ids))?;
-        let page = page(budget, &found, |at, drawer, size| {
-            let text = drawer.document.as_deref().unwrap_or_default();
-            let shown = Shown::of(drawer, beginning(text, 4 * size));
-            (shown.line(before + at + 1), shown)
-        });
-        let last = found.get(page.values.len().saturating_sub(1)).map(diary::cursor);
-        let next = last.filter(|_| page.values.len() < rest.len());
-        let mut text = match page.values.is_empty() {
-            true => format!("No diary entries of {agent}."),
-            false => format!("{QUOTED}\n{}", page.lines.join("\n")),
+        words::end(&mut text, &warnings, next.as_deref());
+        let value = Output {
+            agent: report.agent,
+            entries,
+            total: report.total,
+            next,
+            warnings,
         };
-        if let Some(next) = &next {
-            text.push_str(&format!("\nMore: cursor {next}"));
-        }
-        Ok(Reply {
-            text,
-            value: Output {
-                agent,
-                entries: page.values,
-                total: entries.len() as u64,
-                next,
-            },
-        })
+        Ok(Reply { text, value })
     }
 }

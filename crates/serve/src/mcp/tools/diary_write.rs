@@ -1,15 +1,15 @@
 //! `diary_write`: an entry in an agent's diary.
 
 use loci_core::Result;
+use loci_engine::diary::DiaryEntryRequest;
+use loci_engine::note::NoteReport;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::mcp::diary::{self, Entry};
-use crate::mcp::receipt::Filed;
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
 
-/// Whose diary it is where neither the call nor the client says.
-pub(super) const NOBODY: &str = "agent";
+/// The owner of a diary where neither the call nor the client names one.
+const NAMELESS: &str = "agent";
 
 pub(crate) struct DiaryWrite;
 
@@ -29,27 +29,28 @@ impl Tool for DiaryWrite {
         "Write a diary entry at the end of a task: what was done, learned and left open.";
     const EFFECT: Effect = Effect::Adds;
     type Input = Input;
-    type Output = Filed;
+    type Output = NoteReport;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Filed>> {
-        let agent = input
-            .agent
-            .as_deref()
-            .or(call.client.as_deref())
-            .unwrap_or(NOBODY);
-        let (filed, at) = diary::write(
-            Entry {
-                agent,
-                text: &input.entry,
-                topic: input.topic.as_deref(),
-                wing: input.wing.as_deref(),
-                key: input.idempotency_key.as_deref(),
-            },
-            call,
-        )?;
+    fn call(input: Input, call: &Call<'_>) -> Result<Reply<NoteReport>> {
+        let report = call.palace.write_diary(&DiaryEntryRequest {
+            agent: name_agent(input.agent, call),
+            text: input.entry,
+            topic: input.topic,
+            wing: input.wing,
+            idempotency_key: input.idempotency_key,
+            by: call.client.clone(),
+        })?;
+        let note = report.note;
         Ok(Reply {
-            text: format!("{} {} at {at}", filed.outcome, filed.address),
-            value: filed,
+            text: format!("{} {} at {}", note.outcome, note.address, report.said_at),
+            value: note,
         })
     }
+}
+
+/// The agent whose diary is meant.
+pub(super) fn name_agent(given: Option<String>, call: &Call<'_>) -> String {
+    given
+        .or_else(|| call.client.clone())
+        .unwrap_or_else(|| NAMELESS.to_owned())
 }

@@ -1,16 +1,17 @@
-//! `list`: drawers in order of their ids, page by page.
+//! `list`: drawers in one of the store's orders, page by page.
 
-use loci_core::{DrawerId, DrawerPosition, Get, Result};
+use loci_core::{DrawerOrder, Result};
+use loci_engine::list::ListRequest;
+use loci_engine::view::{DrawerView, ScopeFields, cursor_behind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::Budget;
 use crate::mcp::reply::page;
-use crate::mcp::shown::{Brief, QUOTED, Shown, beginning};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::within::Within;
+use crate::mcp::words::{self, QUOTED, beginning};
 
-/// How many drawers there are where nobody says, and at most.
+/// How many drawers there are if no limit is given, and at most.
 const USUAL: usize = 20;
 const MOST: usize = 200;
 
@@ -18,12 +19,10 @@ pub(crate) struct List;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
-    wing: Option<String>,
-    room: Option<String>,
-    source: Option<String>,
-    since: Option<String>,
-    before: Option<String>,
-    kind: Option<String>,
+    #[serde(flatten)]
+    scope: ScopeFields,
+    /// id, filed, said or source [id]
+    order: Option<String>,
     limit: Option<usize>,
     tokens: Option<usize>,
     cursor: Option<String>,
@@ -31,63 +30,74 @@ pub(crate) struct Input {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
-    #[schemars(with = "Vec<Brief>")]
-    drawers: Vec<Shown>,
+    #[schemars(with = "Vec<String>")]
+    drawers: Vec<DrawerView>,
     total: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Tool for List {
     const NAME: &'static str = "list";
-    const ABOUT: &'static str = "List drawers of a wing, room, source or time, by id.";
+    const ABOUT: &'static str = "List drawers of a wing, room, source or time.";
     const EFFECT: Effect = Effect::Reads;
     type Input = Input;
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let budget = Budget::of(input.tokens)?;
-        let limit = input.limit.unwrap_or(USUAL).clamp(1, MOST);
-        let collection = call.house.read()?;
-        let within = Within {
-            wing: input.wing.as_deref(),
-            room: input.room.as_deref(),
-            source: input.source.as_deref(),
-            since: input.since.as_deref(),
-            before: input.before.as_deref(),
-            kind: input.kind.as_deref(),
-        };
-        let filter = within.filter(collection.as_ref())?;
-        let total = collection.count(&filter.clone().into())?;
-        let found = collection.get(&Get {
-            filter,
-            after: input
-                .cursor
-                .map(DrawerId::new)
-                .transpose()?
-                .map(DrawerPosition::Id),
-            limit: Some(limit + 1),
-            ..Get::default()
+        let mut budget = Budget::of(input.tokens)?;
+        let order = input.order.as_deref().map(DrawerOrder::parse).transpose()?;
+        let order = order.unwrap_or_default();
+        let report = call.palace.list(&ListRequest {
+            scope: input.scope.parse(call.palace.now())?,
+            order,
+            cursor: input.cursor,
+            limit: input.limit.unwrap_or(USUAL).clamp(1, MOST),
+            embeddings: false,
+            total: true,
         })?;
-        let shown = found.get(..limit).unwrap_or(&found);
-        let page = page(budget, shown, |at, drawer, size| {
-            let text = drawer.document.as_deref().unwrap_or_default();
-            let shown = Shown::of(drawer, beginning(text, size));
-            (shown.line(at + 1), shown)
-        });
-        let last = page.values.last().filter(|_| page.values.len() < found.len());
-        let next = last.map(|last| last.id.clone());
-        let mut text = match page.values.is_empty() {
-            true => "No drawers.".to_owned(),
-            false => format!("{QUOTED} {total} drawers.\n{}", page.lines.join("\n")),
+        let warnings = words::warnings(&report.warnings);
+        budget.spend(&warnings.concat(), &warnings);
+        let (drawers, lines, next) = fit_drawers(budget, report.drawers, order, report.next, 1);
+        let total = report.total.unwrap_or_default();
+        let mut text = if drawers.is_empty() {
+            "No drawers.".to_owned()
+        } else {
+            format!("{QUOTED} {total} drawers.\n{}", lines.join("\n"))
         };
-        if let Some(next) = &next {
-            text.push_str(&format!("\nMore: cursor {next}"));
-        }
-        let drawers = page.values;
-        Ok(Reply {
-            text,
-            value: Output { drawers, total, next },
-        })
+        words::end(&mut text, &warnings, next.as_deref());
+        let value = Output {
+            drawers,
+            total,
+            next,
+            warnings,
+        };
+        Ok(Reply { text, value })
     }
+}
+
+/// As many drawers of a page as fit, with lines that quote each, and the cursor behind the last. Texts may be so many
+/// times as long as usual.
+pub(super) fn fit_drawers(
+    budget: Budget,
+    found: Vec<DrawerView>,
+    order: DrawerOrder,
+    next: Option<String>,
+    longer: usize,
+) -> (Vec<DrawerView>, Vec<String>, Option<String>) {
+    // Cursors are of the drawers as they were read: agents are shown less of them.
+    let cursors: Vec<String> = found.iter().map(|drawer| cursor_behind(order, drawer)).collect();
+    let found: Vec<DrawerView> = found.into_iter().map(DrawerView::for_agent).collect();
+    let page = page(budget, &found, |at, drawer, size| {
+        let shown = drawer.excerpt(beginning(drawer.whole_text(), longer * size));
+        (words::line(&shown, at + 1), shown)
+    });
+    let shown = page.values.len();
+    let next = if shown < found.len() {
+        cursors.into_iter().take(shown).next_back()
+    } else {
+        next
+    };
+    (page.values, page.lines, next)
 }

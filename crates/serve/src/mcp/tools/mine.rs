@@ -1,10 +1,9 @@
 //! `mine`: reads files and conversations into drawers.
 
-use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use loci_core::{Error, ErrorKind, FilingDoor, Filter, Result};
+use loci_core::{Error, ErrorKind, Result};
 use loci_engine::mine::{self, MineReport, MineRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,8 +43,8 @@ pub(crate) struct Output {
 
 impl Tool for Mine {
     const NAME: &'static str = "mine";
-    const ABOUT: &'static str = "Read a file, folder or transcript into drawers, every word once. Running it again \
-        files only what is new.";
+    const ABOUT: &'static str = "Read a file, folder or transcript into drawers, every word once; again files only \
+        what is new.";
     const EFFECT: Effect = Effect::Adds;
     type Input = Input;
     type Output = Output;
@@ -60,24 +59,18 @@ impl Tool for Mine {
 pub(crate) fn run(input: &Input, call: &Call<'_>) -> Result<(MineReport, f64)> {
     let request = request(input, call)?;
     let began = Instant::now();
-    let found = call.house.found()?;
     let total = mine::survey(&request)?.sources;
-    let said = Cell::new(None);
-    let report = mine::mine(
-        &call.house.place(&found, &Filter::All),
-        &request,
-        &call.house.clock(),
-        &mut |progress| {
-            if said.get() != Some(progress.sources) {
-                said.set(Some(progress.sources));
-                let words = format!(
-                    "{} of {total} sources, {} drawers added",
-                    progress.sources, progress.drawers
-                );
-                (call.progress)(progress.sources as f64, Some(total as f64), words);
-            }
-        },
-    )?;
+    let mut said = None;
+    let report = call.palace.mine(&request, &mut |progress| {
+        if said != Some(progress.sources) {
+            said = Some(progress.sources);
+            let words = format!(
+                "{} of {total} sources, {} drawers added",
+                progress.sources, progress.drawers
+            );
+            (call.progress)(progress.sources as f64, Some(total as f64), words);
+        }
+    })?;
     Ok((report, began.elapsed().as_secs_f64()))
 }
 
@@ -95,13 +88,13 @@ fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
         Error::new(kind, format!("cannot mine {:?}: {cause}", input.path)).hint("nothing was mined")
     })?;
     let mut request = MineRequest::of([path]);
-    request.door = FilingDoor::Agent;
+    request.door = call.palace.door();
     request.wing.clone_from(&input.wing);
     request.room.clone_from(&input.room);
     request.dry_run = input.dry_run == Some(true);
     request.stop = call.stop.clone();
     request.excludes = mine::walk::global_excludes();
-    let palace = call.house.found()?.palace.local_path;
+    let palace = call.palace.address()?.reference.local_path;
     request
         .avoid
         .extend(palace.and_then(|folder| folder.canonicalize().ok()));

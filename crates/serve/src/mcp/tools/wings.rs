@@ -1,17 +1,16 @@
 //! `wings`: the wings, or the rooms of one.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-
-use loci_core::{Collection, Error, ErrorKind, FacetKey, Facets, Filter, Result};
-use loci_engine::mine::spelled;
+use loci_core::Result;
+use loci_engine::facets::{RoomCount, WingCount};
+use loci_engine::paging::PageMark;
+use loci_engine::view::DrawerScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mcp::budget::Budget;
-use crate::mcp::reply::{cursor, page, shown_before};
-use crate::mcp::shown::flat;
+use crate::mcp::reply::{Page, page};
 use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::words::{self, flat};
 
 pub(crate) struct Wings;
 
@@ -26,30 +25,20 @@ pub(crate) struct Input {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Output {
     /// Largest first
-    #[serde(skip_serializing_if = "Option::is_none")]
-    wings: Option<Vec<Wing>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rooms: Option<Vec<Room>>,
+    wings: Option<Vec<WingRow>>,
+    rooms: Option<Vec<RoomCount>>,
     total: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
-/// A wing and how much is in it; without a name for drawers in none.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct Wing {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) wing: Option<String>,
-    pub(crate) drawers: u64,
-    pub(crate) rooms: u64,
-}
-
-/// A room and how much is in it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct Room {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) room: Option<String>,
-    pub(crate) drawers: u64,
+/// A wing with the number of its rooms instead of all of them.
+#[derive(Debug, Serialize, JsonSchema)]
+struct WingRow {
+    wing: Option<String>,
+    drawers: u64,
+    rooms: u64,
 }
 
 impl Tool for Wings {
@@ -60,98 +49,72 @@ impl Tool for Wings {
     type Output = Output;
 
     fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let budget = Budget::of(input.tokens)?;
-        let asked = format!("wings {:?}", input.wing);
-        let before = shown_before(input.cursor.as_deref(), &asked)?;
-        let collection = call.house.read()?;
-        match &input.wing {
-            None => {
-                let wings = wings(collection.as_ref())?;
-                let rest = wings.get(before..).unwrap_or_default();
-                let page = page(budget, rest, |_, wing, _| {
-                    (line(&wing.wing, wing.drawers), wing.clone())
-                });
-                let shown = page.values.len();
-                let value = Output {
-                    wings: Some(page.values),
-                    rooms: None,
-                    total: wings.len() as u64,
-                    next: (shown < rest.len()).then(|| cursor(before + shown, &asked)),
+        let mut budget = Budget::of(input.tokens)?;
+        let mark = PageMark::of_question(&("wings", &input.wing));
+        let before = mark.read(input.cursor.as_deref())?;
+        let report = call.palace.wings(&DrawerScope {
+            wing: input.wing.clone(),
+            ..DrawerScope::default()
+        })?;
+        let warnings = words::warnings(&report.warnings);
+        budget.spend(&warnings.concat(), &warnings);
+        let (lines, mut value) = if input.wing.is_none() {
+            let page = page_behind(before, budget, &report.wings, |wing| {
+                let row = WingRow {
+                    wing: wing.wing.clone(),
+                    drawers: wing.drawers,
+                    rooms: wing.rooms.len() as u64,
                 };
-                Ok(reply(page.lines, value))
-            }
-            Some(wing) => {
-                let rooms = rooms(collection.as_ref(), wing)?;
-                let rest = rooms.get(before..).unwrap_or_default();
-                let page = page(budget, rest, |_, room, _| {
-                    (line(&room.room, room.drawers), room.clone())
-                });
-                let shown = page.values.len();
-                let value = Output {
-                    wings: None,
-                    rooms: Some(page.values),
-                    total: rooms.len() as u64,
-                    next: (shown < rest.len()).then(|| cursor(before + shown, &asked)),
-                };
-                Ok(reply(page.lines, value))
-            }
+                (line(&wing.wing, wing.drawers), row)
+            });
+            let total = report.wings.len();
+            (page.lines, Output::of(Some(page.values), None, total))
+        } else {
+            let rooms: Vec<RoomCount> = report.wings.into_iter().flat_map(take_rooms).collect();
+            let page = page_behind(before, budget, &rooms, |room| {
+                (line(&room.room, room.drawers), room.clone())
+            });
+            (page.lines, Output::of(None, Some(page.values), rooms.len()))
+        };
+        let shown = before + lines.len();
+        value.next = ((shown as u64) < value.total).then(|| mark.write(shown));
+        let mut text = if lines.is_empty() {
+            "Nothing is filed here.".to_owned()
+        } else {
+            lines.join("\n")
+        };
+        words::end(&mut text, &warnings, value.next.as_deref());
+        value.warnings = warnings;
+        Ok(Reply { text, value })
+    }
+}
+
+impl Output {
+    fn of(wings: Option<Vec<WingRow>>, rooms: Option<Vec<RoomCount>>, total: usize) -> Self {
+        Self {
+            wings,
+            rooms,
+            total: total as u64,
+            next: None,
+            warnings: Vec::new(),
         }
     }
 }
 
+fn take_rooms(wing: WingCount) -> Vec<RoomCount> {
+    wing.rooms
+}
+
+fn page_behind<I, T: Serialize>(
+    before: usize,
+    budget: Budget,
+    items: &[I],
+    show: impl Fn(&I) -> (String, T),
+) -> Page<T> {
+    let rest = items.get(before..).unwrap_or_default();
+    page(budget, rest, |_, item, _| show(item))
+}
+
 fn line(name: &Option<String>, drawers: u64) -> String {
     format!("{} {drawers}", flat(name.as_deref().unwrap_or("-")))
-}
-
-fn reply(lines: Vec<String>, value: Output) -> Reply<Output> {
-    let mut text = match lines.is_empty() {
-        true => "Nothing is filed yet.".to_owned(),
-        false => lines.join("\n"),
-    };
-    if let Some(next) = &value.next {
-        text.push_str(&format!("\nMore: cursor {next}"));
-    }
-    Reply { text, value }
-}
-
-/// The wings, largest first.
-pub(crate) fn wings(collection: &dyn Collection) -> Result<Vec<Wing>> {
-    let mut wings: BTreeMap<Option<String>, (u64, u64)> = BTreeMap::new();
-    for facet in collection.facets(&Facets::by_room())? {
-        let name = facet.values.into_iter().next().flatten();
-        let (drawers, rooms) = wings.entry(name).or_default();
-        *drawers += facet.drawers;
-        *rooms += 1;
-    }
-    let mut wings: Vec<Wing> = wings
-        .into_iter()
-        .map(|(wing, (drawers, rooms))| Wing { wing, drawers, rooms })
-        .collect();
-    wings.sort_by_key(|wing| Reverse(wing.drawers));
-    Ok(wings)
-}
-
-/// The rooms of a wing, largest first.
-pub(crate) fn rooms(collection: &dyn Collection, wing: &str) -> Result<Vec<Room>> {
-    let wing = spelled(collection, wing)?;
-    let facets = collection.facets(&Facets {
-        by: vec![FacetKey::Room],
-        filter: Filter::text("wing", wing.as_str()),
-        ..Facets::by_room()
-    })?;
-    if facets.is_empty() {
-        return Err(
-            Error::new(ErrorKind::NotFound, format!("there is no wing {wing:?}"))
-                .hint("`wings` without arguments lists them"),
-        );
-    }
-    let mut rooms: Vec<Room> = facets
-        .into_iter()
-        .map(|facet| Room {
-            room: facet.values.into_iter().next().flatten(),
-            drawers: facet.drawers,
-        })
-        .collect();
-    rooms.sort_by_key(|room| Reverse(room.drawers));
-    Ok(rooms)
 }

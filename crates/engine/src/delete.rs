@@ -1,0 +1,119 @@
+//! Delete: drawers removed by id or scope; a dry run only counts them.
+
+use loci_core::{
+    CollectionExt, CollectionReader, DrawerId, Error, ErrorKind, Finding, Get, Include, Result, Selection,
+    Write,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::palace::Palace;
+use crate::show::resolve_id;
+use crate::view::DrawerScope;
+
+/// The number of ids that a dry run names.
+const SAMPLE: usize = 10;
+
+/// The drawers to remove.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeleteRequest {
+    /// These, by id or the beginning of an id; where there are none, all of the scope.
+    pub ids: Vec<DrawerId>,
+    /// Only drawers of this scope.
+    pub scope: DrawerScope,
+    /// Remove nothing unless it is exactly this many.
+    pub expected: Option<u64>,
+    /// Only count them.
+    pub dry_run: bool,
+}
+
+/// The drawers that were meant, and those that are gone.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct DeleteReport {
+    /// The number of drawers meant.
+    pub matched: u64,
+    /// The number of drawers removed.
+    pub deleted: u64,
+    /// Ids that no drawer has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub missing: Vec<DrawerId>,
+    /// Some that a real run would remove.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub sample: Vec<DrawerId>,
+    /// Names in the scope that no drawer has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub warnings: Vec<Finding>,
+}
+
+impl Palace {
+    /// Removes drawers for good, exactly those that were counted.
+    pub fn delete(&self, request: &DeleteRequest) -> Result<DeleteReport> {
+        self.access().check_writable()?;
+        if request.ids.is_empty() && request.scope.asks_nothing() {
+            return Err(Error::invalid("nothing says which drawers to remove")
+                .hint("nothing was removed; name ids, or a scope like --wing old"));
+        }
+        let (found, report) = self.read(|session| {
+            let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
+            let warnings = if found.is_empty() {
+                session.unknown_names(&request.scope)?
+            } else {
+                Vec::new()
+            };
+            let report = DeleteReport {
+                matched: found.len() as u64,
+                deleted: 0,
+                missing,
+                sample: found.iter().take(SAMPLE).cloned().collect(),
+                warnings,
+            };
+            Ok((found, report))
+        })?;
+        if let Some(expected) = request.expected.filter(|expected| *expected != report.matched) {
+            let message = format!("{} drawers match, not {expected}", report.matched);
+            return Err(Error::new(ErrorKind::Conflict, message)
+                .hint("nothing was removed; look again without a count"));
+        }
+        if request.dry_run || found.is_empty() {
+            return Ok(report);
+        }
+        let removal = [Write::Delete(Selection::Ids(found))];
+        let receipt = self.write(|collection| collection.apply_batch(&removal))?;
+        Ok(DeleteReport {
+            deleted: receipt.deleted.len() as u64,
+            sample: Vec::new(),
+            ..report
+        })
+    }
+}
+
+/// The drawers of a scope that have one of these ids, or all of it where there are none, and the ids that no drawer has.
+pub(crate) fn find_drawers(
+    reader: &dyn CollectionReader,
+    ids: &[DrawerId],
+    scope: &DrawerScope,
+) -> Result<(Vec<DrawerId>, Vec<DrawerId>)> {
+    let condition = scope.resolve(reader)?;
+    let mut request = Get {
+        filter: condition.filter,
+        document: condition.document,
+        include: Include::NOTHING,
+        ..Get::default()
+    };
+    if !ids.is_empty() {
+        let whole = ids
+            .iter()
+            .map(|id| Ok(resolve_id(reader, id)?.unwrap_or_else(|| id.clone())));
+        request.ids = Some(whole.collect::<Result<_>>()?);
+    }
+    let found = reader.get(&request)?.into_iter().map(|drawer| drawer.id);
+    let found: Vec<DrawerId> = found.collect();
+    let asked = request.ids.unwrap_or_default();
+    let mut missing: Vec<DrawerId> = asked.into_iter().filter(|id| !found.contains(id)).collect();
+    missing.sort();
+    missing.dedup();
+    Ok((found, missing))
+}

@@ -1,0 +1,171 @@
+//! Diaries of agents: ordinary drawers in a wing of theirs, found by search like any other.
+
+use loci_core::{
+    CollectionReader, DrawerId, DrawerOrder, Finding, Metadata, NewDrawer, Place, Result, Timestamp,
+};
+use serde::Serialize;
+
+use crate::list::{ListRequest, list_drawers};
+use crate::note::{
+    NoteReport, check_text, choose_wing, file_words, id_of_key, note_provenance, parse_name,
+    parse_optional_name,
+};
+use crate::palace::{Palace, PalaceSession};
+use crate::view::{DrawerScope, DrawerView};
+
+/// The room of every diary, and the kind of its drawers.
+pub const DIARY: &str = "diary";
+
+/// An entry to be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiaryEntryRequest {
+    /// The agent whose diary it is.
+    pub agent: String,
+    /// The entry, kept verbatim.
+    pub text: String,
+    /// Its topic.
+    pub topic: Option<String>,
+    /// The wing of the diary; see [`DiaryRequest::wing`].
+    pub wing: Option<String>,
+    /// A key under which a retry writes once.
+    pub idempotency_key: Option<String>,
+    /// The agent that files it, as its door knows it.
+    pub by: Option<String>,
+}
+
+/// An entry that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DiaryEntryReport {
+    /// The outcome of filing it.
+    #[serde(flatten)]
+    pub note: NoteReport,
+    /// The agent's name as it is stored.
+    pub agent: String,
+    /// When it was written.
+    pub said_at: Timestamp,
+}
+
+/// A page of a diary.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiaryRequest {
+    /// The agent whose diary it is.
+    pub agent: String,
+    /// The wing of the diary. If none is named: where only some exist for the caller, the first of those, else one of the
+    /// agent's name.
+    pub wing: Option<String>,
+    /// The `next` of the page before.
+    pub cursor: Option<String>,
+    /// At most this many entries.
+    pub limit: usize,
+}
+
+/// A page of a diary, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiaryReport {
+    /// The agent's name as it is stored.
+    pub agent: String,
+    /// The entries.
+    pub entries: Vec<DrawerView>,
+    /// All entries of the diary.
+    pub total: u64,
+    /// The cursor of the next page, where there is one.
+    pub next: Option<String>,
+    /// Damage, and an agent or wing that no drawer has.
+    pub warnings: Vec<Finding>,
+}
+
+impl Palace {
+    /// Writes an entry, making the palace if it is missing.
+    pub fn write_diary(&self, request: &DiaryEntryRequest) -> Result<DiaryEntryReport> {
+        check_text(&request.text)?;
+        let agent = parse_name("agent", &request.agent)?;
+        let wing = parse_optional_name("wing", request.wing.as_deref())?;
+        let said_at = self.now();
+        let id = match &request.idempotency_key {
+            Some(key) => id_of_key(key)?,
+            None => id_of_moment(&agent, said_at, &request.text)?,
+        };
+        let mut metadata = Metadata::new();
+        if let Some(topic) = &request.topic {
+            metadata.insert("topic", topic.clone());
+        }
+        let note = file_words(self, &|reader| {
+            Ok(NewDrawer {
+                metadata: metadata.clone(),
+                provenance: Some(note_provenance(self, request.by.as_deref())),
+                place: Place {
+                    wing: Some(diary_wing(self, reader, wing.as_deref(), &agent)?),
+                    room: Some(DIARY.into()),
+                    speaker: Some(agent.clone()),
+                    kind: Some(DIARY.into()),
+                    said_at: Some(said_at),
+                    ..Place::default()
+                },
+                ..NewDrawer::new(id.clone(), request.text.clone())
+            })
+        })?;
+        Ok(DiaryEntryReport { note, agent, said_at })
+    }
+
+    /// Reads a page of a diary.
+    pub fn read_diary(&self, request: &DiaryRequest) -> Result<DiaryReport> {
+        let agent = parse_name("agent", &request.agent)?;
+        self.read(|session| read_entries(session, request, &agent))
+    }
+}
+
+fn read_entries(session: &PalaceSession<'_>, request: &DiaryRequest, agent: &str) -> Result<DiaryReport> {
+    let wing = diary_wing(session.palace(), session.reader(), request.wing.as_deref(), agent)?;
+    let page = ListRequest {
+        scope: DrawerScope {
+            wing: Some(wing),
+            room: Some(DIARY.into()),
+            speaker: Some(agent.to_owned()),
+            ..DrawerScope::default()
+        },
+        order: DrawerOrder::NewestSaid,
+        cursor: request.cursor.clone(),
+        limit: request.limit,
+        embeddings: false,
+        total: true,
+    };
+    let report = list_drawers(session, &page, 0)?;
+    let mut warnings = session.noticed();
+    if report.total == Some(0) {
+        // Only names the caller gave are worth a word; the diary's own wing and room are not.
+        warnings.extend(session.unknown_names(&DrawerScope {
+            wing: request.wing.clone(),
+            speaker: Some(agent.to_owned()),
+            ..DrawerScope::default()
+        })?);
+    }
+    Ok(DiaryReport {
+        agent: agent.to_owned(),
+        entries: report.drawers,
+        total: report.total.unwrap_or_default(),
+        next: report.next,
+        warnings,
+    })
+}
+
+fn diary_wing(
+    palace: &Palace,
+    reader: &dyn CollectionReader,
+    named: Option<&str>,
+    agent: &str,
+) -> Result<String> {
+    match choose_wing(palace, reader, named)? {
+        Some(wing) => Ok(wing),
+        None => crate::mine::spelled(reader, agent),
+    }
+}
+
+/// The id of an entry: the same words at another time are another entry.
+fn id_of_moment(agent: &str, said_at: Timestamp, text: &str) -> Result<DrawerId> {
+    let mut hasher = blake3::Hasher::new_derive_key("loci mcp diary entry");
+    for part in [agent, &said_at.to_string(), text] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    DrawerId::new(hasher.finalize().to_hex().chars().take(32).collect::<String>())
+}

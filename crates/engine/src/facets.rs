@@ -1,0 +1,160 @@
+//! Facets: how many drawers a scope has, and how many by wing, room, source, speaker or kind.
+
+use std::cmp::Reverse;
+
+use loci_core::{FacetKey, Facets, Finding, Result};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::palace::{Palace, PalaceSession};
+use crate::view::DrawerScope;
+
+/// A count of drawers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CountReport {
+    /// The drawers of the scope.
+    pub count: u64,
+    /// Damage, and names in the scope that no drawer has.
+    pub warnings: Vec<Finding>,
+}
+
+/// Keys to count by, and the drawers meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FacetsRequest {
+    /// The keys; at least one, none twice.
+    pub by: Vec<FacetKey>,
+    /// The drawers meant.
+    pub scope: DrawerScope,
+}
+
+/// Counts by keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FacetsReport {
+    /// One row for each combination that drawers have: the keys, null where they have none, and `drawers`.
+    pub facets: Vec<Map<String, Json>>,
+    /// Damage, and names in the scope that no drawer has.
+    pub warnings: Vec<Finding>,
+}
+
+/// The wings of a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WingsReport {
+    /// The wings, the one with the most drawers first.
+    pub wings: Vec<WingCount>,
+    /// Damage, and names in the scope that no drawer has.
+    pub warnings: Vec<Finding>,
+}
+
+/// A wing and the drawers in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WingCount {
+    /// Its name; null for drawers in no wing.
+    pub wing: Option<String>,
+    /// Its drawers.
+    pub drawers: u64,
+    /// Its rooms, the one with the most drawers first.
+    pub rooms: Vec<RoomCount>,
+}
+
+/// A room and the drawers in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RoomCount {
+    /// Its name; null for drawers in no room.
+    pub room: Option<String>,
+    /// Its drawers.
+    pub drawers: u64,
+}
+
+impl Palace {
+    /// Counts the drawers of a scope.
+    pub fn count(&self, scope: &DrawerScope) -> Result<CountReport> {
+        scope.check()?;
+        self.read(|session| {
+            let condition = scope.resolve(session.reader())?;
+            let count = session.reader().count(&condition)?;
+            Ok(CountReport {
+                count,
+                warnings: warn_of(session, scope, count == 0)?,
+            })
+        })
+    }
+
+    /// Counts the drawers of a scope by some keys.
+    pub fn facets(&self, request: &FacetsRequest) -> Result<FacetsReport> {
+        request.scope.check()?;
+        self.read(|session| {
+            let condition = request.scope.resolve(session.reader())?;
+            let facets = session.reader().facets(&Facets {
+                by: request.by.clone(),
+                filter: condition.filter,
+                document: condition.document,
+            })?;
+            let rows = facets.into_iter().map(|facet| {
+                let values = facet.values.into_iter().map(Json::from);
+                let names = request.by.iter().map(|key| key.name().to_owned());
+                let mut row: Map<String, Json> = names.zip(values).collect();
+                row.insert("drawers".into(), facet.drawers.into());
+                row
+            });
+            let facets: Vec<_> = rows.collect();
+            let warnings = warn_of(session, &request.scope, facets.is_empty())?;
+            Ok(FacetsReport { facets, warnings })
+        })
+    }
+
+    /// Counts the drawers of a scope by wing and room.
+    pub fn wings(&self, scope: &DrawerScope) -> Result<WingsReport> {
+        scope.check()?;
+        self.read(|session| {
+            let wings = count_wings(session, scope)?;
+            let warnings = warn_of(session, scope, wings.is_empty())?;
+            Ok(WingsReport { wings, warnings })
+        })
+    }
+}
+
+/// Counts drawers by wing and room, most first.
+pub(crate) fn count_wings(session: &PalaceSession<'_>, scope: &DrawerScope) -> Result<Vec<WingCount>> {
+    let condition = scope.resolve(session.reader())?;
+    let facets = session.reader().facets(&Facets {
+        filter: condition.filter,
+        document: condition.document,
+        ..Facets::by_room()
+    })?;
+    let mut wings: Vec<WingCount> = Vec::new();
+    for facet in facets {
+        let mut values = facet.values.into_iter();
+        let (wing, room) = (values.next().flatten(), values.next().flatten());
+        let room = RoomCount {
+            room,
+            drawers: facet.drawers,
+        };
+        // Facets come in order, so that the rooms of a wing stand together.
+        match wings.last_mut().filter(|last| last.wing == wing) {
+            Some(last) => {
+                last.drawers += room.drawers;
+                last.rooms.push(room);
+            }
+            None => wings.push(WingCount {
+                wing,
+                drawers: room.drawers,
+                rooms: vec![room],
+            }),
+        }
+    }
+    // Equal counts stay in the order of names.
+    wings.sort_by_key(|wing| Reverse(wing.drawers));
+    for wing in &mut wings {
+        wing.rooms.sort_by_key(|room| Reverse(room.drawers));
+    }
+    Ok(wings)
+}
+
+fn warn_of(session: &PalaceSession<'_>, scope: &DrawerScope, is_empty: bool) -> Result<Vec<Finding>> {
+    let mut warnings = session.noticed();
+    if is_empty {
+        warnings.extend(session.unknown_names(scope)?);
+    }
+    Ok(warnings)
+}

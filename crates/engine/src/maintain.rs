@@ -1,0 +1,63 @@
+//! Maintain: one kind of upkeep.
+
+use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, Result, Switch};
+use serde::Serialize;
+
+use crate::palace::Palace;
+
+/// The upkeep to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaintainRequest {
+    /// The name of its kind.
+    pub kind: String,
+    /// Drop the vectors of models that no longer answer, too; only with `compact`.
+    pub drop_retired: bool,
+}
+
+/// The outcome of upkeep.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MaintainReport {
+    /// The backend's own report.
+    #[serde(flatten)]
+    pub report: MaintenanceReport,
+    /// The number of embedding spaces that were dropped, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_spaces: Option<usize>,
+}
+
+impl Palace {
+    /// Runs one kind of upkeep on the collection meant.
+    pub fn maintain(&self, request: &MaintainRequest) -> Result<MaintainReport> {
+        self.access().check_whole("upkeep")?;
+        let backend = self.address()?.backend;
+        let descriptor = backend.descriptor();
+        let kinds = &descriptor.maintenance;
+        let Some(kind) = kinds.iter().find(|kind| kind.name() == request.kind) else {
+            let message = format!(
+                "the backend {:?} has no upkeep called {:?}",
+                descriptor.name, request.kind
+            );
+            let names: Vec<&str> = kinds.iter().map(MaintenanceKind::name).collect();
+            return Err(
+                Error::new(ErrorKind::Unsupported, message).hint(format!("it has: {}", names.join(", ")))
+            );
+        };
+        if request.drop_retired && *kind != MaintenanceKind::COMPACT {
+            let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
+            return Err(error.hint("nothing was changed"));
+        }
+        self.write(|collection| {
+            let mut dropped_spaces = None;
+            if request.drop_retired {
+                let spaces = collection.require_spaces()?;
+                let before = spaces.list_spaces()?.len();
+                let left = spaces.take_step(&Switch::DropRetired)?.len();
+                dropped_spaces = Some(before.saturating_sub(left));
+            }
+            Ok(MaintainReport {
+                report: collection.require_upkeep()?.run(kind)?,
+                dropped_spaces,
+            })
+        })
+    }
+}

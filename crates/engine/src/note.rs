@@ -1,0 +1,258 @@
+//! Notes: words that an agent hands over, filed once however often it tries.
+
+use loci_core::{
+    Collection, CollectionExt, CollectionReader, Drawer, DrawerId, Error, ErrorKind, Get, Metadata,
+    NewDrawer, OriginKind, Place, Provenance, Receipt, Result, Timestamp, Write,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ids::derive_id;
+use crate::mine::spelled;
+use crate::palace::Palace;
+use crate::view::address;
+use loci_mine::project::tidy_name;
+
+/// The longest text that one call files, in bytes.
+const LONGEST_TEXT: usize = 1 << 20;
+/// The longest name of a wing, room or agent, in characters.
+const LONGEST_NAME: usize = 128;
+/// The longest idempotency key, in bytes.
+const LONGEST_KEY: usize = 1024;
+/// How many ids in a row may be taken by other texts before the next is refused.
+const MOST_TAKEN: usize = 100;
+/// The kind of a note.
+const NOTE: &str = "note";
+
+/// Words to be filed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NoteRequest {
+    /// The words, kept verbatim.
+    pub text: String,
+    /// The wing, in any spelling; where only some exist for the caller, the first of those if none is named.
+    pub wing: Option<String>,
+    /// The room.
+    pub room: Option<String>,
+    /// The file, conversation or page they are from.
+    pub source: Option<String>,
+    /// The speaker.
+    pub speaker: Option<String>,
+    /// The kind; `note` if none is given.
+    pub kind: Option<String>,
+    /// When they were said; now if not given.
+    pub said_at: Option<Timestamp>,
+    /// Whatever else is known of them.
+    pub metadata: Metadata,
+    /// A key under which a retry writes once. Without one the id follows from the words and their place.
+    pub idempotency_key: Option<String>,
+    /// The agent that files them, as its door knows it.
+    pub by: Option<String>,
+}
+
+/// The outcome of filing words. It is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NoteReport {
+    /// The drawer's id.
+    #[schemars(with = "String")]
+    pub id: DrawerId,
+    /// Its address.
+    pub address: String,
+    /// `added`, or `kept` where it was there already.
+    pub outcome: &'static str,
+    /// The number of the change. It counts the whole palace, so callers for whom only some wings exist are not told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The wing the drawer is in.
+    #[serde(skip)]
+    pub wing: Option<String>,
+    /// The room the drawer is in.
+    #[serde(skip)]
+    pub room: Option<String>,
+}
+
+impl Palace {
+    /// Files a note, making the palace if it is missing. The same words in the same place, or under the same key, are
+    /// filed once; another text under a used key is a conflict.
+    pub fn note(&self, request: &NoteRequest) -> Result<NoteReport> {
+        check_text(&request.text)?;
+        let wing = parse_optional_name("wing", request.wing.as_deref())?;
+        let room = parse_optional_name("room", request.room.as_deref())?;
+        let key = request.idempotency_key.as_deref().map(id_of_key).transpose()?;
+        let said_at = request.said_at.unwrap_or_else(|| self.now());
+        file_words(self, &|reader| {
+            let place = Place {
+                wing: choose_wing(self, reader, wing.as_deref())?,
+                room: room.clone(),
+                source: request.source.clone(),
+                speaker: request.speaker.clone(),
+                kind: Some(request.kind.clone().unwrap_or_else(|| NOTE.to_owned())),
+                said_at: Some(said_at),
+                span: None,
+            };
+            let id = match &key {
+                Some(id) => id.clone(),
+                None => find_free_id(reader, &place, &request.text)?,
+            };
+            Ok(NewDrawer {
+                place,
+                metadata: request.metadata.clone(),
+                provenance: Some(note_provenance(self, request.by.as_deref())),
+                ..NewDrawer::new(id, request.text.clone())
+            })
+        })
+    }
+}
+
+/// The provenance of words that an agent hands over.
+pub(crate) fn note_provenance(palace: &Palace, by: Option<&str>) -> Provenance {
+    Provenance {
+        by: by.map(str::to_owned),
+        ..Provenance::new(palace.door(), OriginKind::Note)
+    }
+}
+
+/// Refuses an empty text, and one too long for a call.
+pub(crate) fn check_text(text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid("the text is empty").hint("nothing was filed"));
+    }
+    if text.len() > LONGEST_TEXT {
+        let message = format!(
+            "the text has {} bytes; one call files at most {LONGEST_TEXT}",
+            text.len()
+        );
+        return Err(Error::invalid(message).hint("nothing was filed; write it to a file and use `mine`"));
+    }
+    Ok(())
+}
+
+/// A name of a wing, room or agent as it is stored.
+pub(crate) fn parse_name(what: &str, given: &str) -> Result<String> {
+    if given.chars().count() > LONGEST_NAME {
+        let message = format!("a {what} name has at most {LONGEST_NAME} characters");
+        return Err(Error::invalid(message).hint("nothing was changed; give a shorter one"));
+    }
+    tidy_name(given).ok_or_else(|| {
+        Error::invalid(format!("{given:?} is not a valid {what} name")).hint("nothing was changed")
+    })
+}
+
+/// The same where it may be left out.
+pub(crate) fn parse_optional_name(what: &str, given: Option<&str>) -> Result<Option<String>> {
+    given.map(|given| parse_name(what, given)).transpose()
+}
+
+/// The wing to file in: the one that is named, spelled as the collection spells it; else, where only some exist for the
+/// caller, the first of those.
+pub(crate) fn choose_wing(
+    palace: &Palace,
+    reader: &dyn CollectionReader,
+    named: Option<&str>,
+) -> Result<Option<String>> {
+    let first = || palace.access().wings.first().map(String::as_str);
+    let wing = named.or_else(first);
+    wing.map(|wing| spelled(reader, wing)).transpose()
+}
+
+/// The id of a drawer that is filed under a key.
+pub(crate) fn id_of_key(key: &str) -> Result<DrawerId> {
+    if key.len() > LONGEST_KEY {
+        let message = format!("the idempotency key is longer than {LONGEST_KEY} bytes");
+        return Err(Error::invalid(message).hint("nothing was filed"));
+    }
+    let hash = blake3::Hasher::new_derive_key("loci mcp idempotency key")
+        .update(key.as_bytes())
+        .finalize();
+    DrawerId::new(hash.to_hex().chars().take(32).collect::<String>())
+}
+
+/// The id that follows from a place and a text. Where the drawer under it was changed to say something else since, the
+/// next that follows from that id.
+fn find_free_id(reader: &dyn CollectionReader, place: &Place, text: &str) -> Result<DrawerId> {
+    let mut id = derive_id(place, text);
+    for _ in 0..MOST_TAKEN {
+        let there = reader.get(&Get::ids([id.clone()]))?.pop();
+        match there {
+            Some(other) if other.document.as_deref() != Some(text) => id = id_of_key(id.as_str())?,
+            _ => break,
+        }
+    }
+    Ok(id)
+}
+
+/// Files the drawer that `draft` makes of the collection's present state.
+pub(crate) fn file_words(
+    palace: &Palace,
+    draft: &dyn Fn(&dyn CollectionReader) -> Result<NewDrawer>,
+) -> Result<NoteReport> {
+    palace.file(None, |filing| {
+        let new = draft(filing.reader())?;
+        let place = new.place.completed_from(&new.metadata)?;
+        palace
+            .access()
+            .check_wing(filing.reader(), place.wing.as_deref())?;
+        let mut batch = [Write::Add(new)];
+        filing.embed(&mut batch)?;
+        let restricted = palace.access().is_restricted();
+        let receipt = add_under_free_id(filing.collection().as_ref(), &mut batch, restricted)?;
+        let [Write::Add(new)] = &batch else {
+            return Err(Error::new(ErrorKind::Internal, "the drawer to be filed was lost"));
+        };
+        let report = report_filed(filing.reader(), new, &receipt)?;
+        Ok(NoteReport {
+            seq: report.seq.filter(|_| !restricted),
+            ..report
+        })
+    })
+}
+
+/// Applies the batch. An id that is taken in a wing which does not exist for the caller is passed over without a word,
+/// for another one that follows from it.
+fn add_under_free_id(collection: &dyn Collection, batch: &mut [Write], restricted: bool) -> Result<Receipt> {
+    for _ in 0..MOST_TAKEN {
+        match collection.apply_batch(batch) {
+            Err(error) if error.kind() == ErrorKind::Conflict && restricted => {
+                for write in batch.iter_mut() {
+                    if let Write::Add(new) = write {
+                        new.id = id_of_key(new.id.as_str())?;
+                    }
+                }
+            }
+            done => return done,
+        }
+    }
+    collection.apply_batch(batch)
+}
+
+fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receipt) -> Result<NoteReport> {
+    let twin = receipt.twins.iter().find(|twin| twin.given == new.id);
+    let id = twin.map_or(&new.id, |twin| &twin.existing);
+    let added = receipt.added.contains(&new.id);
+    let mut drawer = Drawer::bare(id.clone());
+    drawer.place = new.place.clone();
+    if !added && let Some(there) = reader.get(&Get::ids([id.clone()]))?.pop() {
+        if there.document.as_deref() != Some(new.document.as_str()) {
+            return Err(refuse_used_key(id));
+        }
+        drawer = there;
+    }
+    let (wing, room) = (drawer.place.wing.clone(), drawer.place.room.clone());
+    Ok(NoteReport {
+        id: id.clone(),
+        address: address::of_drawer(&drawer.into()),
+        outcome: if added { "added" } else { "kept" },
+        seq: Some(receipt.seq),
+        wing,
+        room,
+    })
+}
+
+fn refuse_used_key(id: &DrawerId) -> Error {
+    let message = format!(
+        "this idempotency key was used for another text, which is {:?}",
+        id.as_str()
+    );
+    Error::new(ErrorKind::Conflict, message)
+        .with("id", id)
+        .hint("nothing was filed; use a new key for a new text, or `update` to change that one")
+}

@@ -1,0 +1,119 @@
+//! Update: another text, place or time for one drawer.
+
+use loci_core::{
+    CollectionExt, DrawerId, Error, ErrorKind, Patch, Place, Result, Selection, Timestamp, Write,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::note::{check_text, choose_wing, note_provenance, parse_optional_name};
+use crate::palace::Palace;
+use crate::show::resolve_id;
+
+/// A change of a drawer. Fields that are not given stay as they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpdateRequest {
+    /// The drawer's id, or the beginning of it.
+    pub id: DrawerId,
+    /// Its new text.
+    pub text: Option<String>,
+    /// Its new wing, in any spelling.
+    pub wing: Option<String>,
+    /// Its new room.
+    pub room: Option<String>,
+    /// Its new source.
+    pub source: Option<String>,
+    /// When it was said.
+    pub said_at: Option<Timestamp>,
+    /// The agent that changes it, as its door knows it.
+    pub by: Option<String>,
+    /// Drawers removed in the same step, because the new text stands for them, too.
+    pub absorbs: Vec<DrawerId>,
+}
+
+/// The outcome of an update. It is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UpdateReport {
+    /// The drawer's whole id.
+    #[schemars(with = "String")]
+    pub id: DrawerId,
+    /// Always true; a missing drawer is an error.
+    pub updated: bool,
+    /// The number of the change. It counts the whole palace, so callers for whom only some wings exist are not told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+}
+
+impl UpdateRequest {
+    /// A change of the drawer `id` that changes nothing yet.
+    pub fn new(id: DrawerId) -> Self {
+        Self {
+            id,
+            text: None,
+            wing: None,
+            room: None,
+            source: None,
+            said_at: None,
+            by: None,
+            absorbs: Vec::new(),
+        }
+    }
+
+    fn changes_something(&self) -> bool {
+        let texts = [&self.text, &self.wing, &self.room, &self.source];
+        texts.iter().any(|text| text.is_some()) || self.said_at.is_some()
+    }
+}
+
+impl Palace {
+    /// Changes a drawer. A missing one is `NotFound`.
+    pub fn update(&self, request: &UpdateRequest) -> Result<UpdateReport> {
+        if !request.changes_something() {
+            return Err(Error::invalid("nothing says what to change").hint("nothing was changed"));
+        }
+        if let Some(text) = &request.text {
+            check_text(text)?;
+        }
+        let wing = parse_optional_name("wing", request.wing.as_deref())?;
+        let room = parse_optional_name("room", request.room.as_deref())?;
+        self.change(|filing| {
+            let reader = filing.reader();
+            let id = resolve_id(reader, &request.id)?.ok_or_else(|| missing_drawer(&request.id))?;
+            let mut patch = Patch::new(id.clone());
+            patch.document.clone_from(&request.text);
+            patch.provenance = request
+                .text
+                .as_ref()
+                .map(|_| note_provenance(self, request.by.as_deref()));
+            patch.place = Place {
+                room: room.clone(),
+                source: request.source.clone(),
+                said_at: request.said_at,
+                ..Place::default()
+            };
+            if wing.is_some() {
+                patch.place.wing = choose_wing(self, reader, wing.as_deref())?;
+                self.access().check_wing(reader, patch.place.wing.as_deref())?;
+            }
+            filing.embed_patch(&mut patch)?;
+            let mut batch = vec![Write::Update(patch)];
+            if !request.absorbs.is_empty() {
+                batch.push(Write::Delete(Selection::Ids(request.absorbs.clone())));
+            }
+            let receipt = filing.collection().apply_batch(&batch)?;
+            if receipt.missing.contains(&id) {
+                return Err(missing_drawer(&id));
+            }
+            Ok(UpdateReport {
+                id,
+                updated: true,
+                seq: Some(receipt.seq).filter(|_| !self.access().is_restricted()),
+            })
+        })
+    }
+}
+
+fn missing_drawer(id: &DrawerId) -> Error {
+    let message = format!("no drawer has the id {}", id.as_str());
+    Error::new(ErrorKind::NotFound, message).hint("nothing was changed; ids come from `search` and `list`")
+}

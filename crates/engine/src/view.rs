@@ -1,0 +1,19 @@
+//! The one view: a drawer, a hit and a scope as every door shows and takes them.
+//!
+//! `--json`, export, MCP and the web page serialise these types, so that a field has one name everywhere.
+
+pub mod address;
+mod cursor;
+mod drawer;
+mod flags;
+mod hit;
+mod names;
+mod scope;
+
+pub use cursor::{cursor_behind, format_position, parse_position};
+pub use drawer::{DrawerView, TrustMark};
+pub use flags::find_flags;
+pub use hit::{HitView, NearTwinView};
+pub use names::suggest_names;
+pub(crate) use scope::find_sources;
+pub use scope::{DrawerScope, ScopeFields, ScopeNote, parse_time};

@@ -1,0 +1,360 @@
+//! A scope: the drawers a caller means, by the same fields at every door.
+
+use loci_core::{
+    CollectionReader, Comparison, DocumentFilter, DrawerCondition, Error, FacetKey, Facets, Filter, Finding,
+    Get, Include, Result, Scalar, Severity, Timestamp,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::suggest_names;
+use crate::mine::spelled;
+use loci_mine::name::WITHIN;
+use loci_when::{Exactness, mentions};
+
+/// A scope as callers write it. Fields that are not given narrow nothing.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+pub struct ScopeFields {
+    /// Project, person or agent
+    pub wing: Option<String>,
+    /// Topic
+    pub room: Option<String>,
+    /// Path as mined, or its end
+    pub source: Option<String>,
+    /// Speaker
+    pub speaker: Option<String>,
+    /// human, assistant, tool_result, file, note, diary…
+    pub kind: Option<String>,
+    /// Said at or after, like 2026-05-01 or yesterday
+    pub since: Option<String>,
+    /// Said before
+    pub before: Option<String>,
+    /// Text it holds, letter for letter
+    pub contains: Option<String>,
+    /// Filter on metadata, like {"n":{"$gte":3}}
+    #[serde(rename = "where")]
+    #[schemars(with = "Option<serde_json::Map<String, Json>>")]
+    pub filter: Option<Json>,
+}
+
+impl ScopeFields {
+    /// Reads the fields at this time; refuses a scope that no palace could answer.
+    pub fn parse(&self, now: Timestamp) -> Result<DrawerScope> {
+        let scope = DrawerScope {
+            wing: self.wing.clone(),
+            room: self.room.clone(),
+            source: self.source.iter().cloned().collect(),
+            speaker: self.speaker.clone(),
+            kind: self.kind.clone(),
+            since: parse_bound("since", self.since.as_deref(), now)?,
+            before: parse_bound("before", self.before.as_deref(), now)?,
+            filter: match &self.filter {
+                Some(Json::String(text)) => Filter::parse_str(text)?,
+                Some(filter) => Filter::parse(filter)?,
+                None => Filter::All,
+            },
+            document: match &self.contains {
+                Some(text) => DocumentFilter::parse(&json!({ "$contains": text }))?,
+                None => DocumentFilter::All,
+            },
+        };
+        scope.check()?;
+        Ok(scope)
+    }
+}
+
+/// Reads a bound in time: a time, or words like `yesterday` or `last week`, which mean the first moment of what they name.
+fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
+    let Some(words) = text.map(str::trim) else {
+        return Ok(None);
+    };
+    if let [mention] = mentions(words, now).as_slice()
+        && words.parse::<Timestamp>().is_err()
+        && mention.exact == Exactness::Named
+        && words.get(mention.words.clone()) == Some(words)
+    {
+        return Ok(Some(mention.from));
+    }
+    parse_time(name, text)
+}
+
+/// Reads a time given as text under this name.
+pub fn parse_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    let Some(text) = text else { return Ok(None) };
+    text.parse().map(Some).map_err(|error: Error| {
+        Error::invalid(format!("`{name}` is not a time: {error}"))
+            .hint("nothing was done; write it like 2026-05-01 or 2026-05-01T09:30:00Z")
+    })
+}
+
+/// The drawers a caller means. Fields that are not given narrow nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DrawerScope {
+    /// Only this wing, in any spelling of it.
+    pub wing: Option<String>,
+    /// Only this room.
+    pub room: Option<String>,
+    /// Only this source, by the first of these names that means one: a path as it was mined, a file that holds several
+    /// sources, or the end of such a path.
+    pub source: Vec<String>,
+    /// Only this speaker.
+    pub speaker: Option<String>,
+    /// Only this kind.
+    pub kind: Option<String>,
+    /// Only drawers said at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only drawers said before this time.
+    pub before: Option<Timestamp>,
+    /// Only drawers that this accepts.
+    pub filter: Filter,
+    /// Only drawers whose text this accepts.
+    pub document: DocumentFilter,
+}
+
+/// A name in a scope that no drawer has, and the names most like it among those this caller may see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ScopeNote {
+    /// wing, room, source, speaker or kind.
+    pub field: &'static str,
+    /// The name as given.
+    pub asked: String,
+    /// The nearest names.
+    pub nearest: Vec<String>,
+}
+
+impl ScopeNote {
+    /// The note as a sentence.
+    pub fn message(&self) -> String {
+        let Self {
+            field,
+            asked,
+            nearest,
+        } = self;
+        if nearest.is_empty() {
+            return format!("there is no {field} {asked:?}");
+        }
+        let nearest: Vec<String> = nearest.iter().map(|name| format!("{name:?}")).collect();
+        format!(
+            "there is no {field} {asked:?}; did you mean {}?",
+            nearest.join(" or ")
+        )
+    }
+
+    /// Whether a warning says that no drawer has a name in a scope.
+    pub fn is_told_by(finding: &Finding) -> bool {
+        let keys = ["wing", "room", "source", "speaker", "kind"];
+        let field = finding.code.strip_prefix("unknown_");
+        field.is_some_and(|field| keys.contains(&field))
+    }
+
+    /// The note as a warning.
+    pub fn finding(&self) -> Finding {
+        Finding::new(
+            format!("unknown_{}", self.field),
+            Severity::Warning,
+            self.message(),
+        )
+    }
+}
+
+impl From<Filter> for DrawerScope {
+    fn from(filter: Filter) -> Self {
+        Self {
+            filter,
+            ..Self::default()
+        }
+    }
+}
+
+impl DrawerScope {
+    /// Whether nothing is asked, so that every drawer is meant.
+    pub fn asks_nothing(&self) -> bool {
+        let Self {
+            wing,
+            room,
+            source,
+            speaker,
+            kind,
+            since,
+            before,
+            filter,
+            document,
+        } = self;
+        let names = [wing, room, speaker, kind];
+        names.iter().all(|name| name.is_none())
+            && source.is_empty()
+            && since.is_none()
+            && before.is_none()
+            && filter.asks_nothing()
+            && document.asks_nothing()
+    }
+
+    /// Refuses a scope that no palace could answer.
+    pub fn check(&self) -> Result<()> {
+        match (self.since, self.before) {
+            (Some(since), Some(before)) if since >= before => Err(Error::invalid(format!(
+                "no time is at or after {since} and before {before}"
+            ))
+            .hint("nothing was done; `since` must be earlier than `before`")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The condition this scope comes to in one collection: wings spelled as it spells them, sources by any of their
+    /// names.
+    pub fn resolve(&self, reader: &dyn CollectionReader) -> Result<DrawerCondition> {
+        self.check()?;
+        let mut filter = self.filter.clone();
+        let mut narrow = |part: Filter| filter = std::mem::take(&mut filter).and(part);
+        if let Some(wing) = &self.wing {
+            narrow(Filter::text("wing", spelled(reader, wing)?));
+        }
+        for (key, name) in [
+            ("room", &self.room),
+            ("speaker", &self.speaker),
+            ("kind", &self.kind),
+        ] {
+            if let Some(name) = name {
+                narrow(Filter::text(key, name.as_str()));
+            }
+        }
+        if let Some(given) = self.source.last() {
+            narrow(match find_sources(reader, &self.source)?.as_slice() {
+                [] => Filter::text("source", given.as_str()),
+                [one] => Filter::text("source", one.as_str()),
+                several => {
+                    let several = several.iter().cloned().map(Scalar::Text).collect();
+                    Filter::Compare("source".into(), Comparison::In(several))
+                }
+            });
+        }
+        let said = |comparison| Filter::Compare("said_at".into(), comparison);
+        if let Some(since) = self.since {
+            narrow(said(Comparison::Gte(Scalar::Int(since.as_micros()))));
+        }
+        if let Some(before) = self.before {
+            narrow(said(Comparison::Lt(Scalar::Int(before.as_micros()))));
+        }
+        Ok(DrawerCondition {
+            filter,
+            document: self.document.clone(),
+        })
+    }
+
+    /// The names in this scope that no drawer has. Asked only where nothing was found, since it may read every name.
+    pub fn unknown_names(&self, reader: &dyn CollectionReader) -> Result<Vec<ScopeNote>> {
+        let wing = self.wing.as_ref().map(|wing| spelled(reader, wing)).transpose()?;
+        let source = match self.source.last() {
+            Some(given) if find_sources(reader, &self.source)?.is_empty() => Some(given.clone()),
+            _ => None,
+        };
+        let names = [
+            (FacetKey::Wing, wing),
+            (FacetKey::Room, self.room.clone()),
+            (FacetKey::Source, source),
+            (FacetKey::Speaker, self.speaker.clone()),
+            (FacetKey::Kind, self.kind.clone()),
+        ];
+        let mut notes = Vec::new();
+        for (key, name) in names {
+            let Some(name) = name else { continue };
+            if has_drawers(reader, Filter::text(key.name(), name.as_str()))? {
+                continue;
+            }
+            let known = list_names(reader, key)?;
+            let nearest = suggest_names(&name, known.iter().map(String::as_str));
+            notes.push(ScopeNote {
+                field: key.name(),
+                nearest: nearest.into_iter().map(str::to_owned).collect(),
+                asked: name,
+            });
+        }
+        Ok(notes)
+    }
+}
+
+/// The sources that one of these names means: the first that has drawers, or the conversations in the first that is a
+/// file of several; else those whose path ends with the last name.
+pub(crate) fn find_sources(reader: &dyn CollectionReader, candidates: &[String]) -> Result<Vec<String>> {
+    for name in candidates {
+        if has_drawers(reader, Filter::text("source", name.as_str()))? {
+            return Ok(vec![name.clone()]);
+        }
+    }
+    let known = list_names(reader, FacetKey::Source)?;
+    for name in candidates {
+        let prefix = format!("{name}{WITHIN}");
+        let within: Vec<String> = known
+            .iter()
+            .filter(|source| source.starts_with(&prefix))
+            .cloned()
+            .collect();
+        if !within.is_empty() {
+            return Ok(within);
+        }
+    }
+    let ending = match candidates.last().map(|last| last.trim_start_matches("./")) {
+        Some(last) if !last.is_empty() => format!("/{last}"),
+        _ => return Ok(Vec::new()),
+    };
+    let is_meant = |source: &String| {
+        let file = source
+            .split_once(WITHIN)
+            .map_or(source.as_str(), |(file, _)| file);
+        file.ends_with(&ending) || source.ends_with(&ending)
+    };
+    Ok(known.into_iter().filter(is_meant).collect())
+}
+
+fn has_drawers(reader: &dyn CollectionReader, filter: Filter) -> Result<bool> {
+    let found = reader.get(&Get {
+        limit: Some(1),
+        include: Include::NOTHING,
+        ..Get::matching(filter)
+    })?;
+    Ok(!found.is_empty())
+}
+
+/// The names that drawers have under a key.
+fn list_names(reader: &dyn CollectionReader, key: FacetKey) -> Result<Vec<String>> {
+    let facets = reader.facets(&Facets {
+        by: vec![key],
+        ..Facets::by_room()
+    })?;
+    Ok(facets
+        .into_iter()
+        .flat_map(|facet| facet.values)
+        .flatten()
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_times_or_words_that_name_one() {
+        let now = "2026-05-20T12:00:00Z".parse().unwrap();
+        let check = |text: &str, expect: Option<&str>| {
+            let bound = parse_bound("since", Some(text), now).ok().flatten();
+            let expect = expect.map(|time| time.parse::<Timestamp>().unwrap());
+            assert_eq!(bound, expect, "{text}");
+        };
+        check("2026-05-01", Some("2026-05-01"));
+        check("2026-05-01T09:30:00Z", Some("2026-05-01T09:30:00Z"));
+        check("yesterday", Some("2026-05-19"));
+        check(" yesterday ", Some("2026-05-19"));
+        check("last week", Some("2026-05-11"));
+        check("3 days ago", Some("2026-05-17"));
+        for text in [
+            "",
+            "someday",
+            "recently",
+            "yesterday or today",
+            "the ferry yesterday",
+        ] {
+            check(text, None);
+        }
+    }
+}
