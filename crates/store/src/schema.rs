@@ -86,11 +86,11 @@ CREATE TABLE drawers (
     line_end INTEGER,
     speaker TEXT,
     kind TEXT,
+    provenance TEXT,
     metadata TEXT NOT NULL,
     before TEXT,
     after TEXT,
-    document TEXT NOT NULL,
-    provenance TEXT
+    document TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX drawers_id ON drawers(collection, id);
 CREATE UNIQUE INDEX drawers_seq ON drawers(seq);

@@ -281,19 +281,27 @@ fn assert_brought_up_to_date(folder: &Path, from: i64) {
     assert_eq!(schema(folder), schema(made.path()), "as if it had been made so");
 }
 
-/// How the tables that later formats brought or changed are written in a file.
+/// How the tables that later formats brought or changed are written in a file, their columns in the order of their names: a
+/// column that was added to an old file stands behind those it had.
 fn schema(folder: &Path) -> Vec<String> {
     let connection = raw::connect(folder);
     let sql = "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('spaces', 'sources', 'places', 'drawers', 'receipts') AND sql IS NOT NULL ORDER BY name";
     let mut statement = connection.prepare(sql).unwrap();
     let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
     let words = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    let by_name = |sql: String| match sql.strip_prefix("CREATE TABLE drawers (") {
+        Some(columns) => {
+            let columns = columns.trim_end_matches(" STRICT").trim_end_matches(')');
+            let mut columns: Vec<&str> = columns.split(',').map(str::trim).collect();
+            columns.sort_unstable();
+            columns.join(", ")
+        }
+        None => sql,
+    };
     found
         .map(|sql| {
-            words(sql.unwrap())
-                .replace(" )", ")")
-                .replace(" ,", ",")
-                .replace("( ", "(")
+            let plain = words(sql.unwrap()).replace(" )", ")").replace(" ,", ",");
+            by_name(plain.replace("( ", "("))
         })
         .collect()
 }
