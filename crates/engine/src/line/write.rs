@@ -1,9 +1,7 @@
 //! Writes a drawer as a line that reads back as the same drawer.
 
-use loci_core::{CollectionName, Context, Drawer};
-use serde::Serialize;
-
 use crate::view::DrawerView;
+use loci_core::{CollectionName, Context, Drawer};
 
 /// The line of `drawer`, without a line break: its view, its collection and its context; its vector only if `embeddings`
 /// and only if it is sound.
@@ -18,13 +16,11 @@ pub fn write(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) 
         .context
         .take()
         .filter(|around| *around != Context::default());
-    let line = ExportLine {
-        collection,
-        drawer: DrawerView {
-            embedding: embeddings.then_some(vector),
-            ..DrawerView::from(drawer)
-        },
+    let line = DrawerView {
+        collection: Some(collection.clone()),
         context,
+        embedding: embeddings.then_some(vector),
+        ..DrawerView::from(drawer)
     };
     serde_json::to_string(&line).expect("a drawer has only string keys and writable values")
 }
@@ -32,15 +28,6 @@ pub fn write(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) 
 /// Whether JSON can hold every value of the vector.
 pub(crate) fn is_finite(vector: &[f32]) -> bool {
     vector.iter().all(|value| value.is_finite())
-}
-
-#[derive(Serialize)]
-struct ExportLine<'a> {
-    collection: &'a CollectionName,
-    #[serde(flatten)]
-    drawer: DrawerView,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<Context>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! A drawer as every door shows it.
 
-use loci_core::{Drawer, DrawerId, Metadata, OriginKind, Provenance, Span, Timestamp};
+use loci_core::{
+    CollectionName, Context, Drawer, DrawerId, Metadata, OriginKind, Provenance, Span, Timestamp,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,6 +14,10 @@ const LONGEST_NAME: usize = 240;
 /// A drawer, or the part of it that is shown. A field without a value is null.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawerView {
+    /// Its collection; only lines of an export name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub collection: Option<CollectionName>,
     /// Its id.
     #[schemars(with = "String")]
     pub id: DrawerId,
@@ -63,6 +69,10 @@ pub struct DrawerView {
     /// The place its vector was found in, where a backend has several and vectors were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_from: Option<&'static str>,
+    /// The text indexed around its own; only lines of an export hold it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
+    pub context: Option<Context>,
     /// Damage of the stored bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
@@ -78,6 +88,8 @@ impl From<Drawer> for DrawerView {
         let trust = TrustMark::of_drawer(&drawer);
         let place = drawer.place;
         Self {
+            collection: None,
+            context: None,
             id: drawer.id,
             text: drawer.document,
             more: false,
@@ -149,6 +161,8 @@ impl DrawerView {
 
     fn without_text(&self) -> Self {
         Self {
+            collection: self.collection.clone(),
+            context: self.context.clone(),
             id: self.id.clone(),
             text: None,
             more: self.more,
