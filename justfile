@@ -1,4 +1,4 @@
-# What is typed often. `just` lists it.
+# Common commands. `just` lists them.
 
 default:
     @just --list
@@ -11,18 +11,18 @@ test:
 deny:
     cargo deny --all-features check licenses bans sources
 
-# A short real session
+# A short demo session
 demo:
     bash scripts/demo
 
-# Speed and size of the embedded store, beside Chroma where it can be installed
+# Speed and size of the embedded store, and of Chroma if it can be installed
 bench rows="50000":
     bash bench/run {{rows}}
 
-# Kill -9 campaign: processes killed at random while they write
+# Kill -9 campaign: kills processes at random while they write
 kill rounds="1000":
     LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test cli kill:: -- --nocapture
 
-# One fuzz target for some minutes: filter, segment, batches, cut or formats
+# Run one fuzz target for some minutes: filter, segment, batches, cut, formats, chroma_folder or chroma_pickle
 fuzz target minutes="3":
     cargo +nightly fuzz run {{target}} -- -max_total_time=$(({{minutes}} * 60))

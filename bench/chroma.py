@@ -1,4 +1,4 @@
-"""Measures ChromaDB on the corpus that `loci-bench corpus` wrote: the same activities and names as `loci-bench storage`.
+"""Measures ChromaDB on the corpus written by `loci-bench corpus`, with the same activities and names as `loci-bench storage`.
 
 Usage: python3 bench/chroma.py CORPUS_FOLDER [--rounds N]
 Prints one JSON object. Settings are those of MemPalace; drawers are written 1,000 at a time.
@@ -48,7 +48,7 @@ def read_corpus(folder):
 # As MemPalace sets them.
 SETTINGS = {"hnsw:space": "cosine", "hnsw:num_threads": 1, "hnsw:batch_size": 100, "hnsw:sync_threshold": 1000}
 
-# How many query vectors stand behind those of the drawers.
+# The number of query vectors after those of the drawers.
 PROBES = 100
 
 

@@ -1,4 +1,4 @@
-"""Makes a Chroma folder as MemPalace would leave it, with the real chromadb package, for measuring.
+"""Writes a Chroma folder like MemPalace's, with the real chromadb package, for measuring.
 
     python bench/chroma_palace.py FOLDER [DRAWERS] [DIMENSION]
 """
@@ -15,7 +15,7 @@ WORDS = (
 
 
 def text(rng: random.Random) -> str:
-    """About 700 characters, as MemPalace cuts them."""
+    """About 700 characters, the size of MemPalace's chunks."""
     return " ".join(rng.choice(WORDS) + str(rng.randrange(400)) for _ in range(75))
 
 

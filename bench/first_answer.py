@@ -1,7 +1,7 @@
 """Measures a new process up to its first answer: python3 bench/first_answer.py LOCI PALACE [--rounds N] [--only NAME] [--search TEXT]
 
-Runs `loci query`, `match`, `get`, `count`, `status` and `search` on an existing palace, each in processes of their own, and prints CPU
-and wall milliseconds and the peak of memory as the kernel counts them.
+Runs `search --vector` (as "vector"), `search --only words` ("words"), `show`, `count`, `status` and `search` on an existing palace, each in
+a new process, and prints CPU and wall milliseconds and peak memory as counted by the kernel.
 """
 
 import argparse
@@ -44,9 +44,9 @@ def main():
         vector.flush()
         palace = ["--palace", arguments.palace]
         commands = {
-            "query": ["query", "--vector", "@" + vector.name],
-            "match": ["match", "trabo kluma"],
-            "get": ["get", "drawer-00000007"],
+            "vector": ["search", "--vector", "@" + vector.name],
+            "words": ["search", "--only", "words", "trabo kluma"],
+            "show": ["show", "drawer-00000007"],
             "count": ["count"],
             "status": ["status"],
             "search": ["search", arguments.search],

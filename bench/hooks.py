@@ -1,10 +1,10 @@
 """Measures hooks as a harness feels them: python3 bench/hooks.py LOCI [--rounds N] [--palace FOLDER [--questions FILE]]
 
-Calls `loci hook claude-code EVENT` N times each, every call a process of its own with the event on its standard input, and prints the wall
-milliseconds of the calls (p50, p99) and the CPU milliseconds of a call. "busy": somebody else drains. "starting": nobody does, as after most turns,
-so that each call starts a drainer; its end is waited for, and not counted, before the next call. With --palace also prompts and starts with
---recall on that palace. With --questions, lines of JSON with `question` and `gold` (names that stand in the sources of what answers it), also how many of them recall has lines for, how many lines are of such a
-source, and how many prompts about something else it has lines for.
+Calls `loci hook claude-code EVENT` N times each, every call a new process with the event on its standard input, and prints the wall
+milliseconds of the calls (p50, p99) and the CPU milliseconds per call. "busy": a drainer is running. "starting": none is, as after most turns,
+so each call starts one; the script waits for it to exit, uncounted, before the next call. With --palace, also prompts and starts with --recall
+on that palace. With --questions, a file of JSON lines with `question` and `gold` (names that occur in the sources of the answer), also how many
+questions get recalled lines, how many lines come from such a source, and how many unrelated prompts get lines.
 """
 
 import argparse
@@ -84,8 +84,8 @@ def closeness(loci, environment, questions):
         lines += len(ids)
         right += sum(any(name in source(id) for name in question["gold"]) for id in ids)
     elsewhere = sum(bool(recalled(loci, environment, prompt)) for prompt in ELSEWHERE)
-    print(f"{answered} of {len(asked)} questions got lines, {right} of {lines} lines from where the answer is")
-    print(f"{elsewhere} of {len(ELSEWHERE)} prompts about something else got lines")
+    print(f"{answered} of {len(asked)} questions got lines, {right} of {lines} lines from a source of the answer")
+    print(f"{elsewhere} of {len(ELSEWHERE)} unrelated prompts got lines")
 
 
 def main():
@@ -110,7 +110,7 @@ def main():
         def hook(name, *more):
             return [arguments.loci, "hook", "claude-code", name, *more]
 
-        measure("prompt, nothing to keep", arguments.rounds, hook("UserPromptSubmit"), environment, event)
+        measure("prompt, nothing to record", arguments.rounds, hook("UserPromptSubmit"), environment, event)
         once(hook("Stop"), environment, event())
         (spool,) = (entry.path for entry in os.scandir(f"{home}/data/loci/spool") if entry.is_dir())
         with open(f"{spool}/drainer.lock", "a") as lock:
@@ -123,7 +123,7 @@ def main():
             return event()
 
         measure("stop, starting a drainer", arguments.rounds, hook("Stop"), environment, event_after_the_drainer)
-        measure("stop, one on the heels of the other", arguments.rounds, hook("Stop"), environment, event)
+        measure("stop, back to back", arguments.rounds, hook("Stop"), environment, event)
         if arguments.palace:
             environment["LOCI_PALACE"] = os.path.abspath(arguments.palace)
             recall = ["--recall", "--recall-ms", "5000"]

@@ -1,9 +1,9 @@
 """Measures the MCP server: python3 bench/mcp.py LOCI [--drawers 50000] [--palace PALACE] [--rounds 20] [--peer MEMPALACE_MCP]
 
-Starts `loci mcp` on a palace (made from seeded random words unless one is named) and prints, as JSON: milliseconds from the
-start of the process to the answer of `initialize` and of the first search, wall and CPU; the same for searches in a running server;
-resident memory idle and after 100 searches; bytes of `tools/list`; and what ten idle servers cost. With --peer, the path of
-MemPalace's `mempalace-mcp`, its server is measured up to `tools/list` in the same run.
+Starts `loci mcp` on a palace (built from seeded random words unless one is named) and prints as JSON: milliseconds from process start to the
+answers to `initialize` and to the first search, wall and CPU; the same for searches in a running server; resident memory when idle and after
+100 searches; bytes of `tools/list`; and the cost of ten idle servers. With --peer, the path of MemPalace's `mempalace-mcp`, it also measures
+that server up to `tools/list` in the same run.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Server:
         self.say({"id": self.count, "method": method, "params": params})
         while True:
             line = self.process.stdout.readline()
-            assert line, f"the server ended at {method}"
+            assert line, f"the server exited during {method}"
             answer = json.loads(line)
             if answer.get("id") == self.count:
                 assert "result" in answer, answer
@@ -90,7 +90,7 @@ def text(vocabulary, length):
 def make_palace(loci, palace, drawers, vocabulary):
     add = subprocess.Popen([loci, "add", "--jsonl", "-", "--palace", palace, "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     for number in range(drawers):
-        line = {"id": f"d{number}", "document": text(vocabulary, 110), "wing": f"wing{number % 20}", "room": f"room{number % 7}"}
+        line = {"id": f"d{number}", "text": text(vocabulary, 110), "wing": f"wing{number % 20}", "room": f"room{number % 7}"}
         add.stdin.write(json.dumps(line) + "\n")
     add.stdin.close()
     assert add.wait() == 0
@@ -152,7 +152,7 @@ def ten_idle(command):
 
 
 def peer(command, rounds):
-    """Up to `tools/list`: its first search would fetch a model."""
+    """Measures up to `tools/list`: its first search would download a model."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "HOME": folder}
         command = [command, "--palace", os.path.join(folder, "palace")]

@@ -17,9 +17,9 @@ const VOCABULARY: u64 = 30_000;
 
 /// A small deterministic generator (xorshift), the same on every machine and in `chroma.py`'s input file.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct BenchRandom(u64);
 
-impl Random {
+impl BenchRandom {
     /// Starts a sequence.
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
@@ -51,7 +51,7 @@ impl Random {
 
 /// One drawer of the corpus.
 #[derive(Debug, Clone)]
-pub(crate) struct Sample {
+pub(crate) struct CorpusSample {
     /// Its id.
     pub(crate) id: String,
     /// Its text, about 800 characters.
@@ -86,12 +86,12 @@ pub(crate) fn word(n: u64) -> String {
 }
 
 /// A word drawn as texts draw them: common ones often, rare ones seldom.
-pub(crate) fn draw_word(random: &mut Random) -> String {
+pub(crate) fn draw_word(random: &mut BenchRandom) -> String {
     let rank = (VOCABULARY as f64).powf(random.unit()) - 1.0;
     word(rank as u64)
 }
 
-fn text(random: &mut Random) -> String {
+fn text(random: &mut BenchRandom) -> String {
     let mut text = String::with_capacity(820);
     while text.len() < 790 {
         if !text.is_empty() {
@@ -104,16 +104,16 @@ fn text(random: &mut Random) -> String {
 
 /// The centre of cluster `n`.
 fn centre(n: u64) -> Vec<f32> {
-    let mut random = Random::new(0xc1a5_5000 + n);
+    let mut random = BenchRandom::new(0xc1a5_5000 + n);
     (0..DIMENSION).map(|_| random.normal()).collect()
 }
 
 /// The vector of sample `n`, of length one.
 pub(crate) fn vector(n: u64) -> Vec<f32> {
-    vector_from(&mut Random::new(n.wrapping_add(1)))
+    vector_from(&mut BenchRandom::new(n.wrapping_add(1)))
 }
 
-fn vector_from(random: &mut Random) -> Vec<f32> {
+fn vector_from(random: &mut BenchRandom) -> Vec<f32> {
     let mut vector = centre(random.below(CLUSTERS as u64));
     vector
         .iter_mut()
@@ -124,10 +124,10 @@ fn vector_from(random: &mut Random) -> Vec<f32> {
 }
 
 /// Sample `n` of the corpus.
-pub(crate) fn sample(n: u64) -> Sample {
-    let mut random = Random::new(n.wrapping_add(1));
+pub(crate) fn sample(n: u64) -> CorpusSample {
+    let mut random = BenchRandom::new(n.wrapping_add(1));
     let vector = vector_from(&mut random);
-    Sample {
+    CorpusSample {
         id: format!("drawer-{n:08}"),
         text: text(&mut random),
         wing: format!("wing-{}", n % 20),
@@ -146,7 +146,7 @@ pub(crate) fn write(folder: &Path, rows: u64) -> std::io::Result<()> {
     let mut lines = BufWriter::new(File::create(folder.join("drawers.jsonl"))?);
     let mut vectors = BufWriter::new(File::create(folder.join("vectors.f32"))?);
     for n in 0..rows {
-        let Sample {
+        let CorpusSample {
             id,
             text,
             wing,

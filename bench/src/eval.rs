@@ -16,24 +16,24 @@ use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use serde_json::{Map, Value as Json, json};
 
-use ask::{Way, ask};
-use chart::Panel;
-use embedding::Only;
-use palace::Palace;
-use results::{Results, title};
-use sets::Set;
+use ask::{RetrievalWay, ask};
+use chart::ChartPanel;
+use embedding::EvalEmbedder;
+use palace::EvalPalace;
+use results::{EvalResults, title};
+use sets::EvalSet;
 
 /// What came of something here.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+pub(crate) type EvalResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct EvalOptions {
     /// The folder that holds `locomo/` and `longmemeval/`, one of the two, or a file of LoCoMo.
     folder: PathBuf,
     /// Which set.
-    #[arg(long, value_enum, default_value_t = Which::All)]
-    set: Which,
+    #[arg(long, value_enum, default_value_t = EvalSetChoice::All)]
+    set: EvalSetChoice,
     /// Embed with the full model in this folder.
     #[arg(long, conflicts_with = "table")]
     minilm: Option<PathBuf>,
@@ -41,8 +41,8 @@ pub(crate) struct Options {
     #[arg(long)]
     table: Option<PathBuf>,
     /// A wing for each conversation or haystack, or one for the whole set.
-    #[arg(long, value_enum, default_value_t = Wings::Each)]
-    wings: Wings,
+    #[arg(long, value_enum, default_value_t = WingLayout::Each)]
+    wings: WingLayout,
     /// How many hits each way gives.
     #[arg(long, default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     hits: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Options {
 
 /// Which sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Which {
+pub(crate) enum EvalSetChoice {
     Locomo,
     Longmemeval,
     All,
@@ -64,7 +64,7 @@ pub(crate) enum Which {
 
 /// How a set is filed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Wings {
+pub(crate) enum WingLayout {
     /// Everything in one wing.
     One,
     /// A wing for each conversation or haystack.
@@ -73,12 +73,12 @@ pub(crate) enum Wings {
 
 /// How a set is asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct How {
-    wings: Wings,
+pub(crate) struct EvalSettings {
+    wings: WingLayout,
     hits: usize,
 }
 
-impl Wings {
+impl WingLayout {
     fn told(self) -> &'static str {
         match self {
             Self::One => "one wing for the whole set",
@@ -88,17 +88,17 @@ impl Wings {
 }
 
 /// Measures the sets.
-pub(crate) fn run(options: &Options) -> Outcome<Json> {
+pub(crate) fn run(options: &EvalOptions) -> EvalResult<Json> {
     let embedders = embedder(options)?;
     let (wings, hits) = (options.wings, options.hits);
     let mut sets = sets::load(&options.folder, options.set)?;
     for set in &mut sets {
         set.questions.truncate(options.questions.unwrap_or(usize::MAX));
     }
-    let all: Vec<Results<'_>> = sets
+    let all: Vec<EvalResults<'_>> = sets
         .iter()
-        .map(|set| measure(set, How { wings, hits }, &embedders))
-        .collect::<Outcome<_>>()?;
+        .map(|set| measure(set, EvalSettings { wings, hits }, &embedders))
+        .collect::<EvalResult<_>>()?;
     let told = format!("{}; {}; {hits} hits a question", embedders.name(), wings.told());
     let tables: String = all
         .iter()
@@ -121,41 +121,41 @@ pub(crate) fn run(options: &Options) -> Outcome<Json> {
     }))
 }
 
-fn embedder(options: &Options) -> Outcome<Only> {
+fn embedder(options: &EvalOptions) -> EvalResult<EvalEmbedder> {
     match (&options.minilm, &options.table) {
-        (Some(folder), _) => Only::minilm(folder),
-        (None, Some(file)) => Only::table(file),
-        (None, None) => Only::builtin(),
+        (Some(folder), _) => EvalEmbedder::minilm(folder),
+        (None, Some(file)) => EvalEmbedder::table(file),
+        (None, None) => EvalEmbedder::builtin(),
     }
 }
 
-fn measure<'a>(set: &'a Set, how: How, embedders: &Only) -> Outcome<Results<'a>> {
-    let palace = Palace::of(set, how.wings, embedders)?;
+fn measure<'a>(set: &'a EvalSet, how: EvalSettings, embedders: &EvalEmbedder) -> EvalResult<EvalResults<'a>> {
+    let palace = EvalPalace::of(set, how.wings, embedders)?;
     let asked = set.questions.iter().map(|question| {
         ask(&palace, embedders, set, how, question)
             .map_err(|error| format!("{}: {error}", question.id).into())
     });
-    Ok(Results {
+    Ok(EvalResults {
         set,
-        asked: asked.collect::<Outcome<_>>()?,
+        asked: asked.collect::<EvalResult<_>>()?,
         drawers: palace.drawers,
         mined: palace.mined,
     })
 }
 
-fn write(folder: &Path, all: &[Results<'_>], table: &str) -> Outcome<()> {
+fn write(folder: &Path, all: &[EvalResults<'_>], table: &str) -> EvalResult<()> {
     fs::create_dir_all(folder)?;
     let lines = all
         .iter()
-        .flat_map(Results::lines)
+        .flat_map(EvalResults::lines)
         .map(|line| format!("{line}\n"));
     fs::write(folder.join("questions.jsonl"), lines.collect::<String>())?;
     fs::write(folder.join("table.md"), table)?;
-    let panels: Vec<Panel<'_>> = all
+    let panels: Vec<ChartPanel<'_>> = all
         .iter()
-        .map(|results| Panel {
+        .map(|results| ChartPanel {
             title: title(results.set.name),
-            curves: Way::ALL.map(|way| results.curve(way)),
+            curves: RetrievalWay::ALL.map(|way| results.curve(way)),
         })
         .collect();
     fs::write(folder.join("recall.svg"), chart::draw(&panels))?;
@@ -201,10 +201,10 @@ mod tests {
         fs::write(&file, talks.to_string()).unwrap();
         let out = folder.path().join("out");
         // In one wing the kitchen of either conversation may come first.
-        for (wings, kitchen) in [(Wings::Each, 1), (Wings::One, 2)] {
-            let figures = run(&Options {
+        for (wings, kitchen) in [(WingLayout::Each, 1), (WingLayout::One, 2)] {
+            let figures = run(&EvalOptions {
                 folder: file.clone(),
-                set: Which::All,
+                set: EvalSetChoice::All,
                 minilm: None,
                 table: None,
                 wings,

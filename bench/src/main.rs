@@ -16,13 +16,13 @@ use clap::{Parser, Subcommand};
 
 /// Measures Loci.
 #[derive(Debug, Parser)]
-struct Arguments {
+struct BenchArguments {
     #[command(subcommand)]
-    what: What,
+    what: BenchCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum BenchCommand {
     /// Writes, queries and sizes of the embedded store.
     Storage {
         /// How many drawers.
@@ -84,25 +84,25 @@ enum What {
         drawers: usize,
     },
     /// What mining costs, by the real binary.
-    Mine(mine::Options),
+    Mine(mine::MineBenchOptions),
     /// How well the product finds the evidence on sets with known answers.
-    Eval(eval::Options),
+    Eval(eval::EvalOptions),
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    match Arguments::parse().what {
-        What::Storage { rows, rounds, keep } => {
+    match BenchArguments::parse().what {
+        BenchCommand::Storage { rows, rounds, keep } => {
             let scratch = tempfile::tempdir()?;
             let folder = keep.unwrap_or_else(|| scratch.path().join("palace"));
             let figures = storage::run(&folder, rows, rounds)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Corpus { folder, rows } => corpus::write(&folder, rows)?,
-        What::Scan { rows, rounds } => {
+        BenchCommand::Corpus { folder, rows } => corpus::write(&folder, rows)?,
+        BenchCommand::Scan { rows, rounds } => {
             let figures = scan::run(rows, rounds)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Reads {
+        BenchCommand::Reads {
             folder,
             rows,
             rounds,
@@ -111,19 +111,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let figures = storage::measure_reads(&folder, rows, rounds, only.as_deref())?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Search { folder, rounds } => {
+        BenchCommand::Search { folder, rounds } => {
             let figures = search::run(&folder, rounds)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Embed { minilm, drawers } => {
+        BenchCommand::Embed { minilm, drawers } => {
             let figures = embed::run(minilm.as_deref(), drawers)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Mine(options) => {
+        BenchCommand::Mine(options) => {
             let figures = mine::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
-        What::Eval(options) => {
+        BenchCommand::Eval(options) => {
             let figures = eval::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }

@@ -12,7 +12,7 @@ pub(crate) fn cpu_seconds() -> f64 {
 
 /// What one activity cost.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cost {
+pub(crate) struct MeasuredCost {
     /// CPU seconds.
     pub(crate) cpu: f64,
     /// Seconds on the wall.
@@ -20,12 +20,12 @@ pub(crate) struct Cost {
 }
 
 /// Runs `work` and says what it cost.
-pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
+pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, MeasuredCost) {
     let (cpu, wall) = (cpu_seconds(), Instant::now());
     let done = work();
     (
         done,
-        Cost {
+        MeasuredCost {
             cpu: cpu_seconds() - cpu,
             wall: wall.elapsed().as_secs_f64(),
         },
@@ -34,7 +34,7 @@ pub(crate) fn cost<T>(work: impl FnOnce() -> T) -> (T, Cost) {
 
 /// Costs of a call repeated many times.
 #[derive(Debug, Clone)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedCost {
     /// Mean CPU milliseconds.
     pub(crate) cpu_ms: f64,
     /// Median, 95th percentile and minimum of wall milliseconds.
@@ -42,7 +42,7 @@ pub(crate) struct Repeated {
 }
 
 /// Runs `work` once to warm up and then `rounds` times.
-pub(crate) fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
+pub(crate) fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> RepeatedCost {
     work(0);
     let mut walls = Vec::with_capacity(rounds);
     let ((), total) = cost(|| {
@@ -52,7 +52,7 @@ pub(crate) fn repeat(rounds: usize, mut work: impl FnMut(usize)) -> Repeated {
         }
     });
     walls.sort_by(f64::total_cmp);
-    Repeated {
+    RepeatedCost {
         cpu_ms: total.cpu * 1e3 / rounds as f64,
         wall_ms: [0.5, 0.95, 0.0].map(|share| quantile(&walls, share)),
     }

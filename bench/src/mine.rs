@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use crate::corpus::{Random, draw_word};
+use crate::corpus::{BenchRandom, draw_word};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct MineBenchOptions {
     /// The binary; the one built beside this program, if not given.
     #[arg(long)]
     loci: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Options {
 
 /// One run of the binary.
 #[derive(Debug, Serialize)]
-struct Run {
+struct MineBenchRun {
     what: String,
     wall_s: f64,
     cpu_s: f64,
@@ -45,11 +45,11 @@ struct Run {
 }
 
 /// Measures everything.
-pub(crate) fn run(options: &Options) -> Result<Json, Box<dyn std::error::Error>> {
+pub(crate) fn run(options: &MineBenchOptions) -> Result<Json, Box<dyn std::error::Error>> {
     let beside = std::env::current_exe()?.with_file_name("loci");
     let loci = options.loci.clone().unwrap_or(beside);
     let scratch = tempfile::tempdir()?;
-    let bench = Bench {
+    let bench = MineBench {
         loci,
         palace: scratch.path().join("palace"),
     };
@@ -82,13 +82,13 @@ pub(crate) fn run(options: &Options) -> Result<Json, Box<dyn std::error::Error>>
     Ok(json!({ "mine": runs }))
 }
 
-struct Bench {
+struct MineBench {
     loci: PathBuf,
     palace: PathBuf,
 }
 
-impl Bench {
-    fn mine(&self, what: &str, path: &Path) -> Result<Run, Box<dyn std::error::Error>> {
+impl MineBench {
+    fn mine(&self, what: &str, path: &Path) -> Result<MineBenchRun, Box<dyn std::error::Error>> {
         // Files younger than the clock's grain are read again to be sure; that is not what is measured.
         std::thread::sleep(Duration::from_millis(2100));
         let (before, began) = (children_cpu()?, Instant::now());
@@ -108,7 +108,7 @@ impl Bench {
         }
         let number = |key: &str| report.get(key).and_then(Json::as_u64).unwrap_or(0);
         let added = number("drawers_added");
-        let run = Run {
+        let run = MineBenchRun {
             what: what.to_owned(),
             wall_s,
             cpu_s,
@@ -165,7 +165,7 @@ fn children_cpu() -> io::Result<f64> {
 }
 
 /// Sentences of about `bytes` bytes under a heading now and then.
-fn prose(random: &mut Random, bytes: usize) -> String {
+fn prose(random: &mut BenchRandom, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     while text.len() < bytes {
         text.push_str(&format!("## {} {}\n\n", draw_word(random), draw_word(random)));
@@ -179,7 +179,7 @@ fn prose(random: &mut Random, bytes: usize) -> String {
 }
 
 fn write_tree(root: &Path, files: u64, size: &mut dyn FnMut(u64) -> usize) -> io::Result<()> {
-    let mut random = Random::new(7);
+    let mut random = BenchRandom::new(7);
     for n in 0..files {
         let folder = root.join((n / 100).to_string());
         fs::create_dir_all(&folder)?;
@@ -190,7 +190,7 @@ fn write_tree(root: &Path, files: u64, size: &mut dyn FnMut(u64) -> usize) -> io
 
 /// A tree of files of many sizes, a few of them very large.
 fn write_large(root: &Path, bytes: u64) -> io::Result<()> {
-    let mut random = Random::new(9);
+    let mut random = BenchRandom::new(9);
     let (mut written, mut n) = (0, 0_u64);
     while written < bytes {
         let size = match n % 1000 {
@@ -210,7 +210,7 @@ fn write_large(root: &Path, bytes: u64) -> io::Result<()> {
 
 /// A transcript of so many questions and answers.
 fn transcript(exchanges: u64) -> String {
-    let mut random = Random::new(11);
+    let mut random = BenchRandom::new(11);
     let mut text = String::new();
     for n in 0..exchanges {
         for (role, words) in [("user", 30), ("assistant", 150)] {

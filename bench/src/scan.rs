@@ -1,8 +1,8 @@
 //! The scan of packed segments alone: how its time grows with the number of vectors, and how near it is to the memory.
 
 use loci_core::{Metric, Result};
-use loci_index::segment::{self, Head, ROWS, Seal};
-use loci_index::{Candidates, Probe};
+use loci_index::segment::{self, ROWS, SegmentHead, SegmentSeal};
+use loci_index::{NearestCandidates, QueryProbe};
 use serde_json::{Value as Json, json};
 
 use crate::corpus::{self, DIMENSION};
@@ -10,7 +10,7 @@ use crate::measure;
 
 /// Packs `rows` vectors in memory and scans them; figures for each tenth and the whole.
 pub(crate) fn run(rows: u64, rounds: usize) -> Result<Json> {
-    let seal = Seal {
+    let seal = SegmentSeal {
         palace: [7; 16],
         space: 1,
     };
@@ -24,12 +24,12 @@ pub(crate) fn run(rows: u64, rounds: usize) -> Result<Json> {
 }
 
 /// A segment in memory.
-struct Segment {
-    head: Head,
+struct ScanSegment {
+    head: SegmentHead,
     body: Vec<u8>,
 }
 
-fn pack(seal: &Seal, rows: u64) -> Result<Vec<Segment>> {
+fn pack(seal: &SegmentSeal, rows: u64) -> Result<Vec<ScanSegment>> {
     let mut segments = Vec::new();
     for first in (0..rows).step_by(ROWS) {
         let last = (first + ROWS as u64).min(rows);
@@ -38,10 +38,10 @@ fn pack(seal: &Seal, rows: u64) -> Result<Vec<Segment>> {
             .iter()
             .map(|(row, vector)| (*row, vector.as_slice()))
             .collect();
-        let bytes = segment::pack(seal, Metric::Cosine, DIMENSION, &borrowed)?;
+        let bytes = segment::pack_segment(seal, Metric::Cosine, DIMENSION, &borrowed)?;
         let head_len = segment::head_len(&bytes)?;
-        let head = Head::parse(bytes.get(..head_len).unwrap_or_default(), seal, true)?;
-        segments.push(Segment {
+        let head = SegmentHead::parse(bytes.get(..head_len).unwrap_or_default(), seal, true)?;
+        segments.push(ScanSegment {
             body: bytes.get(head_len..).unwrap_or_default().to_vec(),
             head,
         });
@@ -49,18 +49,18 @@ fn pack(seal: &Seal, rows: u64) -> Result<Vec<Segment>> {
     Ok(segments)
 }
 
-fn measure_part(segments: &[Segment], rounds: usize) -> Json {
+fn measure_part(segments: &[ScanSegment], rounds: usize) -> Json {
     let rows: usize = segments.iter().map(|segment| segment.head.count()).sum();
     let mut kept = 0;
-    let probes: Vec<Probe> = (0..rounds)
-        .map(|round| Probe::new(Metric::Cosine, &corpus::vector(u64::MAX / 2 + round as u64)))
+    let probes: Vec<QueryProbe> = (0..rounds)
+        .map(|round| QueryProbe::new(Metric::Cosine, &corpus::vector(u64::MAX / 2 + round as u64)))
         .collect();
     let measured = measure::repeat(rounds, |round| {
         let Some(probe) = probes.get(round) else { return };
-        let mut found = Candidates::new(10);
+        let mut found = NearestCandidates::new(10);
         for segment in segments {
-            let mask = segment.head.mask(None, &[]);
-            segment.head.scan(&segment.body, probe, &mask, &mut found);
+            let mask = segment.head.select_rows(None, &[]);
+            segment.head.scan_body(&segment.body, probe, &mask, &mut found);
         }
         kept += found.finish().len();
     });

@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionName, Comparison, Drawer, DrawerId, DrawerPosition, Embedder,
-    EmbedderIdentity, Error, Filter, Get, Include, OpenOptions, PalaceRef, Result, Scalar, Timestamp,
+    Backend, Collection, CollectionName, Drawer, DrawerFields, DrawerId, DrawerPosition, Embedder,
+    EmbedderIdentity, Error, Filter, FilterComparison, GetRequest, MetadataScalar, OpenOptions, PalaceRef,
+    Result, Timestamp,
 };
-use loci_embed::builtin::Builtin;
+use loci_embed::builtin::BuiltinEmbedder;
 use loci_engine::EmbedderCatalog;
-use loci_engine::search::{SearchRequest, search};
-use loci_store::Embedded;
+use loci_engine::search::{SearchRequest, search_collection};
+use loci_store::EmbeddedBackend;
 use serde_json::{Value, json};
 
-use crate::corpus::Random;
+use crate::corpus::BenchRandom;
 use crate::measure::{cost, memory_mb, quantile};
 
 /// How many drawers are listed at once.
@@ -21,10 +22,10 @@ const PAGE: usize = 1000;
 
 /// Asks `rounds` questions and says what they cost: in everything, in one wing, and in everything but that wing.
 pub(crate) fn run(folder: &Path, rounds: usize) -> Result<Value> {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let name = CollectionName::new(CollectionName::DEFAULT)?;
     let collection = backend.open(&PalaceRef::local(folder), &name, &OpenOptions::default())?;
-    let only = Only(Arc::new(Builtin::new()?));
+    let only = RecordedEmbedder(Arc::new(BuiltinEmbedder::new()?));
     let questions = questions(collection.as_ref(), rounds)?;
     let mut figures = serde_json::Map::new();
     for (what, filter) in filters(&questions) {
@@ -42,11 +43,11 @@ pub(crate) fn run(folder: &Path, rounds: usize) -> Result<Value> {
 }
 
 /// Everything, and where a question comes from a wing, that wing and what is not in it.
-fn filters(questions: &[Question]) -> Vec<(&'static str, Filter)> {
+fn filters(questions: &[SearchQuestion]) -> Vec<(&'static str, Filter)> {
     let mut filters = vec![("everything", Filter::All)];
     if let Some(wing) = questions.iter().find_map(|question| question.wing.as_deref()) {
-        let not = Comparison::Ne(Scalar::Text(wing.to_owned()));
-        filters.push(("one wing", Filter::text("wing", wing)));
+        let not = FilterComparison::Ne(MetadataScalar::Text(wing.to_owned()));
+        filters.push(("one wing", Filter::text_equals("wing", wing)));
         filters.push(("all but one wing", Filter::Compare("wing".into(), not)));
     }
     filters
@@ -54,55 +55,57 @@ fn filters(questions: &[Question]) -> Vec<(&'static str, Filter)> {
 
 /// The embedder of the binary and no other.
 #[derive(Debug)]
-struct Only(Arc<dyn Embedder>);
+struct RecordedEmbedder(Arc<dyn Embedder>);
 
-impl EmbedderCatalog for Only {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
+impl EmbedderCatalog for RecordedEmbedder {
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(Some(Arc::clone(&self.0)))
     }
 
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
-        match self.0.identity() == identity {
-            true => Ok(Arc::clone(&self.0)),
-            false => Err(Error::invalid(format!("the palace's vectors are of {identity}"))),
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+        if self.0.identity() == identity {
+            Ok(Arc::clone(&self.0))
+        } else {
+            Err(Error::invalid(format!("the palace's vectors are of {identity}")))
         }
     }
 }
 
 /// What is asked, and the wing it was taken from.
 #[derive(Debug)]
-struct Question {
+struct SearchQuestion {
     words: String,
     wing: Option<String>,
 }
 
 /// Runs of four to twelve words out of drawers from all over the palace; none out of those that hold no words.
-fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<Question>> {
-    let mut random = Random::new(7);
+fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<SearchQuestion>> {
+    let mut random = BenchRandom::new(7);
     let mut questions = Vec::with_capacity(count);
     for id in drawn(collection, count, &mut random)? {
-        let drawers = collection.get(&Get::ids([id]))?;
+        let drawers = collection.get(&GetRequest::by_ids([id]))?;
         questions.extend(drawers.iter().filter_map(|drawer| cut(drawer, &mut random)));
     }
-    match questions.is_empty() {
-        true => Err(Error::invalid("the palace holds no words to ask with")),
-        false => Ok(questions),
+    if questions.is_empty() {
+        Err(Error::invalid("the palace holds no words to ask with"))
+    } else {
+        Ok(questions)
     }
 }
 
 /// So many ids, drawn by chance from the list of all; an id may be drawn twice.
-fn drawn(collection: &dyn Collection, count: usize, random: &mut Random) -> Result<Vec<DrawerId>> {
+fn drawn(collection: &dyn Collection, count: usize, random: &mut BenchRandom) -> Result<Vec<DrawerId>> {
     let drawers = collection.info()?.drawers;
     let mut places: Vec<u64> = (0..count).map(|_| random.below(drawers)).collect();
     places.sort_unstable();
     let mut places = places.into_iter().peekable();
     let (mut drawn, mut at, mut after) = (Vec::with_capacity(count), 0, None);
     loop {
-        let page = collection.get(&Get {
+        let page = collection.get(&GetRequest {
             after,
             limit: Some(PAGE),
-            include: Include::NOTHING,
-            ..Get::default()
+            include: DrawerFields::NOTHING,
+            ..GetRequest::default()
         })?;
         let Some(last) = page.last() else {
             return Ok(drawn);
@@ -117,13 +120,13 @@ fn drawn(collection: &dyn Collection, count: usize, random: &mut Random) -> Resu
     }
 }
 
-fn cut(drawer: &Drawer, random: &mut Random) -> Option<Question> {
+fn cut(drawer: &Drawer, random: &mut BenchRandom) -> Option<SearchQuestion> {
     let text = drawer.document.as_deref().unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
     let length = 4 + random.below(9) as usize;
     let from = random.below(words.len().saturating_sub(length).max(1) as u64) as usize;
     let some: Vec<&str> = words.into_iter().skip(from).take(length).collect();
-    (!some.is_empty()).then(|| Question {
+    (!some.is_empty()).then(|| SearchQuestion {
         words: some.join(" "),
         wing: drawer.place.wing.clone(),
     })
@@ -132,7 +135,7 @@ fn cut(drawer: &Drawer, random: &mut Random) -> Option<Question> {
 fn measure(
     collection: &dyn Collection,
     embedders: &dyn EmbedderCatalog,
-    questions: &[Question],
+    questions: &[SearchQuestion],
     filter: &Filter,
 ) -> Result<Value> {
     let now: Timestamp = "2026-06-01".parse()?;
@@ -141,7 +144,7 @@ fn measure(
     for question in questions {
         let mut request = SearchRequest::new(question.words.as_str(), now);
         request.scope.filter = filter.clone();
-        let (answer, cost) = cost(|| search(collection, embedders, &request));
+        let (answer, cost) = cost(|| search_collection(collection, embedders, &request));
         found += usize::from(!answer?.hits.is_empty());
         spent.push(cost.cpu * 1e3);
     }

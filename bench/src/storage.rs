@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use serde_json::{Map, Value as Json, json};
 
-use crate::corpus::{self, DIMENSION, Random, Sample};
-use crate::measure::{self, Repeated};
+use crate::corpus::{self, BenchRandom, CorpusSample, DIMENSION};
+use crate::measure::{self, RepeatedCost};
 
 /// How many drawers one bulk batch holds.
 const BATCH: u64 = 1000;
@@ -22,10 +22,10 @@ pub(crate) fn run(folder: &Path, rows: u64, rounds: usize) -> Result<Json> {
         figures.insert(name.to_owned(), repeated(&measured));
     }
     let single = measure::repeat(rounds, |round| {
-        let _ = collection.upsert(drawer(&corpus::sample(rows + round as u64)));
+        let _ = collection.upsert_drawer(drawer(&corpus::sample(rows + round as u64)));
     });
     figures.insert("single_write".to_owned(), repeated(&single));
-    let bytes = std::fs::metadata(folder.join(Embedded::FILE))
+    let bytes = std::fs::metadata(folder.join(EmbeddedBackend::FILE))
         .map(|file| file.len())
         .unwrap_or(0);
     let (now, peak) = measure::memory_mb();
@@ -54,9 +54,9 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
     };
     let how = OpenOptions {
         embedder: Some(embedder),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
-    Embedded::new().create(
+    EmbeddedBackend::new().create(
         &PalaceRef::local(folder),
         &CollectionName::new(CollectionName::DEFAULT)?,
         CreateMode::OpenExisting,
@@ -64,18 +64,18 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
     )
 }
 
-fn drawer(sample: &Sample) -> NewDrawer {
+fn drawer(sample: &CorpusSample) -> NewDrawer {
     let id = DrawerId::new(sample.id.clone()).expect("corpus ids are short");
-    let place = Place {
+    let place = DrawerPlace {
         wing: Some(sample.wing.clone()),
         room: Some(sample.room.clone()),
         source: Some(sample.source.clone()),
-        ..Place::default()
+        ..DrawerPlace::default()
     };
     let metadata = Metadata::new()
-        .with("chunk_index", 3_i64)
-        .with("added_by", "bench")
-        .with("importance", 0.5);
+        .with_entry("chunk_index", 3_i64)
+        .with_entry("added_by", "bench")
+        .with_entry("importance", 0.5);
     NewDrawer {
         place,
         metadata,
@@ -106,18 +106,21 @@ fn fill(collection: &dyn Collection, rows: u64, figures: &mut Map<String, Json>)
 }
 
 /// An activity to be repeated, by name.
-type Activity<'a> = (&'static str, Box<dyn Fn(usize) + 'a>);
+type StorageActivity<'a> = (&'static str, Box<dyn Fn(usize) + 'a>);
 
-fn activities(collection: &dyn Collection, rows: u64) -> Vec<Activity<'_>> {
-    let wing = Filter::text("wing", "wing-7");
-    let room = wing.clone().and(Filter::text("room", "room-3"));
-    let most = Filter::Compare("wing".into(), Comparison::Ne(Scalar::Text("wing-7".into())));
+fn activities(collection: &dyn Collection, rows: u64) -> Vec<StorageActivity<'_>> {
+    let wing = Filter::text_equals("wing", "wing-7");
+    let room = wing.clone().and(Filter::text_equals("room", "room-3"));
+    let most = Filter::Compare(
+        "wing".into(),
+        FilterComparison::Ne(MetadataScalar::Text("wing-7".into())),
+    );
     let counted = wing.clone();
     let query = move |filter: Filter| {
         move |round: usize| {
-            let request = Query {
+            let request = QueryRequest {
                 filter: filter.clone(),
-                ..Query::nearest(probe(round, rows), 10)
+                ..QueryRequest::nearest_to(probe(round, rows), 10)
             };
             let hits = collection
                 .query(&request)
@@ -142,7 +145,7 @@ fn activities(collection: &dyn Collection, rows: u64) -> Vec<Activity<'_>> {
             Box::new(|_| {
                 assert!(
                     collection
-                        .facets(&Facets::by_room())
+                        .facets(&FacetRequest::by_room())
                         .is_ok_and(|all| all.len() == 200)
                 )
             }),
@@ -160,7 +163,7 @@ fn reads(
     rows: u64,
     rounds: usize,
     only: Option<&str>,
-) -> Vec<(&'static str, Repeated)> {
+) -> Vec<(&'static str, RepeatedCost)> {
     // Making the vectors is not part of a query, so it is measured and left out.
     let making = measure::repeat(rounds, |round| drop(probe(round, rows)));
     let wanted = |name: &str| only.is_none_or(|only| only == name);
@@ -177,7 +180,7 @@ fn reads(
             };
             (
                 name,
-                Repeated {
+                RepeatedCost {
                     cpu_ms: measured.cpu_ms - made,
                     ..measured
                 },
@@ -197,11 +200,11 @@ fn count(collection: &dyn Collection, filter: &Filter) {
 
 /// Matches three to eight words, drawn as texts draw them.
 fn words(collection: &dyn Collection, round: usize) {
-    let mut random = Random::new(round as u64 + 99);
+    let mut random = BenchRandom::new(round as u64 + 99);
     let words: Vec<String> = (0..3 + round % 6)
         .map(|_| corpus::draw_word(&mut random))
         .collect();
-    let hits = collection.lexical(&Lexical::words(words.join(" "), 10));
+    let hits = collection.lexical(&LexicalRequest::for_words(words.join(" "), 10));
     assert!(
         hits.is_ok_and(|hits| !hits.is_empty()),
         "no drawer matches {words:?}"
@@ -211,12 +214,12 @@ fn words(collection: &dyn Collection, round: usize) {
 fn get(collection: &dyn Collection, n: u64) {
     let id = DrawerId::new(format!("drawer-{n:08}")).expect("corpus ids are short");
     assert!(
-        collection.find(&id).is_ok_and(|found| found.is_some()),
+        collection.find_drawer(&id).is_ok_and(|found| found.is_some()),
         "drawer {n} is missing"
     );
 }
 
-fn repeated(measured: &Repeated) -> Json {
+fn repeated(measured: &RepeatedCost) -> Json {
     let [p50, p95, min] = measured.wall_ms;
     json!({"cpu_ms": measured.cpu_ms, "p50_ms": p50, "p95_ms": p95, "min_ms": min})
 }

@@ -2,9 +2,9 @@
 
 /// A sequence of numbers that its seed determines (SplitMix64).
 #[derive(Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct SeededChance(u64);
 
-impl Chance {
+impl SeededChance {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }

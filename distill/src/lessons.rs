@@ -9,33 +9,33 @@ use std::path::Path;
 
 use loci_core::{Error, ErrorKind, Result};
 
-use crate::chance::Chance;
-use crate::texts::Tokens;
+use crate::chance::SeededChance;
+use crate::texts::TokenIds;
 
 /// What the student is to learn.
 #[derive(Debug, Default)]
-pub(crate) struct Lessons {
-    pub(crate) texts: Vec<Tokens>,
+pub(crate) struct LessonSet {
+    pub(crate) texts: Vec<TokenIds>,
     /// The teacher's vectors, one after another.
     pub(crate) targets: Vec<f32>,
     pub(crate) dimension: usize,
 }
 
-impl Lessons {
+impl LessonSet {
     /// Puts lessons into an order that only they and `seed` decide, whatever order they were taught in: vocabulary
     /// entries, then texts. The embedder counts a token once, however often it stands in a text, so that it is
     /// learned from once.
     pub(crate) fn settle(&mut self, seed: u64) {
         let taught = std::mem::take(&mut self.texts);
         let targets = std::mem::take(&mut self.targets);
-        let mut pairs: Vec<(Tokens, &[f32])> = taught
+        let mut pairs: Vec<(TokenIds, &[f32])> = taught
             .into_iter()
             .zip(targets.chunks_exact(self.dimension.max(1)))
             .collect();
         pairs.sort_by(|(a, _), (b, _)| (a.len() > 1, a).cmp(&(b.len() > 1, b)));
         let entries = pairs.partition_point(|(text, _)| text.len() == 1);
         if let Some(texts) = pairs.get_mut(entries..) {
-            Chance::new(seed).shuffle(texts);
+            SeededChance::new(seed).shuffle(texts);
         }
         for (mut text, target) in pairs {
             text.sort_unstable();
@@ -48,9 +48,9 @@ impl Lessons {
 
 /// Adds lessons to a file.
 #[derive(Debug)]
-pub(crate) struct Writer(BufWriter<File>);
+pub(crate) struct LessonWriter(BufWriter<File>);
 
-impl Writer {
+impl LessonWriter {
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(|error| failed(path, error))?;
         Ok(Self(BufWriter::new(file)))
@@ -73,7 +73,7 @@ impl Writer {
 }
 
 /// Adds every lesson of a file.
-pub(crate) fn read(path: &Path, lessons: &mut Lessons) -> Result<()> {
+pub(crate) fn read(path: &Path, lessons: &mut LessonSet) -> Result<()> {
     let file = File::open(path).map_err(|error| failed(path, error))?;
     let mut reader = BufReader::new(file);
     let mut head = [0; 8];

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 use loci_core::{Error, Result};
-use loci_embed::minilm::Minilm;
+use loci_embed::minilm::MinilmEmbedder;
 use loci_embed::{builtin, wordpiece};
 
-use lessons::Lessons;
-use spectrum::Projection;
-use train::{Course, Student};
+use lessons::LessonSet;
+use spectrum::SpectrumProjection;
+use train::{StudentTable, TrainingCourse};
 
 /// The first token that means something: those before it are marks and unused entries.
 const FIRST: u16 = 999;
@@ -26,13 +26,13 @@ const ASKED: usize = 2_048;
 
 /// Makes the table of the built-in embedder.
 #[derive(Debug, Parser)]
-struct Arguments {
+struct DistillArguments {
     #[command(subcommand)]
-    what: What,
+    what: DistillCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum DistillCommand {
     /// Asks the full model for the vector of every text and every vocabulary entry.
     Teach {
         /// The folder of the full model.
@@ -75,15 +75,15 @@ enum What {
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    match Arguments::parse().what {
-        What::Teach {
+    match DistillArguments::parse().what {
+        DistillCommand::Teach {
             model,
             texts,
             most,
             out,
             seed,
         } => teach(&model, &texts, most, &out, seed)?,
-        What::Train {
+        DistillCommand::Train {
             lessons,
             out,
             dimension,
@@ -93,7 +93,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             likeness,
             seed,
         } => {
-            let course = Course {
+            let course = TrainingCourse {
                 epochs,
                 batch,
                 rate,
@@ -114,10 +114,10 @@ fn tell(line: &str) {
 
 /// Writes a lesson for each vocabulary entry, then for each text.
 fn teach(model: &Path, folder: &Path, most: usize, out: &Path, seed: u64) -> Result<()> {
-    let teacher = Minilm::new(model);
+    let teacher = MinilmEmbedder::new(model);
     let mut all: Vec<Vec<u16>> = (FIRST..wordpiece::ENTRIES as u16).map(|id| vec![id]).collect();
     all.extend(texts::read(folder, most, seed)?);
-    let mut writer = lessons::Writer::create(out)?;
+    let mut writer = lessons::LessonWriter::create(out)?;
     for (at, some) in all.chunks(ASKED).enumerate() {
         let asked: Vec<&[u16]> = some.iter().map(Vec::as_slice).collect();
         let written = asked.iter().zip(teacher.embed_ids(&asked)?);
@@ -133,8 +133,8 @@ fn teach(model: &Path, folder: &Path, most: usize, out: &Path, seed: u64) -> Res
 }
 
 /// The bytes of a table trained on lessons.
-fn learn(files: &[PathBuf], dimension: usize, course: &Course) -> Result<Vec<u8>> {
-    let mut lessons = Lessons::default();
+fn learn(files: &[PathBuf], dimension: usize, course: &TrainingCourse) -> Result<Vec<u8>> {
+    let mut lessons = LessonSet::default();
     for file in files {
         lessons::read(file, &mut lessons)?;
     }
@@ -143,9 +143,9 @@ fn learn(files: &[PathBuf], dimension: usize, course: &Course) -> Result<Vec<u8>
     let width = lessons.dimension;
     let (entries, texts) = lessons.texts.split_at(words.min(lessons.texts.len()));
     let (entry_targets, targets) = lessons.targets.split_at(entries.len() * width);
-    let projection = Projection::strongest(targets, width, dimension);
+    let projection = SpectrumProjection::strongest(targets, width, dimension);
     let targets = projection.apply(targets);
-    let mut student = Student {
+    let mut student = StudentTable {
         first: FIRST,
         dimension,
         values: start(&projection, entry_targets, width),
@@ -154,7 +154,7 @@ fn learn(files: &[PathBuf], dimension: usize, course: &Course) -> Result<Vec<u8>
     let kept = texts.len() / 50;
     let (held, texts) = texts.split_at(kept);
     let (held_targets, targets) = targets.split_at(kept * dimension);
-    let say = |name: &str, student: &Student| {
+    let say = |name: &str, student: &StudentTable| {
         let seen = texts.len().min(kept);
         let own = student.agreement(texts.get(..seen).unwrap_or_default(), targets);
         tell(&format!(
@@ -166,11 +166,11 @@ fn learn(files: &[PathBuf], dimension: usize, course: &Course) -> Result<Vec<u8>
     student.learn(texts, targets, course, |epoch, loss, student| {
         say(&format!("epoch {} loss {loss:.4}", epoch + 1), student);
     });
-    Ok(builtin::write(u32::from(FIRST), dimension, &student.values))
+    Ok(builtin::write_table(u32::from(FIRST), dimension, &student.values))
 }
 
 /// The table as distilled: entries as the teacher sees them alone, common ones weighted down.
-fn start(projection: &Projection, entries: &[f32], width: usize) -> Vec<f32> {
+fn start(projection: &SpectrumProjection, entries: &[f32], width: usize) -> Vec<f32> {
     let count = (entries.len() / width).max(1) as f32;
     let mut mean = vec![0.0_f32; width];
     for entry in entries.chunks_exact(width) {

@@ -2,14 +2,14 @@
 
 /// A linear map from the teacher's values to the student's.
 #[derive(Debug)]
-pub(crate) struct Projection {
+pub(crate) struct SpectrumProjection {
     from: usize,
     to: usize,
     /// `to` rows of `from` values.
     rows: Vec<f32>,
 }
 
-impl Projection {
+impl SpectrumProjection {
     /// The `to` strongest directions of `vectors`, which have `from` values each and are not centred.
     pub(crate) fn strongest(vectors: &[f32], from: usize, to: usize) -> Self {
         let mut moments = vec![0.0_f64; from * from];
@@ -114,7 +114,7 @@ mod tests {
             let along = (at as f32 - 50.0) / 10.0;
             vectors.extend([along, 2.0 * along, 0.01 * (at % 3) as f32]);
         }
-        let projection = Projection::strongest(&vectors, 3, 1);
+        let projection = SpectrumProjection::strongest(&vectors, 3, 1);
         let [x, y, z]: [f32; 3] = projection.rows.clone().try_into().unwrap();
         assert!((y / x - 2.0).abs() < 1e-3 && z.abs() < 1e-2, "{x} {y} {z}");
         assert!((x * x + y * y + z * z - 1.0).abs() < 1e-5);

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use crate::chance::Chance;
-use crate::texts::Tokens;
+use crate::chance::SeededChance;
+use crate::texts::TokenIds;
 
 /// How many parts a batch is worked on in; fixed, so that sums come out the same on every machine.
 const SHARDS: usize = 2;
@@ -13,7 +13,7 @@ const BLOCK: usize = 64;
 
 /// How to train.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Course {
+pub(crate) struct TrainingCourse {
     pub(crate) epochs: usize,
     /// Texts to a step.
     pub(crate) batch: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Course {
 
 /// A table of token vectors that learns.
 #[derive(Debug)]
-pub(crate) struct Student {
+pub(crate) struct StudentTable {
     pub(crate) first: u16,
     pub(crate) dimension: usize,
     pub(crate) values: Vec<f32>,
@@ -34,7 +34,7 @@ pub(crate) struct Student {
 
 /// What Adam remembers of every value.
 #[derive(Debug)]
-struct Memory {
+struct OptimiserMemory {
     mean: Vec<f32>,
     square: Vec<f32>,
     steps: i32,
@@ -42,13 +42,13 @@ struct Memory {
 
 /// The gradient of one shard and which rows it touches.
 #[derive(Debug)]
-struct Slope {
+struct TrainingSlope {
     values: Vec<f32>,
     touched: Vec<bool>,
     loss: f64,
 }
 
-impl Student {
+impl StudentTable {
     fn row(&self, token: u16) -> Option<usize> {
         let row = usize::from(token.checked_sub(self.first)?);
         (row < self.values.len() / self.dimension).then_some(row)
@@ -69,7 +69,7 @@ impl Student {
     }
 
     /// The mean cosine to the targets.
-    pub(crate) fn agreement(&self, texts: &[Tokens], targets: &[f32]) -> f32 {
+    pub(crate) fn agreement(&self, texts: &[TokenIds], targets: &[f32]) -> f32 {
         let mut vector = vec![0.0; self.dimension];
         let mut sum = 0.0;
         for (text, target) in texts.iter().zip(targets.chunks_exact(self.dimension)) {
@@ -82,26 +82,26 @@ impl Student {
     /// Learns from all texts, `course.epochs` times; `tell` hears the loss of each epoch.
     pub(crate) fn learn(
         &mut self,
-        texts: &[Tokens],
+        texts: &[TokenIds],
         targets: &[f32],
-        course: &Course,
+        course: &TrainingCourse,
         mut tell: impl FnMut(usize, f64, &Self),
     ) {
-        let mut memory = Memory {
+        let mut memory = OptimiserMemory {
             mean: vec![0.0; self.values.len()],
             square: vec![0.0; self.values.len()],
             steps: 0,
         };
         let rows = self.values.len() / self.dimension;
-        let mut slopes: Vec<Slope> = (0..SHARDS)
-            .map(|_| Slope {
+        let mut slopes: Vec<TrainingSlope> = (0..SHARDS)
+            .map(|_| TrainingSlope {
                 values: vec![0.0; self.values.len()],
                 touched: vec![false; rows],
                 loss: 0.0,
             })
             .collect();
         let mut order: Vec<usize> = (0..texts.len()).collect();
-        let mut chance = Chance::new(course.seed);
+        let mut chance = SeededChance::new(course.seed);
         let total = course.epochs * texts.len().div_ceil(course.batch);
         for epoch in 0..course.epochs {
             chance.shuffle(&mut order);
@@ -127,7 +127,12 @@ impl Student {
     }
 
     /// Adds the gradient of some texts.
-    fn slope(&self, (texts, targets, likeness): (&[Tokens], &[f32], f32), part: &[usize], slope: &mut Slope) {
+    fn slope(
+        &self,
+        (texts, targets, likeness): (&[TokenIds], &[f32], f32),
+        part: &[usize],
+        slope: &mut TrainingSlope,
+    ) {
         let size = self.dimension;
         let mut vectors = vec![0.0; BLOCK * size];
         let mut pulls = vec![0.0; BLOCK * size];
@@ -174,7 +179,7 @@ impl Student {
     }
 
     /// One step of Adam on the rows that were touched; clears the gradients.
-    fn step(&mut self, slopes: &mut [Slope], memory: &mut Memory, rate: f32) {
+    fn step(&mut self, slopes: &mut [TrainingSlope], memory: &mut OptimiserMemory, rate: f32) {
         memory.steps += 1;
         let (keep, keep_square) = (0.9_f32, 0.999_f32);
         let rate = rate * (1.0 - keep_square.powi(memory.steps)).sqrt() / (1.0 - keep.powi(memory.steps));

@@ -1,4 +1,4 @@
-//! The backend `chroma`: folders of ChromaDB 0.4 to 1.5, read-only.
+//! The backend `chroma`: a read-only view of folders that ChromaDB 0.4 to 1.5 wrote.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -6,69 +6,75 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
-    ErrorKind, Health, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore, Visibility,
+    Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
+    CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION,
+    SnapshotStore, Visibility,
 };
 
 use crate::collection::ChromaCollection;
-use crate::palace::{Palace, check_options};
+use crate::palace::{ChromaPalace, check_options};
 
-/// Reads and examines folders that ChromaDB wrote. Holds nothing until a palace is opened.
+/// Reads and examines folders that ChromaDB wrote. Nothing is opened before a palace is asked for.
 #[derive(Debug)]
-pub struct Chroma {
-    descriptor: Descriptor,
-    palaces: Mutex<HashMap<PathBuf, Arc<Palace>>>,
+pub struct ChromaBackend {
+    descriptor: BackendDescriptor,
+    palaces: Mutex<HashMap<PathBuf, Arc<ChromaPalace>>>,
     closed: AtomicBool,
 }
 
-impl Chroma {
-    /// The backend's name.
+impl ChromaBackend {
+    /// The name of the backend.
     pub const NAME: &'static str = "chroma";
 
-    /// A backend that has opened nothing yet.
+    /// Creates a backend with no open palace.
     pub fn new() -> Self {
         Self {
-            descriptor: descriptor(),
+            descriptor: build_descriptor(),
             palaces: Mutex::default(),
             closed: AtomicBool::new(false),
         }
     }
 
-    fn palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Palace>>> {
+    fn lock_palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<ChromaPalace>>> {
+        // The map only caches handles, so a panic while it was locked leaves nothing inconsistent.
         self.palaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The folder at `path`, shared by everybody who asks for it.
-    pub(crate) fn palace(&self, path: &Path) -> Result<Arc<Palace>> {
+    /// Returns the handle of the folder at `path`, shared by all callers.
+    pub(crate) fn open_palace(&self, path: &Path) -> Result<Arc<ChromaPalace>> {
         if self.closed.load(Ordering::SeqCst) {
             let error = Error::new(ErrorKind::Closed, "the backend \"chroma\" was closed");
-            return Err(error.hint("make a new one"));
+            return Err(error.with_hint("make a new one"));
         }
-        let mut palaces = self.palaces();
+        // One handle for each folder, so that all its collections share the rows that were read.
+        let mut palaces = self.lock_palaces();
         let palace = palaces
             .entry(path.to_path_buf())
-            .or_insert_with(|| Arc::new(Palace::new(path)));
+            .or_insert_with(|| Arc::new(ChromaPalace::new(path)));
         Ok(Arc::clone(palace))
     }
 
-    fn named(&self, palace: &PalaceRef) -> Result<Arc<Palace>> {
-        let open = self.palace(palace.folder()?)?;
+    fn resolve_palace(&self, palace: &PalaceRef) -> Result<Arc<ChromaPalace>> {
+        let open = self.open_palace(palace.require_folder()?)?;
+        // Chroma's databases and tenants are not namespaces:
+        // each of their collections gets a name of its own.
         if palace.namespace.is_some() {
-            self.descriptor.require(&Capability::NamespaceIsolation)?;
+            self.descriptor
+                .require_capability(&Capability::NamespaceIsolation)?;
         }
         Ok(open)
     }
 }
 
-impl Default for Chroma {
+impl Default for ChromaBackend {
     fn default() -> Self {
         Self::new()
     }
 }
 
-fn descriptor() -> Descriptor {
-    Descriptor {
-        name: Chroma::NAME.to_owned(),
+fn build_descriptor() -> BackendDescriptor {
+    BackendDescriptor {
+        name: ChromaBackend::NAME.to_owned(),
         spec_version: SPEC_VERSION,
         capabilities: BTreeSet::from([
             Capability::EmbeddingsPassthrough,
@@ -85,20 +91,20 @@ fn descriptor() -> Descriptor {
     }
 }
 
-/// The refusal of every write, with the command that moves the palace to where it can be written.
-pub(crate) fn takes_no_writes(folder: &Path) -> Error {
+/// Creates the error for every write, with the command that moves the palace to a writable backend.
+pub(crate) fn refuse_write(folder: &Path) -> Error {
     let message = format!(
-        "the backend \"chroma\" is read_only and takes no writes: {}",
+        "the backend \"chroma\" is read_only and refuses writes: {}",
         folder.display()
     );
-    Error::new(ErrorKind::Unsupported, message).hint(format!(
+    Error::new(ErrorKind::Unsupported, message).with_hint(format!(
         "nothing was changed; move the palace with `loci migrate --from 'chroma:{}' --to NEW` and write there",
         folder.display()
     ))
 }
 
-impl Backend for Chroma {
-    fn descriptor(&self) -> &Descriptor {
+impl Backend for ChromaBackend {
+    fn descriptor(&self) -> &BackendDescriptor {
         &self.descriptor
     }
 
@@ -108,10 +114,11 @@ impl Backend for Chroma {
         collection: &CollectionName,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let open = self.named(palace)?;
-        let info = open.with(|loaded, folder| loaded.info(folder, collection))?;
+        let open = self.resolve_palace(palace)?;
+        // Existence is checked before writability, so that a misspelled name is reported as such.
+        let info = open.with_loaded(|loaded, folder| loaded.collection_info(folder, collection))?;
         if options.writable {
-            return Err(takes_no_writes(&open.folder));
+            return Err(refuse_write(&open.folder));
         }
         check_options(&info, options)?;
         Ok(Arc::new(ChromaCollection {
@@ -129,29 +136,34 @@ impl Backend for Chroma {
         _mode: CreateMode,
         _options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        Err(takes_no_writes(&self.named(palace)?.folder))
+        Err(refuse_write(&self.resolve_palace(palace)?.folder))
     }
 
     fn drop_collection(&self, palace: &PalaceRef, _collection: &CollectionName) -> Result<()> {
-        Err(takes_no_writes(&self.named(palace)?.folder))
+        Err(refuse_write(&self.resolve_palace(palace)?.folder))
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
-        self.named(palace)?.with(|loaded, folder| {
-            let names = loaded.names();
-            names.iter().map(|name| loaded.info(folder, name)).collect()
+        self.resolve_palace(palace)?.with_loaded(|loaded, folder| {
+            let names = loaded.collection_names();
+            names
+                .iter()
+                .map(|name| loaded.collection_info(folder, name))
+                .collect()
         })
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         let seen = match palace {
-            Some(palace) => self.named(palace).and_then(|palace| palace.with(|_, _| Ok(()))),
+            Some(palace) => self
+                .resolve_palace(palace)
+                .and_then(|palace| palace.with_loaded(|_, _| Ok(()))),
             None if self.closed.load(Ordering::SeqCst) => {
                 Err(Error::new(ErrorKind::Closed, "the backend \"chroma\" was closed"))
             }
             None => Ok(()),
         };
-        Health {
+        BackendHealth {
             ok: seen.is_ok(),
             detail: seen
                 .err()
@@ -163,7 +175,7 @@ impl Backend for Chroma {
         let held = palace
             .local_path
             .as_ref()
-            .and_then(|path| self.palaces().remove(path));
+            .and_then(|path| self.lock_palaces().remove(path));
         if let Some(held) = held {
             held.close();
         }
@@ -171,7 +183,8 @@ impl Backend for Chroma {
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        for (_, palace) in self.palaces().drain() {
+        // Collections that callers still hold share these handles and must fail as closed, too.
+        for (_, palace) in self.lock_palaces().drain() {
             palace.close();
         }
     }

@@ -1,4 +1,4 @@
-//! Which collections a database holds, how their vectors are compared, and which segments are theirs.
+//! The collections in a database, with their metrics and segments, and small helpers for SQL.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use serde_json::Value as Json;
 
 use crate::failure;
 
-/// One collection as the database lists it.
+/// A collection as the database lists it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
-    /// Chroma's id, which ends its topic in the queue.
+pub(crate) struct ListedCollection {
+    /// Chroma's id, with which its topic in the queue ends.
     pub(crate) id: String,
-    /// What it is called here: its own name, or that with its database's where two databases have one of the name.
+    /// The name of the collection here: Chroma's name, qualified by its database if two databases share the name.
     pub(crate) name: CollectionName,
-    /// What Chroma calls it.
+    /// The name that Chroma uses.
     pub(crate) own_name: String,
-    /// How its vectors are compared.
+    /// The metric of its vectors.
     pub(crate) metric: Metric,
-    /// How many values vectors have, once one was written.
+    /// The number of values in a vector, once one was written.
     pub(crate) dimension: Option<usize>,
-    /// How many links elements of its graph have, where its settings say so.
+    /// The number of links in an element of its graph, if its settings specify it.
     pub(crate) links: Option<u64>,
-    /// After how many writes its graph is saved, where its settings say so.
+    /// The number of writes after which its graph is saved, if its settings specify it.
     pub(crate) threshold: Option<u64>,
     /// The segment that holds its graph; its id names the folder.
     pub(crate) vector_segment: Option<String>,
@@ -31,21 +31,22 @@ pub(crate) struct Listed {
     pub(crate) metadata_segment: Option<String>,
 }
 
-/// What a database's tables and columns are.
+/// The tables of a database and their columns.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Schema {
+pub(crate) struct ChromaSchema {
     tables: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Schema {
+impl ChromaSchema {
     /// Reads the names of tables and columns.
     pub(crate) fn read(connection: &Connection) -> Result<Self> {
         let mut tables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        // Virtual tables are only named: asking for their columns runs their code on what may be damaged.
+        // Virtual tables are only named: asking for their columns
+        // runs their module on tables that may be damaged.
         let sql =
             "SELECT name, coalesce(sql, '') LIKE 'CREATE VIRTUAL%' FROM sqlite_schema WHERE type = 'table'";
         let mut real = Vec::new();
-        rows(connection, "the schema", sql, &[], |row| {
+        for_each_row(connection, "the schema", sql, &[], |row| {
             let name: String = row.get(0)?;
             if !row.get(1)? {
                 real.push(name.clone());
@@ -55,7 +56,7 @@ impl Schema {
         })?;
         for table in real {
             let columns = tables.entry(table.clone()).or_default();
-            rows(
+            for_each_row(
                 connection,
                 "the schema",
                 "SELECT name FROM pragma_table_info(?1)",
@@ -69,34 +70,36 @@ impl Schema {
         Ok(Self { tables })
     }
 
-    /// Whether there is a table of this name.
-    pub(crate) fn has(&self, table: &str) -> bool {
+    /// Returns whether there is a table of this name.
+    pub(crate) fn has_table(&self, table: &str) -> bool {
         self.tables.contains_key(table)
     }
 
-    /// Whether a table has a column.
+    /// Returns whether a table has a column.
     pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
         self.tables
             .get(table)
             .is_some_and(|columns| columns.contains(column))
     }
 
-    /// The column, or NULL where a release does not have it.
-    fn column(&self, table: &str, column: &'static str) -> String {
-        match self.has_column(table, column) {
-            true => format!("t.{column}"),
-            false => "NULL".to_owned(),
+    /// Returns the column as SQL, or NULL if this release lacks it.
+    fn column_or_null(&self, table: &str, column: &'static str) -> String {
+        if self.has_column(table, column) {
+            format!("t.{column}")
+        } else {
+            "NULL".to_owned()
         }
     }
 
-    /// Whether Chroma 1.0 or newer wrote here last; older releases keep sequence numbers as bytes.
+    /// Returns whether Chroma 1.0 or newer wrote here last; older releases keep sequence numbers as bytes.
     pub(crate) fn is_since_1(&self) -> bool {
-        self.has("acquire_write")
+        // No version is stored anywhere; this table came with 1.0 and stays once a folder was upgraded.
+        self.has_table("acquire_write")
     }
 }
 
-/// Runs a statement and hands each row over.
-pub(crate) fn rows(
+/// Runs a statement and passes each row to `take`.
+pub(crate) fn for_each_row(
     connection: &Connection,
     what: &str,
     sql: &str,
@@ -111,11 +114,11 @@ pub(crate) fn rows(
         }
         Ok(())
     };
-    read().map_err(|cause| failure::sqlite(what, cause))
+    read().map_err(|cause| failure::sqlite_error(what, cause))
 }
 
-/// A text column; what is no UTF-8 is made readable, and numbers become text.
-pub(crate) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+/// Reads a column as text: invalid UTF-8 is replaced, and numbers are formatted.
+pub(crate) fn read_text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,
@@ -125,15 +128,19 @@ pub(crate) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>>
     })
 }
 
-/// Lists the collections of a database, by name.
-pub(crate) fn collections(connection: &Connection, schema: &Schema) -> Result<Vec<Listed>> {
-    if !schema.has("collections") {
+/// Lists the collections of a database in the order of their names.
+pub(crate) fn list_collections(
+    connection: &Connection,
+    schema: &ChromaSchema,
+) -> Result<Vec<ListedCollection>> {
+    // A database may lack this table alone; the doctor then counts its rows as orphans.
+    if !schema.has_table("collections") {
         return Ok(Vec::new());
     }
-    let databases = databases(connection, schema)?;
-    let settings = Settings::read(connection, schema)?;
-    let mut found: Vec<(Listed, Option<String>)> = Vec::new();
-    let column = |name| schema.column("collections", name);
+    let databases = read_databases(connection, schema)?;
+    let settings = CollectionSettings::read(connection, schema)?;
+    let mut found: Vec<(ListedCollection, Option<String>)> = Vec::new();
+    let column = |name| schema.column_or_null("collections", name);
     let sql = format!(
         "SELECT t.id, t.name, {}, {}, {}, {} FROM collections t ORDER BY t.name, t.id",
         column("dimension"),
@@ -141,24 +148,26 @@ pub(crate) fn collections(connection: &Connection, schema: &Schema) -> Result<Ve
         column("config_json_str"),
         column("schema_str")
     );
-    rows(connection, "the collections", &sql, &[], |row| {
-        let (Some(id), Some(own_name)) = (text(row, 0)?, text(row, 1)?) else {
+    for_each_row(connection, "the collections", &sql, &[], |row| {
+        let (Some(id), Some(own_name)) = (read_text(row, 0)?, read_text(row, 1)?) else {
+            // A row without id or name cannot be addressed.
             return Ok(());
         };
-        let config = Config {
-            config: text(row, 4)?.and_then(|json| serde_json::from_str(&json).ok()),
-            schema: text(row, 5)?.and_then(|json| serde_json::from_str(&json).ok()),
+        let config = CollectionConfig {
+            config: read_text(row, 4)?.and_then(|json| serde_json::from_str(&json).ok()),
+            schema: read_text(row, 5)?.and_then(|json| serde_json::from_str(&json).ok()),
         };
         let segments = settings.segments_of(&id);
-        let listed = Listed {
-            metric: settings.metric(&id, segments.0.as_deref(), &config),
+        let listed = ListedCollection {
+            metric: settings.resolve_metric(&id, segments.0.as_deref(), &config),
             dimension: row
                 .get::<_, Option<i64>>(2)?
                 .and_then(|n| usize::try_from(n).ok()),
+            // The setting has three spellings across releases.
             links: settings
-                .number(&id, segments.0.as_deref(), &config, ["hnsw:M", "max_neighbors"])
-                .or_else(|| config.text("M")?.parse().ok()),
-            threshold: settings.number(
+                .resolve_number(&id, segments.0.as_deref(), &config, ["hnsw:M", "max_neighbors"])
+                .or_else(|| config.index_setting("M")?.parse().ok()),
+            threshold: settings.resolve_number(
                 &id,
                 segments.0.as_deref(),
                 &config,
@@ -166,18 +175,21 @@ pub(crate) fn collections(connection: &Connection, schema: &Schema) -> Result<Ve
             ),
             vector_segment: segments.0,
             metadata_segment: segments.1,
-            name: sound_name(&own_name, &id)?,
+            name: valid_name(&own_name, &id)?,
             own_name,
             id,
         };
-        found.push((listed, text(row, 3)?.and_then(|id| databases.get(&id).cloned())));
+        found.push((
+            listed,
+            read_text(row, 3)?.and_then(|id| databases.get(&id).cloned()),
+        ));
         Ok(())
     })?;
-    told_apart(found)
+    disambiguate_names(found)
 }
 
-/// A name a collection can have here; Chroma allows longer ones.
-fn sound_name(own: &str, id: &str) -> rusqlite::Result<CollectionName> {
+/// Returns a valid name for a collection; Chroma allows longer ones.
+fn valid_name(own: &str, id: &str) -> rusqlite::Result<CollectionName> {
     let plain: String = own
         .chars()
         .map(|c| {
@@ -189,11 +201,13 @@ fn sound_name(own: &str, id: &str) -> rusqlite::Result<CollectionName> {
         })
         .collect();
     let plain = plain.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    // Part of the id keeps two names apart that differ only in replaced or cut characters.
     let short: String = id.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     let candidates = [
         own.to_owned(),
         format!(
             "{}.{short}",
+            // `plain` is ASCII by now, so every byte is a character boundary.
             plain.get(..plain.len().min(100)).unwrap_or_default()
         ),
         format!("c{short}"),
@@ -204,8 +218,8 @@ fn sound_name(own: &str, id: &str) -> rusqlite::Result<CollectionName> {
     sound.ok_or(rusqlite::Error::InvalidQuery)
 }
 
-/// Names collections that two databases have by both names, but for the default database's.
-fn told_apart(found: Vec<(Listed, Option<String>)>) -> Result<Vec<Listed>> {
+/// Qualifies collections by their database where two databases share a name, except in the default database.
+fn disambiguate_names(found: Vec<(ListedCollection, Option<String>)>) -> Result<Vec<ListedCollection>> {
     let mut counts: BTreeMap<CollectionName, usize> = BTreeMap::new();
     for (listed, _) in &found {
         *counts.entry(listed.name.clone()).or_default() += 1;
@@ -214,6 +228,7 @@ fn told_apart(found: Vec<(Listed, Option<String>)>) -> Result<Vec<Listed>> {
     let mut all = Vec::new();
     for (mut listed, database) in found {
         let alone = counts.get(&listed.name) == Some(&1);
+        // Programs that never chose a database, MemPalace among them, must find their names unchanged.
         let usual = database.as_deref().is_none_or(|name| name == "default_database");
         let mut candidates = Vec::new();
         if alone || usual {
@@ -227,6 +242,7 @@ fn told_apart(found: Vec<(Listed, Option<String>)>) -> Result<Vec<Listed>> {
             .find(|name| !taken.contains(name));
         listed.name = match name {
             Some(name) => name,
+            // Only reached if every candidate is too long or taken; the collection must still be openable.
             None => CollectionName::new(format!("c{}", all.len()))?,
         };
         taken.insert(listed.name.clone());
@@ -236,14 +252,14 @@ fn told_apart(found: Vec<(Listed, Option<String>)>) -> Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// The names of databases by their ids; a tenant other than the default one stands before.
-fn databases(connection: &Connection, schema: &Schema) -> Result<BTreeMap<String, String>> {
+/// Reads the names of databases by id, prefixed with the tenant unless it is the default one.
+fn read_databases(connection: &Connection, schema: &ChromaSchema) -> Result<BTreeMap<String, String>> {
     let mut names = BTreeMap::new();
-    if schema.has("databases") {
+    if schema.has_table("databases") {
         let sql = "SELECT id, name, tenant_id FROM databases";
-        rows(connection, "the databases", sql, &[], |row| {
-            if let (Some(id), Some(name)) = (text(row, 0)?, text(row, 1)?) {
-                let name = match text(row, 2)? {
+        for_each_row(connection, "the databases", sql, &[], |row| {
+            if let (Some(id), Some(name)) = (read_text(row, 0)?, read_text(row, 1)?) {
+                let name = match read_text(row, 2)? {
                     Some(tenant) if tenant != "default_tenant" => format!("{tenant}.{name}"),
                     _ => name,
                 };
@@ -255,28 +271,31 @@ fn databases(connection: &Connection, schema: &Schema) -> Result<BTreeMap<String
     Ok(names)
 }
 
-/// What a collection's own two columns of settings say.
-struct Config {
+/// The settings in the two JSON columns of a collection.
+struct CollectionConfig {
     config: Option<Json>,
     schema: Option<Json>,
 }
 
-/// What tables say of collections and segments beside the collections' own columns.
+/// The segments and settings that other tables hold of collections.
 #[derive(Debug, Default)]
-struct Settings {
+struct CollectionSettings {
     /// The vector and the metadata segment of each collection.
     segments: BTreeMap<String, (Option<String>, Option<String>)>,
-    /// Text and numbers kept for a collection or a segment, by its id and the key.
+    /// The values kept for a collection or a segment, by its id and the key.
     values: BTreeMap<(String, String), String>,
 }
 
-impl Settings {
-    fn read(connection: &Connection, schema: &Schema) -> Result<Self> {
+impl CollectionSettings {
+    fn read(connection: &Connection, schema: &ChromaSchema) -> Result<Self> {
         let mut settings = Self::default();
-        if schema.has("segments") {
+        if schema.has_table("segments") {
             let sql = "SELECT id, scope, collection FROM segments ORDER BY id";
-            rows(connection, "the segments", sql, &[], |row| {
-                if let (Some(id), Some(scope), Some(owner)) = (text(row, 0)?, text(row, 1)?, text(row, 2)?) {
+            for_each_row(connection, "the segments", sql, &[], |row| {
+                if let (Some(id), Some(scope), Some(owner)) =
+                    (read_text(row, 0)?, read_text(row, 1)?, read_text(row, 2)?)
+                {
+                    // The order by id makes the choice repeatable, should a scope ever have two segments.
                     let (vector, metadata) = settings.segments.entry(owner).or_default();
                     match scope.as_str() {
                         "VECTOR" => *vector = Some(id),
@@ -291,13 +310,15 @@ impl Settings {
             ("collection_metadata", "collection_id"),
             ("segment_metadata", "segment_id"),
         ] {
-            if !schema.has(table) {
+            if !schema.has_table(table) {
                 continue;
             }
             let sql =
                 format!("SELECT {owner}, key, coalesce(str_value, int_value, float_value) FROM {table}");
-            rows(connection, "the collections' settings", &sql, &[], |row| {
-                if let (Some(id), Some(key), Some(value)) = (text(row, 0)?, text(row, 1)?, text(row, 2)?) {
+            for_each_row(connection, "the collections' settings", &sql, &[], |row| {
+                if let (Some(id), Some(key), Some(value)) =
+                    (read_text(row, 0)?, read_text(row, 1)?, read_text(row, 2)?)
+                {
                     settings.values.insert((id, key), value);
                 }
                 Ok(())
@@ -310,8 +331,8 @@ impl Settings {
         self.segments.get(collection).cloned().unwrap_or_default()
     }
 
-    /// What is set for the collection, or for its segment.
-    fn value(&self, collection: &str, segment: Option<&str>, key: &str) -> Option<&str> {
+    /// Returns the value set for the collection, or else for its segment.
+    fn find_value(&self, collection: &str, segment: Option<&str>, key: &str) -> Option<&str> {
         let of = |id: &str| {
             self.values
                 .get(&(id.to_owned(), key.to_owned()))
@@ -320,32 +341,35 @@ impl Settings {
         of(collection).or_else(|| segment.and_then(of))
     }
 
-    /// What the metadata says counts first: releases 0.5 and 0.6 wrote `l2` into the config of every collection.
-    fn metric(&self, collection: &str, segment: Option<&str>, config: &Config) -> Metric {
-        let set = self.value(collection, segment, "hnsw:space");
-        let named = set.map(str::to_owned).or_else(|| config.text("space"));
+    /// Resolves the metric. Metadata takes precedence: releases 0.5 and 0.6 wrote `l2` into the config of every
+    /// collection.
+    fn resolve_metric(&self, collection: &str, segment: Option<&str>, config: &CollectionConfig) -> Metric {
+        let set = self.find_value(collection, segment, "hnsw:space");
+        let named = set.map(str::to_owned).or_else(|| config.index_setting("space"));
         named
             .and_then(|name| Metric::parse(&name).ok())
+            // Chroma's default where neither place names a metric.
             .unwrap_or(Metric::L2)
     }
 
-    /// A number that is set under the first key, or that the config holds under the second.
-    fn number(
+    /// Resolves a number that is set under the first key, or in the config under the second.
+    fn resolve_number(
         &self,
         collection: &str,
         segment: Option<&str>,
-        config: &Config,
+        config: &CollectionConfig,
         keys: [&str; 2],
     ) -> Option<u64> {
         let [set, configured] = keys;
-        let set = self.value(collection, segment, set).map(str::to_owned);
-        set.or_else(|| config.text(configured))?.parse().ok()
+        let set = self.find_value(collection, segment, set).map(str::to_owned);
+        set.or_else(|| config.index_setting(configured))?.parse().ok()
     }
 }
 
-impl Config {
-    /// A setting of the vector index, wherever a release keeps it.
-    fn text(&self, key: &str) -> Option<String> {
+impl CollectionConfig {
+    /// Returns a setting of the vector index, from the place where the release keeps it.
+    fn index_setting(&self, key: &str) -> Option<String> {
+        // Where both are present the schema wins, as the newer of the two.
         let schema = self.schema.as_ref().and_then(|schema| {
             let index = schema.pointer("/keys/#embedding/float_list/vector_index/config")?;
             index.get(key).or_else(|| index.pointer("/hnsw")?.get(key))
@@ -365,8 +389,8 @@ impl Config {
     }
 }
 
-/// A single number, `None` where there is no row or no value.
-pub(crate) fn number(
+/// Reads a single number. Returns `None` if there is no row or no value.
+pub(crate) fn query_number(
     connection: &Connection,
     what: &str,
     sql: &str,
@@ -379,5 +403,5 @@ pub(crate) fn number(
     });
     found
         .map(Option::flatten)
-        .map_err(|cause| failure::sqlite(what, cause))
+        .map_err(|cause| failure::sqlite_error(what, cause))
 }

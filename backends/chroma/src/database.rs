@@ -1,7 +1,7 @@
-//! Opens `chroma.sqlite3` to be read so that nothing in its folder changes, whatever state it was left in.
+//! Opens `chroma.sqlite3` for reading without changing its folder, in whatever state it was left.
 //!
-//! `loci_foreign` decides how; a database with damaged pages is read from a private file that holds every row that
-//! could still be read.
+//! `loci_foreign` chooses the mode; a database with damaged pages is read from a private file that holds every row
+//! that is still readable.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,65 +13,72 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::failure;
-use crate::folder::database;
-use crate::salvage::{self, Salvage};
+use crate::folder::database_path;
+use crate::salvage::{self, SalvagedDatabase};
 
-/// How long to wait for a process that is writing.
+/// The maximum time to wait for a process that is writing.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How much of a database is kept in memory, in the negative kilobytes SQLite counts by.
+/// The page cache of a connection: 16 MiB, which SQLite writes as negative kibibytes.
 const SETUP: &str = "PRAGMA cache_size = -16384;";
-/// How many prepared statements are kept.
+/// The number of prepared statements to keep; every read of a record uses several.
 const STATEMENTS: usize = 64;
 
-/// An open database and how it came to be readable.
+/// An open database and the mode in which it is read.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub(crate) struct ChromaDatabase {
     /// The connection; never one that can write to the folder.
     pub(crate) connection: Connection,
-    /// How it is read.
-    pub(crate) reading: Reading,
+    /// The mode in which it is read.
+    pub(crate) reading: ReadingMode,
 }
 
-/// That nobody commits.
+/// Proof that a read transaction keeps other processes from committing.
 #[derive(Debug)]
-pub(crate) struct Held(());
+pub(crate) struct ReadLockToken(());
 
-/// How a database is read.
+/// The mode in which a database is read.
 #[derive(Debug)]
-pub(crate) enum Reading {
-    /// Where it lies.
+pub(crate) enum ReadingMode {
+    /// In place.
     InPlace,
-    /// From a private copy, because a log or a journal lies beside it; the copy goes with this value.
+    /// From a private copy, because a log or a journal lies beside it; dropping this value deletes the copy.
     Copied {
-        /// What lay beside it: `-wal` or `-journal`.
+        /// The suffix of the file beside it: `-wal` or `-journal`.
         beside: &'static str,
-        /// The copy, as long as it is read.
+        /// The copy, kept while it is read.
         _copy: PrivateCopy,
     },
-    /// From what was saved of it, page by page.
+    /// From the rows that were salvaged page by page.
     Salvaged {
-        /// What was saved and what was lost.
-        salvage: Salvage,
-        /// What SQLite said of the original.
+        /// The salvaged rows and the losses.
+        salvage: SalvagedDatabase,
+        /// SQLite's message about the original.
         why: String,
     },
 }
 
-impl Database {
+impl ChromaDatabase {
     /// Opens the database of a Chroma folder.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         match Self::try_open(folder) {
-            Err(error) if error.kind() == ErrorKind::Corrupt => Self::salvage(folder, &error.to_string()),
+            // A torn first page already fails here; damage further in shows only when a table is read.
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                Self::open_salvaged(folder, &error.to_string())
+            }
             opened => opened,
         }
     }
 
     fn try_open(folder: &Path) -> Result<Self> {
-        let path = database(folder);
-        let opened = opener().open(&path).map_err(|why| not_opened(&path, why))?;
+        let path = database_path(folder);
+        let opened = chroma_opener()
+            .open(&path)
+            .map_err(|why| open_error(&path, why))?;
+        // The copy must live as long as the connection that reads it.
         let reading = match opened.reading {
-            ForeignReading::Copied { beside, copy } => Reading::Copied { beside, _copy: copy },
-            ForeignReading::InPlace | ForeignReading::AsItStands => Reading::InPlace,
+            ForeignReading::Copied { beside, copy } => ReadingMode::Copied { beside, _copy: copy },
+            // `AsItStands` is never asked for here; both read the file in place.
+            ForeignReading::InPlace | ForeignReading::AsItStands => ReadingMode::InPlace,
         };
         opened
             .connection
@@ -82,35 +89,36 @@ impl Database {
         })
     }
 
-    /// Reads everything again from what could be saved page by page.
-    pub(crate) fn salvage(folder: &Path, why: &str) -> Result<Self> {
-        let path = database(folder);
-        let file = File::open(&path).map_err(|cause| failure::io("open", &path, cause))?;
-        let salvage = salvage::salvage(&file, &|_, _| {})?;
-        let connection = connect(&salvage.file, "mode=ro&immutable=1")?;
+    /// Opens the rows that can be salvaged page by page.
+    pub(crate) fn open_salvaged(folder: &Path, why: &str) -> Result<Self> {
+        let path = database_path(folder);
+        let file = File::open(&path).map_err(|cause| failure::io_error("open", &path, cause))?;
+        // The salvage is private and complete before it is opened, so it needs neither locks nor a log.
+        let salvage = salvage::salvage_database(&file, &|_, _| {})?;
+        let connection = connect_file(&salvage.file, "mode=ro&immutable=1")?;
         Ok(Self {
             connection,
-            reading: Reading::Salvaged {
+            reading: ReadingMode::Salvaged {
                 salvage,
                 why: why.to_owned(),
             },
         })
     }
 
-    /// Whether it was damaged and only what could be saved is read.
+    /// Returns whether the database is damaged and only salvaged rows are read.
     pub(crate) fn is_salvaged(&self) -> bool {
-        matches!(self.reading, Reading::Salvaged { .. })
+        matches!(self.reading, ReadingMode::Salvaged { .. })
     }
 
-    /// Keeps everybody from committing to a database that is read where it lies, until it is released.
-    pub(crate) fn hold(&self) -> Result<Held> {
+    /// Keeps other processes from committing to a database that is read in place, until the token is released.
+    pub(crate) fn begin_read(&self) -> Result<ReadLockToken> {
         let begun = self
             .connection
             .execute_batch("BEGIN")
-            .map_err(|cause| failure::sqlite("the database", cause));
-        // A transaction takes its lock when it first reads.
-        match begun.and_then(|()| self.probe()) {
-            Ok(()) => Ok(Held(())),
+            .map_err(|cause| failure::sqlite_error("the database", cause));
+        // A deferred transaction takes its read lock only with its first read.
+        match begun.and_then(|()| self.read_schema()) {
+            Ok(()) => Ok(ReadLockToken(())),
             Err(error) => {
                 let _ = self.connection.execute_batch("ROLLBACK");
                 Err(error)
@@ -118,22 +126,22 @@ impl Database {
         }
     }
 
-    /// A number that is another one after somebody else committed.
+    /// Returns a number that changes when another process commits.
     ///
-    /// The file is not opened to find out: closing it would drop the lock this process holds on it.
-    pub(crate) fn version(&self) -> Option<i64> {
+    /// The file is not opened for that: closing it would drop the POSIX lock that this process holds on it.
+    pub(crate) fn data_version(&self) -> Option<i64> {
         let sql = "PRAGMA data_version";
         self.connection.query_row(sql, [], |row| row.get(0)).ok()
     }
 
-    /// Refuses a database that ends in the middle of a page, which SQLite reads as zeros.
+    /// Refuses a database that ends in the middle of a page, the rest of which SQLite would read as zeros.
     pub(crate) fn check_length(&self, folder: &Path) -> Result<()> {
-        if !matches!(self.reading, Reading::InPlace) {
+        if !matches!(self.reading, ReadingMode::InPlace) {
             return Ok(());
         }
-        let path = database(folder);
+        let path = database_path(folder);
         let length = fs::metadata(&path)
-            .map_err(|cause| failure::io("look at", &path, cause))?
+            .map_err(|cause| failure::io_error("look at", &path, cause))?
             .len();
         let of = |pragma: &str| {
             self.connection
@@ -141,25 +149,25 @@ impl Database {
         };
         let needed = of("page_count").and_then(|pages| Ok(pages.saturating_mul(of("page_size")?)));
         let needed = needed
-            .map_err(|cause| failure::sqlite("the database", cause))?
+            .map_err(|cause| failure::sqlite_error("the database", cause))?
             .unsigned_abs();
-        match length < needed {
-            true => Err(Error::new(
+        if length < needed {
+            return Err(Error::new(
                 ErrorKind::Corrupt,
                 format!("the file has {length} of {needed} bytes"),
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
-    /// Lets others commit again.
-    pub(crate) fn release(&self, _held: Held) {
-        // A damaged page may have ended it already, or the database was opened anew meanwhile.
+    /// Lets other processes commit again.
+    pub(crate) fn end_read(&self, _held: ReadLockToken) {
+        // A damaged page may have ended the transaction already, or the database was reopened meanwhile.
         let _ = self.connection.execute_batch("ROLLBACK");
     }
 
-    /// Reads the schema, so that what cannot be opened fails now.
-    fn probe(&self) -> Result<()> {
+    /// Reads the schema, so that an unreadable database fails here and not later.
+    fn read_schema(&self) -> Result<()> {
         let counted = self
             .connection
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| {
@@ -167,11 +175,11 @@ impl Database {
             });
         counted
             .map(drop)
-            .map_err(|cause| failure::sqlite("the database", cause))
+            .map_err(|cause| failure::sqlite_error("the database", cause))
     }
 }
 
-fn opener() -> ForeignOpener<'static> {
+fn chroma_opener() -> ForeignOpener<'static> {
     ForeignOpener {
         patience: PATIENCE,
         setup: SETUP,
@@ -179,9 +187,9 @@ fn opener() -> ForeignOpener<'static> {
     }
 }
 
-/// Connects to a file of this user's own, or to one that is to be written.
-pub(crate) fn connect(path: &Path, mode: &str) -> Result<Connection> {
-    let refused = |cause| failure::sqlite(path.display(), cause);
+/// Connects to a private file, or to a database that a fix writes.
+pub(crate) fn connect_file(path: &Path, mode: &str) -> Result<Connection> {
+    let refused = |cause| failure::sqlite_error(path.display(), cause);
     let connection = loci_foreign::connect(path, mode).map_err(refused)?;
     let ready = connection
         .busy_timeout(PATIENCE)
@@ -191,21 +199,23 @@ pub(crate) fn connect(path: &Path, mode: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens some other SQLite file to be read, from a private copy, which must be kept as long as the connection.
+/// Opens another SQLite file from a private copy, which must outlive the connection.
 pub(crate) fn open_beside(path: &Path) -> Result<(Connection, ForeignReading)> {
-    let opened = opener().open_copy_of(path).map_err(|why| not_opened(path, why))?;
+    let opened = chroma_opener()
+        .open_copy_of(path)
+        .map_err(|why| open_error(path, why))?;
     Ok((opened.connection, opened.reading))
 }
 
-/// A temporary folder that only this user may look into.
+/// Creates a temporary folder that only this user may read.
 pub(crate) fn private_folder(prefix: &str) -> Result<TempDir> {
-    loci_foreign::private_folder(prefix).map_err(|why| not_opened(&std::env::temp_dir(), why))
+    loci_foreign::private_folder(prefix).map_err(|why| open_error(&std::env::temp_dir(), why))
 }
 
-fn not_opened(path: &Path, why: ForeignFailure) -> Error {
+fn open_error(path: &Path, why: ForeignFailure) -> Error {
     match why {
-        ForeignFailure::Sqlite(cause) => failure::sqlite("the database", cause),
-        ForeignFailure::Io(action, path, cause) => failure::io(action, &path, cause),
+        ForeignFailure::Sqlite(cause) => failure::sqlite_error("the database", cause),
+        ForeignFailure::Io(action, path, cause) => failure::io_error(action, &path, cause),
         ForeignFailure::Changing(_) => why.into_error(path),
     }
 }

@@ -1,18 +1,18 @@
-//! Time budgets of reads: a scan looks at the clock before each record.
+//! Time budgets of reads: a scan checks the clock before each record.
 
 use std::time::{Duration, Instant};
 
 use loci_core::{Error, ErrorKind, Result};
 
-/// The time by which a read must end, if it has a budget.
+/// The time by which a read must finish, if it has a budget.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
+pub(crate) struct ScanDeadline {
     began: Instant,
     budget: Option<Duration>,
 }
 
-impl Deadline {
-    /// Begins a read; one whose budget is used up before it begins fails at once.
+impl ScanDeadline {
+    /// Starts the budget of a read; an empty budget fails at once.
     pub(crate) fn begin(budget: Option<Duration>) -> Result<Self> {
         let deadline = Self {
             began: Instant::now(),
@@ -22,14 +22,14 @@ impl Deadline {
         Ok(deadline)
     }
 
-    /// Refuses to go on once the budget is used up.
+    /// Fails once the budget is used up.
     pub(crate) fn check(&self) -> Result<()> {
         match self.budget {
             Some(budget) if self.began.elapsed() >= budget => Err(Error::new(
                 ErrorKind::TimedOut,
                 format!("reading the Chroma folder took longer than {budget:?}"),
             )
-            .hint("give it more time, or ask for less")),
+            .with_hint("give it more time, or ask for less")),
             _ => Ok(()),
         }
     }

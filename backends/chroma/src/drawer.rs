@@ -1,21 +1,24 @@
-//! Makes a drawer of a record: its text, its metadata with their types, where it is filed, and its vector.
+//! Turns a record into a drawer: its text, its typed metadata, its place and its vector.
 
-use loci_core::{Drawer, Include, Metadata, Place, Result, Scalar, Timestamp, Value, Whereabouts};
+use loci_core::{
+    Drawer, DrawerFields, DrawerPlace, Metadata, MetadataScalar, MetadataValue, Result, Timestamp,
+    VectorOrigin,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::Value as Json;
 
-use crate::catalogue::{rows, text};
+use crate::catalogue::{for_each_row, read_text};
 use crate::failure;
-use crate::graph::Graph;
-use crate::shelf::{Record, VectorAt};
+use crate::graph::SegmentGraph;
+use crate::shelf::{LiveRecord, VectorLocation};
 
-/// The key under which a record keeps an id that no drawer can have.
+/// The metadata key for an id that is not a valid drawer id.
 const OWN_ID: &str = "chroma:id";
-/// The key under which Chroma keeps a record's text.
+/// The metadata key under which Chroma keeps the text of a record.
 pub(crate) const DOCUMENT: &str = "chroma:document";
 
-/// The rows of metadata of a record; the first releases have no column for truths.
+/// Selects the metadata of a record; the first releases have no column for booleans.
 macro_rules! metadata {
     ($truth:literal, $but:literal) => {
         concat!(
@@ -27,50 +30,51 @@ macro_rules! metadata {
     };
 }
 
-/// Reads records of one collection.
-pub(crate) struct Reader<'a> {
+/// Reads the records of one collection.
+pub(crate) struct RecordReader<'a> {
     /// The open database.
     pub(crate) connection: &'a Connection,
-    /// Whether the release keeps lists as metadata.
+    /// Whether the release has lists in metadata.
     pub(crate) has_lists: bool,
-    /// Whether the release keeps truths apart from numbers.
+    /// Whether the release stores booleans apart from numbers.
     pub(crate) has_truths: bool,
-    /// Whether a second copy of texts may stand in for lost ones.
-    pub(crate) spare_texts: bool,
+    /// Whether the full text's copy replaces lost texts.
+    pub(crate) has_spare_texts: bool,
     /// The collection's graph.
-    pub(crate) graph: Option<&'a Graph>,
-    /// Graphs of it that were set aside.
-    pub(crate) aside: &'a [Graph],
-    /// How many values vectors have.
+    pub(crate) graph: Option<&'a SegmentGraph>,
+    /// The graphs of the collection that were set aside.
+    pub(crate) set_aside: &'a [SegmentGraph],
+    /// The number of values in a vector.
     pub(crate) dimension: Option<usize>,
 }
 
-/// What a record holds beside its vector, before it becomes a drawer.
+/// The content of a record apart from its vector.
 #[derive(Debug, Default)]
-struct Content {
+struct RecordContent {
     document: Option<String>,
     metadata: Metadata,
     created: Option<String>,
-    odd: Vec<String>,
+    oddities: Vec<String>,
 }
 
-impl Reader<'_> {
-    /// The record with what is asked for; its place and times always.
-    pub(crate) fn drawer(&self, record: &Record, include: Include) -> Result<Drawer> {
-        let mut content = self.content(record, include.document)?;
+impl RecordReader<'_> {
+    /// Reads a record with the requested fields; its place and times are always read.
+    pub(crate) fn read_drawer(&self, record: &LiveRecord, include: DrawerFields) -> Result<Drawer> {
+        let mut content = self.read_content(record, include.document)?;
         if let Some(own) = &record.odd_id {
             content.metadata.insert(OWN_ID, &**own);
         }
-        let mut drawer = Drawer::bare(record.id.clone());
-        let filed = content.metadata.get("filed_at").and_then(Value::as_text);
+        let mut drawer = Drawer::with_id_only(record.id.clone());
+        // MemPalace's own time comes first: Chroma's `created_at` only records when the row was made.
+        let filed = content.metadata.get("filed_at").and_then(MetadataValue::as_text);
         drawer.filed_at = filed
-            .and_then(time)
-            .or_else(|| content.created.as_deref().and_then(time));
-        drawer.place = place(&content.metadata);
-        drawer.damage = content.odd;
+            .and_then(parse_time)
+            .or_else(|| content.created.as_deref().and_then(parse_time));
+        drawer.place = place_from_metadata(&content.metadata);
+        drawer.damage = content.oddities;
         if let Some(own) = &record.odd_id {
             drawer.damage.push(format!(
-                "its own id has {} bytes, which no drawer's can have",
+                "its own id has {} bytes, which is not a valid length for a drawer id",
                 own.len()
             ));
         }
@@ -81,31 +85,33 @@ impl Reader<'_> {
             drawer.metadata = Some(content.metadata);
         }
         if include.embedding {
-            drawer.embedding = self.vector(record)?;
-            drawer.vector_from = Whereabouts(Some(match (&drawer.embedding, record.vector) {
-                (Some(_), VectorAt::Queue(_)) => "queue",
-                (Some(_), VectorAt::Graph(_)) => "graph",
-                (Some(_), VectorAt::Aside(..)) => "set aside",
+            drawer.embedding = self.read_vector(record)?;
+            drawer.vector_from = VectorOrigin(Some(match (&drawer.embedding, record.vector) {
+                (Some(_), VectorLocation::Queue(_)) => "queue",
+                (Some(_), VectorLocation::Graph(_)) => "graph",
+                (Some(_), VectorLocation::SetAside(..)) => "set aside",
                 _ => "none",
             }));
         }
         Ok(drawer)
     }
 
-    /// The record's newest vector, if there is one that fits the collection.
-    pub(crate) fn vector(&self, record: &Record) -> Result<Option<Vec<f32>>> {
-        let of = |graph: Option<&Graph>, element| match graph {
+    /// Reads the newest vector of a record, if there is one that fits the collection.
+    pub(crate) fn read_vector(&self, record: &LiveRecord) -> Result<Option<Vec<f32>>> {
+        let of = |graph: Option<&SegmentGraph>, element| match graph {
             Some(graph) => graph
-                .vector(element)
-                .map_err(|cause| failure::io("read", &graph.folder, cause)),
+                .read_vector(element)
+                .map_err(|cause| failure::io_error("read", &graph.folder, cause)),
             None => Ok(None),
         };
         let vector = match record.vector {
-            VectorAt::Queue(sequence) => self.queued(sequence)?,
-            VectorAt::Graph(element) => of(self.graph, element)?,
-            VectorAt::Aside(graph, element) => of(self.aside.get(usize::from(graph)), element)?,
-            VectorAt::Nowhere => None,
+            VectorLocation::Queue(sequence) => self.read_queued_vector(sequence)?,
+            VectorLocation::Graph(element) => of(self.graph, element)?,
+            VectorLocation::SetAside(graph, element) => of(self.set_aside.get(usize::from(graph)), element)?,
+            VectorLocation::Missing => None,
         };
+        // A damaged queue or graph can yield a vector of another
+        // length or of NaNs; the contract allows neither.
         let fits = |vector: &Vec<f32>| {
             self.dimension.is_none_or(|dimension| dimension == vector.len())
                 && vector.iter().all(|value| value.is_finite())
@@ -113,91 +119,94 @@ impl Reader<'_> {
         Ok(vector.filter(fits))
     }
 
-    fn queued(&self, sequence: i64) -> Result<Option<Vec<f32>>> {
+    fn read_queued_vector(&self, sequence: i64) -> Result<Option<Vec<f32>>> {
         let mut vector = None;
         let sql = "SELECT vector, encoding FROM embeddings_queue WHERE seq_id = ?1";
-        rows(self.connection, "the write queue", sql, &[&sequence], |row| {
-            let whole = text(row, 1)?.is_some_and(|encoding| encoding == "INT32");
+        for_each_row(self.connection, "the write queue", sql, &[&sequence], |row| {
+            // Chroma's queue knows two encodings; FLOAT32 is the default where none is named.
+            let whole = read_text(row, 1)?.is_some_and(|encoding| encoding == "INT32");
             if let ValueRef::Blob(bytes) = row.get_ref(0)? {
-                vector = Some(numbers(bytes, whole));
+                vector = Some(decode_numbers(bytes, whole));
             }
             Ok(())
         })?;
         Ok(vector)
     }
 
-    fn content(&self, record: &Record, with_document: bool) -> Result<Content> {
-        let mut content = Content::default();
+    fn read_content(&self, record: &LiveRecord, with_document: bool) -> Result<RecordContent> {
+        let mut content = RecordContent::default();
         if let Some(row) = record.row {
             self.read_rows(row, with_document, &mut content)?;
         }
+        // Oldest first: each write replaces the keys it names.
         for sequence in &record.pending {
-            self.read_queued(*sequence, &mut content)?;
+            self.apply_queued_write(*sequence, &mut content)?;
         }
         Ok(content)
     }
 
-    fn read_rows(&self, row: i64, with_document: bool, content: &mut Content) -> Result<()> {
+    fn read_rows(&self, row: i64, with_document: bool, content: &mut RecordContent) -> Result<()> {
         let sql = match (self.has_truths, with_document) {
             (true, true) => metadata!("bool_value", ""),
             (true, false) => metadata!("bool_value", " AND key <> 'chroma:document'"),
             (false, true) => metadata!("NULL", ""),
             (false, false) => metadata!("NULL", " AND key <> 'chroma:document'"),
         };
-        rows(self.connection, "the metadata", sql, &[&row], |found| {
-            let key = text(found, 0)?.unwrap_or_default();
-            content.take(key, scalar(found)?);
+        for_each_row(self.connection, "the metadata", sql, &[&row], |found| {
+            let key = read_text(found, 0)?.unwrap_or_default();
+            content.set_value(key, read_scalar(found)?);
             Ok(())
         })?;
         if self.has_lists {
-            self.lists(row, content)?;
+            self.read_lists(row, content)?;
         }
-        if with_document && self.spare_texts && content.document.is_none() {
+        // In a salvaged database the document row may be lost while the full text's second copy survived.
+        if with_document && self.has_spare_texts && content.document.is_none() {
             let sql = "SELECT c0 FROM embedding_fulltext_search_content WHERE id = ?1";
-            rows(self.connection, "the spare texts", sql, &[&row], |found| {
-                content.document = text(found, 0)?;
+            for_each_row(self.connection, "the spare texts", sql, &[&row], |found| {
+                content.document = read_text(found, 0)?;
                 Ok(())
             })?;
         }
         let sql = "SELECT created_at FROM embeddings WHERE id = ?1";
-        rows(self.connection, "the rows", sql, &[&row], |found| {
-            content.created = text(found, 0)?;
+        for_each_row(self.connection, "the rows", sql, &[&row], |found| {
+            content.created = read_text(found, 0)?;
             Ok(())
         })
     }
 
-    fn lists(&self, row: i64, content: &mut Content) -> Result<()> {
-        let mut lists: std::collections::BTreeMap<String, Vec<Scalar>> = Default::default();
+    fn read_lists(&self, row: i64, content: &mut RecordContent) -> Result<()> {
+        let mut lists: std::collections::BTreeMap<String, Vec<MetadataScalar>> = Default::default();
         let sql = "SELECT key, string_value, int_value, float_value, bool_value FROM embedding_metadata_array \
                    WHERE id = ?1 ORDER BY rowid";
-        rows(self.connection, "the metadata", sql, &[&row], |found| {
-            let key = text(found, 0)?.unwrap_or_default();
-            lists.entry(key).or_default().extend(scalar(found)?);
+        for_each_row(self.connection, "the metadata", sql, &[&row], |found| {
+            let key = read_text(found, 0)?.unwrap_or_default();
+            lists.entry(key).or_default().extend(read_scalar(found)?);
             Ok(())
         })?;
         for (key, list) in lists.into_iter().filter(|(key, _)| !key.is_empty()) {
-            content.metadata.insert(key, Value::Many(list));
+            content.metadata.insert(key, MetadataValue::Many(list));
         }
         Ok(())
     }
 
-    /// Applies a write that the row has not seen, as Chroma would: given keys replace, null takes away.
-    fn read_queued(&self, sequence: i64, content: &mut Content) -> Result<()> {
+    /// Applies a write that is not in the row yet, as Chroma would: a key replaces, null removes.
+    fn apply_queued_write(&self, sequence: i64, content: &mut RecordContent) -> Result<()> {
         let mut written = None;
         let sql = "SELECT metadata, created_at FROM embeddings_queue WHERE seq_id = ?1";
-        rows(self.connection, "the write queue", sql, &[&sequence], |row| {
-            written = text(row, 0)?;
-            content.created = content.created.take().or(text(row, 1)?);
+        for_each_row(self.connection, "the write queue", sql, &[&sequence], |row| {
+            written = read_text(row, 0)?;
+            content.created = content.created.take().or(read_text(row, 1)?);
             Ok(())
         })?;
         match written.as_deref().map(serde_json::from_str::<Json>) {
             Some(Ok(Json::Object(keys))) => {
                 for (key, value) in keys {
-                    content.overwrite(key, &value);
+                    content.overwrite_value(key, &value);
                 }
             }
             Some(Ok(Json::Null)) | None => {}
-            Some(_) => content.odd.push(format!(
+            Some(_) => content.oddities.push(format!(
                 "the metadata of the queued write {sequence} cannot be read"
             )),
         }
@@ -205,31 +214,35 @@ impl Reader<'_> {
     }
 }
 
-impl Content {
-    fn take(&mut self, key: String, value: Option<Scalar>) {
+impl RecordContent {
+    fn set_value(&mut self, key: String, value: Option<MetadataScalar>) {
         match (key.as_str(), value) {
-            (DOCUMENT, Some(Scalar::Text(document))) => self.document = Some(document),
-            // A key without any value: Chroma's own interface leaves it out as well.
+            (DOCUMENT, Some(MetadataScalar::Text(document))) => self.document = Some(document),
+            // A key without any value: Chroma's own API omits it as well.
             (_, None) => {}
-            ("", Some(_)) => self.odd.push("a metadata key is empty".to_owned()),
-            (_, Some(Scalar::Float(float))) if !float.is_finite() => {
-                self.odd.push(format!("metadata.{key} is not a finite number"));
+            ("", Some(_)) => self.oddities.push("a metadata key is empty".to_owned()),
+            (_, Some(MetadataScalar::Float(float))) if !float.is_finite() => {
+                self.oddities
+                    .push(format!("metadata.{key} is not a finite number"));
+                // Metadata has no infinite or undefined numbers; as text the value is at least not lost.
                 self.metadata.insert(key, float.to_string());
             }
-            (_, Some(scalar)) => self.metadata.insert(key, Value::One(scalar)),
+            (_, Some(scalar)) => self.metadata.insert(key, MetadataValue::One(scalar)),
         }
     }
 
-    fn overwrite(&mut self, key: String, value: &Json) {
+    fn overwrite_value(&mut self, key: String, value: &Json) {
         match (key.as_str(), value) {
             (DOCUMENT, Json::String(document)) => self.document = Some(document.clone()),
+            // A null document removes the text, unlike a write that does not name the key at all.
             (DOCUMENT, _) => self.document = None,
             (_, Json::Null) => drop(self.metadata.remove(&key)),
-            ("", _) => self.odd.push("a metadata key is empty".to_owned()),
-            (_, value) => match Value::from_json(value, "metadata") {
+            ("", _) => self.oddities.push("a metadata key is empty".to_owned()),
+            (_, value) => match MetadataValue::from_json(value, "metadata") {
                 Ok(value) => self.metadata.insert(key, value),
                 Err(_) => {
-                    self.odd.push(format!("metadata.{key} is no single value"));
+                    self.oddities
+                        .push(format!("metadata.{key} is not a single value"));
                     self.metadata.insert(key, value.to_string());
                 }
             },
@@ -237,47 +250,52 @@ impl Content {
     }
 }
 
-/// The value of a row of metadata, by the first of its columns that is set.
-fn scalar(row: &Row<'_>) -> rusqlite::Result<Option<Scalar>> {
-    if let Some(string) = text(row, 1)? {
-        return Ok(Some(Scalar::Text(string)));
+/// Returns the value of a metadata row: the first of its columns that is set.
+fn read_scalar(row: &Row<'_>) -> rusqlite::Result<Option<MetadataScalar>> {
+    if let Some(string) = read_text(row, 1)? {
+        return Ok(Some(MetadataScalar::Text(string)));
     }
     Ok(match (row.get_ref(2)?, row.get_ref(3)?, row.get_ref(4)?) {
-        (ValueRef::Integer(int), ..) => Some(Scalar::Int(int)),
-        (_, ValueRef::Real(float), _) => Some(Scalar::Float(float)),
-        (_, ValueRef::Integer(int), _) => Some(Scalar::Float(int as f64)),
-        (.., ValueRef::Integer(truth)) => Some(Scalar::Bool(truth != 0)),
+        (ValueRef::Integer(int), ..) => Some(MetadataScalar::Int(int)),
+        (_, ValueRef::Real(float), _) => Some(MetadataScalar::Float(float)),
+        // On disk SQLite writes 3.0 as an integer and converts it back only if the column is declared REAL,
+        // which a salvaged table may have lost.
+        (_, ValueRef::Integer(int), _) => Some(MetadataScalar::Float(int as f64)),
+        (.., ValueRef::Integer(truth)) => Some(MetadataScalar::Bool(truth != 0)),
         _ => None,
     })
 }
 
-fn numbers(bytes: &[u8], whole: bool) -> Vec<f32> {
+fn decode_numbers(bytes: &[u8], whole: bool) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
-    let read = |number: &[u8; 4]| match whole {
-        true => i32::from_le_bytes(*number) as f32,
-        false => f32::from_le_bytes(*number),
+    let read = |number: &[u8; 4]| {
+        if whole {
+            i32::from_le_bytes(*number) as f32
+        } else {
+            f32::from_le_bytes(*number)
+        }
     };
     numbers.iter().map(read).collect()
 }
 
-/// A time as MemPalace and SQLite write them; without an offset it is taken for UTC.
-fn time(text: &str) -> Option<Timestamp> {
+/// Parses a time as MemPalace and SQLite write it; without an offset it is UTC.
+fn parse_time(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// Where a drawer is filed: by the house's own keys, else by those MemPalace writes.
-fn place(metadata: &Metadata) -> Place {
-    let mut place = Place::default().completed_from(metadata).unwrap_or_default();
+/// Returns the place of a drawer from Loci's own keys, or else from those that MemPalace writes.
+fn place_from_metadata(metadata: &Metadata) -> DrawerPlace {
+    let mut place = DrawerPlace::default().complete_from(metadata).unwrap_or_default();
     let named = |keys: &[&str]| {
         let mut found = keys
             .iter()
-            .filter_map(|key| metadata.get(key).and_then(Value::as_text));
+            .filter_map(|key| metadata.get(key).and_then(MetadataValue::as_text));
         found.find(|text| !text.is_empty()).map(str::to_owned)
     };
     place.source = place.source.or_else(|| named(&["source_file"]));
     place.speaker = place.speaker.or_else(|| named(&["role"]));
     let said = || named(&["authored_at", "timestamp", "content_date", "date"]);
-    place.said_at = place.said_at.or_else(|| said().as_deref().and_then(time));
+    place.said_at = place.said_at.or_else(|| said().as_deref().and_then(parse_time));
     place
 }
 
@@ -288,31 +306,31 @@ mod tests {
     #[test]
     fn a_place_is_understood_from_mempalaces_keys() {
         let metadata = Metadata::new()
-            .with("wing", "kansas")
-            .with("room", "farm")
-            .with("source_file", "/oz/ch1.txt")
-            .with("authored_at", "2025-01-04T10:00:00");
-        let place = place(&metadata);
+            .with_entry("wing", "kansas")
+            .with_entry("room", "farm")
+            .with_entry("source_file", "/oz/ch1.txt")
+            .with_entry("authored_at", "2025-01-04T10:00:00");
+        let place = place_from_metadata(&metadata);
         assert_eq!(place.wing.as_deref(), Some("kansas"));
         assert_eq!(place.source.as_deref(), Some("/oz/ch1.txt"));
-        assert_eq!(place.said_at, time("2025-01-04T10:00:00Z"));
+        assert_eq!(place.said_at, parse_time("2025-01-04T10:00:00Z"));
     }
 
     #[test]
     fn the_houses_own_keys_come_first() {
         let metadata = Metadata::new()
-            .with("source", "a")
-            .with("source_file", "b")
-            .with("said_at", "2020-01-01");
-        let place = place(&metadata.with("timestamp", "2021-01-01"));
+            .with_entry("source", "a")
+            .with_entry("source_file", "b")
+            .with_entry("said_at", "2020-01-01");
+        let place = place_from_metadata(&metadata.with_entry("timestamp", "2021-01-01"));
         assert_eq!(place.source.as_deref(), Some("a"));
-        assert_eq!(place.said_at, time("2020-01-01"));
+        assert_eq!(place.said_at, parse_time("2020-01-01"));
     }
 
     #[test]
     fn times_are_read_as_sqlite_and_python_write_them() {
-        assert!(time("2026-11-16 09:36:43").is_some());
-        assert!(time("2026-11-16T09:36:43.123456").is_some());
-        assert!(time("yesterday").is_none());
+        assert!(parse_time("2026-11-16 09:36:43").is_some());
+        assert!(parse_time("2026-11-16T09:36:43.123456").is_some());
+        assert!(parse_time("yesterday").is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! The doctor of Chroma folders: what is true of one, from its rows, its queue and its graph files.
+//! The doctor of Chroma folders: diagnoses one from its rows, its queue and its graph files.
 //!
-//! Rows are compared with labels, never file times with file times. What is only unusual is a note, what needs
-//! attention a warning, and what is damaged or may answer wrongly an error.
+//! Rows are compared with labels, never file times with file times. Anything merely unusual is a note, anything that
+//! needs attention a warning, and damage or wrong answers are errors.
 
 mod database;
 pub(crate) mod full_text;
@@ -11,42 +11,43 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Diagnosis, Doctor, Finding, FixInfo, FixMode, FixReport, Result, SegmentDiagnosis,
-    Severity,
+    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, PalaceDiagnosis,
+    PalaceFinding, Result, SegmentDiagnosis,
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::Chroma;
-use crate::folder::{self, Format};
-use crate::palace::{Content, Loaded};
-use crate::shelf::Shelf;
+use crate::ChromaBackend;
+use crate::folder::{self, FolderFormat};
+use crate::palace::{CollectionContent, LoadedFolder};
+use crate::shelf::RecordShelf;
 
-/// How much older than the database a graph must be for that to be mentioned.
-const STALE: Duration = Duration::from_secs(3600);
-/// How many findings of one kind are listed by name; the rest are counted.
-const LISTED: usize = 20;
+/// The minimum age of a graph, relative to the database, that is mentioned.
+const STALE_AFTER: Duration = Duration::from_secs(3600);
+/// The number of findings of one kind that are listed; the rest are counted.
+const MOST_LISTED: usize = 20;
 
-/// The hint that leads out.
-const MOVE: &str =
-    "everything that is readable moves to a sound palace with `loci migrate --from PATH --to NEW`";
+/// The hint for damage that no fix repairs.
+const MOVE_HINT: &str = "move everything readable to a sound palace with `loci migrate --from PATH --to NEW`";
 
-impl Doctor for Chroma {
+impl Doctor for ChromaBackend {
     fn recognises(&self, path: &Path) -> bool {
-        folder::format(path).is_some()
+        folder::detect_format(path).is_some()
     }
 
-    fn examine(&self, path: &Path) -> Result<Diagnosis> {
-        if folder::format(path) == Some(Format::DuckDb) {
-            return Ok(too_old());
+    fn examine(&self, path: &Path) -> Result<PalaceDiagnosis> {
+        if folder::detect_format(path) == Some(FolderFormat::DuckDb) {
+            return Ok(diagnose_duckdb());
         }
-        let palace = self.palace(path)?;
+        let palace = self.open_palace(path)?;
+        // Pages come first: no query below is sure to touch a torn
+        // one, and salvaging replaces everything that is read.
         palace.examine_pages()?;
-        palace.with(|loaded, folder| Examination::default().run(loaded, folder))
+        palace.with_loaded(|loaded, folder| FolderExamination::default().examine_folder(loaded, folder))
     }
 
-    fn judged_by_age(&self, path: &Path, age: Duration) -> Result<Vec<Finding>> {
-        self.palace(path)?
-            .with(|loaded, folder| graphs::judged_by_age(loaded, folder, age))
+    fn judge_by_age(&self, path: &Path, age: Duration) -> Result<Vec<PalaceFinding>> {
+        self.open_palace(path)?
+            .with_loaded(|loaded, folder| graphs::judge_by_age(loaded, folder, age))
     }
 
     fn fixes(&self) -> &[FixInfo] {
@@ -54,59 +55,64 @@ impl Doctor for Chroma {
     }
 
     fn fix(&self, path: &Path, step: &str, how: FixMode) -> Result<FixReport> {
-        crate::fix::run(self, path, step, how)
+        crate::fix::run_step(self, path, step, how)
     }
 }
 
-fn too_old() -> Diagnosis {
+fn diagnose_duckdb() -> PalaceDiagnosis {
     let message = "this folder was written by ChromaDB before 0.4, which kept DuckDB and Parquet files";
-    let finding = Finding::new("duckdb_folder", Severity::Error, message)
-        .hint("bring it to 0.4 or newer with Chroma's own migration tool, then examine it again");
-    Diagnosis::of("chroma-duckdb", vec![finding])
+    let finding = PalaceFinding::new("duckdb_folder", FindingSeverity::Error, message)
+        .with_hint("bring it to 0.4 or newer with Chroma's own migration tool, then examine it again");
+    PalaceDiagnosis::from_findings("chroma-duckdb", vec![finding])
 }
 
-/// A diagnosis being made.
+/// A diagnosis in progress.
 #[derive(Debug, Default)]
-struct Examination {
-    findings: Vec<Finding>,
+struct FolderExamination {
+    findings: Vec<PalaceFinding>,
     collections: Vec<CollectionDiagnosis>,
     segments: Vec<SegmentDiagnosis>,
 }
 
-impl Examination {
-    fn run(mut self, loaded: &mut Loaded, folder: &Path) -> Result<Diagnosis> {
+impl FolderExamination {
+    fn examine_folder(mut self, loaded: &mut LoadedFolder, folder: &Path) -> Result<PalaceDiagnosis> {
+        // What any reader is warned of comes first; the rest follows from the database outwards to the files.
         self.findings.extend(loaded.warnings());
-        self.database(loaded)?;
-        self.full_text(loaded)?;
+        self.examine_database(loaded)?;
+        self.examine_full_text(loaded)?;
+        // Cloned because laying out a collection borrows the folder mutably.
         for listed in loaded.listed.clone() {
-            let documents = database::documents(loaded, &listed)?;
-            if let Content::Shelf(loaded, shelf) = loaded.content(folder, &listed.name)? {
-                self.positions(loaded, shelf);
-                self.graph(shelf, folder)?;
-                self.model(loaded, shelf);
-                self.collections.push(figures(shelf, documents));
+            // Counted in SQL before the collection is borrowed, and independently of the records read below.
+            let documents = database::count_documents(loaded, &listed)?;
+            if let CollectionContent::Shelf(loaded, shelf) = loaded.lay_out_content(folder, &listed.name)? {
+                self.examine_positions(loaded, shelf);
+                self.examine_graph(shelf, folder)?;
+                self.examine_model(loaded, shelf);
+                self.collections.push(collection_figures(shelf, documents));
             }
         }
-        self.folders(loaded, folder)?;
+        self.find_stray_folders(loaded, folder)?;
         self.findings
-            .extend(graphs::judged_by_age(loaded, folder, STALE)?);
-        self.sidecars(loaded);
-        let mut diagnosis = Diagnosis::of(Chroma::NAME, self.findings);
+            .extend(graphs::judge_by_age(loaded, folder, STALE_AFTER)?);
+        self.examine_sidecars(loaded);
+        let mut diagnosis = PalaceDiagnosis::from_findings(ChromaBackend::NAME, self.findings);
         diagnosis.collections = self.collections;
         diagnosis.segments = self.segments;
         Ok(diagnosis)
     }
 
-    fn find(&mut self, finding: Finding) {
+    fn add_finding(&mut self, finding: PalaceFinding) {
         self.findings.push(finding);
     }
 
-    fn model(&mut self, loaded: &Loaded, shelf: &Shelf) {
-        let whence = shelf.vectors();
+    fn examine_model(&mut self, loaded: &LoadedFolder, shelf: &RecordShelf) {
+        let whence = shelf.tally_vectors();
         let name = shelf.listed.name.as_str();
-        if loaded.identity(shelf, whence.found()) == loci_core::IdentityState::Unknown {
-            let message = format!("nobody recorded which model made the vectors of {name:?}");
-            self.find(Finding::new("embedder_unknown", Severity::Note, message).collection(name));
+        if loaded.model_identity(shelf, whence.found_count()) == loci_core::IdentityState::Unknown {
+            let message = format!("the model that made the vectors of {name:?} is not recorded");
+            self.add_finding(
+                PalaceFinding::new("embedder_unknown", FindingSeverity::Note, message).in_collection(name),
+            );
         }
         if whence.aside > 0 {
             let message = format!(
@@ -114,40 +120,44 @@ impl Examination {
                  them, and they are read from there",
                 whence.aside
             );
-            self.find(
-                Finding::new("vectors_set_aside", Severity::Error, message)
-                    .hint(MOVE)
-                    .collection(name),
+            self.add_finding(
+                PalaceFinding::new("vectors_set_aside", FindingSeverity::Error, message)
+                    .with_hint(MOVE_HINT)
+                    .in_collection(name),
             );
         }
         if whence.nowhere > 0 {
             let message = format!(
-                "{} of {} records of {name:?} have no vector any more, neither in the queue nor in the graph; \
-                 their texts are whole",
+                "{} of {} records of {name:?} no longer have a vector, neither in the queue nor in the graph; \
+                 their texts are intact",
                 whence.nowhere,
                 shelf.records.len()
             );
-            let hint = "after `loci migrate` their texts can be embedded again with --embed-missing";
-            self.find(
-                Finding::new("rows_without_vector", Severity::Error, message)
-                    .hint(hint)
-                    .collection(name),
+            let hint = "`loci migrate --embed-missing` re-embeds their texts";
+            self.add_finding(
+                PalaceFinding::new("rows_without_vector", FindingSeverity::Error, message)
+                    .with_hint(hint)
+                    .in_collection(name),
             );
         }
     }
 
-    fn sidecars(&mut self, loaded: &Loaded) {
+    fn examine_sidecars(&mut self, loaded: &LoadedFolder) {
         for (file, why) in &loaded.sidecars().unread {
             let message = format!("{file} beside the database cannot be read: {why}");
-            self.find(Finding::new("sidecar_unread", Severity::Warning, message));
+            self.add_finding(PalaceFinding::new(
+                "sidecar_unread",
+                FindingSeverity::Warning,
+                message,
+            ));
         }
     }
 }
 
-/// The figures of one collection, as scripts read them.
-fn figures(shelf: &Shelf, documents: u64) -> CollectionDiagnosis {
-    let whence = shelf.vectors();
-    let elements = shelf.graph.as_ref().map_or(0, graphs::elements);
+/// Returns the figures of one collection for scripts.
+fn collection_figures(shelf: &RecordShelf, documents: u64) -> CollectionDiagnosis {
+    let whence = shelf.tally_vectors();
+    let elements = shelf.graph.as_ref().map_or(0, graphs::element_count);
     let unclaimed = shelf.graph.as_ref().map_or(0, |graph| graph.unclaimed);
     let figures = json!({
         "documents": documents,
@@ -164,11 +174,11 @@ fn figures(shelf: &Shelf, documents: u64) -> CollectionDiagnosis {
     CollectionDiagnosis {
         name: shelf.listed.name.to_string(),
         rows: shelf.records.len() as u64,
-        figures: object(figures),
+        figures: into_object(figures),
     }
 }
 
-fn object(json: Json) -> Map<String, Json> {
+fn into_object(json: Json) -> Map<String, Json> {
     match json {
         Json::Object(map) => map,
         _ => Map::new(),

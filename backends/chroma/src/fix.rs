@@ -1,14 +1,15 @@
-//! Mending a Chroma folder in named steps, for those who stay on Chroma.
+//! Repairs a Chroma folder in named steps, for users who stay on Chroma.
 //!
-//! Every step is planned from what the folder holds now, and a dry run ends there. One that is taken goes like this:
+//! Every step is planned from the current content of the folder, and a dry run ends there. Applying a step works like
+//! this:
 //!
-//! 1. the database is locked against everybody else, and what must change is planned under that lock;
-//! 2. the database is copied beside itself and the copy read back; vectors that no database can keep are written
-//!    to a file; a record says what is about to happen;
-//! 3. the change is one transaction; folders are renamed after it; then the record is completed.
+//! 1. the database is locked against other processes, and the change is planned under that lock;
+//! 2. the database is copied beside itself and the copy is read back; vectors that the database cannot keep are written
+//!    to a file; a record describes the change;
+//! 3. the change is one transaction; then the record is completed, and folders are renamed last.
 //!
-//! Killed at any moment, a folder is as before, or its record is there to take the step back. In between stands
-//! only a database that can do without the graph beside it, so nothing is lost either way.
+//! After a kill at any moment, the folder is unchanged, or its record allows the step to be undone. In between there
+//! is only a database that does not need the graph beside it, so nothing is lost either way.
 
 mod book;
 mod copy;
@@ -25,290 +26,309 @@ mod write_back;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use book::Book;
+use book::FixSession;
 use loci_core::{Error, ErrorKind, FixInfo, FixMode, FixReport, Result};
-use names::Moment;
-use record::{Record, Renamed};
+use names::UtcSecond;
+use record::{FixRecord, FolderRename};
 use rusqlite::Connection;
 
-use crate::Chroma;
+use crate::ChromaBackend;
 use crate::failure;
 use crate::folder;
-use crate::palace::Palace;
+use crate::palace::ChromaPalace;
 
-/// The steps, with what each changes.
+/// The steps and the changes each makes.
 pub(crate) const STEPS: &[FixInfo] = &[
     FixInfo {
         step: quarantine::STEP,
-        changes: "renames the folders of graphs that disagree with the rows, so that Chroma makes them anew; \
-                  vectors that only they hold go back into the write queue first",
+        changes: "renames the folders of graphs that disagree with the rows, so that Chroma rebuilds them; \
+                  vectors that only they hold are written back into the write queue first",
     },
     FixInfo {
         step: sequence_numbers::STEP,
-        changes: "turns sequence numbers that are kept as bytes into numbers, which Chroma 1.x needs",
+        changes: "converts sequence numbers that are stored as bytes to numbers, which Chroma 1.x needs",
     },
     FixInfo {
         step: positions::STEP,
-        changes: "sets absurd positions in the write queue to what was really consumed, so that writes count again",
+        changes: "sets absurd positions in the write queue to the ones really consumed, so that writes are applied again",
     },
     FixInfo {
         step: full_text::STEP,
-        changes: "makes the full text anew from the documents",
+        changes: "rebuilds the full text from the documents",
     },
 ];
 
-/// What to do with a database that nothing here writes to.
-const MOVE: &str = "nothing was changed; a damaged database is not mended in place: what is readable moves with \
+/// The hint for a damaged database, which no step writes to.
+const DAMAGED_HINT: &str = "nothing was changed; a damaged database is not repaired in place: move everything readable with \
                     `loci migrate --from PATH --to NEW`";
 
-/// What a step found: the change it would make, and what else is to be said.
-struct Plan {
-    /// The change, if there is one to make.
-    change: Option<Box<dyn Change>>,
-    /// What is left as it is, and why.
+/// The plan of a step: the change it would make, and notes for the report.
+struct FixPlan {
+    /// The change, if one is needed.
+    change: Option<Box<dyn FolderChange>>,
+    /// The problems that stay unrepaired, with the reason.
     notes: Vec<String>,
 }
 
-impl Plan {
-    fn nothing(why: impl Into<String>) -> Self {
+impl FixPlan {
+    fn without_change(why: impl Into<String>) -> Self {
         Self {
             change: None,
             notes: vec![format!("nothing to change: {}", why.into())],
         }
     }
 
-    fn of(change: impl Change + 'static) -> Self {
+    fn with_change(change: impl FolderChange + 'static) -> Self {
         Self {
             change: Some(Box::new(change)),
             notes: Vec::new(),
         }
     }
 
-    /// What is said of it, a line each.
-    fn lines(&self) -> Vec<String> {
-        let change = self.change.as_ref().map(|change| change.lines());
+    /// Returns the lines of the report.
+    fn report_lines(&self) -> Vec<String> {
+        let change = self.change.as_ref().map(|change| change.describe());
         change.into_iter().flatten().chain(self.notes.clone()).collect()
     }
 }
 
-/// A change to a folder, ready to be made.
-trait Change {
-    /// What it changes, a line each.
-    fn lines(&self) -> Vec<String>;
+/// A planned change to a folder.
+trait FolderChange {
+    /// Returns a description of the change, one line for each part.
+    fn describe(&self) -> Vec<String>;
 
-    /// How many bytes it adds to the database at most.
-    fn growth(&self) -> u64 {
+    /// Returns an upper bound of the bytes it adds to the database.
+    fn estimate_growth(&self) -> u64 {
         0
     }
 
-    /// The segments whose folders are set aside afterwards.
-    fn segments(&self) -> Vec<String> {
+    /// Returns the segments whose folders are set aside afterwards.
+    fn renamed_segments(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Writes down beside the database what would be lost otherwise, and names the files.
-    fn save(&self, _folder: &Path, _made: &mut Made) -> Result<Vec<String>> {
+    /// Saves data that would be lost otherwise to files beside the database, and returns their names.
+    fn save_beside(&self, _folder: &Path, _made: &mut StepFiles) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// Makes it, inside the transaction of `connection`, and checks that it was made.
-    fn make(&self, connection: &Connection) -> Result<()>;
+    /// Makes the change inside the transaction of `connection`, and verifies it.
+    fn write_change(&self, connection: &Connection) -> Result<()>;
 }
 
-/// Takes one step.
+/// Plans, applies or undoes one step.
 ///
-/// A report of something that changes, or would, says how to take it back; one of nothing says nothing there.
-pub(crate) fn run(doctor: &Chroma, path: &Path, step: &str, how: FixMode) -> Result<FixReport> {
+/// The report names the undo command if something changes or would change.
+pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, step: &str, how: FixMode) -> Result<FixReport> {
     if !STEPS.iter().any(|info| info.step == step) {
-        return Err(unknown(step));
+        return Err(unknown_step(step));
     }
     if how == FixMode::Undo {
-        return undo::run(path, step);
+        return undo::undo_step(path, step);
     }
-    if folder::format(path) != Some(folder::Format::Sqlite) {
+    if folder::detect_format(path) != Some(folder::FolderFormat::Sqlite) {
         let why = format!("there is no {} in {}", folder::DATABASE, path.display());
-        return Ok(report(step, false, &Plan::nothing(why)));
+        return Ok(build_report(step, false, &FixPlan::without_change(why)));
     }
+    // A write into a damaged database may destroy more, so damage anywhere refuses every step.
     check_pages(path)?;
-    let plan = planner(doctor, path, step)?;
+    let plan = choose_planner(doctor, path, step)?;
     match how {
-        FixMode::Apply => apply(path, step, &plan),
+        FixMode::Apply => apply_step(path, step, &plan),
         _ => {
-            let plan = plan(&Book::look(path)?).map_err(book::damaged)?;
-            Ok(report(step, false, &plan))
+            let plan = plan(&FixSession::open_read_only(path)?).map_err(book::hint_if_damaged)?;
+            Ok(build_report(step, false, &plan))
         }
     }
 }
 
-type Planner<'a> = Box<dyn Fn(&Book) -> Result<Plan> + 'a>;
+type FixPlanner<'a> = Box<dyn Fn(&FixSession) -> Result<FixPlan> + 'a>;
 
-fn planner<'a>(doctor: &Chroma, path: &Path, step: &str) -> Result<Planner<'a>> {
+fn choose_planner<'a>(doctor: &ChromaBackend, path: &Path, step: &str) -> Result<FixPlanner<'a>> {
     Ok(match step {
         quarantine::STEP => Box::new(quarantine::plan),
         sequence_numbers::STEP => Box::new(sequence_numbers::plan),
         positions::STEP => Box::new(positions::plan),
         full_text::STEP => {
-            let wrong = full_text::wrong(doctor, path)?;
+            // Found out beforehand, because checks of broken
+            // tables spoil the transaction that is to repair them.
+            let wrong = full_text::find_faults(doctor, path)?;
             Box::new(move |book| full_text::plan(book, &wrong))
         }
-        _ => return Err(unknown(step)),
+        _ => return Err(unknown_step(step)),
     })
 }
 
-fn unknown(step: &str) -> Error {
-    let message = format!("Chroma folders have no fix called {step:?}");
+fn unknown_step(step: &str) -> Error {
+    let message = format!("{step:?} is not a fix for Chroma folders");
     let steps: Vec<&str> = STEPS.iter().map(|info| info.step).collect();
-    Error::new(ErrorKind::Unsupported, message).hint(format!("steps: {}", steps.join(", ")))
+    Error::new(ErrorKind::Unsupported, message).with_hint(format!("steps: {}", steps.join(", ")))
 }
 
-fn report(step: &str, applied: bool, plan: &Plan) -> FixReport {
+fn build_report(step: &str, applied: bool, plan: &FixPlan) -> FixReport {
     let undo = || format!("loci doctor PATH --fix {step} --undo");
     FixReport {
         step: step.to_owned(),
         applied,
-        changes: plan.lines(),
+        changes: plan.report_lines(),
         undo: plan.change.is_some().then(undo),
     }
 }
 
 /// Refuses a database with damaged pages.
 fn check_pages(path: &Path) -> Result<()> {
-    let palace = Palace::new(path);
-    palace.examine_pages().map_err(book::damaged)?;
+    let palace = ChromaPalace::new(path);
+    palace.examine_pages().map_err(book::hint_if_damaged)?;
     palace
-        .with(|loaded, _| match loaded.database.is_salvaged() {
-            true => {
-                let message = format!("{} is damaged", folder::database(path).display());
-                Err(Error::new(ErrorKind::Corrupt, message))
+        .with_loaded(|loaded, _| {
+            if loaded.database.is_salvaged() {
+                let message = format!("{} is damaged", folder::database_path(path).display());
+                return Err(Error::new(ErrorKind::Corrupt, message));
             }
-            false => Ok(()),
+            Ok(())
         })
-        .map_err(book::damaged)
+        .map_err(book::hint_if_damaged)
 }
 
-fn apply(path: &Path, step: &str, plan: &Planner<'_>) -> Result<FixReport> {
-    let book = Book::lock(path)?;
-    let plan = plan(&book).map_err(book::damaged)?;
+fn apply_step(path: &Path, step: &str, plan: &FixPlanner<'_>) -> Result<FixReport> {
+    let book = FixSession::open_locked(path)?;
+    let plan = plan(&book).map_err(book::hint_if_damaged)?;
     let Some(change) = &plan.change else {
-        return Ok(report(step, false, &plan));
+        return Ok(build_report(step, false, &plan));
     };
-    let mut made = Made::default();
-    let (at, record) = change_database(&book, step, &plan, change.as_ref(), &mut made).map_err(unchanged)?;
-    made.keep();
-    complete(book, &at, record)?;
-    Ok(report(step, true, &plan))
+    // Until the commit, an error removes every file of the step; afterwards they are what takes it back.
+    let mut made = StepFiles::default();
+    let (at, record) =
+        change_database(&book, step, &plan, change.as_ref(), &mut made).map_err(hint_unchanged)?;
+    made.keep_files();
+    complete_record(book, &at, record)?;
+    Ok(build_report(step, true, &plan))
 }
 
-/// Makes the change in a locked database once everything is kept that takes it back.
+/// Makes the change in a locked database, after saving everything that undo needs.
 fn change_database(
-    book: &Book,
+    book: &FixSession,
     step: &str,
-    plan: &Plan,
-    change: &dyn Change,
-    made: &mut Made,
-) -> Result<(PathBuf, Record)> {
-    let database = copy::length(&book.path());
-    let needed = database.saturating_mul(2).saturating_add(change.growth());
+    plan: &FixPlan,
+    change: &dyn FolderChange,
+    made: &mut StepFiles,
+) -> Result<(PathBuf, FixRecord)> {
+    let database = copy::file_length(&book.path());
+    // Twice the database: the copy beside it, and the journal of a transaction that touches every page.
+    let needed = database
+        .saturating_mul(2)
+        .saturating_add(change.estimate_growth());
     copy::check_room(&book.folder, needed)?;
-    let (at, mut record) = prepare(book, step, plan, change, made)?;
-    change.make(book.connection())?;
-    record.newest = book.newest()?;
-    book::run(book.connection(), "COMMIT")?;
+    let (at, mut record) = prepare_undo(book, step, plan, change, made)?;
+    change.write_change(book.connection())?;
+    // Read inside the transaction: after the commit another process may have added writes.
+    record.newest = book.newest_write()?;
+    book::run_statement(book.connection(), "COMMIT")?;
     Ok((at, record))
 }
 
-fn unchanged(error: Error) -> Error {
+fn hint_unchanged(error: Error) -> Error {
+    // A more precise hint of the failing part must not be replaced.
     match error.hint_text() {
         Some(_) => error,
-        None => error.hint("nothing was changed"),
+        None => error.with_hint("nothing was changed"),
     }
 }
 
-/// What follows the change: the record is completed, and folders are set aside.
-fn complete(book: Book, at: &Path, mut record: Record) -> Result<()> {
+/// Finishes a committed change: completes the record and sets folders aside.
+fn complete_record(book: FixSession, at: &Path, mut record: FixRecord) -> Result<()> {
     let folder = book.folder.clone();
     book.lock_again()?;
-    // What somebody wrote between the two locks is not to be taken back with the step.
+    // If another process committed between the two locks, undo must not roll its writes back, so the record
+    // then gets no hash of the result.
     let alone = record
         .counter
-        .is_none_or(|before| book.counter() == Some(before.wrapping_add(1)));
-    record.after = alone.then(|| copy::hash(&book.file, &book.path())).transpose()?;
+        .is_none_or(|before| book.transaction_counter() == Some(before.wrapping_add(1)));
+    record.after = alone
+        .then(|| copy::hash_file(&book.file, &book.path()))
+        .transpose()?;
     record.write(at)?;
-    let renamed = set_aside(&folder, &record.renamed);
+    // Last, because Chroma may rebuild a graph as soon as its
+    // folder is gone, from the queue that was just filled.
+    let renamed = rename_folders(&folder, &record.renamed);
     drop(book);
     let Err(error) = renamed else {
         return Ok(());
     };
-    undo::run(&folder, &record.step)?;
-    Err(error.hint("nothing was changed: the step was taken back"))
+    // A rename fails only for outside reasons, such as
+    // permissions; half of the step would be worse than none.
+    undo::undo_step(&folder, &record.step)?;
+    Err(error.with_hint("nothing was changed: the step was undone"))
 }
 
-/// Everything that is written before the change: the copy, the vectors that need a file, and the record.
-fn prepare(
-    book: &Book,
+/// Writes everything that must exist before the change: the copy, the file of vectors, and the record.
+fn prepare_undo(
+    book: &FixSession,
     step: &str,
-    plan: &Plan,
-    change: &dyn Change,
-    made: &mut Made,
-) -> Result<(PathBuf, Record)> {
-    let now = Moment::now();
+    plan: &FixPlan,
+    change: &dyn FolderChange,
+    made: &mut StepFiles,
+) -> Result<(PathBuf, FixRecord)> {
+    let now = UtcSecond::now();
     let copy_name = |moment: &str| format!("{}.before-{step}-{moment}", folder::DATABASE);
-    let moment = names::free(&book.folder, now, |text| {
-        [copy_name(text), record::name(step, text)]
+    let moment = names::first_free_moment(&book.folder, now, |text| {
+        [copy_name(text), record::record_name(step, text)]
     })?;
-    let copy = made.add(book.folder.join(copy_name(&moment)));
-    let before = copy::take(&book.file, &book.path(), &copy)?;
-    let sidecars = change.save(&book.folder, made)?;
+    // The record comes last: once it exists, every file it names is complete.
+    let copy = made.track_file(book.folder.join(copy_name(&moment)));
+    let before = copy::copy_verified(&book.file, &book.path(), &copy)?;
+    let sidecars = change.save_beside(&book.folder, made)?;
     let mut renamed = Vec::new();
-    for segment in change.segments() {
+    for segment in change.renamed_segments() {
         let to = |text: &str| format!("{segment}.drift-{text}");
-        let moment = names::free(&book.folder, now, |text| [to(text)])?;
+        let moment = names::first_free_moment(&book.folder, now, |text| [to(text)])?;
         let to = to(&moment);
-        renamed.push(Renamed { from: segment, to });
+        renamed.push(FolderRename { from: segment, to });
     }
-    let record = Record {
+    let record = FixRecord {
         step: step.to_owned(),
         copy: copy_name(&moment),
         before,
         after: None,
-        counter: book.counter(),
+        counter: book.transaction_counter(),
         newest: None,
-        changes: plan.lines(),
+        changes: plan.report_lines(),
         renamed,
         sidecars,
     };
-    let at = made.add(book.folder.join(record::name(step, &moment)));
+    let at = made.track_file(book.folder.join(record::record_name(step, &moment)));
     record.write(&at)?;
     Ok((at, record))
 }
 
-fn set_aside(folder: &Path, renamed: &[Renamed]) -> Result<()> {
-    for Renamed { from, to } in renamed {
+fn rename_folders(folder: &Path, renamed: &[FolderRename]) -> Result<()> {
+    for FolderRename { from, to } in renamed {
         let (from, to) = (folder.join(from), folder.join(to));
-        fs::rename(&from, &to).map_err(|cause| failure::io("rename", &from, cause))?;
+        fs::rename(&from, &to).map_err(|cause| failure::io_error("rename", &from, cause))?;
     }
-    copy::settle(folder)
+    // A rename is durable only once the folder itself is synced.
+    copy::sync_folder(folder)
 }
 
-/// Files that were made for a step, and go with it unless it is taken.
+/// The files that a step created; they are removed on drop unless the step succeeds.
 #[derive(Debug, Default)]
-struct Made {
+struct StepFiles {
     files: Vec<PathBuf>,
 }
 
-impl Made {
-    /// Remembers a file that is about to be made.
-    fn add(&mut self, path: PathBuf) -> PathBuf {
+impl StepFiles {
+    /// Registers a file that is about to be created.
+    fn track_file(&mut self, path: PathBuf) -> PathBuf {
         self.files.push(path.clone());
         path
     }
 
-    fn keep(&mut self) {
+    fn keep_files(&mut self) {
         self.files.clear();
     }
 }
 
-impl Drop for Made {
+impl Drop for StepFiles {
     fn drop(&mut self) {
         for file in &self.files {
             let _ = fs::remove_file(file);

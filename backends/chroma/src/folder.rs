@@ -1,56 +1,61 @@
-//! A Chroma folder from outside: its files, how they are recognised, and whether they changed.
+//! The files of a Chroma folder: their names, the format they show, and whether they changed.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file that makes a folder Chroma's.
+/// The file that identifies a Chroma folder.
 pub(crate) const DATABASE: &str = "chroma.sqlite3";
 
-/// What releases before 0.4 left, which kept everything in DuckDB and Parquet files.
-const BEFORE: [&str; 2] = ["chroma-collections.parquet", "chroma-embeddings.parquet"];
+/// The files of releases before 0.4, which kept everything in DuckDB and Parquet files.
+const DUCKDB_FILES: [&str; 2] = ["chroma-collections.parquet", "chroma-embeddings.parquet"];
 
-/// Which of Chroma's formats a folder holds.
+/// The format of a Chroma folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum FolderFormat {
     /// 0.4 to 1.5: SQLite and graph files.
     Sqlite,
-    /// Before 0.4: DuckDB and Parquet files, which are named but not read.
+    /// Before 0.4: DuckDB and Parquet files, which are recognised but not read.
     DuckDb,
 }
 
-/// Which format the folder at `path` holds, by its files.
-pub(crate) fn format(path: &Path) -> Option<Format> {
+/// Detects the format of the folder at `path` by its files.
+pub(crate) fn detect_format(path: &Path) -> Option<FolderFormat> {
     let there = |name: &str| path.join(name).is_file();
     if there(DATABASE) {
-        return Some(Format::Sqlite);
+        return Some(FolderFormat::Sqlite);
     }
-    BEFORE.iter().any(|name| there(name)).then_some(Format::DuckDb)
+    DUCKDB_FILES
+        .iter()
+        .any(|name| there(name))
+        .then_some(FolderFormat::DuckDb)
 }
 
-/// The database file of a folder.
-pub(crate) fn database(folder: &Path) -> PathBuf {
+/// Returns the database file of a folder.
+pub(crate) fn database_path(folder: &Path) -> PathBuf {
     folder.join(DATABASE)
 }
 
-/// What SQLite keeps beside the database while it is written: the log, or the journal to roll back from.
+/// Returns the path of the log or the journal beside the database.
 ///
 /// It lies beside the file itself, not beside a link to it.
-pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
-    let file = database(folder);
+pub(crate) fn path_beside(folder: &Path, ending: &str) -> PathBuf {
+    let file = database_path(folder);
+    // SQLite resolves links before it names its log, and so must we.
     let mut name = fs::canonicalize(&file).unwrap_or(file).into_os_string();
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Whether another tool set the folder `name` aside.
+/// Returns whether a repair set the folder `name` aside.
 pub(crate) fn is_set_aside(name: &str) -> bool {
+    // The marks of MemPalace's repairs and of other tools; our own fix uses the first.
     [".drift-", ".quarantine-", ".corrupt-"]
         .iter()
         .any(|mark| name.contains(mark))
 }
 
-/// Whether `name` is one Chroma gives to the folder of a segment.
+/// Returns whether `name` is a UUID, as in the folder names of segments.
 pub(crate) fn is_segment(name: &str) -> bool {
     name.len() == 36
         && name.char_indices().all(|(at, c)| match at {
@@ -59,7 +64,7 @@ pub(crate) fn is_segment(name: &str) -> bool {
         })
 }
 
-/// The folders beside the database, by name: those of segments, and those set aside.
+/// Lists the folders of segments and those that were set aside, by name.
 pub(crate) fn segment_folders(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -76,22 +81,22 @@ pub(crate) fn segment_folders(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a folder's files looked like at one moment; another look tells whether they changed since.
+/// The stats of a folder's files at one moment; a second stamp shows whether they changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    files: Vec<Option<Look>>,
+pub(crate) struct FolderStamp {
+    files: Vec<Option<FileStamp>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
-    /// 0 on file systems that have no such numbers; it is then equal to any other.
+struct FileStamp {
+    /// 0 on file systems without inode numbers, where it equals any other.
     inode: u64,
     modified: (i64, i64),
     length: u64,
 }
 
-impl Look {
-    fn of(found: &Metadata) -> Self {
+impl FileStamp {
+    fn from_metadata(found: &Metadata) -> Self {
         Self {
             inode: found.ino(),
             modified: (found.mtime(), found.mtime_nsec()),
@@ -99,32 +104,37 @@ impl Look {
         }
     }
 
-    fn is(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         let same_file = self.inode == other.inode || self.inode == 0 || other.inode == 0;
         same_file && self.modified == other.modified && self.length == other.length
     }
 }
 
-impl Stamp {
-    /// Looks at the database, what lies beside it, and the files of these segments.
-    pub(crate) fn of(folder: &Path, segments: &[String]) -> Self {
-        // A journal comes and goes with every write; only a commit counts, or that nobody is there to finish it.
-        let database = [database(folder), beside(folder, "-wal")];
+impl FolderStamp {
+    /// Reads the stats of the database, its log, and the files of these segments.
+    pub(crate) fn read(folder: &Path, segments: &[String]) -> Self {
+        // A journal comes and goes with every write, and only a
+        // commit is a change; it shows in the database itself.
+        let database = [database_path(folder), path_beside(folder, "-wal")];
         let graphs = segments.iter().flat_map(|segment| {
-            let files = crate::graph::SETTLED;
+            let files = crate::graph::SEGMENT_FILES;
             files.map(|file| folder.join(segment).join(file))
         });
-        let look = |path: PathBuf| fs::metadata(path).ok().map(|found| Look::of(&found));
+        let look = |path: PathBuf| {
+            fs::metadata(path)
+                .ok()
+                .map(|found| FileStamp::from_metadata(&found))
+        };
         Self {
             files: database.into_iter().chain(graphs).map(look).collect(),
         }
     }
 
-    /// Whether nothing changed between two looks.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Returns whether nothing changed between two stamps.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.files.len() == other.files.len()
             && self.files.iter().zip(&other.files).all(|looks| match looks {
-                (Some(one), Some(other)) => one.is(other),
+                (Some(one), Some(other)) => one.is_same(other),
                 (None, None) => true,
                 _ => false,
             })
@@ -138,12 +148,12 @@ mod tests {
     #[test]
     fn folders_are_recognised_by_their_files() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(format(folder.path()), None);
+        assert_eq!(detect_format(folder.path()), None);
         fs::write(folder.path().join("chroma-embeddings.parquet"), b"").unwrap();
-        assert_eq!(format(folder.path()), Some(Format::DuckDb));
-        fs::write(database(folder.path()), b"").unwrap();
-        assert_eq!(format(folder.path()), Some(Format::Sqlite));
-        assert_eq!(format(&folder.path().join("nowhere")), None);
+        assert_eq!(detect_format(folder.path()), Some(FolderFormat::DuckDb));
+        fs::write(database_path(folder.path()), b"").unwrap();
+        assert_eq!(detect_format(folder.path()), Some(FolderFormat::Sqlite));
+        assert_eq!(detect_format(&folder.path().join("nowhere")), None);
     }
 
     #[test]
@@ -158,29 +168,35 @@ mod tests {
 
     #[test]
     fn a_file_system_without_inodes_is_judged_by_time_and_length() {
-        let look = |inode, seconds, length| Look {
+        let look = |inode, seconds, length| FileStamp {
             inode,
             modified: (seconds, 0),
             length,
         };
-        assert!(look(1, 5, 9).is(&look(1, 5, 9)));
-        assert!(!look(1, 5, 9).is(&look(2, 5, 9)), "another file");
-        assert!(look(0, 5, 9).is(&look(2, 5, 9)), "nothing to compare");
-        assert!(!look(0, 5, 9).is(&look(0, 6, 9)), "written since");
-        assert!(!look(0, 5, 9).is(&look(0, 5, 8)), "shorter");
+        assert!(look(1, 5, 9).is_same(&look(1, 5, 9)));
+        assert!(!look(1, 5, 9).is_same(&look(2, 5, 9)), "another file");
+        assert!(look(0, 5, 9).is_same(&look(2, 5, 9)), "nothing to compare");
+        assert!(!look(0, 5, 9).is_same(&look(0, 6, 9)), "written since");
+        assert!(!look(0, 5, 9).is_same(&look(0, 5, 8)), "shorter");
     }
 
     #[test]
     fn what_appears_vanishes_or_changes_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
-        let before = Stamp::of(folder.path(), &[]);
-        fs::write(database(folder.path()), b"1").unwrap();
-        let there = Stamp::of(folder.path(), &[]);
-        assert!(!before.is(&there), "it appeared");
-        assert!(there.is(&Stamp::of(folder.path(), &[])));
-        fs::write(database(folder.path()), b"12").unwrap();
-        assert!(!there.is(&Stamp::of(folder.path(), &[])), "it changed");
-        fs::remove_file(database(folder.path())).unwrap();
-        assert!(before.is(&Stamp::of(folder.path(), &[])), "it vanished");
+        let before = FolderStamp::read(folder.path(), &[]);
+        fs::write(database_path(folder.path()), b"1").unwrap();
+        let there = FolderStamp::read(folder.path(), &[]);
+        assert!(!before.is_same(&there), "it appeared");
+        assert!(there.is_same(&FolderStamp::read(folder.path(), &[])));
+        fs::write(database_path(folder.path()), b"12").unwrap();
+        assert!(
+            !there.is_same(&FolderStamp::read(folder.path(), &[])),
+            "it changed"
+        );
+        fs::remove_file(database_path(folder.path())).unwrap();
+        assert!(
+            before.is_same(&FolderStamp::read(folder.path(), &[])),
+            "it vanished"
+        );
     }
 }

@@ -1,7 +1,7 @@
-//! The graph files of a segment: where each element's vector and label lie. Everything is checked before it is used.
+//! The graph files of a segment: the vectors and labels of its elements. Everything is checked before it is used.
 //!
-//! Only `header.bin`, the elements of `data_level0.bin` and the pickle are ever read. The links between elements are
-//! not: nothing here walks a graph, so a broken link can lead nowhere.
+//! Only `header.bin`, the elements of `data_level0.bin`, the lengths of vectors and the pickle are ever read. The
+//! links between elements are not: nothing here walks a graph, so a broken link does no harm.
 
 mod files;
 pub(crate) mod header;
@@ -11,53 +11,55 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use files::{Elements, Facts, Lengths, PICKLE, SETTLED};
-use header::Layout;
+pub(crate) use files::{GraphElements, GraphFileFacts, PICKLE, SEGMENT_FILES, VectorLengths};
+use header::ElementLayout;
 
-use crate::pickle::{self, Labels};
+use crate::pickle::{self, PickleLabels};
 
-/// What can be said and read of one segment's folder.
+/// The graph in the folder of one segment.
 #[derive(Debug)]
-pub(crate) struct Graph {
+pub(crate) struct SegmentGraph {
     /// The folder.
     pub(crate) folder: PathBuf,
-    /// What the files look like from outside.
-    pub(crate) facts: Facts,
-    /// Where things lie within an element, from the header or from what the elements themselves show.
-    pub(crate) layout: Option<Layout>,
-    /// What is wrong with the header.
+    /// The stats of its files.
+    pub(crate) facts: GraphFileFacts,
+    /// The layout of an element, from the header or inferred from the elements.
+    pub(crate) layout: Option<ElementLayout>,
+    /// The problem with the header, if there is one.
     pub(crate) header_problem: Option<String>,
-    /// What the pickle says; `Err` is why it cannot be read, `None` that there is none.
-    pub(crate) labels: Option<Result<Labels, String>>,
-    /// The element of each label the pickle names.
+    /// The labels in the pickle; `Err` is the reason why it cannot be read, `None` means that there is none.
+    pub(crate) labels: Option<Result<PickleLabels, String>>,
+    /// The element of each label in the pickle.
     elements: HashMap<u64, u32>,
-    /// How many elements have a label that no record has, and are not marked deleted.
+    /// The number of elements that are not marked deleted and whose label belongs to no record.
     pub(crate) unclaimed: u64,
-    /// How many labels stand in more than one element.
+    /// The number of labels that occur in more than one element.
     pub(crate) repeated: u64,
+    /// The original lengths of vectors, if they are recorded.
+    lengths: Option<VectorLengths>,
     /// The elements.
-    /// How long vectors were, where that is written down.
-    lengths: Option<Lengths>,
-    pub(crate) file: Option<Elements>,
+    pub(crate) file: Option<GraphElements>,
 }
 
-/// What is known without the folder: it helps where the header is gone.
+/// The properties of a graph that are known without its folder, for use if the header is lost.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Expected {
-    /// How many values vectors have.
+pub(crate) struct GraphExpectation {
+    /// The number of values in a vector.
     pub(crate) dimension: Option<usize>,
-    /// How many links an element has, from the collection's settings.
+    /// The number of links in an element, from the collection's settings.
     pub(crate) links: Option<u64>,
-    /// Whether vectors were made one long when they were stored, with their true length written down beside.
+    /// Whether vectors were normalised when they were stored, with their original lengths in a file of their own.
     pub(crate) normalised: bool,
 }
 
-impl Graph {
-    /// Reads what there is. Never fails on content: what is wrong is written down.
-    pub(crate) fn open(folder: &Path, expected: Expected) -> io::Result<Self> {
-        let facts = Facts::of(folder)?;
+impl SegmentGraph {
+    /// Reads the graph. Its content never causes an error: problems are recorded.
+    pub(crate) fn open(folder: &Path, expected: GraphExpectation) -> io::Result<Self> {
+        let facts = GraphFileFacts::read(folder)?;
+        // Before the elements: Chroma saves the pickle last, so
+        // its labels are never newer than the elements read here.
         let labels = read_labels(folder)?;
-        let file = Elements::open(folder)?;
+        let file = GraphElements::open(folder)?;
         let mut graph = Self {
             folder: folder.to_path_buf(),
             facts,
@@ -67,40 +69,42 @@ impl Graph {
             elements: HashMap::new(),
             unclaimed: 0,
             repeated: 0,
-            lengths: expected.normalised.then(|| Lengths::open(folder)).flatten(),
+            lengths: expected.normalised.then(|| VectorLengths::open(folder)).flatten(),
             file,
         };
         graph.find_layout(expected)?;
-        graph.place_labels()?;
+        graph.locate_labels()?;
         Ok(graph)
     }
 
-    fn find_layout(&mut self, expected: Expected) -> io::Result<()> {
-        let (layout, problem) = match header::read(&self.folder, expected)? {
+    fn find_layout(&mut self, expected: GraphExpectation) -> io::Result<()> {
+        let (layout, problem) = match header::read_header(&self.folder, expected)? {
             Ok(layout) => (Some(layout), None),
             Err(problem) => (None, Some(problem)),
         };
         self.header_problem = problem;
-        self.layout = match (layout, &self.file, self.known()) {
+        self.layout = match (layout, &self.file, self.readable_labels()) {
             (Some(layout), ..) => Some(layout),
+            // Without a header the layout is inferred only against a
+            // pickle: labels that agree are a proof, a guess is not.
             (None, Some(file), Some(labels)) => file.guess_layout(expected, labels)?,
             _ => None,
         };
         Ok(())
     }
 
-    /// The pickle's labels, as far as they could be read.
-    pub(crate) fn known(&self) -> Option<&Labels> {
+    /// Returns the labels in the pickle, as far as they are readable.
+    pub(crate) fn readable_labels(&self) -> Option<&PickleLabels> {
         self.labels.as_ref()?.as_ref().ok()
     }
 
-    /// Whether the pickle cannot be read to its end.
+    /// Returns whether the pickle cannot be read to its end.
     pub(crate) fn is_cut_short(&self) -> bool {
         let labels = self.labels.as_ref();
         labels.is_some_and(|labels| labels.as_ref().map_or(true, |labels| labels.broken.is_some()))
     }
 
-    fn place_labels(&mut self) -> io::Result<()> {
+    fn locate_labels(&mut self) -> io::Result<()> {
         let (Some(layout), Some(file)) = (self.layout, &self.file) else {
             return Ok(());
         };
@@ -109,15 +113,16 @@ impl Graph {
             labels.by_id.values().copied().collect()
         });
         let (mut unclaimed, mut twice) = (0, HashSet::new());
-        let mut elements = HashMap::with_capacity(wanted.len().min(file.holds(&layout) as usize));
-        file.labels(&layout, &mut |element, label, deleted| {
+        // Bounded by both counts, since either may be a lie that would reserve all memory.
+        let mut elements = HashMap::with_capacity(wanted.len().min(file.count_within(&layout) as usize));
+        file.for_each_label(&layout, &mut |element, label, deleted| {
             if !wanted.contains(&label) {
                 unclaimed += u64::from(!deleted);
             } else if elements.insert(label, element).is_some() {
                 twice.insert(label);
             }
         })?;
-        // Nobody can tell which of two elements is the record's, and another's vector is worse than none.
+        // It is unknown which of two elements belongs to the record, and a wrong vector is worse than none.
         elements.retain(|label, _| !twice.contains(label));
         let repeated = twice.len() as u64;
         self.elements = elements;
@@ -125,28 +130,32 @@ impl Graph {
         Ok(())
     }
 
-    /// The element that holds the vector of the record `id`.
-    pub(crate) fn element(&self, id: &str) -> Option<u32> {
-        let label = self.known()?.by_id.get(id)?;
+    /// Returns the element that holds the vector of the record `id`.
+    pub(crate) fn element_of(&self, id: &str) -> Option<u32> {
+        let label = self.readable_labels()?.by_id.get(id)?;
         self.elements.get(label).copied()
     }
 
-    /// How many elements can be read.
-    pub(crate) fn readable(&self) -> u64 {
+    /// Returns the number of readable elements.
+    pub(crate) fn readable_elements(&self) -> u64 {
         match (&self.file, &self.layout) {
-            (Some(file), Some(layout)) => file.holds(layout),
+            (Some(file), Some(layout)) => file.count_within(layout),
             _ => 0,
         }
     }
 
-    /// The vector of an element as Chroma gives it out: as long again as it was when it was written.
+    /// Reads the vector of an element as Chroma returns it: scaled back to its original length.
     ///
-    /// `None` where it lies beyond the file or is no vector.
-    pub(crate) fn vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
-        let Some(mut vector) = self.stored_vector(element)? else {
+    /// Returns `None` if it lies beyond the file or holds values that are not finite.
+    pub(crate) fn read_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
+        let Some(mut vector) = self.read_stored_vector(element)? else {
             return Ok(None);
         };
-        let length = self.lengths.as_ref().and_then(|lengths| lengths.of(element));
+        let length = self
+            .lengths
+            .as_ref()
+            .and_then(|lengths| lengths.length_at(element));
+        // A damaged length must not turn a sound direction into infinities.
         if let Some(length) = length.filter(|length| vector.iter().all(|value| (value * length).is_finite()))
         {
             vector.iter_mut().for_each(|value| *value *= length);
@@ -154,21 +163,23 @@ impl Graph {
         Ok(Some(vector))
     }
 
-    /// The vector of an element as it lies in the file.
-    pub(crate) fn stored_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
+    /// Reads the vector of an element as stored in the file.
+    pub(crate) fn read_stored_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
         match (&self.file, &self.layout) {
-            (Some(file), Some(layout)) => file.vector(layout, element),
+            (Some(file), Some(layout)) => file.read_vector(layout, element),
             _ => Ok(None),
         }
     }
 
-    /// The ids the pickle names.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.known().into_iter().flat_map(|labels| labels.by_id.keys())
+    /// Returns the ids in the pickle.
+    pub(crate) fn labelled_ids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.readable_labels()
+            .into_iter()
+            .flat_map(|labels| labels.by_id.keys())
     }
 }
 
-fn read_labels(folder: &Path) -> io::Result<Option<Result<Labels, String>>> {
+fn read_labels(folder: &Path) -> io::Result<Option<Result<PickleLabels, String>>> {
     let Some(file) = files::open_file(&folder.join(PICKLE))? else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! What MemPalace recorded of the models that made a palace's vectors.
+//! The models that made a palace's vectors, as recorded by MemPalace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,17 +9,17 @@ use serde_json::Value as Json;
 
 /// MemPalace's record, in the palace's folder.
 pub(crate) const FILE: &str = "mempalace_embedder.json";
-/// What stands for the revision, which MemPalace does not record.
+/// The revision of every model, since MemPalace records none.
 const REVISION: &str = "mempalace";
 /// The largest record that is read.
 const LARGEST: u64 = 1 << 20;
 
-/// The models recorded, by collection; under the empty name for all.
+/// The recorded models by collection; the empty name applies to all.
 #[derive(Debug, Default)]
-pub(crate) struct Recorded(BTreeMap<String, (String, Option<usize>)>);
+pub(crate) struct RecordedModels(BTreeMap<String, (String, Option<usize>)>);
 
-/// Reads the record of a folder; one that is absent or not understood records nothing.
-pub(crate) fn read(folder: &Path) -> Recorded {
+/// Reads the record of a folder; an absent or unknown one is empty.
+pub(crate) fn read_recorded_models(folder: &Path) -> RecordedModels {
     let path = folder.join(FILE);
     let small = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
     let json = small.then(|| fs::read(&path).ok()).flatten();
@@ -27,18 +27,18 @@ pub(crate) fn read(folder: &Path) -> Recorded {
     json.as_ref().map(parse).unwrap_or_default()
 }
 
-/// The record is one object for the palace, or one for each collection, with or without `collections` around them.
-fn parse(json: &Json) -> Recorded {
+/// Parses a record: one object for the palace, or one for each collection, with or without `collections` around them.
+fn parse(json: &Json) -> RecordedModels {
     let mut recorded = BTreeMap::new();
     let each = json.get("collections").unwrap_or(json);
     for (name, entry) in each.as_object().into_iter().flatten() {
-        recorded.extend(model(entry).map(|model| (name.clone(), model)));
+        recorded.extend(parse_model(entry).map(|model| (name.clone(), model)));
     }
-    recorded.extend(model(json).map(|model| (String::new(), model)));
-    Recorded(recorded)
+    recorded.extend(parse_model(json).map(|model| (String::new(), model)));
+    RecordedModels(recorded)
 }
 
-fn model(entry: &Json) -> Option<(String, Option<usize>)> {
+fn parse_model(entry: &Json) -> Option<(String, Option<usize>)> {
     let name = ["model_name", "model"]
         .iter()
         .find_map(|key| entry.get(key)?.as_str())?;
@@ -49,12 +49,13 @@ fn model(entry: &Json) -> Option<(String, Option<usize>)> {
     ))
 }
 
-impl Recorded {
-    /// The model of a collection whose vectors have `dimension` values; nothing where the record contradicts them.
-    pub(crate) fn of(&self, collection: &str, dimension: Option<usize>) -> Option<EmbedderIdentity> {
+impl RecordedModels {
+    /// Returns the model of a collection whose vectors have `dimension` values, unless the record contradicts them.
+    pub(crate) fn model_of(&self, collection: &str, dimension: Option<usize>) -> Option<EmbedderIdentity> {
         let (model, recorded) = self.0.get(collection).or_else(|| self.0.get(""))?;
         let dimension = dimension.or(*recorded)?;
         recorded
+            // A model of another dimension cannot have made these vectors.
             .is_none_or(|recorded| recorded == dimension)
             .then(|| EmbedderIdentity {
                 model: model.clone(),
@@ -77,7 +78,7 @@ mod tests {
             json!({"drawers": one}),
             json!({"collections": {"drawers": one}}),
         ] {
-            let identity = parse(&record).of("drawers", Some(384)).unwrap();
+            let identity = parse(&record).model_of("drawers", Some(384)).unwrap();
             assert_eq!(
                 (identity.model.as_str(), identity.dimension),
                 ("minilm", 384),
@@ -89,8 +90,8 @@ mod tests {
     #[test]
     fn a_record_that_contradicts_the_vectors_counts_for_nothing() {
         let record = parse(&json!({"model_name": "minilm", "dimension": 384}));
-        assert_eq!(record.of("drawers", Some(768)), None);
-        assert_eq!(parse(&json!([1, 2])).of("drawers", Some(3)), None);
-        assert_eq!(parse(&json!({"drawers": 7})).of("drawers", Some(3)), None);
+        assert_eq!(record.model_of("drawers", Some(768)), None);
+        assert_eq!(parse(&json!([1, 2])).model_of("drawers", Some(3)), None);
+        assert_eq!(parse(&json!({"drawers": 7})).model_of("drawers", Some(3)), None);
     }
 }

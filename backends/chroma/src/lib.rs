@@ -1,8 +1,8 @@
-//! Folders that ChromaDB 0.4 to 1.5 wrote, read without any of its code: what they hold, what is wrong with them,
-//! and how they are mended.
+//! Reads, examines and repairs folders that ChromaDB 0.4 to 1.5 wrote, without any of its code.
 //!
-//! The rows of `chroma.sqlite3` are the truth about which records exist. A record's vector is the newest one written
-//! for it: in the write queue, or else in the graph files. Nothing here writes to a folder but a fix that was asked for.
+//! The rows of `chroma.sqlite3` are the truth about which records exist. The vector of a record is the newest one
+//! written for it: in the write queue, or else in the graph files. Only a fix that the user asked for writes to a
+//! folder.
 
 mod backend;
 mod catalogue;
@@ -28,4 +28,4 @@ mod sidecars;
 mod users;
 mod view;
 
-pub use backend::Chroma;
+pub use backend::ChromaBackend;

@@ -1,4 +1,4 @@
-//! A Chroma folder that is open: read when first asked, and read anew whenever its files change.
+//! An open Chroma folder: read on first use, and read again whenever its files change.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -9,68 +9,68 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    CollectionInfo, CollectionName, Coverage, Cursor, EmbedderIdentity, Error, ErrorKind, Finding,
-    IdentityState, Metric, Result, Severity,
+    CollectionInfo, CollectionName, Cursor, EmbedderIdentity, Error, ErrorKind, FindingSeverity,
+    IdentityState, IndexCoverage, Metric, PalaceFinding, Result,
 };
 
-use crate::catalogue::{self, Listed, Schema};
-use crate::database::{Database, Reading};
+use crate::catalogue::{self, ChromaSchema, ListedCollection};
+use crate::database::{ChromaDatabase, ReadingMode};
 use crate::failure;
-use crate::folder::{self, Format, Stamp};
-use crate::identity::{self, Recorded};
-use crate::shelf::Shelf;
-use crate::sidecars::{self, Sidecars};
+use crate::folder::{self, FolderFormat, FolderStamp};
+use crate::identity::{self, RecordedModels};
+use crate::shelf::RecordShelf;
+use crate::sidecars::{self, SidecarFiles};
 use crate::users;
 
-/// How often, at least, something is read anew because the folder changed meanwhile.
+/// The minimum number of attempts to read a folder that keeps changing.
 const TRIES: usize = 20;
-/// For how long, at least, and for how long a graph that stands half saved is left to whoever may be saving it.
+/// The minimum time to keep trying, and the maximum time that a half-saved graph is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long until such a graph is looked at again.
+/// The pause between two looks at a half-saved graph.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A folder and what was read of it.
+/// A folder and its content, once it was read.
 #[derive(Debug)]
-pub(crate) struct Palace {
-    /// Where it is.
+pub(crate) struct ChromaPalace {
+    /// The path of the folder.
     pub(crate) folder: PathBuf,
-    loaded: Mutex<Option<Loaded>>,
+    loaded: Mutex<Option<LoadedFolder>>,
     closed: AtomicBool,
 }
 
-/// What was read of a folder at one moment.
+/// The content of a folder at one moment.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    stamp: Stamp,
-    /// What the database said it was when it was opened; another one after somebody committed.
+pub(crate) struct LoadedFolder {
+    stamp: FolderStamp,
+    /// The data version of the database when it was opened; another process's commit changes it.
     version: Option<i64>,
     /// The database.
-    pub(crate) database: Database,
+    pub(crate) database: ChromaDatabase,
     /// Its tables.
-    pub(crate) schema: Schema,
+    pub(crate) schema: ChromaSchema,
     /// The collections it lists.
-    pub(crate) listed: Vec<Listed>,
-    /// Those that were laid out, by name.
-    shelves: BTreeMap<CollectionName, Shelf>,
-    /// What MemPalace keeps beside the database, read when first asked for.
-    sidecars: OnceCell<Sidecars>,
-    /// What MemPalace recorded of models.
-    recorded: Recorded,
-    /// Who else has the folder open, looked for when first asked.
-    users: OnceCell<Vec<users::User>>,
+    pub(crate) listed: Vec<ListedCollection>,
+    /// The collections that were read, by name.
+    shelves: BTreeMap<CollectionName, RecordShelf>,
+    /// MemPalace's files beside the database, read on first use.
+    sidecars: OnceCell<SidecarFiles>,
+    /// The models that MemPalace recorded.
+    recorded: RecordedModels,
+    /// The other processes that have the folder open, determined on first use.
+    users: OnceCell<Vec<users::FileUser>>,
     folder: PathBuf,
 }
 
-/// What a name stands for.
-pub(crate) enum Content<'a> {
+/// The content behind the name of a collection.
+pub(crate) enum CollectionContent<'a> {
     /// A collection of Chroma's.
-    Shelf(&'a Loaded, &'a Shelf),
+    Shelf(&'a LoadedFolder, &'a RecordShelf),
     /// The files beside the database.
-    Sidecars(&'a Sidecars),
+    Sidecars(&'a SidecarFiles),
 }
 
-impl Palace {
-    /// A folder nobody has looked at yet.
+impl ChromaPalace {
+    /// Creates the handle of a folder without reading it.
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_path_buf(),
@@ -79,34 +79,37 @@ impl Palace {
         }
     }
 
-    /// Lets go of everything; later calls are `Closed`.
+    /// Drops everything that was read; later calls fail as `Closed`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        *self.lock() = None;
+        *self.lock_loaded() = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Loaded>> {
-        // What was read is only ever replaced whole, so a panic elsewhere leaves nothing half done.
+    fn lock_loaded(&self) -> MutexGuard<'_, Option<LoadedFolder>> {
+        // The content is only ever replaced as a whole, so a panic leaves nothing half done.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with what the folder holds now.
+    /// Runs `act` on the current content of the folder.
     ///
-    /// Where the database turns out to be damaged, everything that can be saved of it is read page by page, once,
-    /// and `act` is asked again.
-    pub(crate) fn with<T>(&self, act: impl Fn(&mut Loaded, &Path) -> Result<T>) -> Result<T> {
+    /// If the database turns out to be damaged, everything readable is salvaged page by page, once, and `act` runs
+    /// again.
+    pub(crate) fn with_loaded<T>(&self, act: impl Fn(&mut LoadedFolder, &Path) -> Result<T>) -> Result<T> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Closed, "this palace was closed").hint("open it again"));
+            return Err(Error::new(ErrorKind::Closed, "this palace was closed").with_hint("open it again"));
         }
-        let mut slot = self.lock();
+        let mut slot = self.lock_loaded();
         let began = Instant::now();
         let (mut trouble, mut tries) = (None, 0);
+        // Trouble ends the loop after a number of tries; mere changes are also given time, since a busy
+        // writer can use up twenty tries in a moment.
         while tries < TRIES || (trouble.is_none() && began.elapsed() < PATIENCE) {
             tries += 1;
-            let loaded = self.fresh(&mut slot)?;
-            // From here on nobody commits to a database that is read where it lies. What was read before counts only if
-            // it is still the same, and what is done now only if nothing changed to its end.
-            let held = match loaded.database.hold() {
+            let loaded = self.load_current(&mut slot)?;
+            // From here on no process can commit to a database that is read in
+            // place. Content that was read before counts only if it is still
+            // current, and the answer only if nothing changed until its end.
+            let held = match loaded.database.begin_read() {
                 Ok(held) => held,
                 Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
                 Err(error) => {
@@ -114,84 +117,97 @@ impl Palace {
                     continue;
                 }
             };
-            let same = self.is_still(loaded) && loaded.database.version() == loaded.version;
-            let done = same.then(|| self.act(loaded, &act));
+            // The stamp misses a commit within one tick of the
+            // clock, the version misses a file that was replaced.
+            let same = self.is_unchanged(loaded) && loaded.database.data_version() == loaded.version;
+            let done = same.then(|| self.act_or_salvage(loaded, &act));
+            // Asked after `act`, which may have read a graph for the first time.
             let half_saved = loaded.is_half_saved();
-            let unchanged = self.is_still(loaded);
-            loaded.database.release(held);
+            let unchanged = self.is_unchanged(loaded);
+            loaded.database.end_read(held);
             match done {
                 Some(done) if unchanged && !half_saved => return done,
-                _ => self.outlast_saving(loaded),
+                _ => self.wait_for_saving(loaded),
             }
+            // Whatever was read may mix two states of the folder.
             *slot = None;
         }
         let message = format!("{} changes faster than it can be read", self.folder.display());
         let changing = Error::new(ErrorKind::Locked, message);
-        Err(trouble
-            .unwrap_or_else(|| changing.hint("nothing was changed; try again when nobody writes to it")))
+        Err(trouble.unwrap_or_else(|| {
+            changing.with_hint("nothing was changed; try again when no other process writes to it")
+        }))
     }
 
-    /// Whether no file changed since it was read.
-    fn is_still(&self, loaded: &Loaded) -> bool {
-        stamp(&self.folder).is_ok_and(|now| loaded.stamp.is(&now))
+    /// Returns whether no file changed since it was read.
+    fn is_unchanged(&self, loaded: &LoadedFolder) -> bool {
+        stamp_folder(&self.folder).is_ok_and(|now| loaded.stamp.is_same(&now))
     }
 
-    /// Waits as long as a graph stands half saved and nothing happens.
-    fn outlast_saving(&self, loaded: &Loaded) {
-        while self.is_still(loaded) && loaded.is_half_saved() {
+    /// Waits while a graph is half saved and no file changes.
+    fn wait_for_saving(&self, loaded: &LoadedFolder) {
+        while self.is_unchanged(loaded) && loaded.is_half_saved() {
             thread::sleep(PAUSE);
         }
     }
 
-    fn act<T>(&self, loaded: &mut Loaded, act: &impl Fn(&mut Loaded, &Path) -> Result<T>) -> Result<T> {
+    fn act_or_salvage<T>(
+        &self,
+        loaded: &mut LoadedFolder,
+        act: &impl Fn(&mut LoadedFolder, &Path) -> Result<T>,
+    ) -> Result<T> {
         match act(loaded, &self.folder) {
             Err(error) if error.kind() == ErrorKind::Corrupt && !loaded.database.is_salvaged() => {
-                let database = Database::salvage(&self.folder, &error.to_string())?;
-                *loaded = Loaded::of(&self.folder, database)?;
+                let database = ChromaDatabase::open_salvaged(&self.folder, &error.to_string())?;
+                // Everything read so far may come from damaged pages, so nothing of it is kept.
+                *loaded = LoadedFolder::reload(&self.folder, database)?;
                 act(loaded, &self.folder)
             }
             done => done,
         }
     }
 
-    fn fresh<'a>(&self, slot: &'a mut Option<Loaded>) -> Result<&'a mut Loaded> {
+    fn load_current<'a>(&self, slot: &'a mut Option<LoadedFolder>) -> Result<&'a mut LoadedFolder> {
         check_folder(&self.folder)?;
-        let now = stamp(&self.folder)?;
-        if slot.as_ref().is_some_and(|loaded| !loaded.stamp.is(&now)) {
+        let now = stamp_folder(&self.folder)?;
+        if slot.as_ref().is_some_and(|loaded| !loaded.stamp.is_same(&now)) {
             *slot = None;
         }
         match slot {
             Some(loaded) => Ok(loaded),
-            None => Ok(slot.insert(Loaded::open(&self.folder)?)),
+            None => Ok(slot.insert(LoadedFolder::open(&self.folder)?)),
         }
     }
 
-    /// Reads the database page by page if a check of every page finds damage, and says what was found.
+    /// Checks every page, and salvages the database if the check finds damage.
     pub(crate) fn examine_pages(&self) -> Result<()> {
-        self.with(|loaded, _| match loaded.database.is_salvaged() {
-            true => Ok(()),
-            false => loaded.check_pages(),
+        self.with_loaded(|loaded, _| {
+            if loaded.database.is_salvaged() {
+                return Ok(());
+            }
+            loaded.check_pages()
         })
     }
 }
 
-fn stamp(folder: &Path) -> Result<Stamp> {
-    let segments = folder::segment_folders(folder).map_err(|cause| failure::io("read", folder, cause))?;
-    Ok(Stamp::of(folder, &segments))
+fn stamp_folder(folder: &Path) -> Result<FolderStamp> {
+    let segments =
+        folder::segment_folders(folder).map_err(|cause| failure::io_error("read", folder, cause))?;
+    Ok(FolderStamp::read(folder, &segments))
 }
 
-/// Refuses folders that hold nothing this backend reads, each by what it is.
+/// Refuses folders that this backend does not read, with the reason.
 pub(crate) fn check_folder(path: &Path) -> Result<()> {
-    match folder::format(path) {
-        Some(Format::Sqlite) => Ok(()),
-        Some(Format::DuckDb) => Err(Error::new(
+    match folder::detect_format(path) {
+        Some(FolderFormat::Sqlite) => Ok(()),
+        Some(FolderFormat::DuckDb) => Err(Error::new(
             ErrorKind::Format,
             format!(
                 "{} was written by ChromaDB before 0.4, which kept DuckDB and Parquet files; those are not read here",
                 path.display()
             ),
         )
-        .hint("nothing was changed; bring it to 0.4 or newer with Chroma's own migration tool first")),
+        .with_hint("nothing was changed; bring it to 0.4 or newer with Chroma's own migration tool first")),
         None => Err(Error::new(
             ErrorKind::NotFound,
             format!("there is no Chroma folder at {}", path.display()),
@@ -199,35 +215,39 @@ pub(crate) fn check_folder(path: &Path) -> Result<()> {
     }
 }
 
-impl Loaded {
+impl LoadedFolder {
     fn open(folder: &Path) -> Result<Self> {
-        // The stamp comes first: what changes while this reads is read again.
-        let stamp = stamp(folder)?;
-        let database = Database::open(folder)?;
+        // The stamp comes first, so that a change during this read shows and leads to another.
+        let stamp = stamp_folder(folder)?;
+        let database = ChromaDatabase::open(folder)?;
         match Self::read(folder, stamp.clone(), database) {
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                Self::read(folder, stamp, Database::salvage(folder, &error.to_string())?)
-            }
+            Err(error) if error.kind() == ErrorKind::Corrupt => Self::read(
+                folder,
+                stamp,
+                ChromaDatabase::open_salvaged(folder, &error.to_string())?,
+            ),
             loaded => loaded,
         }
     }
 
-    fn of(folder: &Path, database: Database) -> Result<Self> {
-        Self::read(folder, stamp(folder)?, database)
+    fn reload(folder: &Path, database: ChromaDatabase) -> Result<Self> {
+        Self::read(folder, stamp_folder(folder)?, database)
     }
 
-    fn read(folder: &Path, stamp: Stamp, database: Database) -> Result<Self> {
-        let version = database.version();
-        let schema = Schema::read(&database.connection)?;
-        if !schema.has("collections") && !schema.has("embeddings") && !database.is_salvaged() {
+    fn read(folder: &Path, stamp: FolderStamp, database: ChromaDatabase) -> Result<Self> {
+        let version = database.data_version();
+        let schema = ChromaSchema::read(&database.connection)?;
+        // A lost schema reads as an empty one; as damage it
+        // leads to salvaging, which finds tables without it.
+        if !schema.has_table("collections") && !schema.has_table("embeddings") && !database.is_salvaged() {
             return Err(Error::new(
                 ErrorKind::Corrupt,
                 "the database has none of the tables Chroma makes",
             ));
         }
-        let listed = catalogue::collections(&database.connection, &schema)?;
+        let listed = catalogue::list_collections(&database.connection, &schema)?;
         Ok(Self {
-            recorded: identity::read(folder),
+            recorded: identity::read_recorded_models(folder),
             sidecars: OnceCell::new(),
             users: OnceCell::new(),
             folder: folder.to_path_buf(),
@@ -240,9 +260,11 @@ impl Loaded {
         })
     }
 
-    /// Refuses to go on with pages SQLite finds wrong; those of the full text do not count.
+    /// Fails if SQLite finds damaged pages, except in the full text.
     fn check_pages(&self) -> Result<()> {
         self.database.check_length(&self.folder)?;
+        // The full text is left out: it can be rebuilt from the
+        // rows, and must not cause a salvage that may lose some.
         for table in [
             "collections",
             "segments",
@@ -250,13 +272,13 @@ impl Loaded {
             "embedding_metadata",
             "embeddings_queue",
         ] {
-            if !self.schema.has(table) {
+            if !self.schema.has_table(table) {
                 continue;
             }
             let sql = format!("PRAGMA integrity_check({table})");
             let mut wrong = None;
-            catalogue::rows(&self.database.connection, table, &sql, &[], |row| {
-                let line = catalogue::text(row, 0)?.unwrap_or_default();
+            catalogue::for_each_row(&self.database.connection, table, &sql, &[], |row| {
+                let line = catalogue::read_text(row, 0)?.unwrap_or_default();
                 wrong = wrong.take().or((line != "ok").then_some(line));
                 Ok(())
             })?;
@@ -270,23 +292,27 @@ impl Loaded {
         Ok(())
     }
 
-    /// What `name` stands for, laid out.
-    pub(crate) fn content(&mut self, folder: &Path, name: &CollectionName) -> Result<Content<'_>> {
+    /// Returns the content of the collection `name`, and reads it on first use.
+    pub(crate) fn lay_out_content(
+        &mut self,
+        folder: &Path,
+        name: &CollectionName,
+    ) -> Result<CollectionContent<'_>> {
         if name.as_str() == sidecars::NAME && !self.sidecars().is_empty() {
-            return Ok(Content::Sidecars(self.sidecars()));
+            return Ok(CollectionContent::Sidecars(self.sidecars()));
         }
         if !self.shelves.contains_key(name) {
             let listed = self.listed.iter().find(|listed| listed.name == *name);
-            let listed = listed.cloned().ok_or_else(|| missing(name))?;
-            let shelf = Shelf::read(folder, &self.database, &self.schema, listed)?;
+            let listed = listed.cloned().ok_or_else(|| missing_collection(name))?;
+            let shelf = RecordShelf::read(folder, &self.database, &self.schema, listed)?;
             self.shelves.insert(name.clone(), shelf);
         }
-        let shelf = self.shelves.get(name).ok_or_else(|| missing(name))?;
-        Ok(Content::Shelf(self, shelf))
+        let shelf = self.shelves.get(name).ok_or_else(|| missing_collection(name))?;
+        Ok(CollectionContent::Shelf(self, shelf))
     }
 
-    /// The names of everything that can be opened.
-    pub(crate) fn names(&self) -> Vec<CollectionName> {
+    /// Lists the names of all collections.
+    pub(crate) fn collection_names(&self) -> Vec<CollectionName> {
         let beside = (!self.sidecars().is_empty()).then(|| CollectionName::new(sidecars::NAME).ok());
         let mut names: Vec<CollectionName> = self.listed.iter().map(|listed| listed.name.clone()).collect();
         names.extend(beside.flatten());
@@ -294,27 +320,28 @@ impl Loaded {
         names
     }
 
-    /// What a collection says of itself.
-    pub(crate) fn info(&mut self, folder: &Path, name: &CollectionName) -> Result<CollectionInfo> {
-        match self.content(folder, name)? {
-            Content::Sidecars(sidecars) => Ok(sidecars.info(name)),
-            Content::Shelf(loaded, shelf) => Ok(loaded.describe(shelf)),
+    /// Describes a collection.
+    pub(crate) fn collection_info(&mut self, folder: &Path, name: &CollectionName) -> Result<CollectionInfo> {
+        match self.lay_out_content(folder, name)? {
+            CollectionContent::Sidecars(sidecars) => Ok(sidecars.info(name)),
+            CollectionContent::Shelf(loaded, shelf) => Ok(loaded.describe_shelf(shelf)),
         }
     }
 
-    fn describe(&self, shelf: &Shelf) -> CollectionInfo {
-        let whence = shelf.vectors();
-        let identity = self.identity(shelf, whence.found());
+    fn describe_shelf(&self, shelf: &RecordShelf) -> CollectionInfo {
+        let whence = shelf.tally_vectors();
+        let identity = self.model_identity(shelf, whence.found_count());
         let drawers = shelf.records.len() as u64;
         let mut warnings = self.warnings();
         if whence.nowhere > 0 {
             let message = format!(
-                "{} of {drawers} records of {:?} have no vector any more",
+                "{} of {drawers} records of {:?} no longer have a vector",
                 whence.nowhere,
                 shelf.listed.name.as_str()
             );
             warnings.push(
-                Finding::new("rows_without_vector", Severity::Warning, message).hint("see `loci doctor`"),
+                PalaceFinding::new("rows_without_vector", FindingSeverity::Warning, message)
+                    .with_hint("see `loci doctor`"),
             );
         }
         CollectionInfo {
@@ -323,8 +350,8 @@ impl Loaded {
             dimension: shelf.dimension,
             identity,
             drawers,
-            coverage: Coverage {
-                nearest: whence.found(),
+            coverage: IndexCoverage {
+                nearest: whence.found_count(),
                 packed: 0,
                 lexical: drawers,
             },
@@ -333,86 +360,91 @@ impl Loaded {
         }
     }
 
-    /// What is known of the model: what MemPalace recorded, or that nobody did.
-    pub(crate) fn identity(&self, shelf: &Shelf, vectors: u64) -> IdentityState {
-        let recorded: Option<EmbedderIdentity> = self.recorded.of(&shelf.listed.own_name, shelf.dimension);
+    /// Returns the model that MemPalace recorded, or that it is unknown.
+    pub(crate) fn model_identity(&self, shelf: &RecordShelf, vectors: u64) -> IdentityState {
+        let recorded: Option<EmbedderIdentity> =
+            self.recorded.model_of(&shelf.listed.own_name, shelf.dimension);
         match (recorded, vectors) {
             (Some(identity), _) => IdentityState::Known(identity),
+            // Without a vector there is nothing that an unknown model could have made.
             (None, 0) => IdentityState::Unset,
             (None, _) => IdentityState::Unknown,
         }
     }
 
-    /// Whether somebody may be in the middle of saving a graph that was read.
+    /// Returns whether another process may be in the middle of saving a graph that was read.
     ///
-    /// Chroma empties the pickle and fills it again under no lock. Until it has, no file changes, and every vector that
-    /// was purged from the queue seems lost. One that stays so, or that nobody has open, is damaged.
+    /// Chroma truncates the pickle and fills it again without a lock. Until it is done, no file changes, and every
+    /// vector that was purged from the queue seems lost. A pickle that stays incomplete, or that no process has open,
+    /// is damaged.
     fn is_half_saved(&self) -> bool {
         let graphs = self.shelves.values().filter_map(|shelf| shelf.graph.as_ref());
         let mut torn = graphs.filter(|graph| graph.is_cut_short());
         torn.any(|graph| graph.facts.age().is_some_and(|age| age < PATIENCE))
-            && users::may_write(&folder::database(&self.folder))
+            && users::may_write(&folder::database_path(&self.folder))
     }
 
-    /// Whether another process has the folder open.
+    /// Returns whether another process has the folder open.
     pub(crate) fn is_in_use(&self) -> bool {
         !self.users().is_empty()
     }
 
-    fn users(&self) -> &[users::User] {
+    fn users(&self) -> &[users::FileUser] {
         self.users
-            .get_or_init(|| users::of(&folder::database(&self.folder)))
+            .get_or_init(|| users::find_users(&folder::database_path(&self.folder)))
     }
 
-    /// What MemPalace keeps beside the database.
-    pub(crate) fn sidecars(&self) -> &Sidecars {
-        self.sidecars.get_or_init(|| sidecars::read(&self.folder))
+    /// Returns MemPalace's files beside the database.
+    pub(crate) fn sidecars(&self) -> &SidecarFiles {
+        self.sidecars
+            .get_or_init(|| sidecars::read_sidecars(&self.folder))
     }
 
-    /// What a reader of any collection should know.
-    pub(crate) fn warnings(&self) -> Vec<Finding> {
-        let mut warnings: Vec<Finding> = self.users().iter().map(users::User::finding).collect();
+    /// Returns the warnings for readers of any collection.
+    pub(crate) fn warnings(&self) -> Vec<PalaceFinding> {
+        let mut warnings: Vec<PalaceFinding> = self.users().iter().map(users::FileUser::finding).collect();
         match &self.database.reading {
-            Reading::InPlace => {}
-            Reading::Copied { beside, .. } => warnings.push(unfinished(beside)),
-            Reading::Salvaged { salvage, why } => {
+            ReadingMode::InPlace => {}
+            ReadingMode::Copied { beside, .. } => warnings.push(unfinished_write(beside)),
+            ReadingMode::Salvaged { salvage, why } => {
                 let message = format!(
-                    "the database is damaged ({why}); what could be saved of it is read, and {} things were lost",
+                    "the database is damaged ({why}); its salvaged rows are read, and {} things were lost",
                     salvage.losses.len()
                 );
-                let hint =
-                    "`loci doctor` lists what was lost; `loci migrate` moves the rest to a sound palace";
-                warnings.push(Finding::new("database_damaged", Severity::Error, message).hint(hint));
+                let hint = "`loci doctor` lists the losses; `loci migrate` moves the rest to a sound palace";
+                warnings.push(
+                    PalaceFinding::new("database_damaged", FindingSeverity::Error, message).with_hint(hint),
+                );
             }
         }
         warnings
     }
 }
 
-/// What lies beside the database and was settled in a private copy.
-fn unfinished(beside: &str) -> Finding {
+/// Reports the log or journal beside the database, which was settled in a private copy.
+fn unfinished_write(beside: &str) -> PalaceFinding {
     match beside {
-        "-wal" => Finding::new(
+        "-wal" => PalaceFinding::new(
             "wal_pending",
-            Severity::Note,
-            "writes that lie in the log beside the database are read with it; the folder stays as it is",
+            FindingSeverity::Note,
+            "writes in the log beside the database are read with it; the folder stays unchanged",
         ),
-        _ => Finding::new(
+        _ => PalaceFinding::new(
             "hot_journal",
-            Severity::Warning,
-            "a process died while it wrote; the database is read as it was before that write",
+            FindingSeverity::Warning,
+            "a process died during a write; the database is read as it was before that write",
         ),
     }
 }
 
-fn missing(name: &CollectionName) -> Error {
+fn missing_collection(name: &CollectionName) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("the collection {:?} does not exist", name.as_str()),
     )
 }
 
-/// Refuses to open a collection as something it is not.
+/// Refuses options that contradict the collection.
 pub(crate) fn check_options(info: &CollectionInfo, how: &loci_core::OpenOptions) -> Result<()> {
     info.identity.check_open(how.embedder.as_ref())?;
     let asked = how
@@ -428,12 +460,12 @@ pub(crate) fn check_options(info: &CollectionInfo, how: &loci_core::OpenOptions)
         return Err(Error::new(ErrorKind::DimensionMismatch, message));
     }
     match how.metric {
-        Some(metric) if metric != info.metric => Err(other_metric(info, metric)),
+        Some(metric) if metric != info.metric => Err(wrong_metric(info, metric)),
         _ => Ok(()),
     }
 }
 
-fn other_metric(info: &CollectionInfo, asked: Metric) -> Error {
+fn wrong_metric(info: &CollectionInfo, asked: Metric) -> Error {
     Error::invalid(format!(
         "{:?} compares by {}, not by {}",
         info.name.as_str(),

@@ -1,7 +1,8 @@
-//! Reads `index_metadata.pickle` without running it: the few opcodes Chroma writes are known, the rest is refused.
+//! Reads `index_metadata.pickle` without running it: the few opcodes that Chroma writes are known, all others are
+//! refused.
 //!
-//! A pickle is a program. This reader only ever builds dictionaries, texts and whole numbers, and knows one class
-//! by name. Where the file ends too early, what was complete until then is kept and said to be partial.
+//! A pickle is a program. This reader only ever builds dictionaries, texts and integers, and knows one class by name.
+//! If the file ends too early, the complete part is kept and marked as partial.
 
 mod machine;
 
@@ -9,63 +10,66 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use machine::{Item, Machine};
+use machine::{PickleItem, PickleMachine};
 
-/// What a segment's pickle says: which label each record has in the graph.
+/// The content of a segment's pickle: the label of each record in the graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Labels {
-    /// How many values vectors have, where it says so.
+pub struct PickleLabels {
+    /// The number of values in a vector, if recorded.
     pub dimension: Option<i64>,
-    /// How many elements were ever added.
+    /// The number of elements that were ever added.
     pub added: Option<i64>,
-    /// How far the queue was consumed, where it says so.
+    /// The consumed position of the queue, if recorded.
     pub max_seq_id: Option<i64>,
     /// The label of each live record.
     pub by_id: HashMap<Arc<str>, u64>,
-    /// Entries that are no text with a label.
+    /// The number of entries that are not a text with a label.
     pub odd: u64,
-    /// Why the file could not be read to its end.
+    /// The reason why the file could not be read to its end.
     pub broken: Option<String>,
 }
 
-/// Reads a pickle of `length` bytes; `Err` where nothing of use could be read.
-pub fn read(input: impl BufRead, length: u64) -> Result<Labels, String> {
-    let mut machine = Machine::new(input, length);
+/// Reads a pickle of `length` bytes. Returns `Err` if nothing useful is readable.
+pub fn read(input: impl BufRead, length: u64) -> Result<PickleLabels, String> {
+    let mut machine = PickleMachine::new(input, length);
+    // The failure is kept and not returned: the labels before it are still right.
     let broken = machine.run().err();
     let Some(fields) = machine.into_fields() else {
-        return Err(broken.unwrap_or_else(|| "it holds no dictionary".to_owned()));
+        return Err(broken.unwrap_or_else(|| "it has no dictionary".to_owned()));
     };
-    let mut labels = Labels {
+    let mut labels = PickleLabels {
         broken,
-        ..Labels::default()
+        ..PickleLabels::default()
     };
+    // An empty map is fine, a missing one is not: only then
+    // is it unknown which element belongs to which record.
     let mut mapped = false;
     for (key, value) in fields {
-        let Item::Text(key) = key else { continue };
+        let PickleItem::Text(key) = key else { continue };
         match (&*key, value) {
-            ("dimensionality", Field::Item(item)) => labels.dimension = item.int(),
-            ("total_elements_added", Field::Item(item)) => labels.added = item.int(),
-            ("max_seq_id", Field::Item(item)) => labels.max_seq_id = item.int(),
-            ("id_to_label", Field::Dict(pairs)) => {
+            ("dimensionality", PickleField::Item(item)) => labels.dimension = item.as_int(),
+            ("total_elements_added", PickleField::Item(item)) => labels.added = item.as_int(),
+            ("max_seq_id", PickleField::Item(item)) => labels.max_seq_id = item.as_int(),
+            ("id_to_label", PickleField::Dict(pairs)) => {
                 mapped = true;
-                labels.take(pairs);
+                labels.add_labels(pairs);
             }
             _ => {}
         }
     }
-    match mapped {
-        true => Ok(labels),
-        false => Err(labels
-            .broken
-            .unwrap_or_else(|| "it names no labels (id_to_label)".to_owned())),
+    if mapped {
+        return Ok(labels);
     }
+    Err(labels
+        .broken
+        .unwrap_or_else(|| "it has no labels (id_to_label)".to_owned()))
 }
 
-impl Labels {
-    fn take(&mut self, pairs: Vec<(Item, Item)>) {
+impl PickleLabels {
+    fn add_labels(&mut self, pairs: Vec<(PickleItem, PickleItem)>) {
         for (id, label) in pairs {
-            match (id, label.int().and_then(|label| u64::try_from(label).ok())) {
-                (Item::Text(id), Some(label)) => drop(self.by_id.insert(id, label)),
+            match (id, label.as_int().and_then(|label| u64::try_from(label).ok())) {
+                (PickleItem::Text(id), Some(label)) => drop(self.by_id.insert(id, label)),
                 _ => self.odd += 1,
             }
         }
@@ -73,18 +77,18 @@ impl Labels {
 }
 
 /// A value of the outermost dictionary.
-pub(crate) enum Field {
+pub(crate) enum PickleField {
     /// A dictionary, as its pairs.
-    Dict(Vec<(Item, Item)>),
+    Dict(Vec<(PickleItem, PickleItem)>),
     /// Anything else.
-    Item(Item),
+    Item(PickleItem),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a release from 1.0 on writes: protocol 3, a plain dictionary.
+    /// A pickle as releases from 1.0 on write it: protocol 3, a plain dictionary.
     fn dictionary(pairs: &[(&str, i32)]) -> Vec<u8> {
         let mut bytes = b"\x80\x03}(".to_vec();
         let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -107,7 +111,7 @@ mod tests {
         bytes
     }
 
-    fn parsed(bytes: &[u8]) -> Result<Labels, String> {
+    fn parsed(bytes: &[u8]) -> Result<PickleLabels, String> {
         read(bytes, bytes.len() as u64)
     }
 
@@ -123,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_class_instance_with_memoised_texts_gives_the_same() {
-        // Protocol 5: PersistentData.__new__(), then its attributes; the second map reuses the first one's texts.
+        // Protocol 5: PersistentData.__new__(), then its
+        // attributes; the second map reuses the first one's texts.
         let bytes = b"\x80\x05\x8c\x0achromadb.x\x94\x8c\x0ePersistentData\x94\x93\x94)\x81\x94}\x94(\
             \x8c\x14total_elements_added\x94M\x01\x02\x8c\x0bid_to_label\x94}\x94(\x8c\x01a\x94K\x01\x8c\x01b\x94K\x02u\
             \x8c\x0blabel_to_id\x94}\x94(K\x01h\x08K\x02h\x09uub.";

@@ -1,10 +1,10 @@
-//! Reading a torn `chroma.sqlite3` page by page, by our own code: every row that can still be read goes into a clean
-//! file that is then read as if it were the original.
+//! Salvages a damaged `chroma.sqlite3` page by page, without SQLite: every readable row is copied into a clean file,
+//! which is then read in place of the original.
 //!
-//! A table is read from its root as far as its tree is whole. Leaves that no tree leads to any more are known by the
-//! shape of their rows; of those, only tables that lost a part of their tree take any, and no page that the file lists
-//! as unused. A row of a loose leaf may be one that was deleted, so such rows are counted apart. The damaged file is
-//! only ever read, a page at a time; beside that, two bytes a page are kept in memory.
+//! A table is read from its root as far as its tree is intact. Leaves that no tree references are recognised by the
+//! shape of their rows; they are used only for tables that lost a part of their tree, and never if the file lists the
+//! page as unused. A row of a loose leaf may have been deleted, so such rows are counted separately. The damaged file
+//! is only ever read, one page at a time; memory use beyond that is two bytes for each page.
 
 mod book;
 mod layout;
@@ -26,77 +26,78 @@ use std::path::PathBuf;
 use loci_core::Result;
 use tempfile::TempDir;
 
-use book::{Book, Losses};
-use layout::Layout;
-use loose::Open;
-use pages::Pages;
-use schema::{Entry, Schema};
-use table::Table;
-use target::Target;
-use walk::Tree;
+use book::{LossList, PageLedger};
+use layout::RowLayout;
+use loose::OpenTables;
+use pages::DamagedPages;
+use schema::{SalvagedSchema, SchemaEntry};
+use table::ChromaTable;
+use target::CleanFile;
+use walk::BtreeRoot;
 
-/// What was saved of a damaged file, and what was not.
+/// The salvaged rows of a damaged file, and the losses.
 #[derive(Debug)]
-pub(crate) struct Salvage {
+pub(crate) struct SalvagedDatabase {
     /// The clean file, in `folder`.
     pub(crate) file: PathBuf,
-    /// The private folder; it goes when this goes.
+    /// The private folder, deleted when this value is dropped.
     pub(crate) _folder: TempDir,
-    /// What could not be read.
-    pub(crate) losses: Vec<Loss>,
-    /// How many rows each table of the clean file has.
-    pub(crate) saved: BTreeMap<String, u64>,
-    /// How many of them lay on pages that no tree leads to. Some of these may be rows that were deleted.
-    pub(crate) loose: BTreeMap<String, u64>,
-    /// How many documents were put back from the copy that the full text keeps.
-    pub(crate) restored: u64,
+    /// The parts that could not be read.
+    pub(crate) losses: Vec<SalvageLoss>,
+    /// The number of rows in each table of the clean file.
+    pub(crate) saved_rows: BTreeMap<String, u64>,
+    /// The number of those that lay on pages no tree references. Some of them may have been deleted.
+    pub(crate) loose_rows: BTreeMap<String, u64>,
+    /// The number of documents that were restored from the copy in the full text.
+    pub(crate) restored_documents: u64,
 }
 
-/// Something that could not be read.
+/// A part that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Loss {
-    /// The page where it lay.
+pub(crate) struct SalvageLoss {
+    /// The page it was on.
     pub(crate) page: Option<u32>,
-    /// The table it was a part of, as far as that is known.
+    /// The table it belonged to, if known.
     pub(crate) table: Option<String>,
-    /// What is lost.
+    /// A description of the loss.
     pub(crate) message: String,
 }
 
-/// Puts everything that can still be read into a clean file. `log` is told how many pages are done, and of how many.
-pub(crate) fn salvage(file: &File, log: &dyn Fn(u64, u64)) -> Result<Salvage> {
-    let mut rescue = Rescue::new(file, log)?;
-    let schema = rescue.schema()?;
-    let open = rescue.tables(&schema)?;
+/// Copies every readable row into a clean file. `log` receives the number of pages done and the total.
+pub(crate) fn salvage_database(file: &File, log: &dyn Fn(u64, u64)) -> Result<SalvagedDatabase> {
+    let mut rescue = DatabaseRescue::new(file, log)?;
+    let schema = rescue.read_schema()?;
+    let open = rescue.file_tables(&schema)?;
+    // If every tree is intact, a loose leaf can only be garbage.
     if !open.tables.is_empty() {
-        rescue.loose_pages(&schema, &open)?;
+        rescue.file_loose_pages(&schema, &open)?;
     }
     rescue.finish()
 }
 
-/// A row, put together.
-struct Row {
+/// A row, assembled from its pages.
+struct SalvagedRow {
     page: u32,
     rowid: i64,
     payload: Vec<u8>,
 }
 
-/// A file being saved.
-struct Rescue<'a> {
-    pages: Pages<'a>,
-    book: Book,
-    losses: Losses,
-    target: Target,
+/// A salvage in progress.
+struct DatabaseRescue<'a> {
+    pages: DamagedPages<'a>,
+    ledger: PageLedger,
+    losses: LossList,
+    target: CleanFile,
     loose: BTreeMap<String, u64>,
-    /// Keys of metadata that hold arrays.
+    /// The metadata keys that hold arrays.
     array_keys: BTreeSet<Vec<u8>>,
     log: &'a dyn Fn(u64, u64),
 }
 
-impl<'a> Rescue<'a> {
+impl<'a> DatabaseRescue<'a> {
     fn new(file: &'a File, log: &'a dyn Fn(u64, u64)) -> Result<Self> {
-        let pages = Pages::open(file)?;
-        let mut losses = Losses::default();
+        let pages = DamagedPages::open(file)?;
+        let mut losses = LossList::default();
         if pages.rest > 0 {
             losses.add(
                 Some(pages.count + 1),
@@ -104,10 +105,10 @@ impl<'a> Rescue<'a> {
                 "the file ends in the middle of a page",
             );
         }
-        let (book, target) = (Book::new(pages.count), Target::create()?);
+        let (book, target) = (PageLedger::new(pages.count), CleanFile::create()?);
         Ok(Self {
             pages,
-            book,
+            ledger: book,
             losses,
             target,
             loose: BTreeMap::new(),
@@ -116,23 +117,29 @@ impl<'a> Rescue<'a> {
         })
     }
 
-    /// Files the rows of all tables that have a root, and says which tables may have more.
-    fn tables(&mut self, schema: &Schema) -> Result<Open> {
-        let mut open = Open {
+    /// Copies the rows of all tables with a root, and returns the tables that may have more.
+    fn file_tables(&mut self, schema: &SalvagedSchema) -> Result<OpenTables> {
+        let mut open = OpenTables {
             tables: BTreeSet::new(),
             layouts: Vec::new(),
         };
-        for table in Table::ALL {
-            let entries = schema.of(table);
+        for table in ChromaTable::ALL {
+            let entries = schema.entries_for(table);
+            // The statement in the schema names the columns of this
+            // very file; only without it must all releases be tried.
             let layouts = match entries.first() {
-                Some(entry) => entry.layouts(table),
-                None => Layout::known()
+                Some(entry) => entry.row_layouts(table),
+                None => RowLayout::known_layouts()
                     .into_iter()
                     .filter(|layout| layout.table == table)
                     .collect(),
             };
-            let is_whole = match self.root(&entries, &layouts) {
-                Some((entry, layout)) => self.table(entry, layout)? && (entry.is_sure || entries.len() == 1),
+            // Several leftover entries of one name are old versions
+            // of the schema, and the chosen one may be stale.
+            let is_whole = match self.choose_root(&entries, &layouts) {
+                Some((entry, layout)) => {
+                    self.file_table(entry, layout)? && (entry.is_sure || entries.len() == 1)
+                }
                 None => entries.is_empty() && schema.is_complete && !table.is_in_every_release(),
             };
             if !is_whole {
@@ -143,8 +150,13 @@ impl<'a> Rescue<'a> {
         Ok(open)
     }
 
-    /// The entry whose root leads to rows of the table. One that the first page leads to needs no proof.
-    fn root<'s>(&self, entries: &[&'s Entry], layouts: &'s [Layout]) -> Option<(&'s Entry, &'s Layout)> {
+    /// Returns the entry whose root leads to rows of the table. An entry that the first page references needs no
+    /// proof.
+    fn choose_root<'s>(
+        &self,
+        entries: &[&'s SchemaEntry],
+        layouts: &'s [RowLayout],
+    ) -> Option<(&'s SchemaEntry, &'s RowLayout)> {
         let mut pairs = entries
             .iter()
             .flat_map(|entry| layouts.iter().map(move |layout| (*entry, layout)));
@@ -154,41 +166,41 @@ impl<'a> Rescue<'a> {
         plausible.or_else(|| pairs.find(|(entry, _)| entry.is_sure))
     }
 
-    /// Files the rows of one table; says whether every leaf was reached that can still be read.
-    fn table(&mut self, entry: &Entry, layout: &Layout) -> Result<bool> {
-        self.target.make_room(layout)?;
-        let tree = Tree {
+    /// Copies the rows of one table, and returns whether every readable leaf was reached.
+    fn file_table(&mut self, entry: &SchemaEntry, layout: &RowLayout) -> Result<bool> {
+        self.target.ensure_table(layout)?;
+        let tree = BtreeRoot {
             name: &entry.name,
             root: entry.root,
             is_table: true,
         };
-        self.walk(&tree, &mut |rescue, leaf| rescue.file_leaf(layout, leaf))
+        self.walk_tree(&tree, &mut |rescue, leaf| rescue.file_leaf(layout, leaf))
     }
 
-    /// Says how far it is, now and then.
-    fn report(&self) {
-        if self.book.claimed().is_multiple_of(1024) {
-            (self.log)(self.book.claimed().into(), self.pages.count.into());
+    /// Reports the progress now and then.
+    fn report_progress(&self) {
+        if self.ledger.claimed_count().is_multiple_of(1024) {
+            (self.log)(self.ledger.claimed_count().into(), self.pages.count.into());
         }
     }
 
-    fn finish(mut self) -> Result<Salvage> {
-        let restored = self.target.complete()? as u64;
-        let ownerless = self.target.ownerless()?;
+    fn finish(mut self) -> Result<SalvagedDatabase> {
+        let restored = self.target.complete_tables()? as u64;
+        let ownerless = self.target.count_ownerless()?;
         if ownerless > 0 {
-            let message = format!("{ownerless} rows are of a collection that was lost, or of a segment");
+            let message = format!("{ownerless} rows belong to a lost collection or to a segment");
             self.losses.add(None, Some("collection_metadata"), message);
         }
-        let saved = self.target.counts()?;
-        let (folder, file) = self.target.finish()?;
+        let saved = self.target.count_rows()?;
+        let (folder, file) = self.target.close_file()?;
         (self.log)(self.pages.count.into(), self.pages.count.into());
-        Ok(Salvage {
+        Ok(SalvagedDatabase {
             file,
             _folder: folder,
-            losses: self.losses.finish(),
-            saved,
-            loose: self.loose,
-            restored,
+            losses: self.losses.into_losses(),
+            saved_rows: saved,
+            loose_rows: self.loose,
+            restored_documents: restored,
         })
     }
 }

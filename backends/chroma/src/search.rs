@@ -1,81 +1,89 @@
-//! Searches by reading everything: the nearest vectors exactly, and words by BM25 over what is in scope.
+//! Searches by a full scan: the exact nearest vectors, and words by BM25 over the drawers in scope.
 
 use std::collections::HashMap;
 
-use loci_core::{Hit, Include, Lexical, Query, Result};
-use loci_index::bm25::{Statistics, gain};
-use loci_index::{distance, tokenise};
+use loci_core::{DrawerFields, DrawerHit, LexicalRequest, QueryRequest, Result};
+use loci_index::bm25::{LexicalStatistics, term_gain};
+use loci_index::{measure_distance, tokenise};
 
-use crate::collection::Scope;
-use crate::deadline::Deadline;
-use crate::view::View;
+use crate::collection::ReadScope;
+use crate::deadline::ScanDeadline;
+use crate::view::CollectionView;
 
-/// A record and how well it does.
+/// A record with its score.
 #[derive(Debug, Clone, Copy)]
-struct Scored {
+struct ScoredRecord {
     at: usize,
     score: f32,
 }
 
-/// The nearest records to each vector, nearest first; equally near ones in order of their ids.
-pub(crate) fn nearest(
-    view: &View<'_>,
-    request: &Query,
-    scope: &Scope<'_>,
-    deadline: Deadline,
-) -> Result<Vec<Vec<Hit>>> {
-    let mut lists: Vec<Vec<Scored>> = vec![Vec::new(); request.vectors.len()];
-    for at in view.as_they_lie() {
+/// Returns the nearest records to each vector, nearest first; ties are ordered by id.
+pub(crate) fn find_nearest(
+    view: &CollectionView<'_>,
+    request: &QueryRequest,
+    scope: &ReadScope<'_>,
+    deadline: ScanDeadline,
+) -> Result<Vec<Vec<DrawerHit>>> {
+    // Every vector is compared and no link is followed, so a broken graph cannot hide a record.
+    let mut lists: Vec<Vec<ScoredRecord>> = vec![Vec::new(); request.vectors.len()];
+    for at in view.in_row_order() {
         deadline.check()?;
-        let Some(vector) = view.vector(at)? else { continue };
-        // A vector without a direction has no distance from anything.
-        if loci_core::write::check_vector(&vector).is_err() || !counts(view, at, scope)? {
+        let Some(vector) = view.read_vector(at)? else {
+            continue;
+        };
+        // A vector without a direction has no cosine distance from anything.
+        if loci_core::write::check_vector(&vector).is_err() || !is_in_scope(view, at, scope)? {
             continue;
         }
         for (asked, list) in request.vectors.iter().zip(&mut lists) {
-            let score = distance(view.metric(), asked, &vector);
-            list.push(Scored { at, score });
+            let score = measure_distance(view.metric(), asked, &vector);
+            list.push(ScoredRecord { at, score });
+            // Trimmed now and then, so that memory stays bounded and sorting stays rare.
             if list.len() >= 2 * request.k.max(512) {
-                keep(list, request.k, |one, other| one.total_cmp(&other));
+                keep_best(list, request.k, |one, other| one.total_cmp(&other));
             }
         }
     }
     let hits = lists.into_iter().map(|mut list| {
-        keep(&mut list, request.k, |one, other| one.total_cmp(&other));
-        hydrate(view, list, request.include)
+        keep_best(&mut list, request.k, |one, other| one.total_cmp(&other));
+        hydrate_hits(view, list, request.include)
     });
     hits.collect()
 }
 
-fn counts(view: &View<'_>, at: usize, scope: &Scope<'_>) -> Result<bool> {
-    Ok(scope.is_all() || scope.accepts(&view.drawer(at, scope.needs(Include::NOTHING))?))
+fn is_in_scope(view: &CollectionView<'_>, at: usize, scope: &ReadScope<'_>) -> Result<bool> {
+    Ok(scope.is_all() || scope.accepts(&view.read_drawer(at, scope.required_fields(DrawerFields::NOTHING))?))
 }
 
-/// Keeps the best `k`, best first; what came first stays before what does as well.
-fn keep(list: &mut Vec<Scored>, k: usize, better: impl Fn(f32, f32) -> std::cmp::Ordering) {
+/// Keeps the best `k`, best first; ties keep the order of ids.
+fn keep_best(list: &mut Vec<ScoredRecord>, k: usize, better: impl Fn(f32, f32) -> std::cmp::Ordering) {
     list.sort_by(|one, other| better(one.score, other.score).then(one.at.cmp(&other.at)));
     list.truncate(k);
 }
 
-fn hydrate(view: &View<'_>, list: Vec<Scored>, include: Include) -> Result<Vec<Hit>> {
+fn hydrate_hits(
+    view: &CollectionView<'_>,
+    list: Vec<ScoredRecord>,
+    include: DrawerFields,
+) -> Result<Vec<DrawerHit>> {
     let hits = list.into_iter().map(|scored| {
-        Ok(Hit {
-            drawer: view.drawer(scored.at, include)?,
+        Ok(DrawerHit {
+            drawer: view.read_drawer(scored.at, include)?,
             score: scored.score,
         })
     });
     hits.collect()
 }
 
-/// The words that are asked for.
+/// The words of a query.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct QueryWords {
     places: HashMap<String, usize>,
 }
 
-impl Words {
-    /// Those of a text, each once.
-    pub(crate) fn of(text: &str) -> Self {
+impl QueryWords {
+    /// Returns the words of a text, each once.
+    pub(crate) fn parse(text: &str) -> Self {
         let words = tokenise::query_tokens(text);
         Self {
             places: words
@@ -87,37 +95,39 @@ impl Words {
     }
 }
 
-/// A record that holds some of the words.
-struct Match {
+/// A record that contains some of the words.
+struct WordMatch {
     at: usize,
     length: u32,
-    /// How often it holds each of the words, where it does.
+    /// The words it contains, with the number of occurrences.
     counts: Vec<(usize, u32)>,
 }
 
-/// The records that match the words best, best first; equally good ones in order of their ids.
-pub(crate) fn lexical(
-    view: &View<'_>,
-    request: &Lexical,
-    words: &Words,
-    scope: &Scope<'_>,
-    deadline: Deadline,
-) -> Result<Vec<Hit>> {
-    let reading = scope.needs(Include {
+/// Returns the records that match the words best, best first; ties are ordered by id.
+pub(crate) fn find_lexical(
+    view: &CollectionView<'_>,
+    request: &LexicalRequest,
+    words: &QueryWords,
+    scope: &ReadScope<'_>,
+    deadline: ScanDeadline,
+) -> Result<Vec<DrawerHit>> {
+    // Chroma's own full text is not used: it may be damaged or incomplete, and it ranks nothing.
+    let reading = scope.required_fields(DrawerFields {
         document: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     });
-    let mut statistics = Statistics::default();
+    let mut statistics = LexicalStatistics::default();
     let mut holding = vec![0_u64; words.places.len()];
     let mut matches = Vec::new();
-    for at in view.as_they_lie() {
+    for at in view.in_row_order() {
         deadline.check()?;
-        let drawer = view.drawer(at, reading)?;
+        let drawer = view.read_drawer(at, reading)?;
         if !scope.accepts(&drawer) {
             continue;
         }
-        let found = matched(at, drawer.document.as_deref().unwrap_or_default(), words);
-        statistics.add(found.length);
+        let found = count_words(at, drawer.document.as_deref().unwrap_or_default(), words);
+        // Every drawer in scope counts, also those without a match: rarity is relative to the scope.
+        statistics.add_drawer(found.length);
         for (word, _) in &found.counts {
             if let Some(holding) = holding.get_mut(*word) {
                 *holding += 1;
@@ -129,41 +139,41 @@ pub(crate) fn lexical(
     }
     let rarity: Vec<f32> = holding
         .iter()
-        .map(|holding| statistics.rarity(*holding))
+        .map(|holding| statistics.term_rarity(*holding))
         .collect();
-    let mut list: Vec<Scored> = matches
+    let mut list: Vec<ScoredRecord> = matches
         .iter()
-        .map(|found| found.scored(&statistics, &rarity))
+        .map(|found| found.score_match(&statistics, &rarity))
         .collect();
-    keep(&mut list, request.k, |one, other| other.total_cmp(&one));
-    hydrate(view, list, request.include)
+    keep_best(&mut list, request.k, |one, other| other.total_cmp(&one));
+    hydrate_hits(view, list, request.include)
 }
 
-fn matched(at: usize, document: &str, words: &Words) -> Match {
+fn count_words(at: usize, document: &str, words: &QueryWords) -> WordMatch {
     let mut length = 0;
     let mut counts = vec![0_u32; words.places.len()];
-    tokenise::tokens(document, &mut |token| {
+    tokenise::for_each_token(document, &mut |token| {
         length += 1;
         if let Some(count) = words.places.get(token).and_then(|place| counts.get_mut(*place)) {
             *count += 1;
         }
     });
     let held = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
-    Match {
+    WordMatch {
         at,
         length,
         counts: held.collect(),
     }
 }
 
-impl Match {
-    fn scored(&self, statistics: &Statistics, rarity: &[f32]) -> Scored {
-        let burden = statistics.burden(self.length);
+impl WordMatch {
+    fn score_match(&self, statistics: &LexicalStatistics, rarity: &[f32]) -> ScoredRecord {
+        let burden = statistics.length_burden(self.length);
         let each = self.counts.iter().map(|(word, count)| {
             let rarity = rarity.get(*word).copied().unwrap_or_default();
-            gain(rarity, *count, burden)
+            term_gain(rarity, *count, burden)
         });
-        Scored {
+        ScoredRecord {
             at: self.at,
             score: each.sum(),
         }

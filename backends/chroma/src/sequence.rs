@@ -1,36 +1,36 @@
-//! Sequence numbers, which Chroma kept as eight bytes, largest first, until 0.6, and as integers since 1.0.
+//! Sequence numbers, which Chroma stored as eight big-endian bytes until 0.6, and stores as integers since 1.0.
 
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-/// A sequence number and how it is kept.
+/// A sequence number and its encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sequence {
-    /// The number; nothing where the bytes are not one.
+pub(crate) struct SequenceNumber {
+    /// The number, or `None` if the bytes are not one.
     pub(crate) number: Option<i64>,
-    /// Whether it is kept as bytes.
+    /// Whether it is stored as bytes.
     pub(crate) is_bytes: bool,
 }
 
-/// Reads a column that holds a sequence number in either way.
-pub(crate) fn sequence(row: &Row<'_>, at: usize) -> rusqlite::Result<Sequence> {
+/// Reads a sequence number in either encoding.
+pub(crate) fn read_sequence(row: &Row<'_>, at: usize) -> rusqlite::Result<SequenceNumber> {
     Ok(match row.get_ref(at)? {
-        ValueRef::Integer(number) => Sequence {
+        ValueRef::Integer(number) => SequenceNumber {
             number: Some(number),
             is_bytes: false,
         },
-        ValueRef::Blob(bytes) => Sequence {
+        ValueRef::Blob(bytes) => SequenceNumber {
             number: from_bytes(bytes),
             is_bytes: true,
         },
-        _ => Sequence {
+        _ => SequenceNumber {
             number: None,
             is_bytes: false,
         },
     })
 }
 
-/// The number in up to eight bytes, largest first; `None` for what no release wrote.
+/// Decodes a number of up to eight big-endian bytes. Returns `None` for bytes that no release wrote.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<i64> {
     if bytes.is_empty() || bytes.len() > 8 {
         return None;
@@ -38,6 +38,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<i64> {
     let value = bytes
         .iter()
         .fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+    // A number beyond `i64` is damage: SQLite's own rowids, from which Chroma takes them, end there.
     i64::try_from(value).ok()
 }
 

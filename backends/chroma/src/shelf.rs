@@ -1,4 +1,4 @@
-//! One collection laid out: every live record, where its row is, and where its newest vector lies.
+//! The records of one collection: every live record with its row and the location of its newest vector.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,151 +6,160 @@ use std::path::Path;
 use loci_core::{DrawerId, Metric, Result};
 use rusqlite::Connection;
 
-use crate::catalogue::{Listed, Schema, number, rows, text};
-use crate::database::Database;
+use crate::catalogue::{ChromaSchema, ListedCollection, for_each_row, query_number, read_text};
+use crate::database::ChromaDatabase;
 use crate::failure;
 use crate::folder::{is_segment, is_set_aside, segment_folders};
-use crate::graph::{Expected, Graph};
-use crate::replay::{Consumed, Replay, Row};
-use crate::sequence::sequence;
+use crate::graph::{GraphExpectation, SegmentGraph};
+use crate::replay::{QueueProgress, QueueReplay, RecordRow};
+use crate::sequence::read_sequence;
 
-/// Where a record's newest vector lies.
+/// The location of a record's newest vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum VectorAt {
+pub(crate) enum VectorLocation {
     /// In the write queue, under this number.
     Queue(i64),
     /// In the graph, in this element.
     Graph(u32),
-    /// In a graph that a repair set aside, by its place in the list of those, in this element.
-    Aside(u16, u32),
-    /// Nowhere any more.
-    Nowhere,
+    /// In a graph that a repair set aside, by its index in the list of those, in this element.
+    SetAside(u16, u32),
+    /// Nowhere: it is lost.
+    Missing,
 }
 
 /// One live record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct LiveRecord {
     /// Its id.
     pub(crate) id: DrawerId,
-    /// Its row; `None` for one that only the queue has.
+    /// Its row, or `None` if only the queue has it.
     pub(crate) row: Option<i64>,
-    /// Where its vector is.
-    pub(crate) vector: VectorAt,
-    /// Writes in the queue that its row has not seen.
+    /// The location of its vector.
+    pub(crate) vector: VectorLocation,
+    /// The writes in the queue that are not in its row yet.
     pub(crate) pending: Box<[i64]>,
-    /// Its own id, where that is none a drawer can have.
+    /// Its own id, if that is not a valid drawer id.
     pub(crate) odd_id: Option<Box<str>>,
 }
 
-/// A collection laid out.
+/// The records of a collection.
 #[derive(Debug)]
-pub(crate) struct Shelf {
-    /// What the database lists of it.
-    pub(crate) listed: Listed,
+pub(crate) struct RecordShelf {
+    /// The entry of the collection in the database.
+    pub(crate) listed: ListedCollection,
     /// Its live records, in byte order of their ids.
-    pub(crate) records: Vec<Record>,
-    /// The records once more, by their place above, in the order their rows lie in: quicker to read one after the other.
-    pub(crate) as_they_lie: Vec<u32>,
-    /// Its graph, where a folder of it is there.
-    pub(crate) graph: Option<Graph>,
-    /// Graphs of it that a repair set aside, newest first; looked at only where vectors are missing.
-    pub(crate) aside: Vec<Graph>,
-    /// How many values its vectors have.
+    pub(crate) records: Vec<LiveRecord>,
+    /// The indexes of the records in the order of their rows, which is the fastest order to read them.
+    pub(crate) row_order: Vec<u32>,
+    /// Its graph, if its folder exists.
+    pub(crate) graph: Option<SegmentGraph>,
+    /// Its graphs that a repair set aside, newest first; read only if vectors are missing.
+    pub(crate) set_aside: Vec<SegmentGraph>,
+    /// The number of values in a vector.
     pub(crate) dimension: Option<usize>,
-    /// What else is known of it.
-    pub(crate) tally: Tally,
+    /// Figures for the doctor.
+    pub(crate) tally: ShelfTally,
 }
 
-/// Figures of a collection that its doctor tells.
+/// The figures of a collection for the doctor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    /// Writes in the queue of a kind nobody knows.
+pub(crate) struct ShelfTally {
+    /// The number of writes in the queue with an unknown operation.
     pub(crate) odd_writes: u64,
-    /// Writes the rows have not seen.
+    /// The number of writes that the rows have not consumed.
     pub(crate) waiting: u64,
-    /// Writes the graph has not seen.
+    /// The number of writes that the graph has not consumed.
     pub(crate) behind: u64,
     /// The newest write, in the queue or in a row.
     pub(crate) newest: i64,
-    /// How far the rows say they have consumed the queue.
+    /// The recorded position up to which the rows have consumed the queue.
     pub(crate) rows_reach: Option<i64>,
-    /// How far the graph says it has.
+    /// The recorded position of the graph.
     pub(crate) graph_reach: Option<i64>,
     /// The highest number any write can have had.
     pub(crate) highest: i64,
-    /// Records that the graph names, that are not live, and whose removal no write in the queue explains.
+    /// The number of records that the graph names, that are not live, and whose deletion is not in the queue.
     pub(crate) orphans: u64,
-    /// The first of them.
+    /// The first orphan by id.
     pub(crate) orphan_id: Option<String>,
-    /// Live records that the graph should hold and whose label stands in none of its elements.
+    /// The number of live records whose label no element of the graph carries.
     pub(crate) misplaced: u64,
-    /// Live records whose row was lost and that the queue brought back.
+    /// The number of live records without a row, which exist through the queue alone.
     pub(crate) brought_back: u64,
 }
 
-impl Shelf {
-    /// Lays out the collection `listed` of the folder at `folder`.
-    pub(crate) fn read(folder: &Path, database: &Database, schema: &Schema, listed: Listed) -> Result<Self> {
+impl RecordShelf {
+    /// Reads the collection `listed` of the folder at `folder`.
+    pub(crate) fn read(
+        folder: &Path,
+        database: &ChromaDatabase,
+        schema: &ChromaSchema,
+        listed: ListedCollection,
+    ) -> Result<Self> {
         let connection = &database.connection;
-        let mut tally = Tally::default();
+        let mut tally = ShelfTally::default();
+        // Rows come before positions, and positions before
+        // the queue: each decides how the next is understood.
         let by_id = read_rows(connection, schema, &listed, &mut tally)?;
         let graph = open_graph(folder, &listed)?;
         read_reach(connection, schema, &listed, graph.as_ref(), &mut tally)?;
-        let consumed = Consumed {
-            up_to: tally.consumed(),
+        let consumed = QueueProgress {
+            by_rows: tally.rows_consumed(),
             by_graph: tally.graph_reach.unwrap_or_default(),
             rows_lost: database.is_salvaged(),
         };
-        let replay = match schema.has("embeddings_queue") {
-            true => Replay::read(connection, &listed.id, &by_id, consumed)?,
-            false => Replay::default(),
+        let replay = if schema.has_table("embeddings_queue") {
+            QueueReplay::read(connection, &listed.id, &by_id, consumed)?
+        } else {
+            QueueReplay::default()
         };
-        tally.take(&replay);
+        tally.add_replay(&replay);
         let mut shelf = Self {
             dimension: listed.dimension,
             listed,
             records: Vec::with_capacity(by_id.len()),
-            as_they_lie: Vec::new(),
+            row_order: Vec::new(),
             graph,
-            aside: Vec::new(),
+            set_aside: Vec::new(),
             tally,
         };
         shelf.lay_out(by_id, replay);
-        shelf.look_aside(folder)?;
+        shelf.search_set_aside(folder)?;
         shelf.settle_dimension(connection)?;
         Ok(shelf)
     }
 
-    fn lay_out(&mut self, by_id: HashMap<String, Row>, mut replay: Replay) {
+    fn lay_out(&mut self, by_id: HashMap<String, RecordRow>, mut replay: QueueReplay) {
         self.count_orphans(&by_id, &replay);
         for (own_id, row) in by_id {
             let track = replay.tracks.remove(&own_id);
             match track {
-                Some(track) if !track.lives(Some(row)) => {}
+                Some(track) if !track.is_live(Some(row)) => {}
                 Some(track) => {
-                    let kept = (!track.anew).then_some(row.number);
-                    self.shelve(own_id, kept, &track);
+                    // A record that is deleted and added again must not inherit the metadata of its old row.
+                    let kept = (!track.starts_anew).then_some(row.number);
+                    self.add_record(own_id, kept, &track);
                 }
-                None => self.shelve(own_id, Some(row.number), &Default::default()),
+                None => self.add_record(own_id, Some(row.number), &Default::default()),
             }
         }
         for (own_id, track) in replay.tracks {
-            if track.lives(None) {
+            if track.is_live(None) {
                 self.tally.brought_back += 1;
-                self.shelve(own_id, None, &track);
+                self.add_record(own_id, None, &track);
             }
         }
         self.records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
         let mut lying: Vec<(Option<i64>, u32)> =
             self.records.iter().map(|record| record.row).zip(0..).collect();
         lying.sort_unstable();
-        self.as_they_lie = lying.into_iter().map(|(_, at)| at).collect();
+        self.row_order = lying.into_iter().map(|(_, at)| at).collect();
     }
 
-    /// What the graph names without there being a row, or a write that explains why there is none.
-    fn count_orphans(&mut self, by_id: &HashMap<String, Row>, replay: &Replay) {
+    /// Counts the records in the graph that have neither a row nor a write that explains its absence.
+    fn count_orphans(&mut self, by_id: &HashMap<String, RecordRow>, replay: &QueueReplay) {
         let Some(graph) = &self.graph else { return };
-        for id in graph.ids() {
+        for id in graph.labelled_ids() {
             let explained = || {
                 replay
                     .tracks
@@ -158,10 +167,11 @@ impl Shelf {
                     .is_some_and(|track| track.removed || track.exists)
             };
             if by_id.contains_key(&**id) {
-                self.tally.misplaced += u64::from(graph.layout.is_some() && graph.element(id).is_none());
+                self.tally.misplaced += u64::from(graph.layout.is_some() && graph.element_of(id).is_none());
             } else if !explained() {
                 self.tally.orphans += 1;
                 let named = self.tally.orphan_id.get_or_insert_with(|| id.to_string());
+                // The pickle is a hash map: the smallest id makes the report the same each time.
                 if **id < **named {
                     *named = id.to_string();
                 }
@@ -169,20 +179,26 @@ impl Shelf {
         }
     }
 
-    fn shelve(&mut self, own_id: String, row: Option<i64>, track: &crate::replay::Track) {
-        let in_graph = || self.graph.as_ref().filter(|_| !track.removed)?.element(&own_id);
+    fn add_record(&mut self, own_id: String, row: Option<i64>, track: &crate::replay::RecordTrack) {
+        // After a delete in the queue, the element of that id is the old record's.
+        let in_graph = || {
+            self.graph
+                .as_ref()
+                .filter(|_| !track.removed)?
+                .element_of(&own_id)
+        };
         let vector = match track.vector {
-            Some(sequence) => VectorAt::Queue(sequence),
-            None => in_graph().map_or(VectorAt::Nowhere, VectorAt::Graph),
+            Some(sequence) => VectorLocation::Queue(sequence),
+            None => in_graph().map_or(VectorLocation::Missing, VectorLocation::Graph),
         };
         let (id, odd_id) = match DrawerId::new(own_id.as_str()) {
             Ok(id) => (id, None),
-            Err(_) => match stand_in(&own_id) {
+            Err(_) => match substitute_id(&own_id) {
                 Ok(id) => (id, Some(own_id.into_boxed_str())),
                 Err(_) => return,
             },
         };
-        self.records.push(Record {
+        self.records.push(LiveRecord {
             id,
             row,
             vector,
@@ -191,32 +207,34 @@ impl Shelf {
         });
     }
 
-    /// Finds vectors that neither queue nor graph has any more in graphs that a repair set aside.
-    fn look_aside(&mut self, folder: &Path) -> Result<()> {
-        let missing = |record: &Record| record.vector == VectorAt::Nowhere && record.row.is_some();
+    /// Finds vectors that neither queue nor graph has in graphs that a repair set aside.
+    fn search_set_aside(&mut self, folder: &Path) -> Result<()> {
+        let missing = |record: &LiveRecord| record.vector == VectorLocation::Missing && record.row.is_some();
         let Some(segment) = self.listed.vector_segment.clone() else {
             return Ok(());
         };
         if !self.records.iter().any(missing) {
             return Ok(());
         }
-        let mut names = segment_folders(folder).map_err(|cause| failure::io("read", folder, cause))?;
+        let mut names = segment_folders(folder).map_err(|cause| failure::io_error("read", folder, cause))?;
         names.retain(|name| is_set_aside(name) && name.starts_with(&segment));
+        // Names end in the time of the repair, so the reverse order is newest first.
         for name in names.iter().rev().take(usize::from(u16::MAX)) {
-            let opened = Graph::open(&folder.join(name), expected(&self.listed));
-            self.aside.extend(opened.ok());
+            let opened = SegmentGraph::open(&folder.join(name), expect_graph(&self.listed));
+            // A folder that cannot be read is passed over: the collection is readable without it.
+            self.set_aside.extend(opened.ok());
         }
         for record in self.records.iter_mut().filter(|record| missing(record)) {
-            let found = self.aside.iter().zip(0_u16..).find_map(|(graph, at)| {
-                let element = graph.element(record.own_id())?;
-                Some(VectorAt::Aside(at, element))
+            let found = self.set_aside.iter().zip(0_u16..).find_map(|(graph, at)| {
+                let element = graph.element_of(record.own_id())?;
+                Some(VectorLocation::SetAside(at, element))
             });
-            record.vector = found.unwrap_or(VectorAt::Nowhere);
+            record.vector = found.unwrap_or(VectorLocation::Missing);
         }
         Ok(())
     }
 
-    /// Where no dimension is recorded, vectors show it.
+    /// Determines the dimension from the vectors if none is recorded.
     fn settle_dimension(&mut self, connection: &Connection) -> Result<()> {
         let of_graph = self
             .graph
@@ -226,12 +244,12 @@ impl Shelf {
         self.dimension = self.dimension.or(of_graph);
         if self.dimension.is_none() {
             let queued = self.records.iter().find_map(|record| match record.vector {
-                VectorAt::Queue(sequence) => Some(sequence),
+                VectorLocation::Queue(sequence) => Some(sequence),
                 _ => None,
             });
             if let Some(sequence) = queued {
                 let sql = "SELECT length(vector) / 4 FROM embeddings_queue WHERE seq_id = ?1";
-                let found = number(connection, "the write queue", sql, &[&sequence])?;
+                let found = query_number(connection, "the write queue", sql, &[&sequence])?;
                 self.dimension = found
                     .and_then(|found| usize::try_from(found).ok())
                     .filter(|found| *found > 0);
@@ -240,24 +258,24 @@ impl Shelf {
         Ok(())
     }
 
-    /// Where the records have their vectors.
-    pub(crate) fn vectors(&self) -> Whence {
-        let mut whence = Whence::default();
+    /// Counts the records by the location of their vectors.
+    pub(crate) fn tally_vectors(&self) -> VectorTally {
+        let mut whence = VectorTally::default();
         for record in &self.records {
             match record.vector {
-                VectorAt::Queue(_) => whence.queue += 1,
-                VectorAt::Graph(_) => whence.graph += 1,
-                VectorAt::Aside(..) => whence.aside += 1,
-                VectorAt::Nowhere => whence.nowhere += 1,
+                VectorLocation::Queue(_) => whence.queue += 1,
+                VectorLocation::Graph(_) => whence.graph += 1,
+                VectorLocation::SetAside(..) => whence.aside += 1,
+                VectorLocation::Missing => whence.nowhere += 1,
             }
         }
         whence
     }
 }
 
-/// How many records have their vector where.
+/// The number of records by the location of their vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Whence {
+pub(crate) struct VectorTally {
     /// In the write queue.
     pub(crate) queue: u64,
     /// In the graph.
@@ -268,50 +286,51 @@ pub(crate) struct Whence {
     pub(crate) nowhere: u64,
 }
 
-impl Whence {
-    /// How many have one.
-    pub(crate) fn found(&self) -> u64 {
+impl VectorTally {
+    /// Returns the number of records with a vector.
+    pub(crate) fn found_count(&self) -> u64 {
         self.queue + self.graph + self.aside
     }
 }
 
-impl Record {
-    /// The id Chroma knows it by.
+impl LiveRecord {
+    /// Returns the id that Chroma uses.
     pub(crate) fn own_id(&self) -> &str {
         self.odd_id.as_deref().unwrap_or(self.id.as_str())
     }
 }
 
-impl Tally {
-    /// How far the rows have really consumed the queue: not beyond any write there was.
-    fn consumed(&self) -> i64 {
+impl ShelfTally {
+    /// Returns the position up to which the rows have really consumed the queue, never beyond the newest write.
+    fn rows_consumed(&self) -> i64 {
         match self.rows_reach {
             Some(reach) if reach <= self.highest => reach,
+            // At this point `newest` is that of the rows alone: the last write one of them shows.
             _ => self.newest,
         }
     }
 
-    /// Whether a recorded position lies beyond every write there was, so that new writes would be ignored.
+    /// Returns whether a recorded position lies beyond every write, so that new writes would be ignored.
     pub(crate) fn is_absurd(&self, reach: Option<i64>) -> bool {
         reach.is_some_and(|reach| reach > self.highest)
     }
 
-    fn take(&mut self, replay: &Replay) {
-        self.odd_writes = replay.odd;
+    fn add_replay(&mut self, replay: &QueueReplay) {
+        self.odd_writes = replay.odd_writes;
         self.waiting = replay.waiting;
         self.behind = replay.behind;
         self.newest = self.newest.max(replay.newest.unwrap_or_default());
     }
 }
 
-/// An id for a record whose own is empty or too long for a drawer: its beginning, and what tells it apart.
-fn stand_in(own_id: &str) -> Result<DrawerId> {
+/// Creates an id for a record whose own is empty or too long for a drawer: its beginning and a hash.
+fn substitute_id(own_id: &str) -> Result<DrawerId> {
     let mut end = own_id.len().min(900);
     while !own_id.is_char_boundary(end) {
         end -= 1;
     }
     let beginning = own_id.get(..end).unwrap_or_default();
-    // FNV-1a: it must only differ where ids differ, and stay the same for ever.
+    // FNV-1a: the same id must get the same hash in every release, or a second migration would file it twice.
     let mark = own_id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -320,27 +339,27 @@ fn stand_in(own_id: &str) -> Result<DrawerId> {
 
 fn read_rows(
     connection: &Connection,
-    schema: &Schema,
-    listed: &Listed,
-    tally: &mut Tally,
-) -> Result<HashMap<String, Row>> {
+    schema: &ChromaSchema,
+    listed: &ListedCollection,
+    tally: &mut ShelfTally,
+) -> Result<HashMap<String, RecordRow>> {
     let mut by_id = HashMap::new();
     let Some(segment) = listed
         .metadata_segment
         .as_ref()
-        .filter(|_| schema.has("embeddings"))
+        .filter(|_| schema.has_table("embeddings"))
     else {
         return Ok(by_id);
     };
     // The plus sign keeps SQLite from answering from an index, which may disagree with the rows.
     let sql = "SELECT id, embedding_id, seq_id FROM embeddings WHERE +segment_id = ?1 ORDER BY id";
-    rows(connection, "the rows", sql, &[segment], |row| {
-        let kept = sequence(row, 2)?.number;
+    for_each_row(connection, "the rows", sql, &[segment], |row| {
+        let kept = read_sequence(row, 2)?.number;
         tally.newest = tally.newest.max(kept.unwrap_or_default());
-        let own_id = text(row, 1)?.unwrap_or_default();
+        let own_id = read_text(row, 1)?.unwrap_or_default();
         by_id.insert(
             own_id,
-            Row {
+            RecordRow {
                 number: row.get(0)?,
                 sequence: kept,
             },
@@ -350,15 +369,15 @@ fn read_rows(
     Ok(by_id)
 }
 
-fn expected(listed: &Listed) -> Expected {
-    Expected {
+fn expect_graph(listed: &ListedCollection) -> GraphExpectation {
+    GraphExpectation {
         dimension: listed.dimension,
         links: listed.links,
         normalised: listed.metric == Metric::Cosine,
     }
 }
 
-fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
+fn open_graph(folder: &Path, listed: &ListedCollection) -> Result<Option<SegmentGraph>> {
     let Some(segment) = listed.vector_segment.as_deref().filter(|name| is_segment(name)) else {
         return Ok(None);
     };
@@ -366,44 +385,45 @@ fn open_graph(folder: &Path, listed: &Listed) -> Result<Option<Graph>> {
     if !place.is_dir() {
         return Ok(None);
     }
-    let opened = Graph::open(&place, expected(listed));
+    let opened = SegmentGraph::open(&place, expect_graph(listed));
     opened
         .map(Some)
-        .map_err(|cause| failure::io("read", &place, cause))
+        .map_err(|cause| failure::io_error("read", &place, cause))
 }
 
-/// How far rows and graph say they have consumed the queue, and the highest number any write can have had.
+/// Reads the positions up to which rows and graph claim to have consumed the queue, and the highest possible number
+/// of a write.
 fn read_reach(
     connection: &Connection,
-    schema: &Schema,
-    listed: &Listed,
-    graph: Option<&Graph>,
-    tally: &mut Tally,
+    schema: &ChromaSchema,
+    listed: &ListedCollection,
+    graph: Option<&SegmentGraph>,
+    tally: &mut ShelfTally,
 ) -> Result<()> {
     let mut reach: HashMap<String, i64> = HashMap::new();
-    if schema.has("max_seq_id") {
+    if schema.has_table("max_seq_id") {
         let sql = "SELECT segment_id, seq_id FROM max_seq_id";
-        rows(connection, "the consumed positions", sql, &[], |row| {
-            if let (Some(segment), Some(number)) = (text(row, 0)?, sequence(row, 1)?.number) {
+        for_each_row(connection, "the consumed positions", sql, &[], |row| {
+            if let (Some(segment), Some(number)) = (read_text(row, 0)?, read_sequence(row, 1)?.number) {
                 reach.insert(segment, number);
             }
             Ok(())
         })?;
     }
     let of = |segment: &Option<String>| segment.as_ref().and_then(|segment| reach.get(segment).copied());
-    let recorded = graph.and_then(Graph::known).and_then(|labels| labels.max_seq_id);
+    let recorded = graph
+        .and_then(SegmentGraph::readable_labels)
+        .and_then(|labels| labels.max_seq_id);
     tally.rows_reach = of(&listed.metadata_segment);
+    // Some releases keep the graph's position in the table, others in the pickle.
     tally.graph_reach = of(&listed.vector_segment).or(recorded);
-    let newest = match schema.has("embeddings_queue") {
-        true => number(
-            connection,
-            "the write queue",
-            "SELECT max(seq_id) FROM embeddings_queue",
-            &[],
-        )?,
-        false => None,
+    let newest = if schema.has_table("embeddings_queue") {
+        let sql = "SELECT max(seq_id) FROM embeddings_queue";
+        query_number(connection, "the write queue", sql, &[])?
+    } else {
+        None
     };
-    // Without a queue nothing tells how far numbers went; then only what no palace reaches is absurd.
+    // Without a queue the highest number is unknown; then only a position that no palace reaches is absurd.
     tally.highest = newest.map_or(1 << 48, |newest| newest.max(tally.newest));
     Ok(())
 }

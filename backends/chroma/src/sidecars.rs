@@ -1,7 +1,7 @@
-//! What MemPalace keeps beside the database, as a collection of its own, so that it moves with everything else.
+//! MemPalace's files beside the database, as a separate collection that moves with everything else.
 //!
-//! Text and JSON files become one drawer each, word for word; of a SQLite file every row becomes one, as JSON. Ids
-//! name the file and the row. Nothing here is interpreted.
+//! Text and JSON files become one drawer each, verbatim; every row of a SQLite file becomes one, as JSON. Ids name
+//! the file and the row. The content is not interpreted.
 
 mod tables;
 
@@ -9,14 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::{
-    CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerId, IdentityState, Metadata, Metric,
-    Place,
+    CollectionInfo, CollectionName, Cursor, Drawer, DrawerId, DrawerPlace, IdentityState, IndexCoverage,
+    Metadata, Metric,
 };
 
-/// What the collection is called.
+/// The name of the collection.
 pub(crate) const NAME: &str = "mempalace_sidecars";
 
-/// Files of text, in the palace's folder or beside it. Its config is not among them: it may hold keys of services.
+/// The text files, in the palace's folder or beside it. The config is excluded, since it may hold API keys.
 const TEXTS: [&str; 7] = [
     "tunnels.json",
     "hallways.json",
@@ -26,29 +26,29 @@ const TEXTS: [&str; 7] = [
     "known_names.json",
     "mempalace_embedder.json",
 ];
-/// SQLite files, in the palace's folder or beside it.
+/// The SQLite files, in the palace's folder or beside it.
 const DATABASES: [&str; 2] = ["knowledge_graph.sqlite3", "logstream.sqlite3"];
-/// Folders within the palace whose JSON files belong to it.
+/// The folders within the palace whose JSON files belong to it.
 const FOLDERS: [&str; 5] = ["kg", "tunnels", "rooms", "wings", ".mempalace"];
-/// The longest text file that is taken.
+/// The size of the largest text file that is read.
 const LARGEST: u64 = 64 << 20;
 
-/// The files beside a database, as drawers in byte order of their ids.
+/// The files beside a database, as drawers in the byte order of their ids.
 #[derive(Debug, Default)]
-pub(crate) struct Sidecars {
+pub(crate) struct SidecarFiles {
     /// The drawers.
     pub(crate) drawers: Vec<Drawer>,
-    /// Files that are there and could not be read, with the reason.
+    /// The files that could not be read, with the reason.
     pub(crate) unread: Vec<(String, String)>,
 }
 
-impl Sidecars {
-    /// Whether MemPalace left nothing there.
+impl SidecarFiles {
+    /// Returns whether there are no such files.
     pub(crate) fn is_empty(&self) -> bool {
         self.drawers.is_empty()
     }
 
-    /// What the collection says of itself.
+    /// Describes the collection.
     pub(crate) fn info(&self, name: &CollectionName) -> CollectionInfo {
         let drawers = self.drawers.len() as u64;
         CollectionInfo {
@@ -57,66 +57,68 @@ impl Sidecars {
             dimension: None,
             identity: IdentityState::Unset,
             drawers,
-            coverage: Coverage {
+            coverage: IndexCoverage {
                 lexical: drawers,
-                ..Coverage::default()
+                ..IndexCoverage::default()
             },
             seq: Cursor(0),
             warnings: Vec::new(),
         }
     }
 
-    fn take(&mut self, id: String, document: String, file: &str) {
+    fn add_drawer(&mut self, id: String, document: String, file: &str) {
         let Ok(id) = DrawerId::new(id) else { return };
         let source = Some(file.to_owned());
         self.drawers.push(Drawer {
             document: Some(document),
-            metadata: Some(Metadata::new().with("file", file)),
-            place: Place {
+            metadata: Some(Metadata::new().with_entry("file", file)),
+            place: DrawerPlace {
                 source,
-                ..Place::default()
+                ..DrawerPlace::default()
             },
-            ..Drawer::bare(id)
+            ..Drawer::with_id_only(id)
         });
     }
 }
 
-/// Reads what lies in and beside the folder.
-pub(crate) fn read(folder: &Path) -> Sidecars {
-    let mut sidecars = Sidecars::default();
-    for place in places(folder) {
+/// Reads the files in and beside the folder.
+pub(crate) fn read_sidecars(folder: &Path) -> SidecarFiles {
+    let mut sidecars = SidecarFiles::default();
+    for place in sidecar_folders(folder) {
         for name in TEXTS {
-            text(&place.join(name), name, &mut sidecars);
+            read_text_file(&place.join(name), name, &mut sidecars);
         }
         for name in DATABASES {
             let path = place.join(name);
-            if is_file(&path, name, &mut sidecars)
+            if is_regular_file(&path, name, &mut sidecars)
+                // The file in the palace's own folder wins over one of the same name around it.
                 && !sidecars
                     .drawers
                     .iter()
                     .any(|drawer| drawer.place.source.as_deref() == Some(name))
             {
-                tables::read(&path, name, &mut sidecars);
+                tables::read_tables(&path, name, &mut sidecars);
             }
         }
     }
     for within in FOLDERS {
-        for path in files(&folder.join(within)) {
+        for path in list_files(&folder.join(within)) {
             let name = path
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            text(&path, &format!("{within}/{name}"), &mut sidecars);
+            read_text_file(&path, &format!("{within}/{name}"), &mut sidecars);
         }
     }
     sidecars.drawers.sort_by(|one, other| one.id.cmp(&other.id));
+    // The sort is stable, so of two drawers with one id the first that was read stays.
     sidecars.drawers.dedup_by(|later, earlier| later.id == earlier.id);
     sidecars
 }
 
-/// The palace's folder, and the one around it where that is MemPalace's own.
-fn places(folder: &Path) -> Vec<PathBuf> {
+/// Returns the palace's folder, and its parent if that is MemPalace's own.
+fn sidecar_folders(folder: &Path) -> Vec<PathBuf> {
     let mut places = vec![folder.to_path_buf()];
     if let Some(around) = folder.parent() {
         let name = around
@@ -124,6 +126,7 @@ fn places(folder: &Path) -> Vec<PathBuf> {
             .unwrap_or_default()
             .to_string_lossy()
             .to_lowercase();
+        // A palace may lie in any folder, where files of these names may belong to another program.
         if name.contains("mempalace") {
             places.push(around.to_path_buf());
         }
@@ -131,7 +134,7 @@ fn places(folder: &Path) -> Vec<PathBuf> {
     places
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())
@@ -141,12 +144,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Takes one file of text; the first of a name counts.
-fn text(path: &Path, name: &str, sidecars: &mut Sidecars) {
+/// Reads one text file; the first one of a name counts.
+fn read_text_file(path: &Path, name: &str, sidecars: &mut SidecarFiles) {
     if sidecars.drawers.iter().any(|drawer| drawer.id.as_str() == name) {
         return;
     }
-    if !is_file(path, name, sidecars) {
+    if !is_regular_file(path, name, sidecars) {
         return;
     }
     let Ok(found) = fs::metadata(path) else { return };
@@ -157,21 +160,22 @@ fn text(path: &Path, name: &str, sidecars: &mut Sidecars) {
         return;
     }
     match fs::read(path).map(String::from_utf8) {
-        Ok(Ok(document)) => sidecars.take(name.to_owned(), document, name),
+        Ok(Ok(document)) => sidecars.add_drawer(name.to_owned(), document, name),
         Ok(Err(_)) => sidecars
             .unread
-            .push((name.to_owned(), "it is no text".to_owned())),
+            .push((name.to_owned(), "it is not text".to_owned())),
         Err(cause) => sidecars.unread.push((name.to_owned(), cause.to_string())),
     }
 }
 
-/// Whether a regular file stands there; something else that does is written down.
-fn is_file(path: &Path, name: &str, sidecars: &mut Sidecars) -> bool {
+/// Returns whether `path` is a regular file; anything else that exists there is recorded as unread.
+fn is_regular_file(path: &Path, name: &str, sidecars: &mut SidecarFiles) -> bool {
     let is_file = path.is_file();
+    // A dangling link or a pipe under the name of a sidecar must not vanish silently from a migration.
     if !is_file && fs::symlink_metadata(path).is_ok() {
         sidecars
             .unread
-            .push((name.to_owned(), "it is no file".to_owned()));
+            .push((name.to_owned(), "it is not a file".to_owned()));
     }
     is_file
 }

@@ -1,33 +1,33 @@
-//! Finds out which other processes have a file open, where the system tells.
+//! Finds the other processes that have a file open, on systems with `/proc`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use loci_core::{Finding, Severity};
+use loci_core::{FindingSeverity, PalaceFinding};
 
 /// A process that has the database open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct User {
-    /// Its number.
+pub(crate) struct FileUser {
+    /// Its process id.
     pub(crate) process: u32,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
 }
 
-impl User {
-    /// What to say of it.
-    pub(crate) fn finding(&self) -> Finding {
+impl FileUser {
+    /// Returns the note that reports it.
+    pub(crate) fn finding(&self) -> PalaceFinding {
         let message = format!(
-            "the process {} ({}) has this folder open; what it has not written down yet cannot be seen",
+            "the process {} ({}) has this folder open; its unsaved changes are not visible",
             self.process, self.name
         );
-        Finding::new("in_use", Severity::Note, message)
+        PalaceFinding::new("in_use", FindingSeverity::Note, message)
     }
 }
 
-/// The processes other than this one that have `file` open; empty where the system does not tell.
-pub(crate) fn of(file: &Path) -> Vec<User> {
+/// Returns the processes other than this one that have `file` open, or none if the system does not show them.
+pub(crate) fn find_users(file: &Path) -> Vec<FileUser> {
     let Ok(meant) = fs::metadata(file) else {
         return Vec::new();
     };
@@ -35,22 +35,23 @@ pub(crate) fn of(file: &Path) -> Vec<User> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let others = numbers.filter(|process| *process != own);
-    let holding = others.filter(|process| holds(*process, (meant.dev(), meant.ino())));
-    let named = holding.map(|process| User {
+    // Compared by device and inode, since a process may have opened the file through a link or another mount.
+    let holding = others.filter(|process| has_open(*process, (meant.dev(), meant.ino())));
+    let named = holding.map(|process| FileUser {
         process,
-        name: name(process),
+        name: process_name(process),
     });
     named.collect()
 }
 
-/// Whether another process may be writing to `file`: one has it open, or the system would not tell of one.
+/// Returns whether another process may be writing to `file`: one has it open, or the system would not show it.
 pub(crate) fn may_write(file: &Path) -> bool {
     let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
-    // What processes of another user have open is not shown, and not every system has this folder.
-    owner(Path::new("/proc/self")) != owner(file) || !of(file).is_empty()
+    // The open files of another user's processes are not shown, and not every system has /proc.
+    owner(Path::new("/proc/self")) != owner(file) || !find_users(file).is_empty()
 }
 
-fn holds(process: u32, file: (u64, u64)) -> bool {
+fn has_open(process: u32, file: (u64, u64)) -> bool {
     let open = fs::read_dir(format!("/proc/{process}/fd"))
         .into_iter()
         .flatten()
@@ -59,8 +60,9 @@ fn holds(process: u32, file: (u64, u64)) -> bool {
     found.any(|found| found.is_file() && (found.dev(), found.ino()) == file)
 }
 
-fn name(process: u32) -> String {
+fn process_name(process: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    // A process chooses its own name, and this one is printed to a terminal.
     name.trim().chars().filter(|c| !c.is_control()).collect()
 }
 
@@ -74,9 +76,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"x").unwrap();
-        assert_eq!(of(&path), []);
+        assert_eq!(find_users(&path), []);
         let _held = fs::File::open(&path).unwrap();
-        assert_eq!(of(&path), [], "this process itself does not count");
+        assert_eq!(find_users(&path), [], "this process itself does not count");
         assert!(!may_write(&path));
         let script = format!("exec 7<'{}'; echo ready; read line", path.display());
         let mut shell = Command::new("sh")
@@ -88,7 +90,7 @@ mod tests {
         let mut ready = String::new();
         let output = shell.stdout.take().unwrap();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut ready).unwrap();
-        let users = of(&path);
+        let users = find_users(&path);
         assert_eq!(users.len(), 1, "{users:?}");
         assert_eq!(users[0].process, shell.id());
         assert!(may_write(&path));

@@ -1,34 +1,36 @@
-//! One collection at one moment, record by record in byte order of ids.
+//! One collection at one moment, record by record in the byte order of ids.
 
-use loci_core::{Drawer, DrawerId, Include, Metric, Result};
+use loci_core::{Drawer, DrawerFields, DrawerId, Metric, Result};
 
-use crate::drawer::Reader;
-use crate::palace::Content;
-use crate::shelf::Shelf;
-use crate::sidecars::Sidecars;
+use crate::drawer::RecordReader;
+use crate::palace::CollectionContent;
+use crate::shelf::RecordShelf;
+use crate::sidecars::SidecarFiles;
 
 /// A collection that is being read.
-pub(crate) enum View<'a> {
-    /// Records of Chroma's.
-    Shelf(Reader<'a>, &'a Shelf),
-    /// Files beside the database.
-    Sidecars(&'a Sidecars),
+pub(crate) enum CollectionView<'a> {
+    /// The records of a Chroma collection.
+    Shelf(RecordReader<'a>, &'a RecordShelf),
+    /// The files beside the database.
+    Sidecars(&'a SidecarFiles),
 }
 
-impl<'a> View<'a> {
-    /// A look at `content`.
-    pub(crate) fn of(content: Content<'a>) -> Self {
+impl<'a> CollectionView<'a> {
+    /// Creates a view of `content`.
+    pub(crate) fn new(content: CollectionContent<'a>) -> Self {
         match content {
-            Content::Sidecars(sidecars) => Self::Sidecars(sidecars),
-            Content::Shelf(loaded, shelf) => {
+            CollectionContent::Sidecars(sidecars) => Self::Sidecars(sidecars),
+            CollectionContent::Shelf(loaded, shelf) => {
                 let salvaged = loaded.database.is_salvaged();
-                let reader = Reader {
+                let reader = RecordReader {
                     connection: &loaded.database.connection,
-                    has_lists: loaded.schema.has("embedding_metadata_array"),
+                    has_lists: loaded.schema.has_table("embedding_metadata_array"),
                     has_truths: loaded.schema.has_column("embedding_metadata", "bool_value"),
-                    spare_texts: salvaged && loaded.schema.has("embedding_fulltext_search_content"),
+                    // In a sound database the full text may lag behind or
+                    // hold deleted documents, so rows alone decide there.
+                    has_spare_texts: salvaged && loaded.schema.has_table("embedding_fulltext_search_content"),
                     graph: shelf.graph.as_ref(),
-                    aside: &shelf.aside,
+                    set_aside: &shelf.set_aside,
                     dimension: shelf.dimension,
                 };
                 Self::Shelf(reader, shelf)
@@ -36,7 +38,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Shelf(_, shelf) => shelf.records.len(),
@@ -44,60 +46,62 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Every record, in the order that is quickest to read.
-    pub(crate) fn as_they_lie(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+    /// Returns every record in the order that is fastest to read.
+    pub(crate) fn in_row_order(&self) -> Box<dyn Iterator<Item = usize> + '_> {
         match self {
-            Self::Shelf(_, shelf) => Box::new(shelf.as_they_lie.iter().map(|at| *at as usize)),
+            // Not the order of ids: rows of neighbouring ids lie
+            // far apart, and each read would fetch another page.
+            Self::Shelf(_, shelf) => Box::new(shelf.row_order.iter().map(|at| *at as usize)),
             Self::Sidecars(sidecars) => Box::new(0..sidecars.drawers.len()),
         }
     }
 
-    /// Which record is called `id`.
-    pub(crate) fn position(&self, id: &DrawerId) -> Option<usize> {
-        self.search(id).ok()
+    /// Returns the index of the record `id`.
+    pub(crate) fn position_of(&self, id: &DrawerId) -> Option<usize> {
+        self.search_id(id).ok()
     }
 
-    /// The first record behind `id`, whether that is there or not.
-    pub(crate) fn behind(&self, id: &DrawerId) -> usize {
-        match self.search(id) {
+    /// Returns the index of the first record after `id`, whether or not `id` exists.
+    pub(crate) fn position_after(&self, id: &DrawerId) -> usize {
+        match self.search_id(id) {
             Ok(at) => at + 1,
             Err(at) => at,
         }
     }
 
-    fn search(&self, id: &DrawerId) -> std::result::Result<usize, usize> {
+    fn search_id(&self, id: &DrawerId) -> std::result::Result<usize, usize> {
         match self {
             Self::Shelf(_, shelf) => shelf.records.binary_search_by(|record| record.id.cmp(id)),
             Self::Sidecars(sidecars) => sidecars.drawers.binary_search_by(|drawer| drawer.id.cmp(id)),
         }
     }
 
-    /// A record as a drawer.
-    pub(crate) fn drawer(&self, at: usize, include: Include) -> Result<Drawer> {
+    /// Reads a record as a drawer.
+    pub(crate) fn read_drawer(&self, at: usize, include: DrawerFields) -> Result<Drawer> {
         match self {
             Self::Shelf(reader, shelf) => match shelf.records.get(at) {
-                Some(record) => reader.drawer(record, include),
+                Some(record) => reader.read_drawer(record, include),
                 None => Err(loci_core::Error::invalid("there is no such record")),
             },
             Self::Sidecars(sidecars) => match sidecars.drawers.get(at) {
-                Some(drawer) => Ok(crate::collection::shown(drawer.clone(), include)),
+                Some(drawer) => Ok(crate::collection::strip_fields(drawer.clone(), include)),
                 None => Err(loci_core::Error::invalid("there is no such record")),
             },
         }
     }
 
-    /// A record's vector.
-    pub(crate) fn vector(&self, at: usize) -> Result<Option<Vec<f32>>> {
+    /// Reads the vector of a record.
+    pub(crate) fn read_vector(&self, at: usize) -> Result<Option<Vec<f32>>> {
         match self {
             Self::Shelf(reader, shelf) => match shelf.records.get(at) {
-                Some(record) => reader.vector(record),
+                Some(record) => reader.read_vector(record),
                 None => Ok(None),
             },
             Self::Sidecars(_) => Ok(None),
         }
     }
 
-    /// How many values vectors have.
+    /// Returns the number of values in a vector.
     pub(crate) fn dimension(&self) -> Option<usize> {
         match self {
             Self::Shelf(_, shelf) => shelf.dimension,
@@ -105,7 +109,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// How vectors are compared.
+    /// Returns the metric of the vectors.
     pub(crate) fn metric(&self) -> Metric {
         match self {
             Self::Shelf(_, shelf) => shelf.listed.metric,

@@ -13,8 +13,8 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loci_chroma::Chroma;
-use loci_conformance::{Harness, World};
+use loci_chroma::ChromaBackend;
+use loci_conformance::{BackendHarness, TestWorld};
 use loci_core::{Backend, PalaceRef};
 use tempfile::TempDir;
 use writer::Writer;
@@ -23,7 +23,7 @@ struct ChromaHarness;
 
 struct Folders {
     root: TempDir,
-    backend: Arc<Chroma>,
+    backend: Arc<ChromaBackend>,
     writer: Arc<Writer>,
 }
 
@@ -33,22 +33,22 @@ impl Folders {
     }
 }
 
-impl Harness for ChromaHarness {
+impl BackendHarness for ChromaHarness {
     fn name(&self) -> String {
         "chroma".to_owned()
     }
 
-    fn fresh(&self) -> Result<Box<dyn World>, String> {
+    fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
         let root = tempfile::tempdir().map_err(|error| error.to_string())?;
         Ok(Box::new(Folders {
             root,
-            backend: Arc::new(Chroma::new()),
+            backend: Arc::new(ChromaBackend::new()),
             writer: Arc::new(Writer::new()),
         }))
     }
 }
 
-impl World for Folders {
+impl TestWorld for Folders {
     fn backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.backend) as _
     }
@@ -66,11 +66,11 @@ impl World for Folders {
     }
 
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
-        Ok(Arc::new(Chroma::new()))
+        Ok(Arc::new(ChromaBackend::new()))
     }
 }
 
-/// What Chroma's rows have no room for.
+/// The fields that Chroma's rows cannot hold.
 const WAIVERS: [(&str, &str); 4] = [
     (
         "members::a_list_under_the_key_of_a_place_field_that_is_set_is_not_looked_at",

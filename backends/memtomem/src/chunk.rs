@@ -1,26 +1,29 @@
-//! A chunk as a drawer: its text verbatim, its place, and everything else as metadata in its own type.
+//! Turns a chunk into a drawer: its text verbatim, its place, and every other column as metadata of the same type.
 //!
-//! memtomem counts lines and no bytes. The span of a drawer therefore counts lines in both pairs of fields, and its
-//! metadata says so (`span_unit`): the order within a source and the rule that no piece is filed twice hold as they do
+//! memtomem records lines, not bytes. Both pairs of fields in a drawer's span therefore count lines, and its metadata
+//! records that (`span_unit`). The order within a source, and the rule that no piece is filed twice, hold as they do
 //! for bytes.
 
-use loci_core::{Context, DrawerId, Error, ErrorKind, Metadata, NewDrawer, Place, Result, Span, Timestamp};
+use loci_core::{
+    DrawerContext, DrawerId, DrawerPlace, Error, ErrorKind, Metadata, NewDrawer, Result, SourceSpan,
+    Timestamp,
+};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
 use crate::cell;
-use crate::database::Database;
+use crate::database::MemtomemDatabase;
 use crate::rows::is_damage;
-use crate::survey::Chunk;
+use crate::survey::MemtomemChunk;
 
-/// Columns that a drawer holds elsewhere than in its metadata.
-const ELSEWHERE: [&str; 4] = ["id", "content", "source_file", "chunk_type"];
+/// The columns that a drawer holds outside its metadata.
+const PLACED_COLUMNS: [&str; 4] = ["id", "content", "source_file", "chunk_type"];
 
-/// Columns that hold a list as JSON.
-const LISTS: [&str; 2] = ["heading_hierarchy", "tags"];
+/// The columns that hold a list as JSON.
+const LIST_COLUMNS: [&str; 2] = ["heading_hierarchy", "tags"];
 
-/// Names that mean something of their own in metadata; a column called like this is told apart by a prefix.
-const TAKEN: [&str; 11] = [
+/// The names that metadata reserves; a column with such a name gets a prefix.
+const RESERVED_NAMES: [&str; 11] = [
     "wing",
     "room",
     "source",
@@ -34,26 +37,28 @@ const TAKEN: [&str; 11] = [
     "held",
 ];
 
-impl Database {
-    /// Reads a chunk whole, as the drawer it becomes. It has no vector: those memtomem keeps were made by another
-    /// model.
-    pub fn drawer(&self, chunk: &Chunk) -> Result<NewDrawer> {
-        let columns: Vec<String> = self.columns.iter().map(|name| quoted(name)).collect();
+impl MemtomemDatabase {
+    /// Reads a whole chunk as a drawer. The drawer has no vector, because another model made those that memtomem
+    /// keeps.
+    pub fn read_drawer(&self, chunk: &MemtomemChunk) -> Result<NewDrawer> {
+        let columns: Vec<String> = self.columns.iter().map(|name| quote_name(name)).collect();
+        // NOT INDEXED: an index may disagree with a damaged table, and only the table holds the text.
         let sql = format!(
             "SELECT {} FROM chunks NOT INDEXED WHERE rowid = ?1",
             columns.join(", ")
         );
         let read = self.connection().prepare_cached(&sql).and_then(|mut statement| {
             let known = |row: &Row<'_>| {
-                Ok(Known {
+                Ok(NamedRow {
                     columns: &self.columns,
                     row,
                 }
-                .drawer(chunk))
+                .build_drawer(chunk))
             };
             statement.query_row([chunk.row], known)
         });
-        let mut drawer = read.map_err(lost)??;
+        let mut drawer = read.map_err(unreadable_chunk)??;
+        // memtomem hides such chunks; they are imported all the same, and the reason goes with them.
         if let Some(reason) = self.held.get(&*chunk.source) {
             drawer.metadata.insert("held", reason.as_str());
         }
@@ -61,131 +66,150 @@ impl Database {
     }
 }
 
-fn lost(cause: rusqlite::Error) -> Error {
-    let kind = match is_damage(&cause) {
-        true => ErrorKind::Corrupt,
-        false => ErrorKind::Format,
+fn unreadable_chunk(cause: rusqlite::Error) -> Error {
+    let kind = if is_damage(&cause) {
+        ErrorKind::Corrupt
+    } else {
+        ErrorKind::Format
     };
     Error::new(kind, "the chunk cannot be read").caused_by(cause)
 }
 
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A row whose columns are known by name.
-struct Known<'a> {
+/// A row whose columns are looked up by name.
+struct NamedRow<'a> {
     columns: &'a [String],
     row: &'a Row<'a>,
 }
 
-impl Known<'_> {
-    /// The value of a column; one that this release did not have is NULL.
-    fn value(&self, column: &str) -> ValueRef<'_> {
+impl NamedRow<'_> {
+    /// Returns the value of a column, or NULL if this release lacks the column.
+    fn column_value(&self, column: &str) -> ValueRef<'_> {
         let at = self.columns.iter().position(|name| name == column);
         at.and_then(|at| self.row.get_ref(at).ok())
             .unwrap_or(ValueRef::Null)
     }
 
-    fn label(&self, column: &str) -> Option<String> {
-        Some(cell::label(self.value(column))).filter(|label| !label.is_empty())
+    fn column_label(&self, column: &str) -> Option<String> {
+        Some(cell::as_label(self.column_value(column))).filter(|label| !label.is_empty())
     }
 
-    fn whole(&self, column: &str) -> Option<i64> {
-        cell::whole(self.value(column))
+    fn column_whole(&self, column: &str) -> Option<i64> {
+        cell::as_whole(self.column_value(column))
     }
 
-    fn time(&self, column: &str) -> Option<Timestamp> {
-        self.label(column)?.parse().ok()
+    fn column_time(&self, column: &str) -> Option<Timestamp> {
+        self.column_label(column)?.parse().ok()
     }
 
-    fn drawer(&self, chunk: &Chunk) -> Result<NewDrawer> {
+    fn build_drawer(&self, chunk: &MemtomemChunk) -> Result<NewDrawer> {
         let id = DrawerId::new(chunk.id.as_str())?;
-        let document = match self.value("content") {
+        let document = match self.column_value("content") {
             ValueRef::Null => return Err(Error::invalid("the chunk's content is NULL")),
-            value => cell::text(value)
+            value => cell::as_text(value)
                 .map_err(|error| Error::invalid(format!("the chunk's content {}", error.message())))?
                 .unwrap_or_default(),
         };
         Ok(NewDrawer {
             wordless: false,
             document,
-            context: self.context(),
-            metadata: self.metadata(&id),
-            place: self.place(),
+            context: self.build_context(),
+            metadata: self.build_metadata(&id),
+            place: self.build_place(),
             provenance: None,
-            filed_at: self.time("created_at"),
-            uses: self.uses(),
+            filed_at: self.column_time("created_at"),
+            uses: self.count_uses(),
             embedding: None,
             id,
         })
     }
 
-    fn uses(&self) -> u64 {
-        let count = |column| self.whole(column).unwrap_or(0).max(0);
+    fn count_uses(&self) -> u64 {
+        let count = |column| self.column_whole(column).unwrap_or(0).max(0);
         count("access_count")
+            // The first releases have neither column, which reads as 0.
             .saturating_add(count("use_count"))
             .unsigned_abs()
     }
 
-    /// What memtomem itself indexes before the text: its description of the chunk, or else the headings above it.
-    fn context(&self) -> Option<Context> {
-        let headings = cell::list(self.value("heading_hierarchy"));
-        let headings = headings.as_ref().map(cell::texts).unwrap_or_default().join(" > ");
-        let before = self.label("retrieval_context").unwrap_or(headings);
-        (!before.is_empty()).then(|| Context {
+    /// Returns the text that memtomem indexes before the chunk: its description, or else the headings above it.
+    fn build_context(&self) -> Option<DrawerContext> {
+        let headings = cell::as_list(self.column_value("heading_hierarchy"));
+        let headings = headings
+            .as_ref()
+            .map(cell::list_texts)
+            .unwrap_or_default()
+            .join(" > ");
+        let before = self.column_label("retrieval_context").unwrap_or(headings);
+        (!before.is_empty()).then(|| DrawerContext {
             before,
             after: String::new(),
         })
     }
 
-    fn place(&self) -> Place {
-        Place {
-            wing: self.label("namespace"),
-            room: self.label("project_root").as_deref().and_then(last_name),
-            source: self.label("source_file"),
-            span: self.span(),
+    fn build_place(&self) -> DrawerPlace {
+        DrawerPlace {
+            wing: self.column_label("namespace"),
+            room: self
+                .column_label("project_root")
+                .as_deref()
+                .and_then(last_component),
+            source: self.column_label("source_file"),
+            span: self.line_span(),
             speaker: None,
-            kind: self.label("chunk_type"),
+            kind: self.column_label("chunk_type"),
             said_at: self.valid_from(),
         }
     }
 
     fn valid_from(&self) -> Option<Timestamp> {
-        let micros = self.whole("valid_from_unix")?.checked_mul(1_000_000)?;
+        // The column is in seconds; one too large to be a time is left in the metadata only.
+        let micros = self.column_whole("valid_from_unix")?.checked_mul(1_000_000)?;
         Timestamp::from_micros(micros).ok()
     }
 
-    /// Its lines, where they are lines of a file.
-    fn span(&self) -> Option<Span> {
-        let line = |column| self.whole(column).and_then(|line| u64::try_from(line).ok());
+    /// Returns the lines of the chunk, if they can be lines of a file.
+    fn line_span(&self) -> Option<SourceSpan> {
+        let line = |column| {
+            self.column_whole(column)
+                .and_then(|line| u64::try_from(line).ok())
+        };
         let (line_start, line_end) = (line("start_line")?, line("end_line")?);
-        let span = Span {
+        let span = SourceSpan {
             start: line_start,
+            // `end` is exclusive while memtomem's last line is inclusive.
             end: line_end.checked_add(1)?,
             line_start,
             line_end,
         };
-        (line_start > 0 && span.check().is_ok()).then_some(span)
+        // Lines count from 1; 0 is the column's default and means that none was recorded.
+        (line_start > 0 && span.check_range().is_ok()).then_some(span)
     }
 
-    fn metadata(&self, id: &DrawerId) -> Metadata {
-        let mut metadata = Metadata::new().with("chunk_id", id.as_str());
-        if self.span().is_some() {
+    fn build_metadata(&self, id: &DrawerId) -> Metadata {
+        let mut metadata = Metadata::new().with_entry("chunk_id", id.as_str());
+        if self.line_span().is_some() {
             metadata.insert("span_unit", "lines");
         }
         for column in self.columns.iter().map(String::as_str) {
-            let is_filed = column == "created_at" && self.time(column).is_some();
-            if ELSEWHERE.contains(&column) || is_filed || column.is_empty() {
+            // A time that could be parsed is `filed_at`; one
+            // that could not would be lost without its metadata.
+            let is_filed = column == "created_at" && self.column_time(column).is_some();
+            if PLACED_COLUMNS.contains(&column) || is_filed || column.is_empty() {
                 continue;
             }
-            let value = match LISTS.contains(&column) {
-                true => cell::list(self.value(column)),
-                false => cell::metadata(self.value(column)),
+            let value = if LIST_COLUMNS.contains(&column) {
+                cell::as_list(self.column_value(column))
+            } else {
+                cell::as_metadata(self.column_value(column))
             };
-            let name = match TAKEN.contains(&column) {
-                true => format!("memtomem_{column}"),
-                false => column.to_owned(),
+            let name = if RESERVED_NAMES.contains(&column) {
+                format!("memtomem_{column}")
+            } else {
+                column.to_owned()
             };
             if let Some(value) = value {
                 metadata.insert(name, value);
@@ -195,8 +219,8 @@ impl Known<'_> {
     }
 }
 
-/// The name of the folder a path means, whichever way it is written.
-fn last_name(path: &str) -> Option<String> {
+/// Returns the last component of a path with either kind of separator.
+fn last_component(path: &str) -> Option<String> {
     let name = path
         .rsplit(['/', '\\'])
         .map(str::trim)

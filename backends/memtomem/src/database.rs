@@ -1,4 +1,4 @@
-//! A memtomem database, opened so that nothing changes, neither in it nor beside it.
+//! Opens a memtomem database without changing it or the files beside it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,40 +11,41 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::cell;
 
-/// What every SQLite file begins with.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Columns without which a row is no chunk.
-const NEEDED: [&str; 3] = ["id", "content", "source_file"];
+/// The columns without which a row is not a chunk.
+const REQUIRED_COLUMNS: [&str; 3] = ["id", "content", "source_file"];
 
-/// A file that was cut short, or has a damaged line in its schema, is refused whole unless the schema counts as writable;
-/// nothing is ever written here.
-const FORGIVING: &str = "PRAGMA writable_schema = ON;";
+/// Makes the schema writable, without which SQLite refuses a file that was cut short or has a damaged schema entry as
+/// a whole. Nothing is ever written.
+const LENIENT_SETUP: &str = "PRAGMA writable_schema = ON;";
 
-/// What else to do about a file that is no memtomem database.
-const ELSEWHERE: &str = "nothing was changed; memtomem keeps its database at ~/.memtomem/memtomem.db, or where `mm config show` says";
+/// The hint for a file that is not a memtomem database.
+const WRONG_FILE_HINT: &str = "nothing was changed; memtomem keeps its database at ~/.memtomem/memtomem.db, or at the path `mm config show` prints";
 
 /// A memtomem database, open for reading.
 #[derive(Debug)]
-pub struct Database {
+pub struct MemtomemDatabase {
     opened: ForeignDatabase,
-    /// The columns of `chunks`, in order.
+    /// The columns of `chunks`, in order; releases differ in them.
     pub(crate) columns: Vec<String>,
-    /// Why memtomem hides the chunks of some sources.
+    /// The sources whose chunks memtomem hides, with the reason.
     pub(crate) held: BTreeMap<String, String>,
 }
 
-impl Database {
-    /// Opens the database in this file. What is none is refused by name.
+impl MemtomemDatabase {
+    /// Opens the database at `path`. Any other file is refused by name.
     pub fn open(path: &Path) -> Result<Self> {
-        is_sqlite(path)?;
+        check_sqlite(path)?;
         let opener = ForeignOpener {
-            setup: FORGIVING,
+            setup: LENIENT_SETUP,
             ..ForeignOpener::default()
         };
-        let opened = opener.open(path).map_err(|failure| not_opened(path, failure))?;
-        let columns = columns(&opened.connection, path)?;
-        let held = held(&opened.connection);
+        // A running memtomem keeps its log open, so this usually reads from a private copy.
+        let opened = opener.open(path).map_err(|failure| open_error(path, failure))?;
+        let columns = read_columns(&opened.connection, path)?;
+        let held = read_held_sources(&opened.connection);
         Ok(Self {
             opened,
             columns,
@@ -56,24 +57,24 @@ impl Database {
         &self.opened.connection
     }
 
-    /// Whether the file is as it was when it was opened. One that was written to meanwhile may have been read half
-    /// old and half new.
+    /// Returns whether the file is unchanged since it was opened. If it was written to meanwhile, the rows that were
+    /// read may mix old and new.
     pub fn is_unchanged(&self) -> bool {
         self.opened.is_unchanged()
     }
 
-    /// Whether `chunks` has this column.
-    pub(crate) fn has(&self, column: &str) -> bool {
+    /// Returns whether `chunks` has this column.
+    pub(crate) fn has_column(&self, column: &str) -> bool {
         self.columns.iter().any(|name| name == column)
     }
 
-    /// Whether there is a table of this name.
+    /// Returns whether there is a table of this name.
     pub(crate) fn has_table(&self, name: &str) -> bool {
-        has_table(self.connection(), name).unwrap_or(false)
+        table_exists(self.connection(), name).unwrap_or(false)
     }
 }
 
-fn is_sqlite(path: &Path) -> Result<()> {
+fn check_sqlite(path: &Path) -> Result<()> {
     let name = path.display();
     let failed = |cause: io::Error| {
         let kind = match cause.kind() {
@@ -82,11 +83,13 @@ fn is_sqlite(path: &Path) -> Result<()> {
         };
         Error::new(kind, format!("cannot open the database {name}"))
             .caused_by(cause)
-            .hint(ELSEWHERE)
+            .with_hint(WRONG_FILE_HINT)
     };
+    // Opening a pipe would block for ever.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err(
-            Error::invalid(format!("{name} is not a file, so it is no memtomem database")).hint(ELSEWHERE),
+            Error::invalid(format!("{name} is not a file, so it is not a memtomem database"))
+                .with_hint(WRONG_FILE_HINT),
         );
     }
     let mut start = Vec::new();
@@ -94,37 +97,39 @@ fn is_sqlite(path: &Path) -> Result<()> {
     file.take(MAGIC.len() as u64)
         .read_to_end(&mut start)
         .map_err(failed)?;
-    match start == MAGIC {
-        true => Ok(()),
-        false => Err(no_database(format!(
-            "{name} is not an SQLite file, so it is no memtomem database"
-        ))),
+    if start == MAGIC {
+        Ok(())
+    } else {
+        Err(not_memtomem(format!(
+            "{name} is not an SQLite file, so it is not a memtomem database"
+        )))
     }
 }
 
-fn not_opened(path: &Path, failure: ForeignFailure) -> Error {
+fn open_error(path: &Path, failure: ForeignFailure) -> Error {
     match failure {
-        ForeignFailure::Sqlite(cause) => unreadable(path, cause),
-        ForeignFailure::Changing(_) => failure.into_error(path).hint(
+        ForeignFailure::Sqlite(cause) => read_error(path, cause),
+        ForeignFailure::Changing(_) => failure.into_error(path).with_hint(
             "nothing was changed; stop memtomem (`mm web stop`, and its server in your editor) and try again",
         ),
-        ForeignFailure::Io(..) => failure.into_error(path).hint(
+        // The file itself was readable a moment ago, so this is about the private copy.
+        ForeignFailure::Io(..) => failure.into_error(path).with_hint(
             "nothing was changed; free some space in the temporary folder, or set TMPDIR to one that has it",
         ),
     }
 }
 
-fn has_table(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+fn table_exists(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
     connection.query_row(sql, [name], |row| Ok(row.get::<_, i64>(0)? > 0))
 }
 
-fn columns(connection: &Connection, path: &Path) -> Result<Vec<String>> {
-    let refused = |cause| unreadable(path, cause);
+fn read_columns(connection: &Connection, path: &Path) -> Result<Vec<String>> {
+    let refused = |cause| read_error(path, cause);
     let name = path.display();
-    if !has_table(connection, "chunks").map_err(refused)? {
-        return Err(no_database(format!(
-            "{name} has no table `chunks`, so it is no memtomem database"
+    if !table_exists(connection, "chunks").map_err(refused)? {
+        return Err(not_memtomem(format!(
+            "{name} has no table `chunks`, so it is not a memtomem database"
         )));
     }
     let mut statement = connection
@@ -132,46 +137,47 @@ fn columns(connection: &Connection, path: &Path) -> Result<Vec<String>> {
         .map_err(refused)?;
     let names = statement.query_map([], |row| row.get(0)).map_err(refused)?;
     let columns: Vec<String> = names.collect::<rusqlite::Result<_>>().map_err(refused)?;
-    match NEEDED
+    match REQUIRED_COLUMNS
         .iter()
         .find(|needed| !columns.iter().any(|name| name == *needed))
     {
-        Some(missing) => Err(no_database(format!(
-            "the table `chunks` of {name} has no column `{missing}`, so it is no memtomem database"
+        Some(missing) => Err(not_memtomem(format!(
+            "the table `chunks` of {name} has no column `{missing}`, so it is not a memtomem database"
         ))),
         None => Ok(columns),
     }
 }
 
-/// What memtomem hides since its release 0.6, as far as it can be read.
-fn held(connection: &Connection) -> BTreeMap<String, String> {
+/// Reads the sources that memtomem hides since its release 0.6, as far as they are readable.
+fn read_held_sources(connection: &Connection) -> BTreeMap<String, String> {
     let read = || -> rusqlite::Result<BTreeMap<String, String>> {
         let mut statement = connection.prepare("SELECT source_file, reason FROM held_sources")?;
         let rows = statement.query_map([], |row| {
-            Ok((cell::label(row.get_ref(0)?), cell::label(row.get_ref(1)?)))
+            Ok((cell::as_label(row.get_ref(0)?), cell::as_label(row.get_ref(1)?)))
         })?;
         Ok(rows.flatten().collect())
     };
+    // Older releases have no such table, and a damaged one must not keep the chunks from being read.
     read().unwrap_or_default()
 }
 
-fn no_database(message: String) -> Error {
-    Error::new(ErrorKind::Format, message).hint(ELSEWHERE)
+fn not_memtomem(message: String) -> Error {
+    Error::new(ErrorKind::Format, message).with_hint(WRONG_FILE_HINT)
 }
 
-fn unreadable(path: &Path, cause: rusqlite::Error) -> Error {
+fn read_error(path: &Path, cause: rusqlite::Error) -> Error {
     let (kind, hint) = match cause.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => (ErrorKind::Format, ELSEWHERE),
+        Some(ErrorCode::NotADatabase) => (ErrorKind::Format, WRONG_FILE_HINT),
         Some(ErrorCode::DatabaseCorrupt) => (
             ErrorKind::Corrupt,
-            "nothing was changed; its schema is damaged, so bring back a copy, or try `.recover` of the sqlite3 shell and import what that writes",
+            "nothing was changed; its schema is damaged: restore a backup, or run `.recover` in the sqlite3 shell and import the result",
         ),
         _ => (
             ErrorKind::Io,
-            "nothing was changed; see that the file may be read",
+            "nothing was changed; check that the file is readable",
         ),
     };
     Error::new(kind, format!("cannot read the database {}", path.display()))
         .caused_by(cause)
-        .hint(hint)
+        .with_hint(hint)
 }

@@ -1,4 +1,4 @@
-//! A survey: which chunks there are to be filed, and what is wrong with the rest.
+//! Surveys a database: the chunks to file, and the problems with the rest.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use rusqlite::{OptionalExtension as _, Row};
 use serde::Serialize;
 
 use crate::cell;
-use crate::database::Database;
-use crate::duplicates::{self, Claim, Duplicate};
-use crate::ghosts::{self, Ghosts};
-use crate::rows::{self, is_damage, refused};
+use crate::database::MemtomemDatabase;
+use crate::duplicates::{self, ChunkClaim, DuplicateChunk};
+use crate::ghosts::{self, GhostReport};
+use crate::rows::{self, is_damage, listing_error};
 
 /// A chunk to be filed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
-    /// Its id; empty where it has none.
+pub struct MemtomemChunk {
+    /// Its id, or empty if it has none.
     pub id: String,
     /// The file it was cut from.
     pub source: Arc<str>,
@@ -27,38 +27,38 @@ pub struct Chunk {
 
 /// A row that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unreadable {
-    /// Its number.
+pub struct UnreadableRow {
+    /// Its row number.
     pub row: i64,
-    /// Its id, where an index still tells it.
+    /// Its id, if an index still holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The file it was cut from, where an index still tells it.
+    /// The file it was cut from, if an index still holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Why.
+    /// The reason why it cannot be read.
     pub error: String,
 }
 
-/// What a database holds.
+/// The contents of a database.
 #[derive(Debug, Clone, Default)]
-pub struct Survey {
-    /// What is to be filed, in the order of the rows.
-    pub chunks: Vec<Chunk>,
-    /// What stands there twice and is not filed again.
-    pub duplicates: Vec<Duplicate>,
-    /// Rows that cannot be read.
-    pub unreadable: Vec<Unreadable>,
-    /// What SQLite says of damaged pages, if it met any; there may have been rows in them that nothing tells of.
+pub struct MemtomemSurvey {
+    /// The chunks to file, in row order.
+    pub chunks: Vec<MemtomemChunk>,
+    /// The copies of other chunks, which are not filed.
+    pub duplicates: Vec<DuplicateChunk>,
+    /// The rows that cannot be read.
+    pub unreadable: Vec<UnreadableRow>,
+    /// SQLite's message about damaged pages, if there are any; they may have held rows that nothing else mentions.
     pub damage: Option<String>,
-    /// How far memtomem's indexes have drifted.
-    pub ghosts: Ghosts,
-    /// Sources whose chunks memtomem keeps and hides, and why.
+    /// The drift of memtomem's indexes.
+    pub ghosts: GhostReport,
+    /// The sources whose chunks memtomem keeps but hides, with the reason.
     pub held: BTreeMap<String, String>,
 }
 
-/// What a survey looks at; other columns are read when a chunk is filed.
-const LOOKED_AT: [&str; 8] = [
+/// The columns that a survey reads; the others are read when a chunk is filed.
+const SURVEY_COLUMNS: [&str; 8] = [
     "id",
     "source_file",
     "namespace",
@@ -69,29 +69,32 @@ const LOOKED_AT: [&str; 8] = [
     "use_count",
 ];
 
-impl Database {
-    /// Looks at every row, without its text.
-    pub fn survey(&self) -> Result<Survey> {
-        let rows = rows::all(self)?;
-        let select = self.look();
+impl MemtomemDatabase {
+    /// Reads every row without its text.
+    pub fn survey(&self) -> Result<MemtomemSurvey> {
+        let rows = rows::list_rows(self)?;
+        let select = self.survey_query();
         let mut names = HashSet::new();
         let mut claimed = Vec::with_capacity(rows.numbers.len());
         let mut unreadable = Vec::new();
+        // One query for each row: within a scan, a damaged page
+        // would end the statement and lose the rows behind it.
         for number in &rows.numbers {
             let looked = self
                 .connection()
                 .prepare_cached(&select)
                 .and_then(|mut statement| {
-                    let look = |row: &Row<'_>| looked_at(*number, row, &mut names);
+                    let look = |row: &Row<'_>| read_claim(*number, row, &mut names);
                     statement.query_row([number], look).optional()
                 });
             match looked {
                 Ok(found) => claimed.extend(found),
                 Err(cause) if is_damage(&cause) => unreadable.push((*number, cause.to_string())),
-                Err(cause) => return Err(refused(cause)),
+                Err(cause) => return Err(listing_error(cause)),
             }
         }
-        let unreadable = self.named(unreadable);
+        // Unreadable rows still exist, so their entries in the indexes are not ghosts.
+        let unreadable = self.name_unreadable(unreadable);
         let mut present: BTreeMap<i64, &str> = claimed
             .iter()
             .map(|(chunk, _)| (chunk.row, chunk.id.as_str()))
@@ -101,9 +104,10 @@ impl Database {
                 .iter()
                 .map(|one| (one.row, one.id.as_deref().unwrap_or_default())),
         );
-        let ghosts = ghosts::find(self, &present);
-        let (chunks, duplicates) = duplicates::collapse(self, claimed)?;
-        Ok(Survey {
+        let ghosts = ghosts::find_ghosts(self, &present);
+        // Ghosts are counted first: a duplicate is a real row, and its entries in the indexes are not ghosts.
+        let (chunks, duplicates) = duplicates::collapse_duplicates(self, claimed)?;
+        Ok(MemtomemSurvey {
             chunks,
             duplicates,
             unreadable,
@@ -113,23 +117,23 @@ impl Database {
         })
     }
 
-    /// The query for what a survey looks at; columns that this release did not have are NULL.
-    fn look(&self) -> String {
-        let columns = LOOKED_AT.map(|column| if self.has(column) { column } else { "NULL" });
+    /// Returns the query of a survey; columns that this release lacks are NULL.
+    fn survey_query(&self) -> String {
+        let columns = SURVEY_COLUMNS.map(|column| if self.has_column(column) { column } else { "NULL" });
         format!(
             "SELECT {} FROM chunks NOT INDEXED WHERE rowid = ?1",
             columns.join(", ")
         )
     }
 
-    /// Rows that cannot be read, with what indexes tell of them.
-    fn named(&self, rows: Vec<(i64, String)>) -> Vec<Unreadable> {
+    /// Describes rows that cannot be read by the values that indexes hold of them.
+    fn name_unreadable(&self, rows: Vec<(i64, String)>) -> Vec<UnreadableRow> {
         if rows.is_empty() {
             return Vec::new();
         }
-        let mut ids = rows::told_by(self, "sqlite_autoindex_chunks_1", "id");
-        let mut sources = rows::told_by(self, "idx_chunks_source", "source_file");
-        let unreadable = rows.into_iter().map(|(row, error)| Unreadable {
+        let mut ids = rows::column_by_row(self, "sqlite_autoindex_chunks_1", "id");
+        let mut sources = rows::column_by_row(self, "idx_chunks_source", "source_file");
+        let unreadable = rows.into_iter().map(|(row, error)| UnreadableRow {
             row,
             id: ids.remove(&row),
             source: sources.remove(&row),
@@ -139,10 +143,14 @@ impl Database {
     }
 }
 
-fn looked_at(number: i64, row: &Row<'_>, names: &mut HashSet<Arc<str>>) -> rusqlite::Result<(Chunk, Claim)> {
-    let label = |at: usize| row.get_ref(at).map(cell::label);
-    let count = |at: usize| row.get_ref(at).map(|value| cell::whole(value).unwrap_or(0));
-    // Files and namespaces stand in many rows.
+fn read_claim(
+    number: i64,
+    row: &Row<'_>,
+    names: &mut HashSet<Arc<str>>,
+) -> rusqlite::Result<(MemtomemChunk, ChunkClaim)> {
+    let label = |at: usize| row.get_ref(at).map(cell::as_label);
+    let count = |at: usize| row.get_ref(at).map(|value| cell::as_whole(value).unwrap_or(0));
+    // Many rows share one file and one namespace, so each name is stored once.
     let mut shared = |name: String| match names.get(name.as_str()) {
         Some(known) => known.clone(),
         None => {
@@ -151,12 +159,13 @@ fn looked_at(number: i64, row: &Row<'_>, names: &mut HashSet<Arc<str>>) -> rusql
             name
         }
     };
-    let chunk = Chunk {
+    let chunk = MemtomemChunk {
         id: label(0)?,
         source: shared(label(1)?),
         namespace: shared(label(2)?),
         row: number,
     };
+    // Damaged counters may be anything, and an overflow must not end the survey.
     let uses = count(6)?.saturating_add(count(7)?);
-    Ok((chunk, Claim::new(label(3)?, label(4)?, uses, label(5)?)))
+    Ok((chunk, ChunkClaim::new(label(3)?, label(4)?, uses, label(5)?)))
 }

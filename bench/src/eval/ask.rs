@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use loci_core::{Drawer, Filter, Include, Lexical, Query};
-use loci_engine::search::{Dated, PlanReport};
-use loci_engine::{SearchRequest, search};
+use loci_core::{Drawer, DrawerFields, Filter, LexicalRequest, QueryRequest};
+use loci_engine::search::{MentionedTime, PlanReport};
+use loci_engine::{SearchRequest, search_collection};
 use loci_index::tokenise;
 
-use super::embedding::Only;
-use super::palace::Palace;
-use super::sets::{Question, Set};
-use super::{How, Outcome};
+use super::embedding::EvalEmbedder;
+use super::palace::EvalPalace;
+use super::sets::{EvalQuestion, EvalSet};
+use super::{EvalResult, EvalSettings};
 use crate::measure::cost;
 
 /// A way of finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RetrievalWay {
     /// The words of the question alone.
     Lexical,
     /// Nearness of vectors alone.
@@ -24,7 +24,7 @@ pub(crate) enum Way {
     Fused,
 }
 
-impl Way {
+impl RetrievalWay {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Lexical, Self::Nearest, Self::Fused];
 
@@ -40,12 +40,12 @@ impl Way {
 
 /// What one way found, best first, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ranking {
+pub(crate) struct EvalRanking {
     pub(crate) sessions: Vec<String>,
     pub(crate) turns: Vec<String>,
 }
 
-impl Ranking {
+impl EvalRanking {
     /// The sessions and messages of some hits, by when they first come.
     pub(crate) fn new(origins: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut ranking = Self::default();
@@ -64,54 +64,56 @@ impl Ranking {
 
 /// What came of one question.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AskedQuestion {
     /// By the order of [`Way::ALL`].
-    pub(crate) rankings: [Ranking; 3],
+    pub(crate) rankings: [EvalRanking; 3],
     /// The times that the search saw in the question.
-    pub(crate) dates: Vec<Dated>,
+    pub(crate) dates: Vec<MentionedTime>,
     /// CPU milliseconds of the search.
     pub(crate) cpu_ms: f64,
 }
 
 /// Asks a question in all ways.
 pub(crate) fn ask(
-    palace: &Palace,
-    embedders: &Only,
-    set: &Set,
-    how: How,
-    question: &Question,
-) -> Outcome<Asked> {
+    palace: &EvalPalace,
+    embedders: &EvalEmbedder,
+    set: &EvalSet,
+    how: EvalSettings,
+    question: &EvalQuestion,
+) -> EvalResult<AskedQuestion> {
     let collection = palace.collection.as_ref();
     let request = SearchRequest {
         limit: how.hits,
-        scope: Filter::text("wing", set.wing_of(question, how.wings)).into(),
+        scope: Filter::text_equals("wing", set.wing_of(question, how.wings)).into(),
         ..SearchRequest::new(question.text.as_str(), question.now)
     };
-    let (answer, spent) = cost(|| search(collection, embedders, &request));
+    let (answer, spent) = cost(|| search_collection(collection, embedders, &request));
     let answer = answer?;
-    let include = Include {
+    let include = DrawerFields {
         metadata: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let searched = request.searched(&request.scope.filter.clone().into()).filter;
-    let by_words = collection.lexical(&Lexical {
+    let searched = request
+        .searched_condition(&request.scope.filter.clone().into())
+        .filter;
+    let by_words = collection.lexical(&LexicalRequest {
         filter: searched.clone(),
         include,
-        ..Lexical::words(telling(&question.text, &answer.plan).as_str(), how.hits)
+        ..LexicalRequest::for_words(telling(&question.text, &answer.plan).as_str(), how.hits)
     })?;
     let vector = embedders.embed_question(&question.text)?;
-    let nearest = collection.query(&Query {
+    let nearest = collection.query(&QueryRequest {
         filter: searched,
         include,
-        ..Query::nearest(vector, how.hits)
+        ..QueryRequest::nearest_to(vector, how.hits)
     })?;
-    let ranked = |drawers: &mut dyn Iterator<Item = &Drawer>| -> Outcome<Ranking> {
+    let ranked = |drawers: &mut dyn Iterator<Item = &Drawer>| -> EvalResult<EvalRanking> {
         let origins: Vec<_> = drawers
             .map(|drawer| palace.origin(drawer))
-            .collect::<Outcome<_>>()?;
-        Ok(Ranking::new(origins))
+            .collect::<EvalResult<_>>()?;
+        Ok(EvalRanking::new(origins))
     };
-    Ok(Asked {
+    Ok(AskedQuestion {
         rankings: [
             ranked(&mut by_words.iter().map(|hit| &hit.drawer))?,
             ranked(&mut nearest.iter().flatten().map(|hit| &hit.drawer))?,
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn sessions_and_messages_are_ranked_by_their_first_hit() {
         let hit = |session: &str, turn: &str| (session.to_owned(), turn.to_owned());
-        let ranking = Ranking::new([hit("b", "b#2"), hit("a", "a#1"), hit("b", "b#1"), hit("b", "b#2")]);
+        let ranking = EvalRanking::new([hit("b", "b#2"), hit("a", "a#1"), hit("b", "b#1"), hit("b", "b#2")]);
         assert_eq!(ranking.sessions, ["b", "a"]);
         assert_eq!(ranking.turns, ["b#2", "a#1", "b#1"]);
     }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::ask::Way;
+use super::ask::RetrievalWay;
 use super::metrics::DEEPEST;
 
 /// The lines of one set.
 #[derive(Debug)]
-pub(crate) struct Panel<'a> {
+pub(crate) struct ChartPanel<'a> {
     pub(crate) title: &'a str,
     /// Recall at 1, 2, … by the order of [`Way::ALL`].
     pub(crate) curves: [Vec<f64>; 3],
@@ -31,7 +31,7 @@ const STYLE: &str = "
 ";
 
 /// Draws the panels side by side.
-pub(crate) fn draw(panels: &[Panel<'_>]) -> String {
+pub(crate) fn draw(panels: &[ChartPanel<'_>]) -> String {
     let width = WIDTH * panels.len() as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" width=\"{width}\" height=\"{HEIGHT}\" role=\"img\">\n\
@@ -42,7 +42,7 @@ pub(crate) fn draw(panels: &[Panel<'_>]) -> String {
     for (at, panel) in panels.iter().enumerate() {
         let _ = writeln!(svg, "<g transform=\"translate({} 0)\">", at as f64 * WIDTH);
         axes(&mut svg, panel.title, lowest);
-        for (way, curve) in Way::ALL.into_iter().zip(&panel.curves) {
+        for (way, curve) in RetrievalWay::ALL.into_iter().zip(&panel.curves) {
             let points: Vec<String> = (1..)
                 .zip(curve)
                 .map(|(k, recall)| point(k, *recall, lowest))
@@ -62,7 +62,7 @@ pub(crate) fn draw(panels: &[Panel<'_>]) -> String {
 }
 
 /// The tenth below all lines, where the axis begins.
-fn lowest(panels: &[Panel<'_>]) -> f64 {
+fn lowest(panels: &[ChartPanel<'_>]) -> f64 {
     let all = panels.iter().flat_map(|panel| panel.curves.iter().flatten());
     let least = all.copied().fold(0.9, f64::min);
     (least * 10.0).floor() / 10.0
@@ -124,7 +124,7 @@ fn axes(svg: &mut String, title: &str, lowest: f64) {
 /// Below right, where no line comes that ends near 1.
 fn legend(svg: &mut String) {
     let [_, _, right, bottom] = PLOT;
-    for (at, way) in Way::ALL.into_iter().enumerate() {
+    for (at, way) in RetrievalWay::ALL.into_iter().enumerate() {
         let (x, y) = (right - 100.0, bottom - 52.0 + 18.0 * at as f64);
         let name = way.name();
         let _ = writeln!(svg, "<path class=\"key {name}\" d=\"M{x} {y}h32\"/>");
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn drawing() -> String {
-        let panel = |title| Panel {
+        let panel = |title| ChartPanel {
             title,
             curves: [vec![0.52; DEEPEST], vec![0.7; DEEPEST], vec![1.0; DEEPEST]],
         };
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn every_set_has_a_line_for_every_way_with_a_point_for_every_k() {
         let svg = drawing();
-        for way in Way::ALL {
+        for way in RetrievalWay::ALL {
             let start = format!("<polyline class=\"{}\" points=\"", way.name());
             let lines: Vec<&str> = svg.split(&start).skip(1).collect();
             assert_eq!(lines.len(), 2, "{}", way.name());

@@ -5,41 +5,41 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
-use loci_embed::Checked;
-use loci_embed::builtin::Builtin;
-use loci_embed::minilm::Minilm;
+use loci_embed::CheckedEmbedder;
+use loci_embed::builtin::BuiltinEmbedder;
+use loci_embed::minilm::MinilmEmbedder;
 use loci_engine::EmbedderCatalog;
 
-use super::Outcome;
+use super::EvalResult;
 
 /// The one embedder of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Only(Arc<dyn Embedder>);
+pub(crate) struct EvalEmbedder(Arc<dyn Embedder>);
 
-impl Only {
+impl EvalEmbedder {
     /// The built-in table of this build.
-    pub(crate) fn builtin() -> Outcome<Self> {
-        Ok(Self(Arc::new(Checked::new(Builtin::new()?))))
+    pub(crate) fn builtin() -> EvalResult<Self> {
+        Ok(Self(Arc::new(CheckedEmbedder::new(BuiltinEmbedder::new()?))))
     }
 
     /// Another table, as `loci-distill` writes it.
-    pub(crate) fn table(file: &Path) -> Outcome<Self> {
+    pub(crate) fn table(file: &Path) -> EvalResult<Self> {
         let bytes =
             std::fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
         // Read once for the life of the process.
-        let table = Builtin::over(Box::leak(bytes.into_boxed_slice()))?;
-        Ok(Self(Arc::new(Checked::new(table))))
+        let table = BuiltinEmbedder::from_table(Box::leak(bytes.into_boxed_slice()))?;
+        Ok(Self(Arc::new(CheckedEmbedder::new(table))))
     }
 
     /// The full model in a folder; each distinct text is embedded once, because haystacks share most of theirs.
-    pub(crate) fn minilm(folder: &Path) -> Outcome<Self> {
-        let model = Checked::new(Minilm::open(folder)?);
-        Ok(Self(Arc::new(Remembering::new(model))))
+    pub(crate) fn minilm(folder: &Path) -> EvalResult<Self> {
+        let model = CheckedEmbedder::new(MinilmEmbedder::open(folder)?);
+        Ok(Self(Arc::new(CachingEmbedder::new(model))))
     }
 
     /// The vector of a question.
     pub(crate) fn embed_question(&self, text: &str) -> Result<Vec<f32>> {
-        self.0.query(text)
+        self.0.embed_query(text)
     }
 
     /// Its name and revision.
@@ -48,30 +48,31 @@ impl Only {
     }
 }
 
-impl EmbedderCatalog for Only {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
+impl EmbedderCatalog for EvalEmbedder {
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(Some(self.0.clone()))
     }
 
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
-        match self.0.identity() == identity {
-            true => Ok(self.0.clone()),
-            false => Err(Error::new(
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+        if self.0.identity() == identity {
+            Ok(self.0.clone())
+        } else {
+            Err(Error::new(
                 ErrorKind::NotFound,
                 format!("nothing makes {identity}"),
-            )),
+            ))
         }
     }
 }
 
 /// Remembers the vectors of texts; questions are embedded each time, so that their cost is seen.
 #[derive(Debug)]
-struct Remembering<E> {
+struct CachingEmbedder<E> {
     inner: E,
     known: Mutex<HashMap<String, Vec<f32>>>,
 }
 
-impl<E: Embedder> Remembering<E> {
+impl<E: Embedder> CachingEmbedder<E> {
     fn new(inner: E) -> Self {
         Self {
             inner,
@@ -80,12 +81,12 @@ impl<E: Embedder> Remembering<E> {
     }
 }
 
-impl<E: Embedder> Embedder for Remembering<E> {
+impl<E: Embedder> Embedder for CachingEmbedder<E> {
     fn identity(&self) -> &EmbedderIdentity {
         self.inner.identity()
     }
 
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut new: Vec<&str> = texts
             .iter()
@@ -95,7 +96,7 @@ impl<E: Embedder> Embedder for Remembering<E> {
         new.sort_unstable();
         new.dedup();
         if !new.is_empty() {
-            let vectors = self.inner.passages(&new)?;
+            let vectors = self.inner.embed_passages(&new)?;
             known.extend(new.into_iter().map(str::to_owned).zip(vectors));
         }
         Ok(texts
@@ -104,12 +105,12 @@ impl<E: Embedder> Embedder for Remembering<E> {
             .collect())
     }
 
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
-        self.inner.query(text)
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        self.inner.embed_query(text)
     }
 
-    fn weight(&self) -> f32 {
-        self.inner.weight()
+    fn nearness_weight(&self) -> f32 {
+        self.inner.nearness_weight()
     }
 
     fn is_pinned(&self) -> bool {
@@ -124,33 +125,36 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[derive(Debug)]
-    struct Counting(Builtin, Arc<AtomicUsize>);
+    struct CallCountingEmbedder(BuiltinEmbedder, Arc<AtomicUsize>);
 
-    impl Embedder for Counting {
+    impl Embedder for CallCountingEmbedder {
         fn identity(&self) -> &EmbedderIdentity {
             self.0.identity()
         }
-        fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
             self.1.fetch_add(texts.len(), Ordering::Relaxed);
-            self.0.passages(texts)
+            self.0.embed_passages(texts)
         }
-        fn query(&self, text: &str) -> Result<Vec<f32>> {
-            self.0.query(text)
+        fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+            self.0.embed_query(text)
         }
     }
 
     #[test]
     fn a_text_is_embedded_once_and_gets_its_own_vector_each_time() {
-        let plain = Builtin::new().unwrap();
+        let plain = BuiltinEmbedder::new().unwrap();
         let embedded = Arc::new(AtomicUsize::new(0));
-        let remembering = Remembering::new(Counting(Builtin::new().unwrap(), embedded.clone()));
+        let remembering = CachingEmbedder::new(CallCountingEmbedder(
+            BuiltinEmbedder::new().unwrap(),
+            embedded.clone(),
+        ));
         for texts in [
             ["a boat", "an apple", "a boat"],
             ["an apple", "a boat", "a horse"],
         ] {
             assert_eq!(
-                remembering.passages(&texts).unwrap(),
-                plain.passages(&texts).unwrap()
+                remembering.embed_passages(&texts).unwrap(),
+                plain.embed_passages(&texts).unwrap()
             );
         }
         assert_eq!(embedded.load(Ordering::Relaxed), 3);

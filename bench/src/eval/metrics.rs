@@ -1,14 +1,14 @@
 //! What was found of what should be: recall of sessions and messages, all and any, over questions.
 
-use super::ask::Ranking;
-use super::sets::Question;
+use super::ask::EvalRanking;
+use super::sets::EvalQuestion;
 
 /// How far recall is followed.
 pub(crate) const DEEPEST: usize = 20;
 
 /// A figure that is averaged over questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Metric {
+pub(crate) enum EvalMetric {
     /// The share of the evidence sessions among the first so many different sessions.
     SessionRecall(usize),
     /// The share of the evidence messages among the first so many different messages.
@@ -19,7 +19,7 @@ pub(crate) enum Metric {
     Any(usize),
 }
 
-impl Metric {
+impl EvalMetric {
     /// What it is called.
     pub(crate) fn name(self) -> String {
         match self {
@@ -31,7 +31,7 @@ impl Metric {
     }
 
     /// Its value for one question, from 0 to 1.
-    pub(crate) fn of(self, question: &Question, found: &Ranking) -> f64 {
+    pub(crate) fn of(self, question: &EvalQuestion, found: &EvalRanking) -> f64 {
         let sessions = |k| share(&question.sessions, &found.sessions, k);
         match self {
             Self::SessionRecall(k) => sessions(k),
@@ -43,8 +43,8 @@ impl Metric {
 }
 
 /// What is shown of a set.
-pub(crate) fn of_set(name: &str) -> Vec<Metric> {
-    use Metric::{All, Any, SessionRecall, TurnRecall};
+pub(crate) fn of_set(name: &str) -> Vec<EvalMetric> {
+    use EvalMetric::{All, Any, SessionRecall, TurnRecall};
     match name {
         "locomo" => vec![SessionRecall(5), SessionRecall(10), TurnRecall(5), TurnRecall(10)],
         _ => vec![All(5), Any(5), All(10), SessionRecall(5), SessionRecall(10)],
@@ -65,7 +65,10 @@ pub(crate) fn ranks(wanted: &[String], found: &[String]) -> Vec<Option<usize>> {
 }
 
 /// The mean over questions; 0 of none.
-pub(crate) fn mean<'a>(metric: Metric, of: impl IntoIterator<Item = (&'a Question, &'a Ranking)>) -> f64 {
+pub(crate) fn mean<'a>(
+    metric: EvalMetric,
+    of: impl IntoIterator<Item = (&'a EvalQuestion, &'a EvalRanking)>,
+) -> f64 {
     let values: Vec<f64> = of
         .into_iter()
         .map(|(question, found)| metric.of(question, found))
@@ -81,8 +84,8 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn question(sessions: &[&str], turns: &[&str]) -> Question {
-        Question {
+    fn question(sessions: &[&str], turns: &[&str]) -> EvalQuestion {
+        EvalQuestion {
             id: "q".into(),
             kind: "k".into(),
             text: "Where?".into(),
@@ -93,8 +96,8 @@ mod tests {
         }
     }
 
-    fn found(sessions: &[&str], turns: &[&str]) -> Ranking {
-        Ranking {
+    fn found(sessions: &[&str], turns: &[&str]) -> EvalRanking {
+        EvalRanking {
             sessions: names(sessions),
             turns: names(turns),
         }
@@ -104,15 +107,16 @@ mod tests {
     fn recall_counts_the_share_that_all_and_any_round_down_and_up() {
         let question = question(&["a", "b"], &["a#1", "a#2", "b#1", "b#9"]);
         let found = found(&["a", "x", "y", "z", "v", "b"], &["a#1", "x#1", "b#1"]);
-        let check =
-            |metric: Metric, value: f64| assert_eq!(metric.of(&question, &found), value, "{}", metric.name());
-        check(Metric::SessionRecall(5), 0.5);
-        check(Metric::SessionRecall(10), 1.0);
-        check(Metric::TurnRecall(1), 0.25);
-        check(Metric::TurnRecall(10), 0.5);
-        check(Metric::All(5), 0.0);
-        check(Metric::All(6), 1.0);
-        check(Metric::Any(5), 1.0);
+        let check = |metric: EvalMetric, value: f64| {
+            assert_eq!(metric.of(&question, &found), value, "{}", metric.name())
+        };
+        check(EvalMetric::SessionRecall(5), 0.5);
+        check(EvalMetric::SessionRecall(10), 1.0);
+        check(EvalMetric::TurnRecall(1), 0.25);
+        check(EvalMetric::TurnRecall(10), 0.5);
+        check(EvalMetric::All(5), 0.0);
+        check(EvalMetric::All(6), 1.0);
+        check(EvalMetric::Any(5), 1.0);
         assert_eq!(
             ranks(&question.turns, &found.turns),
             [Some(1), None, Some(3), None]
@@ -124,8 +128,8 @@ mod tests {
         let (easy, hard) = (question(&["a"], &[]), question(&["b"], &[]));
         let ranking = found(&["x", "a"], &[]);
         let asked = [(&easy, &ranking), (&hard, &ranking)];
-        assert_eq!(mean(Metric::Any(2), asked), 0.5);
-        assert_eq!(mean(Metric::Any(1), asked), 0.0);
-        assert_eq!(mean(Metric::Any(1), []), 0.0);
+        assert_eq!(mean(EvalMetric::Any(2), asked), 0.5);
+        assert_eq!(mean(EvalMetric::Any(1), asked), 0.0);
+        assert_eq!(mean(EvalMetric::Any(1), []), 0.0);
     }
 }

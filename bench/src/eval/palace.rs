@@ -6,39 +6,40 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Collection, CollectionName, Drawer, Filter, OpenOptions, PalaceRef, Scalar, Timestamp, Value,
+    Backend, Collection, CollectionName, Drawer, Filter, MetadataScalar, MetadataValue, OpenOptions,
+    PalaceRef, Timestamp,
 };
 use loci_engine::mine::MineRequest;
 use loci_engine::{self as engine, PalaceAddress};
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use super::embedding::Only;
-use super::sets::{Session, Set, turn};
-use super::{Outcome, Wings};
-use crate::measure::{Cost, cost};
+use super::embedding::EvalEmbedder;
+use super::sets::{EvalSession, EvalSet, turn};
+use super::{EvalResult, WingLayout};
+use crate::measure::{MeasuredCost, cost};
 
 /// A mined set.
 #[derive(Debug)]
-pub(crate) struct Palace {
+pub(crate) struct EvalPalace {
     pub(crate) collection: Arc<dyn Collection>,
     /// How many drawers it holds.
     pub(crate) drawers: u64,
     /// What mining cost.
-    pub(crate) mined: Cost,
+    pub(crate) mined: MeasuredCost,
     /// The session each source is.
     session_of: HashMap<String, String>,
     /// Holds the files; they go with it.
     _folder: TempDir,
 }
 
-impl Palace {
+impl EvalPalace {
     /// Writes the set out and mines it.
-    pub(crate) fn of(set: &Set, wings: Wings, embedders: &Only) -> Outcome<Self> {
+    pub(crate) fn of(set: &EvalSet, wings: WingLayout, embedders: &EvalEmbedder) -> EvalResult<Self> {
         let folder = tempfile::tempdir()?;
         let root = folder.path().canonicalize()?;
-        let backend = Arc::new(Embedded::new());
+        let backend = Arc::new(EmbeddedBackend::new());
         let reference = PalaceRef::local(root.join("palace"));
         let name = CollectionName::new(CollectionName::DEFAULT)?;
         let address = PalaceAddress {
@@ -47,7 +48,7 @@ impl Palace {
         };
         let palace = engine::Palace::new(address, Arc::new(embedders.clone()), now);
         let mut session_of = HashMap::new();
-        let mut mined = Cost { cpu: 0.0, wall: 0.0 };
+        let mut mined = MeasuredCost { cpu: 0.0, wall: 0.0 };
         for (wing, sessions) in set.wings(wings) {
             let files = root.join("files").join(wing);
             let sessions = sessions.iter().filter_map(|at| set.sessions.get(*at));
@@ -68,7 +69,7 @@ impl Palace {
     }
 
     /// The session and the message a drawer is of.
-    pub(crate) fn origin(&self, drawer: &Drawer) -> Outcome<(String, String)> {
+    pub(crate) fn origin(&self, drawer: &Drawer) -> EvalResult<(String, String)> {
         let source = drawer.place.source.as_deref().unwrap_or_default();
         let session = self.session_of.get(source);
         let session = session.ok_or_else(|| format!("{source:?} is no session's file"))?;
@@ -77,15 +78,17 @@ impl Palace {
             .as_ref()
             .and_then(|metadata| metadata.get("message_id"));
         match message {
-            Some(Value::One(Scalar::Text(message))) => Ok((session.clone(), turn(session, message))),
+            Some(MetadataValue::One(MetadataScalar::Text(message))) => {
+                Ok((session.clone(), turn(session, message)))
+            }
             _ => Err(format!("the drawer {} does not say which message it is of", drawer.id).into()),
         }
     }
 }
 
 /// Mines one folder into one wing, and refuses to go on with less than all of it.
-fn mine_wing(palace: &engine::Palace, wing: &str, files: &Path) -> Outcome<()> {
-    let mut request = MineRequest::of([files.to_owned()]);
+fn mine_wing(palace: &engine::Palace, wing: &str, files: &Path) -> EvalResult<()> {
+    let mut request = MineRequest::for_paths([files.to_owned()]);
     request.wing = Some(wing.to_owned());
     let report = palace.mine(&request, &mut |_| {})?;
     let left = report.sources_failed.len() + report.skipped.len();
@@ -98,9 +101,9 @@ fn mine_wing(palace: &engine::Palace, wing: &str, files: &Path) -> Outcome<()> {
 /// One file for each session, as model interfaces take messages.
 fn write<'a>(
     folder: &Path,
-    sessions: impl Iterator<Item = &'a Session>,
+    sessions: impl Iterator<Item = &'a EvalSession>,
     session_of: &mut HashMap<String, String>,
-) -> Outcome<()> {
+) -> EvalResult<()> {
     fs::create_dir_all(folder)?;
     for session in sessions {
         // In one wing, sessions of several conversations have the same last name.
@@ -111,8 +114,8 @@ fn write<'a>(
     Ok(())
 }
 
-fn transcript(session: &Session) -> Json {
-    let message = |message: &super::sets::Message| {
+fn transcript(session: &EvalSession) -> Json {
+    let message = |message: &super::sets::EvalMessage| {
         let mut written = json!({ "id": message.id, "role": message.role, "content": message.content });
         let optional = [
             ("name", message.name.clone()),

@@ -5,27 +5,31 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::ask::{Asked, Ranking, Way};
-use super::metrics::{self, DEEPEST, Metric, mean};
-use super::sets::{Question, Set};
-use crate::measure::{Cost, quantile};
+use super::ask::{AskedQuestion, EvalRanking, RetrievalWay};
+use super::metrics::{self, DEEPEST, EvalMetric, mean};
+use super::sets::{EvalQuestion, EvalSet};
+use crate::measure::{MeasuredCost, quantile};
 
 /// How many sessions are listed of each way.
 const LISTED: usize = 10;
 
 /// A set that was asked.
 #[derive(Debug)]
-pub(crate) struct Results<'a> {
-    pub(crate) set: &'a Set,
+pub(crate) struct EvalResults<'a> {
+    pub(crate) set: &'a EvalSet,
     /// One for each question of the set.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<AskedQuestion>,
     pub(crate) drawers: u64,
-    pub(crate) mined: Cost,
+    pub(crate) mined: MeasuredCost,
 }
 
-impl Results<'_> {
+impl EvalResults<'_> {
     /// The questions of a kind, or all, with what a way found.
-    fn found(&self, way: Way, kind: Option<&str>) -> impl Iterator<Item = (&Question, &Ranking)> {
+    fn found(
+        &self,
+        way: RetrievalWay,
+        kind: Option<&str>,
+    ) -> impl Iterator<Item = (&EvalQuestion, &EvalRanking)> {
         let rankings = self
             .asked
             .iter()
@@ -34,7 +38,7 @@ impl Results<'_> {
         all.filter(move |(question, _)| kind.is_none_or(|kind| question.kind == kind))
     }
 
-    fn mean(&self, metric: Metric, way: Way, kind: Option<&str>) -> f64 {
+    fn mean(&self, metric: EvalMetric, way: RetrievalWay, kind: Option<&str>) -> f64 {
         mean(metric, self.found(way, kind))
     }
 
@@ -47,8 +51,8 @@ impl Results<'_> {
     }
 
     /// Session recall at 1, 2, … of one way.
-    pub(crate) fn curve(&self, way: Way) -> Vec<f64> {
-        let at = |k| self.mean(Metric::SessionRecall(k), way, None);
+    pub(crate) fn curve(&self, way: RetrievalWay) -> Vec<f64> {
+        let at = |k| self.mean(EvalMetric::SessionRecall(k), way, None);
         (1..=DEEPEST).map(at).collect()
     }
 
@@ -61,7 +65,7 @@ impl Results<'_> {
 
     /// How many questions have fewer than ten different sessions among the hits of a way: their figures at ten, or
     /// even at five, might be higher with more hits.
-    fn short_of_ten(&self, way: Way) -> usize {
+    fn short_of_ten(&self, way: RetrievalWay) -> usize {
         let found = self.found(way, None);
         found.filter(|(_, found)| found.sessions.len() < 10).count()
     }
@@ -79,7 +83,7 @@ impl Results<'_> {
                 )
             })
             .collect();
-        let curve = |way: Way| {
+        let curve = |way: RetrievalWay| {
             (
                 way.name(),
                 self.curve(way).into_iter().map(rounded).collect::<Vec<_>>(),
@@ -90,27 +94,27 @@ impl Results<'_> {
             "drawers": self.drawers,
             "mining": { "cpu_s": rounded(self.mined.cpu), "wall_s": rounded(self.mined.wall) },
             "search_cpu_ms": { "p50": rounded(p50), "p95": rounded(p95) },
-            "questions_with_fewer_than_ten_sessions": Way::ALL.map(|way| (way.name(), self.short_of_ten(way))).into_iter().collect::<BTreeMap<_, _>>(),
+            "questions_with_fewer_than_ten_sessions": RetrievalWay::ALL.map(|way| (way.name(), self.short_of_ten(way))).into_iter().collect::<BTreeMap<_, _>>(),
             "figures": self.figures(None),
             "by_type": by_type,
-            "session_recall_by_k": Way::ALL.map(curve).into_iter().collect::<BTreeMap<_, _>>(),
+            "session_recall_by_k": RetrievalWay::ALL.map(curve).into_iter().collect::<BTreeMap<_, _>>(),
         })
     }
 
     fn figures(&self, kind: Option<&str>) -> Json {
-        let of_way = |way: Way| {
-            let figure = |metric: Metric| (metric.name(), json!(rounded(self.mean(metric, way, kind))));
+        let of_way = |way: RetrievalWay| {
+            let figure = |metric: EvalMetric| (metric.name(), json!(rounded(self.mean(metric, way, kind))));
             let figures = metrics::of_set(self.set.name).into_iter().map(figure);
             (way.name().to_owned(), Json::Object(figures.collect()))
         };
-        Json::Object(Way::ALL.into_iter().map(of_way).collect())
+        Json::Object(RetrievalWay::ALL.into_iter().map(of_way).collect())
     }
 
     /// One line for each question.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Json> {
         let questions = self.set.questions.iter().zip(&self.asked);
         questions.map(|(question, asked)| {
-            let of_way = |way: Way| {
+            let of_way = |way: RetrievalWay| {
                 let found = asked.rankings.get(way as usize).cloned().unwrap_or_default();
                 (way.name().to_owned(), line_of(question, &found))
             };
@@ -118,7 +122,7 @@ impl Results<'_> {
                 "set": self.set.name, "id": question.id, "type": question.kind, "question": question.text,
                 "asked_at": question.now, "gold": question.sessions, "gold_turns": question.turns,
                 "dates": asked.dates, "cpu_ms": rounded(asked.cpu_ms),
-                "ways": Way::ALL.into_iter().map(of_way).collect::<Map<_, _>>(),
+                "ways": RetrievalWay::ALL.into_iter().map(of_way).collect::<Map<_, _>>(),
             })
         })
     }
@@ -137,7 +141,7 @@ impl Results<'_> {
         let last = "questions with fewer than 10 sessions among the hits".to_owned();
         row(&mut table, &[""], heads.chain([last]));
         rule(&mut table, 2 + metrics.len());
-        for way in Way::ALL {
+        for way in RetrievalWay::ALL {
             let figures = metrics.iter().map(|metric| short(self.mean(*metric, way, None)));
             row(
                 &mut table,
@@ -149,11 +153,12 @@ impl Results<'_> {
         let shown = telling(&metrics);
         let heads = shown
             .iter()
-            .flat_map(|metric| Way::ALL.map(|way| format!("{}: {}", metric.name(), way.name())));
+            .flat_map(|metric| RetrievalWay::ALL.map(|way| format!("{}: {}", metric.name(), way.name())));
         row(&mut table, &["questions about", "n"], heads);
-        rule(&mut table, 2 + shown.len() * Way::ALL.len());
+        rule(&mut table, 2 + shown.len() * RetrievalWay::ALL.len());
         for (kind, n) in self.kinds() {
-            let each = |metric: &Metric| Way::ALL.map(|way| short(self.mean(*metric, way, Some(kind))));
+            let each =
+                |metric: &EvalMetric| RetrievalWay::ALL.map(|way| short(self.mean(*metric, way, Some(kind))));
             row(&mut table, &[kind, &n.to_string()], shown.iter().flat_map(each));
         }
         table
@@ -161,20 +166,24 @@ impl Results<'_> {
 }
 
 /// The one or two figures that are shown by kind.
-fn telling(metrics: &[Metric]) -> Vec<Metric> {
-    let told = [Metric::All(5), Metric::SessionRecall(10), Metric::TurnRecall(10)];
+fn telling(metrics: &[EvalMetric]) -> Vec<EvalMetric> {
+    let told = [
+        EvalMetric::All(5),
+        EvalMetric::SessionRecall(10),
+        EvalMetric::TurnRecall(10),
+    ];
     told.into_iter()
         .filter(|metric| metrics.contains(metric))
         .collect()
 }
 
-fn line_of(question: &Question, found: &Ranking) -> Json {
-    let met = |metric: Metric| metric.of(question, found) >= 1.0;
+fn line_of(question: &EvalQuestion, found: &EvalRanking) -> Json {
+    let met = |metric: EvalMetric| metric.of(question, found) >= 1.0;
     json!({
         "sessions": found.sessions.iter().take(LISTED).collect::<Vec<_>>(),
         "gold_ranks": metrics::ranks(&question.sessions, &found.sessions),
         "gold_turn_ranks": metrics::ranks(&question.turns, &found.turns),
-        "found": { "all@5": met(Metric::All(5)), "any@5": met(Metric::Any(5)), "all@10": met(Metric::All(10)) },
+        "found": { "all@5": met(EvalMetric::All(5)), "any@5": met(EvalMetric::Any(5)), "all@10": met(EvalMetric::All(10)) },
     })
 }
 
@@ -216,8 +225,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// A set of two questions of two kinds over two sessions.
-    pub(crate) fn set() -> Set {
-        let question = |id: &str, kind: &str, gold: &str| Question {
+    pub(crate) fn set() -> EvalSet {
+        let question = |id: &str, kind: &str, gold: &str| EvalQuestion {
             id: id.into(),
             kind: kind.into(),
             text: "Where?".into(),
@@ -226,7 +235,7 @@ pub(crate) mod tests {
             sessions: vec![gold.into()],
             turns: Vec::new(),
         };
-        Set {
+        EvalSet {
             name: "longmemeval",
             sessions: Vec::new(),
             haystacks: Vec::new(),
@@ -235,21 +244,21 @@ pub(crate) mod tests {
     }
 
     /// Words find the session `a` for both, nearness `b`, search both.
-    pub(crate) fn results(set: &Set) -> Results<'_> {
-        let ranking = |sessions: &[&str]| Ranking {
+    pub(crate) fn results(set: &EvalSet) -> EvalResults<'_> {
+        let ranking = |sessions: &[&str]| EvalRanking {
             sessions: sessions.iter().map(|name| (*name).to_owned()).collect(),
             turns: Vec::new(),
         };
-        let asked = |cpu_ms| Asked {
+        let asked = |cpu_ms| AskedQuestion {
             rankings: [ranking(&["a"]), ranking(&["b"]), ranking(&["a", "b"])],
             dates: Vec::new(),
             cpu_ms,
         };
-        Results {
+        EvalResults {
             set,
             asked: vec![asked(1.0), asked(3.0)],
             drawers: 2,
-            mined: Cost { cpu: 0.5, wall: 0.5 },
+            mined: MeasuredCost { cpu: 0.5, wall: 0.5 },
         }
     }
 

@@ -11,27 +11,27 @@ use jiff::tz::Offset;
 use loci_core::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Outcome, Which, Wings};
+use super::{EvalResult, EvalSetChoice, WingLayout};
 
 /// One retrieval set.
 #[derive(Debug)]
-pub(crate) struct Set {
+pub(crate) struct EvalSet {
     pub(crate) name: &'static str,
-    pub(crate) sessions: Vec<Session>,
-    pub(crate) haystacks: Vec<Haystack>,
-    pub(crate) questions: Vec<Question>,
+    pub(crate) sessions: Vec<EvalSession>,
+    pub(crate) haystacks: Vec<EvalHaystack>,
+    pub(crate) questions: Vec<EvalQuestion>,
 }
 
 /// What is mined as one source.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct EvalSession {
     pub(crate) id: String,
-    pub(crate) messages: Vec<Message>,
+    pub(crate) messages: Vec<EvalMessage>,
 }
 
 /// One message of a session.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct EvalMessage {
     pub(crate) id: String,
     pub(crate) role: &'static str,
     pub(crate) name: Option<String>,
@@ -41,14 +41,14 @@ pub(crate) struct Message {
 
 /// The sessions that some questions are asked of, by their place in the set.
 #[derive(Debug)]
-pub(crate) struct Haystack {
+pub(crate) struct EvalHaystack {
     pub(crate) name: String,
     pub(crate) sessions: Vec<usize>,
 }
 
 /// A question, where to look, and what must be found.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct EvalQuestion {
     pub(crate) id: String,
     /// What the set says it is about.
     pub(crate) kind: String,
@@ -63,13 +63,13 @@ pub(crate) struct Question {
     pub(crate) turns: Vec<String>,
 }
 
-impl Set {
+impl EvalSet {
     /// The wings to mine: a name and the sessions in it. Haystacks that nobody asks about are left out.
-    pub(crate) fn wings(&self, wings: Wings) -> Vec<(&str, Vec<usize>)> {
+    pub(crate) fn wings(&self, wings: WingLayout) -> Vec<(&str, Vec<usize>)> {
         let asked = |at: &usize| self.questions.iter().any(|question| question.haystack == *at);
         match wings {
-            Wings::One => vec![(self.name, (0..self.sessions.len()).collect())],
-            Wings::Each => (0..self.haystacks.len())
+            WingLayout::One => vec![(self.name, (0..self.sessions.len()).collect())],
+            WingLayout::Each => (0..self.haystacks.len())
                 .filter(asked)
                 .filter_map(|at| self.haystacks.get(at))
                 .map(|haystack| (haystack.name.as_str(), haystack.sessions.clone()))
@@ -78,9 +78,9 @@ impl Set {
     }
 
     /// The wing a question is asked of.
-    pub(crate) fn wing_of(&self, question: &Question, wings: Wings) -> &str {
+    pub(crate) fn wing_of(&self, question: &EvalQuestion, wings: WingLayout) -> &str {
         match (wings, self.haystacks.get(question.haystack)) {
-            (Wings::Each, Some(haystack)) => &haystack.name,
+            (WingLayout::Each, Some(haystack)) => &haystack.name,
             _ => self.name,
         }
     }
@@ -92,28 +92,29 @@ pub(crate) fn turn(session: &str, message: &str) -> String {
 }
 
 /// The sets found at `path`: a folder that holds `locomo/` and `longmemeval/`, one of the two, or a file of LoCoMo.
-pub(crate) fn load(path: &Path, which: Which) -> Outcome<Vec<Set>> {
+pub(crate) fn load(path: &Path, which: EvalSetChoice) -> EvalResult<Vec<EvalSet>> {
     let mut sets = Vec::new();
     let files = locomo_files(path)?;
-    if which != Which::Longmemeval && !files.is_empty() {
+    if which != EvalSetChoice::Longmemeval && !files.is_empty() {
         sets.push(locomo::read(&files)?);
     }
     let folder = [path.to_owned(), path.join("longmemeval")]
         .into_iter()
         .find(|folder| folder.join(longmemeval::QUESTIONS).is_file());
-    if which != Which::Locomo
+    if which != EvalSetChoice::Locomo
         && let Some(folder) = folder
     {
         sets.push(longmemeval::read(&folder)?);
     }
-    match sets.is_empty() {
-        true => Err(format!("there is no such set in {}", path.display()).into()),
-        false => Ok(sets),
+    if sets.is_empty() {
+        Err(format!("there is no such set in {}", path.display()).into())
+    } else {
+        Ok(sets)
     }
 }
 
 /// Every JSON file of LoCoMo's folder: each is a list of conversations.
-fn locomo_files(path: &Path) -> Outcome<Vec<PathBuf>> {
+fn locomo_files(path: &Path) -> EvalResult<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -131,14 +132,14 @@ fn locomo_files(path: &Path) -> Outcome<Vec<PathBuf>> {
 }
 
 /// The time written in `pattern`, taken for UTC.
-fn time(text: &str, pattern: &str) -> Outcome<Timestamp> {
+fn time(text: &str, pattern: &str) -> EvalResult<Timestamp> {
     let moment = DateTime::strptime(pattern, text).and_then(|civil| Offset::UTC.to_timestamp(civil));
     let moment = moment.map_err(|error| format!("{text:?} is no time: {error}"))?;
     Ok(Timestamp::from_micros(moment.as_microsecond())?)
 }
 
 /// A second later for each message before.
-fn nth_second(begun: Timestamp, n: usize) -> Outcome<Timestamp> {
+fn nth_second(begun: Timestamp, n: usize) -> EvalResult<Timestamp> {
     Ok(Timestamp::from_micros(begun.as_micros() + n as i64 * 1_000_000)?)
 }
 
@@ -157,7 +158,7 @@ fn items<'a>(object: &'a Json, key: &str) -> &'a [Json] {
     items.map(Vec::as_slice).unwrap_or_default()
 }
 
-fn contents(path: &Path) -> Outcome<String> {
+fn contents(path: &Path) -> EvalResult<String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()).into())
 }
 
@@ -209,7 +210,7 @@ mod tests {
             &conversation().to_string(),
         );
         for path in [folder.path(), file.parent().unwrap(), &file] {
-            let sets = load(path, Which::All).unwrap();
+            let sets = load(path, EvalSetChoice::All).unwrap();
             let set = &sets[0];
             let ids: Vec<&str> = set.sessions.iter().map(|session| session.id.as_str()).collect();
             assert_eq!(ids, ["conversation-1/session_1", "conversation-1/session_3"]);
@@ -244,11 +245,11 @@ mod tests {
             "questions.jsonl",
             &lines(&[question("a"), question("b-abs")]),
         );
-        let set = load(folder.path(), Which::Longmemeval).unwrap().remove(0);
+        let set = load(folder.path(), EvalSetChoice::Longmemeval).unwrap().remove(0);
         assert_eq!(set.questions.len(), 1);
         assert_eq!(set.questions[0].now.to_string(), "2023-05-30T23:40:00Z");
-        assert_eq!(set.wings(Wings::Each), [("haystack-a", vec![1, 0])]);
-        assert_eq!(set.wings(Wings::One), [("longmemeval", vec![0, 1])]);
+        assert_eq!(set.wings(WingLayout::Each), [("haystack-a", vec![1, 0])]);
+        assert_eq!(set.wings(WingLayout::One), [("longmemeval", vec![0, 1])]);
         assert_eq!(set.sessions[0].messages[0].at, None);
         assert_eq!(
             set.sessions[1].messages[0].at.unwrap().to_string(),
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn a_folder_without_sets_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = load(folder.path(), Which::All).unwrap_err().to_string();
+        let error = load(folder.path(), EvalSetChoice::All).unwrap_err().to_string();
         assert!(error.contains(&folder.path().display().to_string()), "{error}");
     }
 }

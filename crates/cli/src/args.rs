@@ -5,35 +5,35 @@ use std::ffi::OsString;
 use clap::{Args, Parser, ValueEnum};
 use loci_core::CollectionName;
 
-use crate::commands::Command;
+use crate::commands::CliCommand;
 
-/// A memory palace for AI agents: keeps every word verbatim, and finds it again.
+/// A memory palace for AI agents: keeps every word, and finds it again by meaning and by keyword
 #[derive(Debug, Parser)]
 #[command(
     name = "loci",
     version,
     propagate_version = false,
-    disable_help_subcommand = true,
-    after_help = "Exit status: 0 done or found, 1 nothing found or findings, 2 trouble."
+    after_help = "ExitStatus status: 0 done or found, 1 nothing found or findings, 2 trouble."
 )]
-pub(crate) struct Cli {
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
-/// Where help lists what every command takes.
+/// The heading of the options that every command takes.
 pub(crate) const GLOBAL_HEADING: &str = "Global options";
 
-/// What every command takes.
+/// The options that every command takes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = GLOBAL_HEADING)]
-pub(crate) struct Globals {
+pub(crate) struct GlobalArgs {
     /// The palace: a name, a path, or backend:path
     ///
-    /// Without it LOCI_PALACE, else the palace `default` in this platform's data folder. A word without
-    /// separators that is no existing path is a name and means a palace in that data folder.
+    /// Defaults to LOCI_PALACE, then to the palace `default` in this platform's data folder. A word without path
+    /// separators that does not name an existing path is the name of a palace in that data folder; `loci palaces`
+    /// lists them.
     #[arg(long, global = true, value_name = "REF")]
     pub(crate) palace: Option<OsString>,
 
@@ -41,11 +41,11 @@ pub(crate) struct Globals {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) collection: Option<CollectionName>,
 
-    /// Print JSON on standard output, errors included
+    /// Print JSON on standard output, including errors
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Say nothing beside the answer, warnings and errors
+    /// Print only results, warnings and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
@@ -72,6 +72,6 @@ mod tests {
 
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
-        super::Cli::command().debug_assert();
+        super::CliArgs::command().debug_assert();
     }
 }

@@ -12,8 +12,6 @@ mod delete;
 mod doctor;
 mod embedder;
 mod export;
-mod facets;
-mod get;
 mod help_markdown;
 mod hook;
 mod import;
@@ -21,16 +19,14 @@ mod init;
 mod list;
 mod maintain;
 mod man;
-mod matching;
 mod mcp;
 mod migrate;
 mod mine;
 mod model;
 mod neighbours;
-mod query;
+mod palaces;
 mod refile;
 mod restore;
-mod rooms;
 mod search;
 mod show;
 mod status;
@@ -43,102 +39,94 @@ mod wings;
 
 use clap::Subcommand;
 
-use crate::errors::Done;
-use crate::session::Session;
+use crate::errors::CommandResult;
+use crate::session::CommandSession;
 
 pub(crate) use hook::{fail_open, is_hook};
 
-/// What can be done with a palace.
+/// The commands. `help` lists them by purpose; their order here does not show.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Init(init::Args),
-    Mine(mine::Args),
-    Search(search::Args),
-    WhyNot(why_not::Args),
-    Cat(cat::Args),
-    Move(refile::Args),
-    Sync(sync::Args),
-    WakeUp(wake_up::Args),
-    Add(add::Args),
-    Get(get::Args),
-    List(list::Args),
-    Show(show::Args),
-    Neighbours(neighbours::Args),
-    Wings(wings::Args),
-    Rooms(rooms::Args),
-    Timeline(timeline::Args),
-    Delete(delete::Args),
-    Query(query::Args),
-    Match(matching::Args),
-    Count(count::Args),
-    Facets(facets::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Changes(changes::Args),
-    Backup(backup::Args),
-    Restore(restore::Args),
-    Migrate(migrate::Args),
-    Verify(verify::Args),
-    Maintain(maintain::Args),
-    Status(status::Args),
-    Backends(backends::Args),
-    Doctor(doctor::Args),
-    Model(model::Args),
-    Embedder(embedder::Args),
-    Mcp(mcp::Args),
-    Connect(connect::Args),
-    Hook(hook::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+pub(crate) enum CliCommand {
+    Init(init::InitArgs),
+    Mine(mine::MineArgs),
+    Search(search::SearchArgs),
+    WhyNot(why_not::WhyNotArgs),
+    Cat(cat::CatArgs),
+    Move(refile::MoveArgs),
+    Sync(sync::SyncArgs),
+    WakeUp(wake_up::WakeUpArgs),
+    Add(add::AddArgs),
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Neighbours(neighbours::NeighboursArgs),
+    Palaces(palaces::PalacesArgs),
+    Wings(wings::WingsArgs),
+    Timeline(timeline::TimelineArgs),
+    Delete(delete::DeleteArgs),
+    Count(count::CountArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Changes(changes::ChangesArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Migrate(migrate::MigrateArgs),
+    Verify(verify::VerifyArgs),
+    Maintain(maintain::MaintainArgs),
+    Status(status::StatusArgs),
+    Backends(backends::BackendsArgs),
+    Doctor(doctor::DoctorArgs),
+    Model(model::ModelArgs),
+    Embedder(embedder::EmbedderArgs),
+    Mcp(mcp::McpArgs),
+    Connect(connect::ConnectArgs),
+    Hook(hook::HookArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
     #[command(hide = true)]
-    HookDrain(hook::DrainArgs),
+    HookDrain(hook::DrainerArgs),
     #[command(hide = true)]
-    HelpMarkdown(help_markdown::Args),
+    HelpMarkdown(help_markdown::HelpMarkdownArgs),
 }
 
 /// Runs a command.
-pub(crate) fn run(command: &Command, session: &mut Session) -> Done {
+pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> CommandResult {
     match command {
-        Command::Init(args) => init::run(args, session),
-        Command::Mine(args) => mine::run(args, session),
-        Command::Search(args) => search::run(args, session),
-        Command::WhyNot(args) => why_not::run(args, session),
-        Command::Cat(args) => cat::run(args, session),
-        Command::Move(args) => refile::run(args, session),
-        Command::Sync(args) => sync::run(args, session),
-        Command::WakeUp(args) => wake_up::run(args, session),
-        Command::Add(args) => add::run(args, session),
-        Command::Get(args) => get::run(args, session),
-        Command::List(args) => list::run(args, session),
-        Command::Show(args) => show::run(args, session),
-        Command::Neighbours(args) => neighbours::run(args, session),
-        Command::Wings(args) => wings::run(args, session),
-        Command::Rooms(args) => rooms::run(args, session),
-        Command::Timeline(args) => timeline::run(args, session),
-        Command::Delete(args) => delete::run(args, session),
-        Command::Query(args) => query::run(args, session),
-        Command::Match(args) => matching::run(args, session),
-        Command::Count(args) => count::run(args, session),
-        Command::Facets(args) => facets::run(args, session),
-        Command::Export(args) => export::run(args, session),
-        Command::Import(args) => import::run(args, session),
-        Command::Changes(args) => changes::run(args, session),
-        Command::Backup(args) => backup::run(args, session),
-        Command::Restore(args) => restore::run(args, session),
-        Command::Migrate(args) => migrate::run(args, session),
-        Command::Verify(args) => verify::run(args, session),
-        Command::Maintain(args) => maintain::run(args, session),
-        Command::Status(args) => status::run(args, session),
-        Command::Backends(args) => backends::run(args, session),
-        Command::Doctor(args) => doctor::run(args, session),
-        Command::Model(args) => model::run(args, session),
-        Command::Embedder(args) => embedder::run(args, session),
-        Command::Mcp(args) => mcp::run(args, session),
-        Command::Connect(args) => connect::run(args, session),
-        Command::Hook(args) => hook::run(args, session),
-        Command::HookDrain(args) => hook::drain(args, session),
-        Command::Completions(args) => completions::run(args, session),
-        Command::Man(args) => man::run(args, session),
-        Command::HelpMarkdown(args) => help_markdown::run(args, session),
+        CliCommand::Init(args) => init::run(args, session),
+        CliCommand::Mine(args) => mine::run(args, session),
+        CliCommand::Search(args) => search::run(args, session),
+        CliCommand::WhyNot(args) => why_not::run(args, session),
+        CliCommand::Cat(args) => cat::run(args, session),
+        CliCommand::Move(args) => refile::run(args, session),
+        CliCommand::Sync(args) => sync::run(args, session),
+        CliCommand::WakeUp(args) => wake_up::run(args, session),
+        CliCommand::Add(args) => add::run(args, session),
+        CliCommand::List(args) => list::run(args, session),
+        CliCommand::Show(args) => show::run(args, session),
+        CliCommand::Neighbours(args) => neighbours::run(args, session),
+        CliCommand::Palaces(args) => palaces::run(args, session),
+        CliCommand::Wings(args) => wings::run(args, session),
+        CliCommand::Timeline(args) => timeline::run(args, session),
+        CliCommand::Delete(args) => delete::run(args, session),
+        CliCommand::Count(args) => count::run(args, session),
+        CliCommand::Export(args) => export::run(args, session),
+        CliCommand::Import(args) => import::run(args, session),
+        CliCommand::Changes(args) => changes::run(args, session),
+        CliCommand::Backup(args) => backup::run(args, session),
+        CliCommand::Restore(args) => restore::run(args, session),
+        CliCommand::Migrate(args) => migrate::run(args, session),
+        CliCommand::Verify(args) => verify::run(args, session),
+        CliCommand::Maintain(args) => maintain::run(args, session),
+        CliCommand::Status(args) => status::run(args, session),
+        CliCommand::Backends(args) => backends::run(args, session),
+        CliCommand::Doctor(args) => doctor::run(args, session),
+        CliCommand::Model(args) => model::run(args, session),
+        CliCommand::Embedder(args) => embedder::run(args, session),
+        CliCommand::Mcp(args) => mcp::run(args, session),
+        CliCommand::Connect(args) => connect::run(args, session),
+        CliCommand::Hook(args) => hook::run(args, session),
+        CliCommand::HookDrain(args) => hook::drain(args, session),
+        CliCommand::Completions(args) => completions::run(args, session),
+        CliCommand::Man(args) => man::run(args, session),
+        CliCommand::HelpMarkdown(args) => help_markdown::run(args, session),
     }
 }

@@ -1,84 +1,84 @@
-//! Which embedders this machine has, and which of them a name or a stored identity means.
+//! The embedders of this machine, found by name or by a stored identity.
 
 use std::sync::Arc;
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
-use loci_embed::Checked;
-use loci_embed::builtin::{self, Builtin};
-use loci_embed::http::Server;
-use loci_embed::minilm::{self, Minilm};
-use loci_embed::models::Models;
+use loci_embed::CheckedEmbedder;
+use loci_embed::builtin::{self, BuiltinEmbedder};
+use loci_embed::http::EmbeddingServer;
+use loci_embed::minilm::{self, MinilmEmbedder};
+use loci_embed::models::ModelFolder;
 use loci_engine::EmbedderCatalog;
 
-use crate::environment::Environment;
+use crate::environment::ProcessEnvironment;
 
 /// The name that leaves a palace to keywords and to vectors its user brings.
 pub(crate) const NONE: &str = "none";
 
 /// The embedders of this machine.
 #[derive(Debug)]
-pub(crate) struct Installed {
-    models: Option<Models>,
+pub(crate) struct InstalledEmbedders {
+    models: Option<ModelFolder>,
 }
 
-impl Installed {
+impl InstalledEmbedders {
     /// Those this build carries and those in the models folder.
-    pub(crate) fn new(environment: &Environment) -> Self {
+    pub(crate) fn new(environment: &ProcessEnvironment) -> Self {
         Self {
-            models: environment.models.clone().map(Models::at),
+            models: environment.models.clone().map(ModelFolder::in_folder),
         }
     }
 
     /// The models folder.
-    pub(crate) fn models(&self) -> Result<&Models> {
+    pub(crate) fn models(&self) -> Result<&ModelFolder> {
         self.models.as_ref().ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 "this user has no home folder to keep models in",
             )
-            .hint("name a folder with the variable LOCI_MODELS")
+            .with_hint("name a folder with the variable LOCI_MODELS")
         })
     }
 
     /// The embedder called `name`; `None` for `none`.
-    pub(crate) fn named(&self, name: &str) -> Result<Option<Arc<dyn Embedder>>> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Result<Option<Arc<dyn Embedder>>> {
         match name {
             NONE => Ok(None),
-            builtin::NAME => Ok(Some(Arc::new(Checked::new(Builtin::new()?)))),
+            builtin::NAME => Ok(Some(Arc::new(CheckedEmbedder::new(BuiltinEmbedder::new()?)))),
             minilm::NAME => {
-                let folder = self.models()?.installed(minilm::NAME)?;
-                Ok(Some(Arc::new(Checked::new(Minilm::new(&folder)))))
+                let folder = self.models()?.installed_folder(minilm::NAME)?;
+                Ok(Some(Arc::new(CheckedEmbedder::new(MinilmEmbedder::new(&folder)))))
             }
-            name => Ok(Some(Arc::new(Checked::new(self.server(name)?)))),
+            name => Ok(Some(Arc::new(CheckedEmbedder::new(self.find_server(name)?)))),
         }
     }
 
     /// The server called `name`.
-    pub(crate) fn server(&self, name: &str) -> Result<Server> {
-        let known = self.models()?.server(name);
+    pub(crate) fn find_server(&self, name: &str) -> Result<EmbeddingServer> {
+        let known = self.models()?.read_server(name);
         let config = known.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => unknown(name, &self.names()),
+            ErrorKind::NotFound => refuse_unknown(name, &self.list_names()),
             _ => error,
         })?;
-        Server::new(config)
+        EmbeddingServer::new(config)
     }
 
     /// Every name that can be typed.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub(crate) fn list_names(&self) -> Vec<String> {
         let mut names: Vec<String> = [builtin::NAME, minilm::NAME, NONE].map(String::from).to_vec();
-        let servers = self.models.as_ref().and_then(|models| models.servers().ok());
+        let servers = self.models.as_ref().and_then(|models| models.list_servers().ok());
         names.extend(servers.into_iter().flatten().map(|(name, _)| name));
         names
     }
 
     /// The server whose vectors are those of `identity`.
-    fn serving(&self, identity: &EmbedderIdentity) -> Result<Option<Server>> {
+    fn find_serving(&self, identity: &EmbedderIdentity) -> Result<Option<EmbeddingServer>> {
         let Some(models) = &self.models else {
             return Ok(None);
         };
-        for (_, config) in models.servers()? {
-            // A file that cannot be read is said by `loci model list`; here it only cannot be the one.
-            let server = config.and_then(Server::new);
+        for (_, config) in models.list_servers()? {
+            // An unreadable entry cannot be the one looked for; `loci model list` reports it.
+            let server = config.and_then(EmbeddingServer::new);
             if let Ok(server) = server
                 && server.identity() == identity
             {
@@ -89,58 +89,58 @@ impl Installed {
     }
 }
 
-impl EmbedderCatalog for Installed {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        self.named(builtin::NAME)
+impl EmbedderCatalog for InstalledEmbedders {
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
+        self.find_by_name(builtin::NAME)
     }
 
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
         if let Some(name) = by_other_name(identity)
-            && let Some(own) = self.named(name)?
+            && let Some(own) = self.find_by_name(name)?
         {
             return Ok(own);
         }
         let own = match identity.model.as_str() {
-            builtin::NAME | minilm::NAME => self.named(&identity.model)?,
-            _ => match self.serving(identity)? {
-                Some(server) => Some(Arc::new(Checked::new(server)) as Arc<dyn Embedder>),
-                None => return Err(nobody(identity)),
+            builtin::NAME | minilm::NAME => self.find_by_name(&identity.model)?,
+            _ => match self.find_serving(identity)? {
+                Some(server) => Some(Arc::new(CheckedEmbedder::new(server)) as Arc<dyn Embedder>),
+                None => return Err(refuse_missing(identity)),
             },
         };
         match own.filter(|own| own.identity() == identity) {
             Some(own) => Ok(own),
             None => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("this build makes other vectors than {identity}, which this palace holds"),
+                format!("this build cannot make the vectors of {identity}, which this palace holds"),
             )
-            .hint(format!(
-                "bring it up to date with `loci embedder switch {}`",
+            .with_hint(format!(
+                "re-embed it with `loci embedder switch {}`",
                 identity.model
             ))),
         }
     }
 }
 
-/// How many values the vectors of all-MiniLM-L6-v2 have.
+/// The dimension of all-MiniLM-L6-v2.
 const WIDTH: usize = 384;
 
-/// What a model is called here that MemPalace recorded: it runs the same weights, and records no revision.
+/// The name here of a model that MemPalace recorded. It runs the same weights but records no revision.
 fn by_other_name(identity: &EmbedderIdentity) -> Option<&'static str> {
     let name = identity.model.rsplit('/').next()?.to_ascii_lowercase();
     let same = matches!(name.as_str(), "minilm" | "all-minilm-l6-v2" | "default");
     (identity.revision == "mempalace" && same && identity.dimension == WIDTH).then_some(minilm::NAME)
 }
 
-fn unknown(name: &str, known: &[String]) -> Error {
-    Error::invalid(format!("there is no embedder called {name:?}")).hint(format!(
-        "nothing was changed; there are: {}; a server is added with `loci model install {name} --url URL`",
+fn refuse_unknown(name: &str, known: &[String]) -> Error {
+    Error::invalid(format!("{name:?} is not an installed embedder")).with_hint(format!(
+        "nothing was changed; installed: {}; add a server with `loci model install {name} --url URL`",
         known.join(", ")
     ))
 }
 
-fn nobody(identity: &EmbedderIdentity) -> Error {
+fn refuse_missing(identity: &EmbedderIdentity) -> Error {
     let message = format!("nothing on this machine makes vectors of {identity}");
-    Error::new(ErrorKind::NotFound, message).hint("see what there is with `loci model list`")
+    Error::new(ErrorKind::NotFound, message).with_hint("`loci model list` shows the installed models")
 }
 
 #[cfg(test)]

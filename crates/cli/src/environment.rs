@@ -1,4 +1,4 @@
-//! What the environment says, read once.
+//! The environment of this process, read once at its start.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,28 +7,29 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use etcetera::BaseStrategy;
 use loci_core::Timestamp;
 
-/// What the environment says.
+/// The variables and folders that commands depend on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Environment {
+pub(crate) struct ProcessEnvironment {
     /// `LOCI_PALACE`.
     pub(crate) palace: Option<OsString>,
     /// `LOCI_BACKEND`.
     pub(crate) backend: Option<String>,
-    /// This platform's folder for data, where a home is known.
+    /// This platform's folder for data; `None` without a home folder.
     pub(crate) data: Option<PathBuf>,
-    /// The user's home, where one is known.
+    /// The user's home folder, if there is one.
     pub(crate) home: Option<PathBuf>,
-    /// The folder of Codex: `CODEX_HOME`, or within the home.
+    /// The folder of Codex: `CODEX_HOME`, or `.codex` in the home folder.
     pub(crate) codex: Option<PathBuf>,
-    /// Where models lie: `LOCI_MODELS`, or within this platform's folder for data.
+    /// The folder of models: `LOCI_MODELS`, or `loci/models` in the folder for data.
     pub(crate) models: Option<PathBuf>,
-    /// Whether color is unwanted: `NO_COLOR` is set or the terminal is dumb.
+    /// Whether to print without color: `NO_COLOR` is set, or the terminal is dumb.
     pub(crate) plain: bool,
 }
 
-impl Environment {
-    /// Reads it. Empty variables count as not set.
+impl ProcessEnvironment {
+    /// Reads the environment. An empty variable counts as not set.
     pub(crate) fn read() -> Self {
+        // A variable that a script cleared with `LOCI_PALACE=` must not name a palace without a name.
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let data = etcetera::base_strategy::choose_native_strategy()
             .ok()
@@ -39,6 +40,7 @@ impl Environment {
         Self {
             models: set("LOCI_MODELS").map(PathBuf::from).or(usual),
             palace: set("LOCI_PALACE"),
+            // A name that is not UTF-8 belongs to no backend and is refused later, with the list of known ones.
             backend: set("LOCI_BACKEND").map(|name| name.to_string_lossy().into_owned()),
             data,
             codex: set("CODEX_HOME").map(PathBuf::from).or(codex),
@@ -48,8 +50,9 @@ impl Environment {
     }
 }
 
-/// The moment this is asked.
+/// The present time.
 pub(crate) fn now() -> Timestamp {
+    // A clock before 1970 counts as 1970: commands that only read must work on a machine with a dead battery.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let micros = i64::try_from(since.as_micros()).unwrap_or(0);
     Timestamp::from_micros(micros).expect("the clock shows a year that times can have")

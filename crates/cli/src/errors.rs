@@ -1,17 +1,17 @@
-//! How a command ends: its exit status, and errors in words or JSON.
+//! The end of a command: its exit status, and its error for people or as JSON.
 
 use std::io::{self, Write as _};
 
-use loci_core::{Error, ErrorKind, Finding};
+use loci_core::{Error, ErrorKind, PalaceFinding};
 use loci_engine::view::ScopeNote;
 use serde_json::{Map, Value as Json, json};
 
-use crate::page::Page;
+use crate::page::TextPage;
 
-/// How a command ended, as the shell sees it.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub(crate) enum ExitStatus {
     /// Done, or found.
     Done = 0,
     /// Nothing found, or findings.
@@ -20,66 +20,63 @@ pub(crate) enum Exit {
     Trouble = 2,
 }
 
-impl Exit {
+impl ExitStatus {
     /// Done if something was found.
-    pub(crate) fn found(something: bool) -> Self {
-        match something {
-            true => Self::Done,
-            false => Self::Nothing,
-        }
+    pub(crate) fn from_found(something: bool) -> Self {
+        if something { Self::Done } else { Self::Nothing }
     }
 
     /// Done, unless no drawer has a name that was asked for.
-    pub(crate) fn of_warnings(warnings: &[Finding]) -> Self {
-        Self::found(!warnings.iter().any(ScopeNote::is_told_by))
+    pub(crate) fn of_warnings(warnings: &[PalaceFinding]) -> Self {
+        Self::from_found(!warnings.iter().any(ScopeNote::is_unknown_name_warning))
     }
 }
 
-/// Why a command stopped early.
+/// The reason a command stopped early.
 #[derive(Debug)]
-pub(crate) enum Stop {
-    /// It failed.
+pub(crate) enum CommandStop {
+    /// An error.
     Failed(Error),
-    /// Whoever read its output has seen enough.
+    /// The reader of its output closed the pipe, as `head` does.
     PipeClosed,
 }
 
-impl From<Error> for Stop {
+impl From<Error> for CommandStop {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-/// What a command returns.
-pub(crate) type Done<T = Exit> = Result<T, Stop>;
+/// The result of a command or of a part of one.
+pub(crate) type CommandResult<T = ExitStatus> = Result<T, CommandStop>;
 
-/// The one table from kinds of errors to exit statuses.
-const EXITS: [(ErrorKind, Exit); ErrorKind::ALL.len()] = [
-    (ErrorKind::Invalid, Exit::Trouble),
-    (ErrorKind::NotFound, Exit::Trouble),
-    (ErrorKind::Closed, Exit::Trouble),
-    (ErrorKind::Unsupported, Exit::Trouble),
-    (ErrorKind::UnsupportedFilter, Exit::Trouble),
-    (ErrorKind::DimensionMismatch, Exit::Trouble),
-    (ErrorKind::IdentityMismatch, Exit::Trouble),
-    (ErrorKind::Conflict, Exit::Trouble),
-    (ErrorKind::Locked, Exit::Trouble),
-    (ErrorKind::Format, Exit::Trouble),
-    (ErrorKind::Corrupt, Exit::Trouble),
-    (ErrorKind::Poisoned, Exit::Trouble),
-    (ErrorKind::Io, Exit::Trouble),
-    (ErrorKind::Unavailable, Exit::Trouble),
-    (ErrorKind::TimedOut, Exit::Trouble),
-    (ErrorKind::Internal, Exit::Trouble),
+/// The exit status of each kind of error.
+const EXITS: [(ErrorKind, ExitStatus); ErrorKind::ALL.len()] = [
+    (ErrorKind::Invalid, ExitStatus::Trouble),
+    (ErrorKind::NotFound, ExitStatus::Trouble),
+    (ErrorKind::Closed, ExitStatus::Trouble),
+    (ErrorKind::Unsupported, ExitStatus::Trouble),
+    (ErrorKind::UnsupportedFilter, ExitStatus::Trouble),
+    (ErrorKind::DimensionMismatch, ExitStatus::Trouble),
+    (ErrorKind::IdentityMismatch, ExitStatus::Trouble),
+    (ErrorKind::Conflict, ExitStatus::Trouble),
+    (ErrorKind::Locked, ExitStatus::Trouble),
+    (ErrorKind::Format, ExitStatus::Trouble),
+    (ErrorKind::Corrupt, ExitStatus::Trouble),
+    (ErrorKind::Poisoned, ExitStatus::Trouble),
+    (ErrorKind::Io, ExitStatus::Trouble),
+    (ErrorKind::Unavailable, ExitStatus::Trouble),
+    (ErrorKind::TimedOut, ExitStatus::Trouble),
+    (ErrorKind::Internal, ExitStatus::Trouble),
 ];
 
-/// The exit status of an error of this kind.
-pub(crate) fn exit_of(kind: ErrorKind) -> Exit {
+/// Returns the exit status of an error of this kind.
+pub(crate) fn exit_status(kind: ErrorKind) -> ExitStatus {
     let row = EXITS.iter().find(|(known, _)| *known == kind);
-    row.map_or(Exit::Trouble, |(_, exit)| *exit)
+    row.map_or(ExitStatus::Trouble, |(_, exit)| *exit)
 }
 
-/// An error as scripts see it.
+/// Renders an error for scripts.
 pub(crate) fn to_json(error: &Error) -> Json {
     let mut fields = Map::new();
     fields.insert("kind".into(), error.kind().name().into());
@@ -97,16 +94,17 @@ pub(crate) fn to_json(error: &Error) -> Json {
     json!({ "error": fields })
 }
 
-/// An error as people see it.
-pub(crate) fn to_page(error: &Error, page: &mut Page) {
+/// Renders an error for people.
+pub(crate) fn to_page(error: &Error, page: &mut TextPage) {
     page.red("error:").plain(" ").plain(&error.to_string()).end();
     if let Some(hint) = error.hint_text() {
         page.yellow("hint:").plain(" ").plain(hint).end();
     }
 }
 
-/// The error of a file operation, naming what was being done.
-pub(crate) fn io(doing: impl Into<String>, cause: io::Error) -> Error {
+/// The error of a file operation; `doing` names the operation and the file.
+pub(crate) fn io_error(doing: impl Into<String>, cause: io::Error) -> Error {
+    // Scripts tell a missing file from a failing disk by the kind.
     let kind = match cause.kind() {
         io::ErrorKind::NotFound => ErrorKind::NotFound,
         _ => ErrorKind::Io,
@@ -114,28 +112,30 @@ pub(crate) fn io(doing: impl Into<String>, cause: io::Error) -> Error {
     Error::new(kind, doing).caused_by(cause)
 }
 
-/// Answers arguments that could not be read, and requests for help.
-pub(crate) fn refuse_arguments(error: &clap::Error, json: bool) -> Exit {
+/// Prints the error for invalid arguments, or the help that was asked for.
+pub(crate) fn refuse_arguments(error: &clap::Error, json: bool) -> ExitStatus {
     if !error.use_stderr() {
         // Help was asked for; a reader that closes early has seen enough of it.
         return match error.print() {
-            Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => Exit::Trouble,
-            _ => Exit::Done,
+            Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => ExitStatus::Trouble,
+            _ => ExitStatus::Done,
         };
     }
     if json {
-        let answer = to_json(&in_core_words(error));
-        // Nobody is left to be told when this cannot be written.
+        let answer = to_json(&convert_clap_error(error));
+        // If standard output is gone there is nowhere left to report that.
         let _ = writeln!(io::stdout(), "{answer}");
     } else {
-        let mut page = Page::new(false);
+        // Arguments may hold control characters, which the page escapes; clap prints them as they are.
+        let mut page = TextPage::new(false);
         page.block("", error.render().to_string().trim_end());
         let _ = io::stderr().write_all(page.as_str().as_bytes());
     }
-    Exit::Trouble
+    ExitStatus::Trouble
 }
 
-fn in_core_words(error: &clap::Error) -> Error {
+/// Splits the text that clap renders into a message and a hint: its paragraphs are the error, tips and usage.
+fn convert_clap_error(error: &clap::Error) -> Error {
     let text = error.render().to_string();
     let mut parts = text.trim().split("\n\n").map(str::trim);
     let message = parts.next().unwrap_or_default();
@@ -144,9 +144,10 @@ fn in_core_words(error: &clap::Error) -> Error {
         .unwrap_or(message)
         .replace('\n', " ");
     let hint = parts.collect::<Vec<_>>().join("; ").replace('\n', " ");
-    match hint.is_empty() {
-        true => Error::invalid(message),
-        false => Error::invalid(message).hint(hint),
+    if hint.is_empty() {
+        Error::invalid(message)
+    } else {
+        Error::invalid(message).with_hint(hint)
     }
 }
 
@@ -159,15 +160,15 @@ mod tests {
         for kind in ErrorKind::ALL {
             let rows = EXITS.iter().filter(|(known, _)| *known == kind);
             assert_eq!(rows.count(), 1, "{kind}");
-            assert_ne!(exit_of(kind) as u8, 0, "{kind}");
+            assert_ne!(exit_status(kind) as u8, 0, "{kind}");
         }
     }
 
     #[test]
     fn an_error_in_json_has_its_kind_message_hint_and_context() {
         let error = Error::invalid("no")
-            .hint("do")
-            .with("id", "x")
+            .with_hint("do")
+            .with_context("id", "x")
             .caused_by("because");
         assert_eq!(
             to_json(&error).to_string(),
@@ -181,8 +182,11 @@ mod tests {
 
     #[test]
     fn an_error_in_words_is_escaped() {
-        let mut page = Page::new(false);
-        to_page(&Error::invalid("bad \u{1b}[2J").hint("try \u{202e}"), &mut page);
+        let mut page = TextPage::new(false);
+        to_page(
+            &Error::invalid("bad \u{1b}[2J").with_hint("try \u{202e}"),
+            &mut page,
+        );
         assert_eq!(page.as_str(), "error: bad \\u{1b}[2J\nhint: try \\u{202e}\n");
     }
 }

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use loci_engine::invisible::is_invisible;
 
 /// `text` for one line of human output: nothing in it can move the cursor, break the line or reorder words.
-pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    escape(text, is_hostile)
+pub(crate) fn escape_line(text: &str) -> Cow<'_, str> {
+    escape_hostile(text, is_hostile)
 }
 
 /// `text` for several lines of human output: like [`line`], but line breaks and tabs stay.
-pub(crate) fn block(text: &str) -> Cow<'_, str> {
-    escape(text, |c| is_hostile(c) && !matches!(c, '\n' | '\t'))
+pub(crate) fn escape_block(text: &str) -> Cow<'_, str> {
+    escape_hostile(text, |c| is_hostile(c) && !matches!(c, '\n' | '\t'))
 }
 
-fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn escape_hostile(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&hostile) {
         return Cow::Borrowed(text);
     }
@@ -34,13 +34,13 @@ fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// A word as it can be pasted into a shell.
 pub(crate) fn quote_for_shell(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
-    if word.chars().all(is_plain) {
+    if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What must not reach a terminal as it is: what controls it, and what nobody would see.
+/// Characters that must not reach a terminal: those that control it, and invisible ones.
 fn is_hostile(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, on_a_line: &str, in_a_block: &str) {
-        assert_eq!(line(text), on_a_line, "{text:?}");
-        assert_eq!(block(text), in_a_block, "{text:?}");
+        assert_eq!(escape_line(text), on_a_line, "{text:?}");
+        assert_eq!(escape_block(text), in_a_block, "{text:?}");
     }
 
     #[test]
@@ -91,5 +91,6 @@ mod tests {
     fn a_quoted_word_can_be_pasted_into_a_shell() {
         assert_eq!(quote_for_shell("plain-1"), "plain-1");
         assert_eq!(quote_for_shell("it's"), r"'it'\''s'");
+        assert_eq!(quote_for_shell(""), "''");
     }
 }

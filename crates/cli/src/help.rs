@@ -1,29 +1,117 @@
-//! The help of every command as one page of Markdown.
+//! Help: the list of commands by purpose, and the help of every command as one page of Markdown.
 
 use clap::{Arg, Command, CommandFactory};
 
-use crate::args::{Cli, GLOBAL_HEADING};
+use crate::args::{CliArgs, GLOBAL_HEADING};
 
-/// What `docs/cli.md` holds: the long help of every command.
-pub fn markdown() -> String {
-    let mut root = Cli::command().term_width(100);
-    root.build();
-    let mut text = String::from(
-        "# The command line\n\nWhat `loci COMMAND --help` prints. Written by a test \
-         (`LOCI_UPDATE=1 cargo test -p loci-cli --test cli help::`); do not edit. Every command takes the global \
-         options, which stand here once.\n",
+/// Commands that serve one purpose, under one heading of `loci --help`.
+struct CommandGroup {
+    heading: &'static str,
+    example: &'static str,
+    commands: &'static [&'static str],
+}
+
+/// Every visible command, in exactly one group.
+const GROUPS: &[CommandGroup] = &[
+    CommandGroup {
+        heading: "Start here",
+        example: "loci mine ~/projects ~/.claude/projects",
+        commands: &["mine", "search", "wake-up", "connect"],
+    },
+    CommandGroup {
+        heading: "Look",
+        example: "loci timeline --by month",
+        commands: &[
+            "show",
+            "list",
+            "neighbours",
+            "cat",
+            "timeline",
+            "wings",
+            "count",
+            "changes",
+            "why-not",
+            "status",
+        ],
+    },
+    CommandGroup {
+        heading: "Change",
+        example: "loci add 'We ship on Thursdays.' --wing work",
+        commands: &["add", "move", "delete", "sync"],
+    },
+    CommandGroup {
+        heading: "Keep and move",
+        example: "loci backup ~/backups --keep 7",
+        commands: &[
+            "palaces", "init", "backup", "restore", "export", "import", "migrate",
+        ],
+    },
+    CommandGroup {
+        heading: "Repair",
+        example: "loci doctor ~/.mempalace/palace",
+        commands: &["verify", "doctor", "maintain"],
+    },
+    CommandGroup {
+        heading: "Agents, servers and models",
+        example: "loci mcp --read-only",
+        commands: &["mcp", "hook", "embedder", "model", "backends"],
+    },
+    CommandGroup {
+        heading: "Shell",
+        example: "loci help search",
+        commands: &["help", "completions", "man"],
+    },
+];
+
+/// The width of the column that holds the names of commands.
+const NAME_WIDTH: usize = 12;
+
+/// The command line as it is parsed, with its commands listed by group.
+pub(crate) fn build_command() -> Command {
+    // clap lists subcommands in one block and knows no headings for them, so the template brings its own list.
+    let mut built = CliArgs::command();
+    built.build();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
+        list_groups(&built)
     );
-    section(&root, &mut text);
-    sections(&root, &mut text);
+    CliArgs::command().help_template(template)
+}
+
+fn list_groups(root: &Command) -> String {
+    let mut text = String::new();
+    for group in GROUPS {
+        text.push_str(&format!("{} (as in `{}`):\n", group.heading, group.example));
+        for name in group.commands {
+            let about = root.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:NAME_WIDTH$} {about}\n"));
+        }
+        text.push('\n');
+    }
     text
 }
 
-/// The whole command line, but for what is hidden.
-pub(crate) fn visible() -> Command {
-    let all = Cli::command();
+/// Returns the text of `docs/cli.md`: the long help of every command.
+pub fn markdown() -> String {
+    let mut root = build_command().term_width(100);
+    root.build();
+    let mut text = String::from(
+        "# The command line\n\nThe output of `loci COMMAND --help`, written by a test \
+         (`LOCI_UPDATE=1 cargo test -p loci-cli --test cli help::`); do not edit it by hand. Every command takes \
+         the global options, which are listed once, at the top.\n",
+    );
+    write_section(&root, &mut text);
+    write_sections_below(&root, &mut text);
+    text
+}
+
+/// The whole command line without hidden commands, for completions and manual pages.
+pub(crate) fn visible_command() -> Command {
+    let all = CliArgs::command();
     let mut shown = Command::new("loci")
         .args(all.get_arguments())
-        .subcommands(below(&all));
+        .subcommands(visible_subcommands(&all));
     if let Some(about) = all.get_about() {
         shown = shown.about(about.clone());
     }
@@ -36,26 +124,26 @@ pub(crate) fn visible() -> Command {
         .subcommand_required(true)
 }
 
-/// The commands right below one, but for what is hidden.
-pub(crate) fn below(command: &Command) -> impl Iterator<Item = &Command> {
+/// The visible commands directly below one.
+pub(crate) fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     let shown = |command: &&Command| !command.is_hide_set() && command.get_name() != "help";
     command.get_subcommands().filter(shown)
 }
 
-/// The commands below one, each followed by its own.
-fn sections(command: &Command, text: &mut String) {
-    for command in below(command) {
-        let global = |arg: &Arg| arg.get_help_heading() == Some(GLOBAL_HEADING);
-        let own = command.clone().mut_args(|arg| match global(&arg) {
-            true => arg.hide(true),
-            false => arg,
-        });
-        section(&own, text);
-        sections(command, text);
+/// Writes the commands below one, each followed by its own.
+fn write_sections_below(command: &Command, text: &mut String) {
+    for command in visible_subcommands(command) {
+        let is_global = |arg: &Arg| arg.get_help_heading() == Some(GLOBAL_HEADING);
+        // The global options would repeat under every command.
+        let own = command
+            .clone()
+            .mut_args(|arg| if is_global(&arg) { arg.hide(true) } else { arg });
+        write_section(&own, text);
+        write_sections_below(command, text);
     }
 }
 
-fn section(command: &Command, text: &mut String) {
+fn write_section(command: &Command, text: &mut String) {
     let mut command = command.clone();
     let help = command.render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
@@ -64,4 +152,35 @@ fn section(command: &Command, text: &mut String) {
         "\n## {name}\n\n```text\n{}\n```\n",
         lines.join("\n").trim_end()
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_command_stands_in_one_group_and_has_an_example() {
+        let root = CliArgs::command();
+        let listed: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|group| group.commands.iter().copied())
+            .collect();
+        let once: BTreeSet<&str> = listed.iter().copied().collect();
+        assert_eq!(listed.len(), once.len(), "a command is listed twice");
+        let visible: BTreeSet<&str> = visible_subcommands(&root)
+            .map(Command::get_name)
+            .chain(["help"])
+            .collect();
+        assert_eq!(once, visible);
+        for command in visible_subcommands(&root) {
+            let example = command.get_after_long_help().map(ToString::to_string);
+            let has_subcommands = command.has_subcommands();
+            assert!(
+                has_subcommands || example.is_some_and(|text| text.contains("Example")),
+                "{} has no example",
+                command.get_name()
+            );
+        }
+    }
 }

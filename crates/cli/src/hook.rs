@@ -1,4 +1,4 @@
-//! What harnesses say at their hooks, and what they take for an answer: one file each, pure functions.
+//! The events that harnesses send to hooks and the answers they accept: one file per harness, pure functions.
 
 mod claude_code;
 mod codex;
@@ -12,106 +12,108 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-pub(crate) use fields::Fields;
+pub(crate) use fields::HookFields;
 
-/// When a hook is called, whatever its harness calls that.
+/// The moment at which a hook is called, independent of the harness's own name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// A session begins or goes on.
+pub(crate) enum HookMoment {
+    /// A session begins or is resumed.
     Start,
-    /// Somebody sent a prompt, which nobody has answered yet.
+    /// A prompt was sent and is not answered yet.
     Prompt,
     /// A prompt is answered.
     Turn,
-    /// What was said is about to be made shorter.
+    /// The conversation is about to be compacted.
     Compact,
     /// A session ends.
     End,
 }
 
-impl Moment {
-    /// Whether something may have been said that is not mined yet. What came before a prompt or a start was said at
-    /// the end of a turn, and a prompt is not in the transcript yet when its hook is called.
+impl HookMoment {
+    /// Whether the transcript may hold messages that are not mined yet.
+    ///
+    /// A start or a prompt brings none: earlier messages were reported at the end of their turn, and the prompt itself is
+    /// not in the transcript yet when its hook is called.
     pub(crate) fn has_news(self) -> bool {
         matches!(self, Self::Turn | Self::Compact | Self::End)
     }
 }
 
-/// What an event tells, as far as it does.
+/// The fields of an event that hooks use, as far as it has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct HookEvent {
     /// The conversation.
     pub(crate) session: Option<String>,
     /// The file it is written to.
     pub(crate) transcript: Option<String>,
-    /// The folder it is had in.
+    /// The folder it takes place in.
     pub(crate) cwd: Option<String>,
-    /// What was asked.
+    /// The prompt.
     pub(crate) prompt: Option<String>,
 }
 
-/// Where harnesses keep things on this machine.
+/// The folders of harnesses on this machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Homes<'a> {
+pub(crate) struct HarnessHomes<'a> {
     /// The user's home.
     pub(crate) user: Option<&'a Path>,
     /// The folder of Codex.
     pub(crate) codex: Option<&'a Path>,
 }
 
-/// One harness.
+/// A harness: its events, and how they are read and answered.
 #[derive(Debug)]
-pub(crate) struct Harness {
-    /// What it is called on the command line.
+pub(crate) struct HarnessKind {
+    /// Its name on the command line.
     pub(crate) name: &'static str,
-    /// What its events are, by their [`folded`] names.
-    moments: &'static [(&'static str, Moment)],
-    /// What an event tells.
-    pub(crate) read: fn(&Fields) -> Told,
-    /// The answer to a moment, with a text for the model where it takes one.
-    pub(crate) answer: fn(Moment, Option<&str>) -> Json,
-    /// Where the transcript of a session lies, for events that do not say.
-    pub(crate) find: fn(Homes<'_>, &Told) -> Option<PathBuf>,
-    /// Whether its transcripts say in which folder they were had; where not, the event does.
+    /// The moments of its events, by their folded names.
+    moments: &'static [(&'static str, HookMoment)],
+    /// Reads an event.
+    pub(crate) read: fn(&HookFields) -> HookEvent,
+    /// Builds the answer, with a text for the model if that moment accepts one.
+    pub(crate) answer: fn(HookMoment, Option<&str>) -> Json,
+    /// Finds the transcript of a session, for events that do not name it.
+    pub(crate) find: fn(HarnessHomes<'_>, &HookEvent) -> Option<PathBuf>,
+    /// Whether its transcripts name their folder; otherwise the event does.
     pub(crate) transcripts_name_their_folder: bool,
 }
 
-static HARNESSES: [&Harness; 4] = [
+static HARNESSES: [&HarnessKind; 4] = [
     &claude_code::CLAUDE_CODE,
     &codex::CODEX,
     &gemini::GEMINI,
     &cursor::CURSOR,
 ];
 
-impl Harness {
-    /// The harness of this name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
-        let name = folded(name);
+impl HarnessKind {
+    /// Finds the harness with this name.
+    pub(crate) fn find_harness(name: &str) -> Option<&'static Self> {
+        let name = fold_name(name);
         let name = match name.as_str() {
             "claude" => "claudecode",
             "geminicli" => "gemini",
             other => other,
         };
-        HARNESSES.into_iter().find(|one| folded(one.name) == name)
+        HARNESSES.into_iter().find(|one| fold_name(one.name) == name)
     }
 
-    /// What an event is, by its name in any spelling.
-    pub(crate) fn moment(&self, event: &str) -> Option<Moment> {
-        let event = folded(event);
+    /// Returns the moment of an event, by its name in any spelling.
+    pub(crate) fn moment(&self, event: &str) -> Option<HookMoment> {
+        let event = fold_name(event);
         let known = self.moments.iter().find(|(name, _)| *name == event);
         known.map(|(_, moment)| *moment)
     }
 }
 
-/// A name without its capitals, hyphens and underscores.
-fn folded(name: &str) -> String {
+/// Folds a name: without capitals, hyphens and underscores.
+fn fold_name(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '-' | '_'));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// What most harnesses send: the same names in snake case.
-fn usual(fields: &Fields) -> Told {
-    Told {
+/// Reads the fields that most harnesses send, under the same names in snake case.
+fn usual_home(fields: &HookFields) -> HookEvent {
+    HookEvent {
         session: fields.text("session_id"),
         transcript: fields.text("transcript_path"),
         cwd: fields.text("cwd"),
@@ -119,7 +121,7 @@ fn usual(fields: &Fields) -> Told {
     }
 }
 
-/// What most harnesses take: a text for the model beside the name of the event.
+/// Builds the answer that most harnesses accept: a text for the model beside the name of the event.
 fn with_context(event: &str, context: Option<&str>) -> Json {
     match context {
         Some(context) => json!({
@@ -129,7 +131,7 @@ fn with_context(event: &str, context: Option<&str>) -> Json {
     }
 }
 
-fn found_nowhere(_: Homes<'_>, _: &Told) -> Option<PathBuf> {
+fn found_nowhere(_: HarnessHomes<'_>, _: &HookEvent) -> Option<PathBuf> {
     None
 }
 
@@ -140,24 +142,28 @@ mod tests {
     #[test]
     fn harnesses_and_events_are_known_in_every_spelling() {
         for name in ["claude-code", "Claude_Code", "claudecode", "claude"] {
-            assert_eq!(Harness::named(name).unwrap().name, "claude-code", "{name}");
+            assert_eq!(
+                HarnessKind::find_harness(name).unwrap().name,
+                "claude-code",
+                "{name}"
+            );
         }
-        let claude = Harness::named("claude-code").unwrap();
+        let claude = HarnessKind::find_harness("claude-code").unwrap();
         for event in ["UserPromptSubmit", "user-prompt-submit", "USER_PROMPT_SUBMIT"] {
-            assert_eq!(claude.moment(event), Some(Moment::Prompt), "{event}");
+            assert_eq!(claude.moment(event), Some(HookMoment::Prompt), "{event}");
         }
         assert!(claude.moment("PreToolUse").is_none());
-        assert!(Harness::named("emacs").is_none());
+        assert!(HarnessKind::find_harness("emacs").is_none());
     }
 
     #[test]
     fn no_answer_ever_blocks_anything() {
         let moments = [
-            Moment::Start,
-            Moment::Prompt,
-            Moment::Turn,
-            Moment::Compact,
-            Moment::End,
+            HookMoment::Start,
+            HookMoment::Prompt,
+            HookMoment::Turn,
+            HookMoment::Compact,
+            HookMoment::End,
         ];
         for harness in HARNESSES {
             for moment in moments {

@@ -4,7 +4,6 @@
 //! there are.
 
 mod args;
-mod bar;
 mod commands;
 mod embedders;
 mod environment;
@@ -26,30 +25,30 @@ mod target;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
-use args::Cli;
-use commands::Command;
-use environment::Environment;
-use errors::{Exit, Stop};
-use output::Output;
-use session::Session;
+use args::CliArgs;
+use commands::CliCommand;
+use environment::ProcessEnvironment;
+use errors::{CommandStop, ExitStatus};
+use output::TerminalOutput;
+use session::CommandSession;
 
 pub use help::markdown as help_markdown;
 
 /// Runs one command line, its first word being the program's name, and says how it ended.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let environment = Environment::read();
-    let exit = match Cli::try_parse_from(&words) {
+    let environment = ProcessEnvironment::read();
+    let exit = match parse_arguments(&words) {
         Ok(cli) => {
-            let output = Output::standard(&cli.globals, &environment);
-            let mut session = Session::new(cli.globals, environment, output);
+            let output = TerminalOutput::for_standard_streams(&cli.globals, &environment);
+            let mut session = CommandSession::new(cli.globals, environment, output);
             let ended = commands::run(&cli.command, &mut session);
             match cli.command {
                 // It has answered as well as it could, and must not be seen to fail.
-                Command::Hook(_) => Exit::Done,
-                _ => conclude(ended, &mut session.out),
+                CliCommand::Hook(_) => ExitStatus::Done,
+                _ => conclude_run(ended, &mut session),
             }
         }
         Err(error) if error.use_stderr() && commands::is_hook(&words) => {
@@ -66,12 +65,20 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
+fn parse_arguments(words: &[OsString]) -> Result<CliArgs, clap::Error> {
+    let mut matches = help::build_command().try_get_matches_from(words)?;
+    CliArgs::from_arg_matches_mut(&mut matches)
+}
+
 /// Says what went wrong and makes sure that what was printed has arrived.
-fn conclude(ended: Result<Exit, Stop>, out: &mut Output) -> Exit {
-    let ended = ended.and_then(|exit| out.flush().map(|()| exit));
+fn conclude_run(ended: Result<ExitStatus, CommandStop>, session: &mut CommandSession) -> ExitStatus {
+    let ended = ended.and_then(|exit| session.out.flush().map(|()| exit));
     match ended {
         Ok(exit) => exit,
-        Err(Stop::PipeClosed) => Exit::Done,
-        Err(Stop::Failed(error)) => out.error(&error),
+        Err(CommandStop::PipeClosed) => ExitStatus::Done,
+        Err(CommandStop::Failed(error)) => {
+            let error = session.name_existing_palaces(error);
+            session.out.report_error(&error)
+        }
     }
 }

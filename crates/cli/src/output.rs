@@ -1,18 +1,18 @@
-//! Where words go: data to standard output, narration to standard error.
+//! The two output streams: data goes to standard output, narration to standard error.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use loci_core::{Error, ErrorKind, Finding};
+use loci_core::{Error, ErrorKind, PalaceFinding};
 use serde::Serialize;
 
-use crate::args::{ColorWhen, Globals};
-use crate::environment::Environment;
-use crate::errors::{self, Done, Exit, Stop};
-use crate::page::Page;
-use crate::progress::Progress;
+use crate::args::{ColorWhen, GlobalArgs};
+use crate::environment::ProcessEnvironment;
+use crate::errors::{self, CommandResult, CommandStop, ExitStatus};
+use crate::page::TextPage;
+use crate::progress::JobProgress;
 
 /// The two streams, and how to write to them.
-pub(crate) struct Output {
+pub(crate) struct TerminalOutput {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
     json: bool,
@@ -22,9 +22,9 @@ pub(crate) struct Output {
     err_is_terminal: bool,
 }
 
-impl Output {
+impl TerminalOutput {
     /// Standard output and standard error.
-    pub(crate) fn standard(globals: &Globals, environment: &Environment) -> Self {
+    pub(crate) fn for_standard_streams(globals: &GlobalArgs, environment: &ProcessEnvironment) -> Self {
         let colored = |terminal: bool| match globals.color {
             ColorWhen::Always => true,
             ColorWhen::Never => false,
@@ -42,56 +42,59 @@ impl Output {
         }
     }
 
+    /// The columns of the terminal on standard output; 80 where it is not one.
+    pub(crate) fn columns(&self) -> usize {
+        /// Below this no layout makes sense.
+        const FEWEST: usize = 20;
+        let size = console::Term::stdout().size_checked();
+        size.map_or(80, |(_, columns)| usize::from(columns)).max(FEWEST)
+    }
+
     /// Whether JSON was asked for.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
     /// Prints one JSON document on a line of its own.
-    pub(crate) fn json(&mut self, answer: &impl Serialize) -> Done<()> {
+    pub(crate) fn write_json(&mut self, answer: &impl Serialize) -> CommandResult<()> {
         let text = serde_json::to_string(answer).map_err(|cause| {
             Error::new(ErrorKind::Internal, "an answer cannot be written as JSON").caused_by(cause)
         })?;
-        self.line(&text)
+        self.write_line(&text)
     }
 
     /// Prints one line of data as it is; for JSON, which escapes what it holds.
-    pub(crate) fn line(&mut self, text: &str) -> Done<()> {
-        arrived(self.out.write_all(text.as_bytes()))?;
-        arrived(self.out.write_all(b"\n"))
+    pub(crate) fn write_line(&mut self, text: &str) -> CommandResult<()> {
+        check_written(self.out.write_all(text.as_bytes()))?;
+        check_written(self.out.write_all(b"\n"))
     }
 
     /// Prints bytes as they are; for files that are given back.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Done<()> {
-        arrived(self.out.write_all(bytes))
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> CommandResult<()> {
+        check_written(self.out.write_all(bytes))
     }
 
-    /// Whether somebody may be watching what is told on standard error.
+    /// Whether a person may be watching standard error.
     pub(crate) fn is_watched(&self) -> bool {
         self.err_is_terminal && !self.quiet
     }
 
-    /// Whether nothing beside the answer is wanted.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
     /// Prints words for people.
-    pub(crate) fn page(&mut self, write: impl FnOnce(&mut Page)) -> Done<()> {
-        let mut page = Page::new(self.color);
+    pub(crate) fn write_page(&mut self, write: impl FnOnce(&mut TextPage)) -> CommandResult<()> {
+        let mut page = TextPage::new(self.color);
         write(&mut page);
-        arrived(self.out.write_all(page.as_str().as_bytes()))
+        check_written(self.out.write_all(page.as_str().as_bytes()))
     }
 
     /// Makes sure that what was printed has arrived.
-    pub(crate) fn flush(&mut self) -> Done<()> {
-        arrived(self.out.flush())
+    pub(crate) fn flush(&mut self) -> CommandResult<()> {
+        check_written(self.out.flush())
     }
 
     /// Tells on standard error what happened, unless that is unwanted.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.aside(|page| {
+            self.write_aside(|page| {
                 page.plain(text).end();
             });
         }
@@ -106,17 +109,17 @@ impl Output {
 
     /// Says on standard error what a reader should know.
     pub(crate) fn warn(&mut self, text: &str) {
-        self.aside(|page| {
+        self.write_aside(|page| {
             page.yellow("warning:").plain(" ").plain(text).end();
         });
     }
 
     /// Says on standard error what was noticed while reading.
-    pub(crate) fn warnings(&mut self, findings: &[Finding]) {
+    pub(crate) fn warnings(&mut self, findings: &[PalaceFinding]) {
         for finding in findings {
             self.warn(&finding.message);
             if let Some(hint) = &finding.hint {
-                self.aside(|page| {
+                self.write_aside(|page| {
                     page.yellow("hint:").plain(" ").plain(hint).end();
                 });
             }
@@ -124,25 +127,38 @@ impl Output {
     }
 
     /// Says what went wrong, after whatever was printed before, and how that ends the command.
-    pub(crate) fn error(&mut self, error: &Error) -> Exit {
+    pub(crate) fn report_error(&mut self, error: &Error) -> ExitStatus {
         if self.json {
-            // Nobody is left to be told when this cannot be written.
-            let _ = self.line(&errors::to_json(error).to_string());
+            // If standard output is gone there is nowhere left to report that.
+            let _ = self.write_line(&errors::to_json(error).to_string());
         } else {
-            self.aside(|page| errors::to_page(error, page));
+            self.write_aside(|page| errors::to_page(error, page));
         }
         let _ = self.out.flush();
-        errors::exit_of(error.kind())
+        errors::exit_status(error.kind())
     }
 
-    /// Something that tells how far a long job is, where somebody may be watching.
-    pub(crate) fn progress(&self, doing: &'static str) -> Progress {
-        Progress::new(doing, self.err_is_terminal && !self.quiet)
+    /// The progress of a long job; `doing` names its first phase. Hidden away from a terminal and with `--quiet`.
+    pub(crate) fn progress(&self, doing: &str) -> JobProgress {
+        if self.is_watched() {
+            JobProgress::on_terminal(doing)
+        } else {
+            JobProgress::hidden()
+        }
+    }
+
+    /// The same for a job that may take hours: away from a terminal it writes a plain line every ten seconds.
+    pub(crate) fn progress_or_log(&self, doing: &str) -> JobProgress {
+        if self.quiet || self.err_is_terminal {
+            self.progress(doing)
+        } else {
+            JobProgress::in_log(doing)
+        }
     }
 
     /// Writes to standard error; that it cannot be written stops nothing.
-    fn aside(&mut self, write: impl FnOnce(&mut Page)) {
-        let mut page = Page::new(self.err_color);
+    fn write_aside(&mut self, write: impl FnOnce(&mut TextPage)) {
+        let mut page = TextPage::new(self.err_color);
         write(&mut page);
         let _ = self.err.write_all(page.as_str().as_bytes());
         let _ = self.err.flush();
@@ -150,9 +166,11 @@ impl Output {
 }
 
 /// A reader that closed the pipe has seen enough; anything else is an error.
-fn arrived(result: io::Result<()>) -> Done<()> {
+fn check_written(result: io::Result<()>) -> CommandResult<()> {
     result.map_err(|cause| match cause.kind() {
-        io::ErrorKind::BrokenPipe => Stop::PipeClosed,
-        _ => Stop::Failed(Error::new(ErrorKind::Io, "cannot write to standard output").caused_by(cause)),
+        io::ErrorKind::BrokenPipe => CommandStop::PipeClosed,
+        _ => {
+            CommandStop::Failed(Error::new(ErrorKind::Io, "cannot write to standard output").caused_by(cause))
+        }
     })
 }

@@ -3,7 +3,7 @@
 use crate::escape;
 
 /// So many of something: `1 drawer`, `2 drawers`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn format_count(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),
@@ -12,7 +12,7 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
 
 /// Words for people, built piece by piece. Whatever is set down is escaped; only the page itself adds color.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     text: String,
     color: bool,
 }
@@ -24,7 +24,7 @@ const RED: &str = "\u{1b}[31m";
 const YELLOW: &str = "\u{1b}[33m";
 const RESET: &str = "\u{1b}[0m";
 
-impl Page {
+impl TextPage {
     /// An empty page, with color or without.
     pub(crate) fn new(color: bool) -> Self {
         Self {
@@ -35,39 +35,39 @@ impl Page {
 
     /// Sets down plain words.
     pub(crate) fn plain(&mut self, text: &str) -> &mut Self {
-        self.text.push_str(&escape::line(text));
+        self.text.push_str(&escape::escape_line(text));
         self
     }
 
     /// Sets down what matters most.
     pub(crate) fn bold(&mut self, text: &str) -> &mut Self {
-        self.styled(BOLD, text)
+        self.write_styled(BOLD, text)
     }
 
     /// Sets down what matters least.
     pub(crate) fn dim(&mut self, text: &str) -> &mut Self {
-        self.styled(DIM, text)
+        self.write_styled(DIM, text)
     }
 
     /// Sets down what is wrong.
     pub(crate) fn red(&mut self, text: &str) -> &mut Self {
-        self.styled(RED, text)
+        self.write_styled(RED, text)
     }
 
     /// Sets down what needs attention.
     pub(crate) fn yellow(&mut self, text: &str) -> &mut Self {
-        self.styled(YELLOW, text)
+        self.write_styled(YELLOW, text)
     }
 
     /// Sets down a part of a line of a text; tabs stay.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
-        self.text.push_str(&escape::block(text));
+        self.text.push_str(&escape::escape_block(text));
         self
     }
 
     /// Sets down words of a text that were looked for.
     pub(crate) fn marked(&mut self, text: &str) -> &mut Self {
-        self.styled(MARKED, text)
+        self.write_styled(MARKED, text)
     }
 
     /// Ends the line.
@@ -80,13 +80,13 @@ impl Page {
     pub(crate) fn block(&mut self, indent: &str, text: &str) -> &mut Self {
         for line in text.split('\n') {
             self.text.push_str(indent);
-            self.text.push_str(&escape::block(line));
+            self.text.push_str(&escape::escape_block(line));
             self.text.push('\n');
         }
         self
     }
 
-    fn styled(&mut self, style: &str, text: &str) -> &mut Self {
+    fn write_styled(&mut self, style: &str, text: &str) -> &mut Self {
         if !self.color {
             return self.plain(text);
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn all_text_is_escaped_and_only_the_page_adds_color() {
         for color in [false, true] {
-            let mut page = Page::new(color);
+            let mut page = TextPage::new(color);
             page.bold("id\u{1b}[0m")
                 .plain(" a\nb")
                 .end()

@@ -1,4 +1,4 @@
-//! Which palace a reference means: a name, a path, or `backend:path`.
+//! The palace a reference means: a name, a path, or `backend:path`; and the palaces that exist by name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use loci_core::{Error, ErrorKind, Result};
 use serde::Deserialize;
 
-use crate::environment::Environment;
+use crate::environment::ProcessEnvironment;
 use crate::errors;
-use crate::registry::Registry;
+use crate::registry::BackendRegistry;
 
-/// Where a palace is, and the backend its reference names.
+/// The folder of a palace, and the backend its reference names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Located {
-    /// What stood before the colon.
+pub(crate) struct PalaceLocation {
+    /// The part of the reference before its colon.
     pub(crate) backend: Option<String>,
     /// Its folder, absolute.
     pub(crate) folder: PathBuf,
@@ -21,30 +21,33 @@ pub(crate) struct Located {
 
 /// The palace used when none is named.
 const DEFAULT: &str = "default";
-/// A palace's own config, within its folder.
+/// The config file of a palace, within its folder.
 const CONFIG: &str = "config.json";
 
 /// Finds the palace `reference` means, or without one the palace of the environment, or the default one.
-pub(crate) fn locate(
+pub(crate) fn locate_palace(
     reference: Option<&OsStr>,
-    environment: &Environment,
-    registry: &Registry,
-) -> Result<Located> {
+    environment: &ProcessEnvironment,
+    registry: &BackendRegistry,
+) -> Result<PalaceLocation> {
     let Some(reference) = reference.or(environment.palace.as_deref()) else {
-        return Ok(Located {
+        return Ok(PalaceLocation {
             backend: None,
-            folder: named(DEFAULT, environment)?,
+            folder: named_folder(DEFAULT, environment)?,
         });
     };
-    let (backend, place) = split(reference, registry)?;
-    Ok(Located {
+    let (backend, place) = split_backend(reference, registry)?;
+    Ok(PalaceLocation {
         backend,
-        folder: folder(place, environment)?,
+        folder: resolve_folder(place, environment)?,
     })
 }
 
-/// Takes the backend off the front of a reference.
-fn split<'a>(reference: &'a OsStr, registry: &Registry) -> Result<(Option<String>, &'a OsStr)> {
+/// Splits a reference into its backend, if it names one, and the rest.
+fn split_backend<'a>(
+    reference: &'a OsStr,
+    registry: &BackendRegistry,
+) -> Result<(Option<String>, &'a OsStr)> {
     let parts = reference.to_str().and_then(|text| text.split_once(':'));
     let Some((backend, place)) = parts else {
         return Ok((None, reference));
@@ -52,69 +55,122 @@ fn split<'a>(reference: &'a OsStr, registry: &Registry) -> Result<(Option<String
     if registry.knows(backend) {
         return Ok((Some(backend.to_owned()), OsStr::new(place)));
     }
-    // One letter is a drive, and a path may hold colons.
+    // A single letter is a drive, and a path may hold colons: only a word that cannot be a path is refused.
     let is_name = backend.len() > 1
         && backend
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    match is_name && !Path::new(reference).exists() {
-        true => registry.make(backend).map(|_| (None, reference)),
-        false => Ok((None, reference)),
+    if is_name && !Path::new(reference).exists() {
+        // Fails with the error for an unknown backend, since the name is not a known one.
+        registry.make_backend(backend)?;
     }
+    Ok((None, reference))
 }
 
-fn folder(place: &OsStr, environment: &Environment) -> Result<PathBuf> {
+fn resolve_folder(place: &OsStr, environment: &ProcessEnvironment) -> Result<PathBuf> {
     if place.is_empty() {
         return Err(
-            Error::invalid("the palace has no name").hint("write --palace NAME, PATH or BACKEND:PATH")
+            Error::invalid("the palace has no name").with_hint("write --palace NAME, PATH or BACKEND:PATH")
         );
     }
     let path = Path::new(place);
+    // A folder in the current directory wins over a palace of the same name: its user can see it.
     let bare = place
         .to_str()
         .filter(|name| !name.contains(std::path::is_separator) && !path.exists());
+    // Links are kept: the path is also written into settings, where a link may lead elsewhere later.
     match bare {
-        Some(name) => named(name, environment),
-        None => std::path::absolute(path)
-            .map_err(|cause| errors::io(format!("cannot tell where {} is", path.display()), cause)),
+        Some(name) => named_folder(name, environment),
+        None => std::path::absolute(path).map_err(|cause| {
+            errors::io_error(format!("cannot make {} an absolute path", path.display()), cause)
+        }),
     }
 }
 
-fn named(name: &str, environment: &Environment) -> Result<PathBuf> {
+fn named_folder(name: &str, environment: &ProcessEnvironment) -> Result<PathBuf> {
+    Ok(palaces_folder(environment)?.join(name))
+}
+
+/// The folder of the palaces that are known by a name.
+pub(crate) fn palaces_folder(environment: &ProcessEnvironment) -> Result<PathBuf> {
     let data = environment.data.as_ref().ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
             "this user has no home folder to keep palaces in",
         )
-        .hint("name a folder with --palace PATH")
+        .with_hint("name a folder with --palace PATH")
     })?;
-    Ok(data.join("loci").join("palaces").join(name))
+    Ok(data.join("loci").join("palaces"))
+}
+
+/// The palaces that are known by a name, in order of their names. A folder that cannot be read holds none.
+pub(crate) fn list_palaces(environment: &ProcessEnvironment, registry: &BackendRegistry) -> Vec<PathBuf> {
+    let entries = palaces_folder(environment)
+        .ok()
+        .and_then(|folder| folder.read_dir().ok());
+    let is_palace = |folder: &PathBuf| {
+        let name = folder.file_name().unwrap_or_default();
+        // A hidden folder is one that `loci migrate` is still building.
+        let is_hidden = name.to_string_lossy().starts_with('.');
+        !is_hidden && (registry.recognise(folder).is_some() || folder.join(CONFIG).is_file())
+    };
+    let folders = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut palaces: Vec<PathBuf> = folders.filter(is_palace).collect();
+    palaces.sort();
+    palaces
+}
+
+/// Adds the palaces that exist to the hint of an error for a missing one.
+pub(crate) fn name_existing_palaces(
+    error: Error,
+    environment: &ProcessEnvironment,
+    registry: &BackendRegistry,
+) -> Error {
+    let names_field = |field: &str| error.context().iter().any(|(key, _)| *key == field);
+    let is_missing_palace =
+        error.kind() == ErrorKind::NotFound && names_field("palace") && !names_field("collection");
+    if !is_missing_palace {
+        return error;
+    }
+    let palaces = list_palaces(environment, registry);
+    // The hint of the engine stays where it would only lose by a list of nothing.
+    let names: Vec<_> = palaces.iter().filter_map(|folder| folder.file_name()).collect();
+    if names.is_empty() {
+        return error;
+    }
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    let hint = format!(
+        "existing palaces: {}; name one with --palace, or make a new one with `loci init`",
+        names.join(", ")
+    );
+    error.with_hint(hint)
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct PalaceConfig {
     backend: Option<String>,
 }
 
-/// The backend the palace's own config names, if there is a config.
+/// The backend that the config of a palace names, if there is a config.
 pub(crate) fn configured_backend(folder: &Path) -> Result<Option<String>> {
     let path = folder.join(CONFIG);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(cause) => {
+            // A palace without a config is the usual case, and a palace that does not exist yet has none either.
             return match cause.kind() {
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Ok(None),
-                _ => Err(errors::io(format!("cannot read {}", path.display()), cause)),
+                _ => Err(errors::io_error(format!("cannot read {}", path.display()), cause)),
             };
         }
     };
-    let config: Config = serde_json::from_str(&text).map_err(|cause| {
+    let config: PalaceConfig = serde_json::from_str(&text).map_err(|cause| {
         Error::new(
             ErrorKind::Format,
-            format!("{} is not a palace's config", path.display()),
+            format!("{} is not the config of a palace", path.display()),
         )
         .caused_by(cause)
-        .hint(r#"it should read {"backend": "NAME"}"#)
+        .with_hint(r#"it should read {"backend": "NAME"}"#)
     })?;
     Ok(config.backend)
 }
@@ -123,15 +179,20 @@ pub(crate) fn configured_backend(folder: &Path) -> Result<Option<String>> {
 mod tests {
     use super::*;
 
-    fn environment() -> Environment {
-        Environment {
+    fn environment() -> ProcessEnvironment {
+        ProcessEnvironment {
             data: Some("/data".into()),
-            ..Environment::default()
+            ..ProcessEnvironment::default()
         }
     }
 
     fn check(reference: &str, backend: Option<&str>, folder: &str) {
-        let located = locate(Some(OsStr::new(reference)), &environment(), &Registry::standard()).unwrap();
+        let located = locate_palace(
+            Some(OsStr::new(reference)),
+            &environment(),
+            &BackendRegistry::standard(),
+        )
+        .unwrap();
         assert_eq!(located.backend.as_deref(), backend, "{reference}");
         assert_eq!(located.folder, Path::new(folder), "{reference}");
     }
@@ -155,10 +216,10 @@ mod tests {
 
     #[test]
     fn the_flag_comes_before_the_environment_and_both_before_the_default() {
-        let registry = Registry::standard();
+        let registry = BackendRegistry::standard();
         let mut environment = environment();
-        let folder = |reference: Option<&str>, environment: &Environment| {
-            locate(reference.map(OsStr::new), environment, &registry)
+        let folder = |reference: Option<&str>, environment: &ProcessEnvironment| {
+            locate_palace(reference.map(OsStr::new), environment, &registry)
                 .unwrap()
                 .folder
         };
@@ -173,10 +234,10 @@ mod tests {
 
     #[test]
     fn an_unknown_backend_before_the_colon_is_refused() {
-        let error = locate(
+        let error = locate_palace(
             Some(OsStr::new("nowhere:x")),
             &environment(),
-            &Registry::standard(),
+            &BackendRegistry::standard(),
         )
         .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -185,15 +246,16 @@ mod tests {
 
     #[test]
     fn a_name_needs_a_home_and_a_reference_needs_a_name() {
-        let homeless = Environment::default();
-        let error = locate(Some(OsStr::new("work")), &homeless, &Registry::standard()).unwrap_err();
+        let homeless = ProcessEnvironment::default();
+        let error =
+            locate_palace(Some(OsStr::new("work")), &homeless, &BackendRegistry::standard()).unwrap_err();
         assert!(error.hint_text().unwrap().contains("--palace"));
-        assert!(locate(Some(OsStr::new("")), &environment(), &Registry::standard()).is_err());
+        assert!(locate_palace(Some(OsStr::new("")), &environment(), &BackendRegistry::standard()).is_err());
         assert!(
-            locate(
+            locate_palace(
                 Some(OsStr::new("embedded:")),
                 &environment(),
-                &Registry::standard()
+                &BackendRegistry::standard()
             )
             .is_err()
         );

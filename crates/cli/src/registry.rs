@@ -1,52 +1,57 @@
-//! Which backends there are, and which one a palace means.
+//! The backends of this build, and the choice of the one that holds a palace.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_chroma::Chroma;
-use loci_core::{Backend, Error, ErrorKind, Result};
-use loci_store::Embedded;
+use loci_chroma::ChromaBackend;
+use loci_core::{Backend, Error, ErrorKind, PalaceRef, Result};
+use loci_store::EmbeddedBackend;
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct BackendEntry {
     name: &'static str,
     make: fn() -> Arc<dyn Backend>,
+    /// Counts the drawers of the palace in a folder without changing anything in it.
+    count: fn(&Path) -> Result<u64>,
 }
 
 /// The backends this build knows by name.
 #[derive(Debug)]
-pub(crate) struct Registry {
-    entries: Vec<Entry>,
+pub(crate) struct BackendRegistry {
+    entries: Vec<BackendEntry>,
 }
 
-/// Where a palace may say which backend it means, first to last.
+/// The places that may name the backend of a palace, in order of precedence.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Asked<'a> {
-    /// A flag, or what stands before the colon of a reference.
+pub(crate) struct BackendSources<'a> {
+    /// A flag, or the part of a reference before its colon.
     pub(crate) flag: Option<&'a str>,
     /// The palace's own config.
     pub(crate) config: Option<&'a str>,
     /// `LOCI_BACKEND`.
     pub(crate) environment: Option<&'a str>,
-    /// The palace's folder, whose files may show it.
+    /// The palace's folder, whose files may tell.
     pub(crate) folder: Option<&'a Path>,
 }
 
-/// The backend of palaces that do not say otherwise.
+/// The backend of a palace for which nothing names another.
 const DEFAULT: &str = "embedded";
 
-impl Registry {
+impl BackendRegistry {
     /// Every backend of this build.
     pub(crate) fn standard() -> Self {
         Self {
+            // The order decides for a folder that two backends recognise.
             entries: vec![
-                Entry {
+                BackendEntry {
                     name: DEFAULT,
-                    make: embedded,
+                    make: make_embedded,
+                    count: EmbeddedBackend::count_drawers,
                 },
-                Entry {
-                    name: Chroma::NAME,
-                    make: chroma,
+                BackendEntry {
+                    name: ChromaBackend::NAME,
+                    make: make_chroma,
+                    count: count_in_chroma,
                 },
             ],
         }
@@ -62,25 +67,37 @@ impl Registry {
         self.entries.iter().any(|entry| entry.name == name)
     }
 
-    /// Makes the backend called `name`; an unknown name is an error that lists what there is.
-    pub(crate) fn make(&self, name: &str) -> Result<Arc<dyn Backend>> {
+    fn find_entry(&self, name: &str) -> Result<&BackendEntry> {
         let entry = self.entries.iter().find(|entry| entry.name == name);
-        let entry = entry.ok_or_else(|| unknown(name, &self.names()))?;
+        entry.ok_or_else(|| unknown_backend(name, &self.names()))
+    }
+
+    /// Counts the drawers of the palace in `folder`, which the backend called `name` holds. Changes nothing.
+    pub(crate) fn count_drawers(&self, name: &str, folder: &Path) -> Result<u64> {
+        (self.find_entry(name)?.count)(folder)
+    }
+
+    /// Makes the backend called `name`; the error for an unknown name lists the known ones.
+    pub(crate) fn make_backend(&self, name: &str) -> Result<Arc<dyn Backend>> {
+        let entry = self.find_entry(name)?;
         let backend = (entry.make)();
+        // A backend of another version of the contract would fail later, and less clearly.
         backend.descriptor().check_version()?;
         Ok(backend)
     }
 
-    /// The name of the backend that is meant, by the first that says so.
-    pub(crate) fn choose(&self, asked: Asked<'_>) -> String {
-        let named = asked.flag.or(asked.config).or(asked.environment);
-        let shown = || asked.folder.and_then(|folder| self.recognise(folder));
-        named.or_else(shown).unwrap_or(DEFAULT).to_owned()
+    /// The name of the backend to use, by the first source that tells.
+    pub(crate) fn choose_backend(&self, sources: BackendSources<'_>) -> String {
+        let named = sources.flag.or(sources.config).or(sources.environment);
+        // Files are looked at last: a name that was given must win over a folder that holds two kinds of palace.
+        let recognised = || sources.folder.and_then(|folder| self.recognise(folder));
+        named.or_else(recognised).unwrap_or(DEFAULT).to_owned()
     }
 
-    /// The backend whose files lie in `folder`.
+    /// The backend whose files are in `folder`.
     pub(crate) fn recognise(&self, folder: &Path) -> Option<&'static str> {
-        let recognises = |entry: &&Entry| {
+        // Making a backend costs nothing: none does I/O before a palace is opened.
+        let recognises = |entry: &&BackendEntry| {
             let backend = (entry.make)();
             backend.doctor().is_some_and(|doctor| doctor.recognises(folder))
         };
@@ -88,31 +105,35 @@ impl Registry {
     }
 }
 
-fn embedded() -> Arc<dyn Backend> {
-    Arc::new(Embedded::new())
+fn make_embedded() -> Arc<dyn Backend> {
+    Arc::new(EmbeddedBackend::new())
 }
 
-fn chroma() -> Arc<dyn Backend> {
-    Arc::new(Chroma::new())
+fn make_chroma() -> Arc<dyn Backend> {
+    Arc::new(ChromaBackend::new())
 }
 
-fn unknown(name: &str, known: &[&str]) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!("there is no backend called {name:?}"),
-    )
-    .hint(format!("known backends: {}", known.join(", ")))
+/// Chroma's folders are only ever read.
+fn count_in_chroma(folder: &Path) -> Result<u64> {
+    let collections = ChromaBackend::new().collections(&PalaceRef::local(folder))?;
+    Ok(collections.iter().map(|info| info.drawers).sum())
+}
+
+fn unknown_backend(name: &str, known: &[&str]) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("unknown backend {name:?}"))
+        .with_hint(format!("known backends: {}", known.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn registry() -> Registry {
-        let mut registry = Registry::standard();
-        registry.entries.push(Entry {
+    fn registry() -> BackendRegistry {
+        let mut registry = BackendRegistry::standard();
+        registry.entries.push(BackendEntry {
             name: "elsewhere",
-            make: chroma,
+            make: make_chroma,
+            count: count_in_chroma,
         });
         registry
     }
@@ -121,21 +142,24 @@ mod tests {
     fn the_first_that_says_so_chooses_the_backend() {
         let folder = tempfile::tempdir().unwrap();
         let registry = registry();
-        let all = Asked {
+        let all = BackendSources {
             flag: Some("flag"),
             config: Some("config"),
             environment: Some("environment"),
             folder: Some(folder.path()),
         };
-        assert_eq!(registry.choose(all), "flag");
-        assert_eq!(registry.choose(Asked { flag: None, ..all }), "config");
-        let environment = Asked {
+        assert_eq!(registry.choose_backend(all), "flag");
+        assert_eq!(
+            registry.choose_backend(BackendSources { flag: None, ..all }),
+            "config"
+        );
+        let environment = BackendSources {
             flag: None,
             config: None,
             ..all
         };
-        assert_eq!(registry.choose(environment), "environment");
-        assert_eq!(registry.choose(Asked::default()), DEFAULT);
+        assert_eq!(registry.choose_backend(environment), "environment");
+        assert_eq!(registry.choose_backend(BackendSources::default()), DEFAULT);
     }
 
     #[test]
@@ -143,18 +167,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let registry = registry();
         assert_eq!(registry.recognise(folder.path()), None);
-        std::fs::write(folder.path().join(Embedded::FILE), b"").unwrap();
+        std::fs::write(folder.path().join(EmbeddedBackend::FILE), b"").unwrap();
         assert_eq!(registry.recognise(folder.path()), Some("embedded"));
-        let shown = Asked {
+        let shown = BackendSources {
             folder: Some(folder.path()),
-            ..Asked::default()
+            ..BackendSources::default()
         };
-        assert_eq!(registry.choose(shown), "embedded");
+        assert_eq!(registry.choose_backend(shown), "embedded");
     }
 
     #[test]
     fn an_unknown_backend_is_refused_with_a_list_of_what_there_is() {
-        let error = registry().make("nowhere").unwrap_err();
+        let error = registry().make_backend("nowhere").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.message().contains("nowhere"), "{error}");
         assert_eq!(
@@ -165,9 +189,9 @@ mod tests {
 
     #[test]
     fn every_backend_is_registered_under_its_own_name() {
-        let registry = Registry::standard();
+        let registry = BackendRegistry::standard();
         for name in registry.names() {
-            assert_eq!(registry.make(name).unwrap().descriptor().name, name);
+            assert_eq!(registry.make_backend(name).unwrap().descriptor().name, name);
         }
     }
 }

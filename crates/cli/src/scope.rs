@@ -11,23 +11,23 @@ use serde_json::Value as Json;
 
 use crate::environment::now;
 
-/// The drawers meant.
+/// The options that choose drawers.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Scope")]
 pub(crate) struct ScopeArgs {
-    /// Only drawers of this wing, in any spelling of it
+    /// Only drawers in this wing, ignoring case and punctuation
     #[arg(long, value_name = "WING")]
     wing: Option<String>,
 
-    /// Only drawers of this room
+    /// Only drawers in this room
     #[arg(long, value_name = "ROOM")]
     room: Option<String>,
 
-    /// Only drawers of this source: a path as it was mined, or the end of one
+    /// Only drawers of this source: a path, the end of one, or what a hit prints
     #[arg(long, value_name = "SOURCE")]
     source: Option<OsString>,
 
-    /// Only drawers of this speaker
+    /// Only drawers by this speaker
     #[arg(long, value_name = "NAME")]
     speaker: Option<String>,
 
@@ -35,28 +35,29 @@ pub(crate) struct ScopeArgs {
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// Only drawers said at this time or later, like 2026-05-01, 2026-05-01T09:30:00Z or yesterday
+    /// Only drawers from this time on: 2026-05-01, 2026-05-01T09:30:00Z, yesterday, 'last May'
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Only drawers said before this time
+    /// Only drawers from before this time
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
 
-    /// Only drawers this filter accepts, like '{"n":{"$gte":3}}'
+    /// Only drawers whose metadata matches, such as '{"n":{"$gte":3}}'
     ///
-    /// Operators: $eq $ne $in $nin $gt $gte $lt $lte $contains on metadata and places, $and and $or around them.
+    /// Operators: $eq $ne $in $nin $gt $gte $lt $lte $contains, combined with $and and $or. Wing, room, source,
+    /// speaker, kind and said_at can be used like metadata.
     #[arg(long = "where", value_name = "JSON")]
     filter: Option<String>,
 
-    /// Only drawers whose text contains this, letter for letter
+    /// Only drawers whose text contains exactly this
     #[arg(long, value_name = "TEXT")]
     contains: Option<String>,
 }
 
 impl ScopeArgs {
-    /// The scope; one that no palace could answer is refused.
-    pub(crate) fn scope(&self) -> Result<DrawerScope> {
+    /// Builds the scope. Refuses one that no palace could answer.
+    pub(crate) fn build_scope(&self) -> Result<DrawerScope> {
         let fields = ScopeFields {
             wing: self.wing.clone(),
             room: self.room.clone(),
@@ -76,13 +77,65 @@ impl ScopeArgs {
     }
 }
 
-/// The names a source may have: the path as it is now, as it was, or just as it was typed.
+/// The names a source may have: the path as it is now, as it was, or just as it was typed. A hit prints a path with
+/// lines behind it (`notes.md:10-24`); the same without the lines is tried last.
 pub(crate) fn source_names(given: &OsStr) -> Vec<String> {
-    let path = Path::new(given);
-    let mut names = Vec::new();
-    names.extend(path.canonicalize().ok().map(|path| name::of_path(&path)));
-    names.extend(std::path::absolute(path).ok().map(|path| name::of_path(&path)));
-    names.push(name::of_path(path));
+    let mut names = path_names(Path::new(given));
+    if let Some(path) = given.to_str().and_then(strip_lines) {
+        names.extend(path_names(Path::new(path)));
+    }
     names.dedup();
     names
+}
+
+fn path_names(path: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    names.extend(path.canonicalize().ok().map(|path| name::name_of_path(&path)));
+    names.extend(
+        std::path::absolute(path)
+            .ok()
+            .map(|path| name::name_of_path(&path)),
+    );
+    names.push(name::name_of_path(path));
+    names
+}
+
+/// The part before `:LINE` or `:FIRST-LAST`, if the text ends with one.
+fn strip_lines(text: &str) -> Option<&str> {
+    let (path, lines) = text.rsplit_once(':')?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    (!path.is_empty() && is_number(first) && is_number(last)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_behind_a_path_are_taken_off_and_nothing_else() {
+        assert_eq!(strip_lines("a/notes.md:10"), Some("a/notes.md"));
+        assert_eq!(strip_lines("a/notes.md:10-24"), Some("a/notes.md"));
+        assert_eq!(strip_lines("chats.json#lisbon:3"), Some("chats.json#lisbon"));
+        for text in [
+            "notes.md",
+            "notes.md:",
+            "notes.md:10-",
+            "notes.md:x",
+            ":10",
+            "C:/notes",
+        ] {
+            assert_eq!(strip_lines(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_lines_is_looked_for_as_it_is_first() {
+        let names = source_names(OsStr::new("notes.md:10"));
+        assert!(
+            names.first().is_some_and(|name| name.ends_with("notes.md:10")),
+            "{names:?}"
+        );
+        assert_eq!(names.last().map(String::as_str), Some("notes.md"));
+    }
 }

@@ -1,4 +1,4 @@
-//! One run of a command: its arguments and environment, and the palace it means.
+//! One run of a command: its arguments, its environment, and the palace it works on.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -6,116 +6,131 @@ use std::sync::Arc;
 use loci_core::{Error, FilingDoor, PalaceRef, Result};
 use loci_engine::{Palace, PalaceAddress};
 
-use crate::args::Globals;
-use crate::embedders::Installed;
-use crate::environment::{Environment, now};
-use crate::output::Output;
-use crate::palace::{Located, configured_backend, locate};
-use crate::registry::{Asked, Registry};
+use crate::args::GlobalArgs;
+use crate::embedders::InstalledEmbedders;
+use crate::environment::{ProcessEnvironment, now};
+use crate::output::TerminalOutput;
+use crate::palace::{self, PalaceLocation, configured_backend, locate_palace};
+use crate::registry::{BackendRegistry, BackendSources};
 
-/// A run.
-pub(crate) struct Session {
+/// One run of a command.
+pub(crate) struct CommandSession {
     /// The arguments every command shares.
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     /// The backends of this build.
-    pub(crate) registry: Registry,
+    pub(crate) registry: BackendRegistry,
     /// The embedders of this machine.
-    pub(crate) embedders: Arc<Installed>,
+    pub(crate) embedders: Arc<InstalledEmbedders>,
     /// Standard output and standard error.
-    pub(crate) out: Output,
-    environment: Environment,
+    pub(crate) out: TerminalOutput,
+    environment: ProcessEnvironment,
 }
 
-impl Session {
-    /// Starts a run.
-    pub(crate) fn new(globals: Globals, environment: Environment, out: Output) -> Self {
+impl CommandSession {
+    /// Begins a run.
+    pub(crate) fn new(globals: GlobalArgs, environment: ProcessEnvironment, out: TerminalOutput) -> Self {
         Self {
             globals,
-            registry: Registry::standard(),
-            embedders: Arc::new(Installed::new(&environment)),
+            registry: BackendRegistry::standard(),
+            embedders: Arc::new(InstalledEmbedders::new(&environment)),
             out,
             environment,
         }
     }
 
-    /// The globals and environment this run was started with.
-    pub(crate) fn origin(&self) -> (Globals, Environment) {
+    /// Copies of the global arguments and the environment.
+    pub(crate) fn origin(&self) -> (GlobalArgs, ProcessEnvironment) {
         (self.globals.clone(), self.environment.clone())
     }
 
     /// The environment.
-    pub(crate) fn environment(&self) -> &Environment {
+    pub(crate) fn environment(&self) -> &ProcessEnvironment {
         &self.environment
     }
 
-    /// The folder of the palace that is meant, without a look at it.
-    pub(crate) fn located(&self) -> Result<Located> {
-        locate(self.globals.palace.as_deref(), &self.environment, &self.registry)
+    /// The location of the palace that the arguments mean, whether it exists or not.
+    pub(crate) fn location(&self) -> Result<PalaceLocation> {
+        self.locate(self.globals.palace.as_deref())
     }
 
-    /// The palace and collection that are meant. Looks, but makes nothing.
-    pub(crate) fn palace(&self) -> Result<Palace> {
-        let address = self.address_of(self.globals.palace.as_deref(), None)?;
+    /// The location that `reference` means; without one that of the environment or the default.
+    pub(crate) fn locate(&self, reference: Option<&OsStr>) -> Result<PalaceLocation> {
+        locate_palace(reference, &self.environment, &self.registry)
+    }
+
+    /// The palace and collection that the arguments mean. Creates nothing.
+    pub(crate) fn open_palace(&self) -> Result<Palace> {
+        let address = self.find_address(self.globals.palace.as_deref(), None)?;
         Ok(self.palace_at(address))
     }
 
-    /// The palace at an address, with the collection that is meant.
+    /// The palace at an address, with the collection that the arguments mean.
     pub(crate) fn palace_at(&self, address: PalaceAddress) -> Palace {
+        // Drawers filed from here are marked as coming from a terminal; hooks and servers mark theirs.
         Palace::new(address, self.embedders.clone(), now)
             .in_collection(self.globals.collection.clone())
-            .through(FilingDoor::Terminal)
+            .entering_through(FilingDoor::Terminal)
     }
 
-    /// The palace that is meant, looked for when it is needed.
+    /// The palace that the arguments mean, located at the first use: a server may start before its palace exists.
     pub(crate) fn palace_when_needed(&self) -> Palace {
         let (globals, environment) = self.origin();
         let find = move || {
-            let registry = Registry::standard();
-            address_of(globals.palace.as_deref(), None, &environment, &registry)
+            // A registry of its own: the closure may outlive this session, on the thread of a server.
+            let registry = BackendRegistry::standard();
+            find_address(globals.palace.as_deref(), None, &environment, &registry)
         };
-        Palace::located_by(find, self.embedders.clone(), now).in_collection(self.globals.collection.clone())
+        Palace::with_locator(find, self.embedders.clone(), now).in_collection(self.globals.collection.clone())
     }
 
-    /// The address `reference` means, held by `backend` if one is asked for.
-    pub(crate) fn address_of(
+    /// Adds the palaces that exist to the hint of an error for a missing one.
+    pub(crate) fn name_existing_palaces(&self, error: Error) -> Error {
+        palace::name_existing_palaces(error, &self.environment, &self.registry)
+    }
+
+    /// The address that `reference` means, with this backend if one is named.
+    pub(crate) fn find_address(
         &self,
         reference: Option<&OsStr>,
         backend: Option<&str>,
     ) -> Result<PalaceAddress> {
-        address_of(reference, backend, &self.environment, &self.registry)
+        find_address(reference, backend, &self.environment, &self.registry)
     }
 }
 
-fn address_of(
+fn find_address(
     reference: Option<&OsStr>,
     backend: Option<&str>,
-    environment: &Environment,
-    registry: &Registry,
+    environment: &ProcessEnvironment,
+    registry: &BackendRegistry,
 ) -> Result<PalaceAddress> {
-    let located = locate(reference, environment, registry)?;
+    let located = locate_palace(reference, environment, registry)?;
     if let (Some(one), Some(other)) = (backend, located.backend.as_deref())
         && one != other
     {
-        return Err(Error::invalid(format!(
-            "the backend is given twice and differs: {one:?} and {other:?}"
-        )));
+        return Err(
+            Error::invalid(format!("the backend is named twice: {one:?} and {other:?}"))
+                .with_hint("nothing was changed; name it once, by --backend or before the colon"),
+        );
     }
     let folder = located.folder;
+    // A backup is a single file; opened as a palace in place it would no longer be the backup.
     if folder.exists() && !folder.is_dir() {
         return Err(
             Error::invalid(format!("{} is a file; a palace is a folder", folder.display()))
-                .hint("name another place with --palace; a backup is brought back with `loci restore FILE`"),
+                .with_hint("name another place with --palace; restore a backup with `loci restore FILE`"),
         );
     }
+    // Read before the backend is chosen: a config that cannot be read must not fall back to the default backend.
     let config = configured_backend(&folder)?;
-    let name = registry.choose(Asked {
+    let name = registry.choose_backend(BackendSources {
         flag: backend.or(located.backend.as_deref()),
         config: config.as_deref(),
         environment: environment.backend.as_deref(),
         folder: Some(&folder),
     });
     Ok(PalaceAddress {
-        backend: registry.make(&name)?,
+        backend: registry.make_backend(&name)?,
         reference: PalaceRef::local(folder),
     })
 }

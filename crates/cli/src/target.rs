@@ -9,30 +9,29 @@ use loci_core::Result;
 
 use crate::errors;
 
-/// A file being written beside its place; [`Target::finish`] puts it there, dropping it takes it away.
-pub(crate) struct Target {
+/// A file being written beside its place; [`OutputFile::finish`] puts it there, dropping it takes it away.
+pub(crate) struct OutputFile {
     writer: BufWriter<File>,
     place: PathBuf,
     /// The unfinished file; `None` once it is in its place, or where the place is a device and written directly.
     partial: Option<PathBuf>,
 }
 
-impl Target {
-    /// Starts a file that will replace whatever regular file stands at `place`.
+impl OutputFile {
+    /// Starts a file that will replace the regular file at `place`, if there is one.
     pub(crate) fn create(place: &Path) -> Result<Self> {
-        let wrong = |cause| errors::io(format!("cannot write {}", place.display()), cause);
+        let wrong = |cause| errors::io_error(format!("cannot write {}", place.display()), cause);
         let place = match fs::canonicalize(place) {
             Ok(real) => real,
             Err(_) => std::path::absolute(place).map_err(wrong)?,
         };
         // Devices and pipes cannot be replaced, only written to.
         let special = fs::metadata(&place).is_ok_and(|found| !found.is_file());
-        let (file, partial) = match special {
-            true => (File::options().write(true).open(&place), None),
-            false => {
-                let partial = beside(&place);
-                (File::create_new(&partial), Some(partial))
-            }
+        let (file, partial) = if special {
+            (File::options().write(true).open(&place), None)
+        } else {
+            let partial = partial_path(&place);
+            (File::create_new(&partial), Some(partial))
         };
         Ok(Self {
             writer: BufWriter::with_capacity(1 << 16, file.map_err(wrong)?),
@@ -47,12 +46,12 @@ impl Target {
             .writer
             .write_all(text.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"));
-        written.map_err(|cause| errors::io(format!("cannot write {}", self.place.display()), cause))
+        written.map_err(|cause| errors::io_error(format!("cannot write {}", self.place.display()), cause))
     }
 
     /// Makes the file durable and puts it in its place.
     pub(crate) fn finish(mut self) -> Result<PathBuf> {
-        let wrong = |cause| errors::io(format!("cannot write {}", self.place.display()), cause);
+        let wrong = |cause| errors::io_error(format!("cannot write {}", self.place.display()), cause);
         self.writer.flush().map_err(wrong)?;
         if let Some(partial) = self.partial.take() {
             let moved = self
@@ -70,16 +69,16 @@ impl Target {
     }
 }
 
-impl Drop for Target {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // What cannot be taken away is at least not in the place of the whole file.
+            // A leftover that cannot be removed is harmless: it is not at the place of the whole file.
             let _ = fs::remove_file(partial);
         }
     }
 }
 
-fn beside(place: &Path) -> PathBuf {
+fn partial_path(place: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(place.file_name().unwrap_or_default());
     name.push(format!(".{}.partial", std::process::id()));
@@ -109,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("out");
         fs::write(&place, "old").unwrap();
-        let mut target = Target::create(&place).unwrap();
+        let mut target = OutputFile::create(&place).unwrap();
         target.line("new").unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "old");
         target.finish().unwrap();
@@ -120,7 +119,7 @@ mod tests {
     #[test]
     fn a_file_that_is_given_up_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
-        let mut target = Target::create(&folder.path().join("out")).unwrap();
+        let mut target = OutputFile::create(&folder.path().join("out")).unwrap();
         target.line("half").unwrap();
         drop(target);
         assert!(names(folder.path()).is_empty());

@@ -1,28 +1,30 @@
-//! One case: a sentence of the contract, what a backend must advertise for it to apply, and its proof.
+//! A case: one sentence of the contract, the capabilities it depends on, and the function that checks it.
 
 use std::fmt;
 
-use loci_core::{Capability, Descriptor, Error, ErrorKind};
+use loci_core::{BackendDescriptor, Capability, Error, ErrorKind};
 
-use crate::Scene;
+use crate::CaseScene;
 
 /// Fails the case with the given words unless the expression is true.
 macro_rules! ensure {
     ($truth:expr, $($words:tt)+) => {
         let truth: bool = $truth;
         if !truth {
-            return Err($crate::Failure::new(format!($($words)+)));
+            return Err($crate::CaseFailure::new(format!($($words)+)));
         }
     };
 }
 
-/// Fails the case unless what was found equals what was expected, and shows both.
+/// Fails the case unless the value found equals the expected one, and shows both.
 macro_rules! same {
     ($found:expr, $expected:expr, $($what:tt)+) => {
+        // A match instead of `let`, so that temporaries in the arguments live as long as the comparison, as
+        // in `assert_eq!`.
         match (&$found, &$expected) {
             (found, expected) => {
                 if !(*found == *expected) {
-                    return Err($crate::Failure::new(format!(
+                    return Err($crate::CaseFailure::new(format!(
                         "{}: expected {expected:?}, found {found:?}",
                         format_args!($($what)+)
                     )));
@@ -36,37 +38,38 @@ macro_rules! same {
 macro_rules! cases {
     ($theme:literal: $($sentence:literal [$(+$with:ident)* $(-$without:ident)*] => $body:ident;)+) => {
         /// The cases of this theme.
-        pub(crate) const CASES: &[$crate::Case] = &[$($crate::Case {
+        pub(crate) const CASES: &[$crate::ConformanceCase] = &[$($crate::ConformanceCase {
             theme: $theme,
             sentence: $sentence,
             needs: &[
-                $($crate::Need::With(loci_core::Capability::$with),)*
-                $($crate::Need::Without(loci_core::Capability::$without),)*
+                $($crate::CaseNeed::With(loci_core::Capability::$with),)*
+                $($crate::CaseNeed::Without(loci_core::Capability::$without),)*
             ],
             body: $body,
         }),+];
     };
 }
 
-/// What a case returns: nothing, or why the promise is broken.
-pub type Outcome<T = ()> = Result<T, Failure>;
+/// The result of a case: nothing, or the reason why the promise is broken.
+pub type CaseOutcome<T = ()> = Result<T, CaseFailure>;
 
-/// One promise and how it is shown.
+/// One promise and the function that checks it.
 #[derive(Debug)]
-pub struct Case {
+pub struct ConformanceCase {
     /// The part of the contract it belongs to.
     pub theme: &'static str,
     /// The promise, in the words of the contract.
     pub sentence: &'static str,
-    /// What the backend must or must not advertise for the promise to be its own.
-    pub needs: &'static [Need],
-    /// Shows the promise on a fresh scene.
-    pub body: fn(&Scene<'_>) -> Outcome,
+    /// The capabilities a backend must or must not advertise for the promise to apply to it.
+    pub needs: &'static [CaseNeed],
+    /// Checks the promise on a fresh scene.
+    pub body: fn(&CaseScene<'_>) -> CaseOutcome,
 }
 
-impl Case {
-    /// The name of its test line: the theme, then the sentence with underscores between its words.
+impl ConformanceCase {
+    /// Returns the name of its test: the theme, then the sentence with underscores between its words.
     pub fn name(&self) -> String {
+        // Punctuation goes, so that names are plain identifiers that test filters and waivers can use.
         let words: Vec<String> = self
             .sentence
             .split(|c: char| !c.is_ascii_alphanumeric())
@@ -76,32 +79,33 @@ impl Case {
         format!("{}::{}", self.theme, words.join("_"))
     }
 
-    /// The first need that `descriptor` does not meet.
-    pub fn unmet(&self, descriptor: &Descriptor) -> Option<&Need> {
-        self.needs.iter().find(|need| !need.met_by(descriptor))
+    /// Returns the first need that `descriptor` does not meet.
+    pub fn find_unmet_need(&self, descriptor: &BackendDescriptor) -> Option<&CaseNeed> {
+        // The first one is enough: it is only shown as the reason why the case was ignored.
+        self.needs.iter().find(|need| !need.is_met_by(descriptor))
     }
 }
 
-/// What a backend must or must not advertise.
+/// A capability that a backend must or must not advertise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
-    /// The promise holds for backends that advertise this.
+pub enum CaseNeed {
+    /// The promise applies to backends that advertise this capability.
     With(Capability),
-    /// The promise holds for backends that do not.
+    /// The promise applies to backends that do not advertise it.
     Without(Capability),
 }
 
-impl Need {
-    /// Whether `descriptor` meets it.
-    pub fn met_by(&self, descriptor: &Descriptor) -> bool {
+impl CaseNeed {
+    /// Returns whether `descriptor` meets the need.
+    pub fn is_met_by(&self, descriptor: &BackendDescriptor) -> bool {
         match self {
-            Self::With(capability) => descriptor.can(capability),
-            Self::Without(capability) => !descriptor.can(capability),
+            Self::With(capability) => descriptor.has_capability(capability),
+            Self::Without(capability) => !descriptor.has_capability(capability),
         }
     }
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for CaseNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::With(capability) => write!(f, "only for backends with {capability}"),
@@ -110,49 +114,49 @@ impl fmt::Display for Need {
     }
 }
 
-/// Why a promise is broken, or that it cannot be asked here.
+/// The reason why a case did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// What was expected and what was found.
+pub enum CaseFailure {
+    /// The promise is broken; states what was expected and found.
     Broken(String),
-    /// Why the case cannot be shown in this world.
+    /// The case cannot be checked in this world; states why.
     NotApplicable(String),
 }
 
-impl Failure {
-    /// A broken promise, in words that show what was expected and found.
+impl CaseFailure {
+    /// Returns a broken promise with a message that states what was expected and found.
     pub fn new(words: impl Into<String>) -> Self {
         Self::Broken(words.into())
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CaseFailure {
     fn from(error: Error) -> Self {
         Self::Broken(format!("a call failed with {}: {error}", error.kind()))
     }
 }
 
-impl From<String> for Failure {
+impl From<String> for CaseFailure {
     fn from(words: String) -> Self {
         Self::Broken(words)
     }
 }
 
-impl From<std::io::Error> for Failure {
+impl From<std::io::Error> for CaseFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Broken(format!("the test's own file operation failed: {error}"))
     }
 }
 
-/// Shows that a call is refused with `kind`, in a message that names each of `named`.
-pub(crate) fn refused<T: fmt::Debug>(
+/// Checks that a call is refused with `kind`, in a message that contains each of `named`.
+pub(crate) fn expect_refusal<T: fmt::Debug>(
     result: loci_core::Result<T>,
     kind: ErrorKind,
     named: &[&str],
-) -> Outcome {
+) -> CaseOutcome {
     let error = match result {
         Ok(answer) => {
-            return Err(Failure::new(format!(
+            return Err(CaseFailure::new(format!(
                 "expected to be refused as {kind}, found {answer:?}"
             )));
         }

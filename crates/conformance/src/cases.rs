@@ -43,11 +43,11 @@ mod versions;
 mod visibility;
 mod writes;
 
-use crate::{Case, model};
+use crate::{ConformanceCase, model};
 
 /// Every case, in the order of the contract.
-pub fn cases() -> Vec<&'static Case> {
-    let themes: &[&'static [Case]] = &[
+pub fn all_cases() -> Vec<&'static ConformanceCase> {
+    let themes: &[&'static [ConformanceCase]] = &[
         writes::CASES,
         refusals::CASES,
         twins::CASES,

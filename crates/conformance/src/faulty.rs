@@ -1,57 +1,60 @@
-//! A backend whose n-th call fails, to see what those above make of it.
+//! A backend whose n-th call fails, for testing the layers above a backend.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{
-    ApplyRequest, Backend, ChangeFeed, Changes, Collection, CollectionExt, CollectionInfo, CollectionName,
-    CollectionReader, CreateMode, Cursor, Descriptor, Doctor, Drawer, DrawerCondition, DrawerId,
-    EmbedderIdentity, EmbeddingSpaces, Erasure, ErasureReport, Error, ErrorKind, Facet, Facets, Filled,
-    Filling, Get, Health, Hit, IdentityChange, IdentityState, Lexical, Maintenance, MaintenanceKind,
-    MaintenanceReport, MaintenanceState, OpenOptions, PalaceRef, Pending, Query, Receipt, Result, Revised,
-    Revision, SnapshotStore, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
+    ApplyRequest, Backend, BackendDescriptor, BackendHealth, ChangeFeed, ChangePage, Collection,
+    CollectionExt, CollectionInfo, CollectionName, CollectionReader, CreateMode, Cursor, Doctor, Drawer,
+    DrawerCondition, DrawerHit, DrawerId, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure,
+    ErasureReport, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState,
+    LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions,
+    PalaceRef, PendingRequest, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore, SourceLedger,
+    SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep, UnembeddedDrawer, VectorFill,
+    VectorFillReport, Visibility,
 };
 
-/// Whether the failing call still happens.
+/// Whether the failing call still takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// The call fails and nothing happens.
+pub enum FaultTiming {
+    /// The call fails without any effect.
     Before,
-    /// What was asked happens, and the call fails all the same, as when an answer is lost on its way.
+    /// The call takes effect and then fails, as when a response is lost.
     After,
 }
 
-/// Which call fails, and how.
+/// The call that fails, and its error.
 #[derive(Debug, Clone, Copy)]
-pub struct Fault {
+pub struct InjectedFault {
     /// The call that fails, counted from 1 over the backend and all its collections.
     pub call: u64,
-    /// Whether the call still happens.
-    pub when: When,
+    /// Whether the call still takes effect.
+    pub when: FaultTiming,
     /// The kind of the error.
     pub kind: ErrorKind,
 }
 
 /// Forwards every call to a backend and fails one of them. Calls that cannot fail are not counted.
 #[derive(Debug)]
-pub struct Faulty {
+pub struct FaultyBackend {
     inner: Arc<dyn Backend>,
-    counter: Arc<Counter>,
+    counter: Arc<CallCounter>,
 }
 
 #[derive(Debug)]
-struct Counter {
-    fault: Fault,
+struct CallCounter {
+    fault: InjectedFault,
     calls: AtomicU64,
 }
 
-impl Counter {
-    fn through<T>(&self, name: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+impl CallCounter {
+    fn count_call<T>(&self, name: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst) + 1;
         if number != self.fault.call {
             return call();
         }
-        if self.fault.when == When::After {
+        // The real error wins if the call itself fails; the injected one stands for a lost response.
+        if self.fault.when == FaultTiming::After {
             call()?;
         }
         Err(Error::new(
@@ -61,33 +64,33 @@ impl Counter {
     }
 }
 
-impl Faulty {
+impl FaultyBackend {
     /// Wraps `inner` so that one call fails.
-    pub fn new(inner: Arc<dyn Backend>, fault: Fault) -> Self {
+    pub fn new(inner: Arc<dyn Backend>, fault: InjectedFault) -> Self {
         Self {
             inner,
-            counter: Arc::new(Counter {
+            counter: Arc::new(CallCounter {
                 fault,
                 calls: AtomicU64::new(0),
             }),
         }
     }
 
-    fn wrap(&self, inner: Arc<dyn Collection>) -> Arc<dyn Collection> {
+    fn wrap_collection(&self, inner: Arc<dyn Collection>) -> Arc<dyn Collection> {
         Arc::new(FaultyCollection {
             inner,
             counter: Arc::clone(&self.counter),
         })
     }
 
-    /// How many calls were counted so far.
-    pub fn calls(&self) -> u64 {
+    /// Returns the number of calls counted so far.
+    pub fn call_count(&self) -> u64 {
         self.counter.calls.load(Ordering::SeqCst)
     }
 }
 
-impl Backend for Faulty {
-    fn descriptor(&self) -> &Descriptor {
+impl Backend for FaultyBackend {
+    fn descriptor(&self) -> &BackendDescriptor {
         self.inner.descriptor()
     }
 
@@ -98,7 +101,7 @@ impl Backend for Faulty {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let open = || self.inner.open(palace, collection, options);
-        Ok(self.wrap(self.counter.through("open", open)?))
+        Ok(self.wrap_collection(self.counter.count_call("open", open)?))
     }
 
     fn create(
@@ -109,20 +112,21 @@ impl Backend for Faulty {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let create = || self.inner.create(palace, collection, mode, options);
-        Ok(self.wrap(self.counter.through("create", create)?))
+        Ok(self.wrap_collection(self.counter.count_call("create", create)?))
     }
 
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
         let drop = || self.inner.drop_collection(palace, collection);
-        self.counter.through("drop_collection", drop)
+        self.counter.count_call("drop_collection", drop)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.counter
-            .through("collections", || self.inner.collections(palace))
+            .count_call("collections", || self.inner.collections(palace))
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
+        // Not counted: it returns no `Result`, so it cannot be made to fail.
         self.inner.health(palace)
     }
 
@@ -146,17 +150,17 @@ impl Backend for Faulty {
 #[derive(Debug)]
 struct FaultyCollection {
     inner: Arc<dyn Collection>,
-    counter: Arc<Counter>,
+    counter: Arc<CallCounter>,
 }
 
 /// A moment of a faulty collection, whose reads are counted too.
 #[derive(Debug)]
 struct FaultyMoment<'a> {
     inner: Box<dyn CollectionReader + 'a>,
-    counter: Arc<Counter>,
+    counter: Arc<CallCounter>,
 }
 
-/// Counts each call and forwards it; the expression finds what it is forwarded to.
+/// Counts each call and forwards it to the target of the expression.
 macro_rules! forward_counted {
     ($($trait:ident for $wrapper:ty, to |$own:ident| $inner:expr => {
         $($method:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+
@@ -164,7 +168,7 @@ macro_rules! forward_counted {
         $(impl $trait for $wrapper {
             $(fn $method(&self, $($argument: $type),*) -> Result<$answer> {
                 let $own = self;
-                self.counter.through(stringify!($method), || $inner.$method($($argument),*))
+                self.counter.count_call(stringify!($method), || $inner.$method($($argument),*))
             })+
         })+
     };
@@ -172,33 +176,33 @@ macro_rules! forward_counted {
 
 forward_counted! {
     CollectionReader for FaultyCollection, to |own| own.inner => {
-        get(request: &Get) -> Vec<Drawer>;
-        query(request: &Query) -> Vec<Vec<Hit>>;
-        lexical(request: &Lexical) -> Vec<Hit>;
+        get(request: &GetRequest) -> Vec<Drawer>;
+        query(request: &QueryRequest) -> Vec<Vec<DrawerHit>>;
+        lexical(request: &LexicalRequest) -> Vec<DrawerHit>;
         count(condition: &DrawerCondition) -> u64;
-        facets(request: &Facets) -> Vec<Facet>;
+        facets(request: &FacetRequest) -> Vec<FacetCount>;
         info() -> CollectionInfo;
     }
     CollectionReader for FaultyMoment<'_>, to |own| own.inner => {
-        get(request: &Get) -> Vec<Drawer>;
-        query(request: &Query) -> Vec<Vec<Hit>>;
-        lexical(request: &Lexical) -> Vec<Hit>;
+        get(request: &GetRequest) -> Vec<Drawer>;
+        query(request: &QueryRequest) -> Vec<Vec<DrawerHit>>;
+        lexical(request: &LexicalRequest) -> Vec<DrawerHit>;
         count(condition: &DrawerCondition) -> u64;
-        facets(request: &Facets) -> Vec<Facet>;
+        facets(request: &FacetRequest) -> Vec<FacetCount>;
         info() -> CollectionInfo;
     }
     EmbeddingSpaces for FaultyCollection, to |own| own.inner.require_spaces()? => {
-        list_spaces() -> Vec<Space>;
-        take_step(step: &Switch) -> Vec<Space>;
-        list_pending(request: &Pending) -> Vec<Unembedded>;
-        fill_vectors(identity: &EmbedderIdentity, vectors: &[Filling]) -> Filled;
+        list_spaces() -> Vec<EmbeddingSpace>;
+        take_step(step: &SwitchStep) -> Vec<EmbeddingSpace>;
+        list_pending(request: &PendingRequest) -> Vec<UnembeddedDrawer>;
+        fill_vectors(identity: &EmbedderIdentity, vectors: &[VectorFill]) -> VectorFillReport;
     }
     SourceLedger for FaultyCollection, to |own| own.inner.require_sources()? => {
-        find_records(request: &Sources) -> Vec<SourceRecord>;
-        revise(revisions: Vec<Revision<'_>>) -> Vec<Revised>;
+        find_records(request: &SourceRecordQuery) -> Vec<SourceRecord>;
+        revise(revisions: Vec<SourceRevision<'_>>) -> Vec<RevisionOutcome>;
     }
     ChangeFeed for FaultyCollection, to |own| own.inner.require_feed()? => {
-        changes_since(cursor: Cursor, limit: usize) -> Changes;
+        changes_since(cursor: Cursor, limit: usize) -> ChangePage;
     }
     Maintenance for FaultyCollection, to |own| own.inner.require_upkeep()? => {
         state() -> MaintenanceState;
@@ -211,7 +215,7 @@ forward_counted! {
 
 impl Collection for FaultyCollection {
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
-        self.counter.through("apply", || self.inner.apply(request))
+        self.counter.count_call("apply", || self.inner.apply(request))
     }
 
     fn model(&self) -> IdentityState {
@@ -220,11 +224,11 @@ impl Collection for FaultyCollection {
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.counter
-            .through("set_identity", || self.inner.set_identity(identity, why))
+            .count_call("set_identity", || self.inner.set_identity(identity, why))
     }
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        let inner = self.counter.through("moment", || self.inner.moment())?;
+        let inner = self.counter.count_call("moment", || self.inner.moment())?;
         let wrap = |inner| -> Box<dyn CollectionReader + '_> {
             let counter = Arc::clone(&self.counter);
             Box::new(FaultyMoment { inner, counter })
@@ -233,6 +237,8 @@ impl Collection for FaultyCollection {
     }
 
     fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
+        // Offered exactly if the inner collection offers it, but through this wrapper, so that its calls
+        // are counted.
         self.inner.spaces().map(|_| self as &dyn EmbeddingSpaces)
     }
 
@@ -254,7 +260,8 @@ impl Collection for FaultyCollection {
 }
 
 fn no_eraser() -> Error {
-    Visibility::whole_collection_only("erasure")
+    // Never reached in practice: `eraser` hands this wrapper out only where the inner one exists.
+    Visibility::whole_collection_error("erasure")
 }
 
 #[cfg(test)]
@@ -263,37 +270,37 @@ mod tests {
     use crate::Reference;
     use loci_core::{CollectionExt, DrawerId, NewDrawer};
 
-    fn faulty(call: u64, when: When) -> Faulty {
+    fn faulty(call: u64, when: FaultTiming) -> FaultyBackend {
         let kind = ErrorKind::Unavailable;
-        Faulty::new(Arc::new(Reference::new()), Fault { call, when, kind })
+        FaultyBackend::new(Arc::new(Reference::new()), InjectedFault { call, when, kind })
     }
 
-    fn open(backend: &Faulty) -> Result<Arc<dyn Collection>> {
+    fn open(backend: &FaultyBackend) -> Result<Arc<dyn Collection>> {
         let name = CollectionName::new("drawers")?;
         let mode = CreateMode::OpenExisting;
-        backend.create(&PalaceRef::named("p"), &name, mode, &OpenOptions::writable())
+        backend.create(&PalaceRef::from_id("p"), &name, mode, &OpenOptions::for_writing())
     }
 
     #[test]
     fn the_named_call_fails_and_the_others_go_through() {
-        for (when, left) in [(When::Before, 0), (When::After, 1)] {
+        for (when, left) in [(FaultTiming::Before, 0), (FaultTiming::After, 1)] {
             let backend = faulty(2, when);
             let collection = open(&backend).unwrap();
             let drawer = NewDrawer::new(DrawerId::new("a").unwrap(), "text");
-            let error = collection.add(drawer).unwrap_err();
+            let error = collection.add_drawer(drawer).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
             assert_eq!(
                 collection.count(&DrawerCondition::default()).unwrap(),
                 left,
                 "{when:?}"
             );
-            assert_eq!(backend.calls(), 3);
+            assert_eq!(backend.call_count(), 3);
         }
     }
 
     #[test]
     fn opening_can_be_the_call_that_fails() {
-        let backend = faulty(1, When::Before);
+        let backend = faulty(1, FaultTiming::Before);
         assert_eq!(open(&backend).unwrap_err().kind(), ErrorKind::Unavailable);
         assert!(open(&backend).is_ok());
     }

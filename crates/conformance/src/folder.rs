@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-static MADE: AtomicU64 = AtomicU64::new(0);
+static FOLDERS_MADE: AtomicU64 = AtomicU64::new(0);
 
-/// A folder of its own under the system's temporary folder.
+/// A unique folder under the system's temporary folder.
 #[derive(Debug)]
 pub struct TempFolder(PathBuf);
 
@@ -17,17 +17,19 @@ impl TempFolder {
         let nanos = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |since| since.subsec_nanos());
+        // Process id, clock and counter: several test processes run at once, and process ids are reused.
         let name = format!(
             "loci-conformance-{}-{nanos}-{}",
             std::process::id(),
-            MADE.fetch_add(1, Ordering::Relaxed)
+            FOLDERS_MADE.fetch_add(1, Ordering::Relaxed)
         );
         let path = std::env::temp_dir().join(name);
+        // Not `create_dir_all`: a folder that exists already belongs to another test.
         fs::create_dir(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.0
     }

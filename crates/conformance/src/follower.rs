@@ -1,29 +1,32 @@
-//! Somebody who knows a collection by its change feed alone.
+//! A follower that knows a collection only by its change feed.
 
 use std::collections::BTreeSet;
 
 use loci_core::{ChangeKind, Collection, CollectionExt, Cursor};
 
-use crate::Outcome;
+use crate::CaseOutcome;
 
-/// The ids a follower of the feed believes in, and how far it has read.
+/// The ids that follow from the feed so far, and the position up to which it was read.
 #[derive(Debug, Default)]
-pub(crate) struct Follower {
+pub(crate) struct FeedFollower {
     cursor: Cursor,
     pub(crate) ids: BTreeSet<String>,
 }
 
-impl Follower {
+impl FeedFollower {
     /// Reads the feed to its end, a few changes at a time.
-    pub(crate) fn follow(&mut self, drawers: &dyn Collection) -> Outcome {
+    pub(crate) fn follow_feed(&mut self, drawers: &dyn Collection) -> CaseOutcome {
+        // A small prime, so that pages end in the middle of most batches.
         const AT_ONCE: usize = 7;
         loop {
             let page = drawers.require_feed()?.changes_since(self.cursor, AT_ONCE)?;
+            // Only an empty page ends the feed; a short one may be followed by more.
             if page.changes.is_empty() {
                 return Ok(());
             }
             let sound = page.changes.len() <= AT_ONCE
                 && page.changes.is_sorted_by(|a, b| a.seq < b.seq)
+                // Without these a follower could loop for ever or apply a change twice.
                 && page.changes.iter().all(|change| change.seq > self.cursor.0)
                 && page.next > self.cursor;
             ensure!(

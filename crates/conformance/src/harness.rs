@@ -1,4 +1,4 @@
-//! What a backend's test file brings: isolated places to store in, and handles on them.
+//! The part of the suite that a backend's test file implements: isolated places to store in, and access to them.
 
 use std::fs;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::sync::Arc;
 use loci_core::{Backend, PalaceRef};
 
 /// Makes worlds for one backend.
-pub trait Harness: Send + Sync {
-    /// What the backend under test is called, in messages.
+pub trait BackendHarness: Send + Sync {
+    /// Returns the name of the backend under test, for messages.
     fn name(&self) -> String;
 
-    /// A world nobody has written in. An error means that the backend cannot be reached and turns every case red.
-    fn fresh(&self) -> Result<Box<dyn World>, String>;
+    /// Makes an empty world. An error means that the backend cannot be reached, and fails every case.
+    fn make_world(&self) -> Result<Box<dyn TestWorld>, String>;
 }
 
 /// One isolated place to store in, taken down when it is dropped.
-pub trait World: Send + Sync {
-    /// The backend under test; the same instance each time.
+pub trait TestWorld: Send + Sync {
+    /// Returns the backend under test; the same instance each time.
     fn backend(&self) -> Arc<dyn Backend>;
 
-    /// The backend that fills the world; another one only where the backend under test takes no writes.
+    /// Returns the backend that fills the world; a different one only if the backend under test refuses writes.
     fn writer(&self) -> Arc<dyn Backend> {
         self.backend()
     }
 
-    /// The palace the cases use; it does not exist at first.
+    /// Returns the palace that the cases use; it does not exist at first.
     fn palace(&self) -> PalaceRef;
 
-    /// A different palace in the same storage; it does not exist at first.
+    /// Returns a different palace in the same storage; it does not exist at first.
     fn another_palace(&self) -> PalaceRef;
 
-    /// A new instance of the backend under test over the same storage, as another process would make it.
+    /// Returns a new instance of the backend under test over the same storage, as another process would make it.
     fn reopen(&self) -> Result<Arc<dyn Backend>, String>;
 
     /// Leaves the storage as a power cut would, without closing anything; `false` if this world cannot.
@@ -38,8 +38,9 @@ pub trait World: Send + Sync {
         false
     }
 
-    /// Takes the palace's files away under open handles; `false` if this world cannot.
-    fn vanish(&self) -> Result<bool, String> {
+    /// Removes the palace's files under open handles; `false` if this world cannot.
+    fn remove_files(&self) -> Result<bool, String> {
+        // Without a local folder there is nothing that could be removed behind the backend's back.
         let Some(folder) = self.palace().local_path else {
             return Ok(false);
         };
@@ -48,11 +49,12 @@ pub trait World: Send + Sync {
             .map_err(|error| error.to_string())
     }
 
-    /// Puts the other palace's files in the place of the palace's under open handles; `false` if this world cannot.
-    fn replace(&self) -> Result<bool, String> {
+    /// Replaces the palace's files by those of the other palace under open handles; `false` if this world cannot.
+    fn replace_files(&self) -> Result<bool, String> {
         let (Some(folder), Some(other)) = (self.palace().local_path, self.another_palace().local_path) else {
             return Ok(false);
         };
+        // Moved aside and not removed: the old files stay valid for open handles, which must still notice.
         fs::rename(&folder, folder.with_extension("replaced"))
             .and_then(|()| fs::rename(&other, &folder))
             .map(|()| true)

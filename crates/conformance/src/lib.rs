@@ -1,7 +1,7 @@
-//! What every backend must show: the cases, a strict in-memory reference, a faulty wrapper and a model test.
+//! The conformance suite for backends: cases, a strict in-memory reference, a faulty wrapper and a model test.
 //!
-//! A backend's test file implements [`Harness`] and [`World`] and calls [`main`]; each case is one test line, red
-//! when its promise is broken and ignored, with the reason, when the promise is not that backend's. The file is a
+//! A backend's test file implements [`Harness`] and [`World`] and calls [`main`]. Each case is one test, which fails if
+//! its promise is broken and is ignored, with the reason, if the promise does not apply to that backend. The file is a
 //! `[[test]]` with `harness = false`:
 //!
 //! ```no_run
@@ -31,11 +31,11 @@ mod samples;
 mod scene;
 mod turning;
 
-pub use case::{Case, Failure, Need, Outcome};
-pub use cases::cases;
-pub use faulty::{Fault, Faulty, When};
+pub use case::{CaseFailure, CaseNeed, CaseOutcome, ConformanceCase};
+pub use cases::all_cases;
+pub use faulty::{FaultTiming, FaultyBackend, InjectedFault};
 pub use folder::TempFolder;
-pub use harness::{Harness, World};
+pub use harness::{BackendHarness, TestWorld};
 pub use reference::{Reference, ReferenceHarness};
-pub use runner::{Verdict, examine, main, run, trials, trials_under};
-pub use scene::Scene;
+pub use runner::{CaseVerdict, examine_case, list_trials, list_trials_under, main, run_cases};
+pub use scene::CaseScene;

@@ -1,4 +1,4 @@
-//! Random histories, answered by the backend under test and by the reference, step by step.
+//! Random histories, played step by step on the backend under test and on the reference.
 
 mod compare;
 mod steps;
@@ -10,24 +10,28 @@ use std::time::SystemTime;
 use loci_core::{Backend, Capability, Collection, IdentityChange, OpenOptions, PalaceRef};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::samples::plain;
-use crate::scene::{drawers, make};
-use crate::{Failure, Harness, Outcome, Reference, Scene};
-use compare::{Pair, agree};
-use steps::{Step, histories};
+use crate::samples::text_drawer;
+use crate::scene::{default_collection, make_collection};
+use crate::{BackendHarness, CaseFailure, CaseOutcome, CaseScene, Reference};
+use compare::{BackendPair, expect_agreement};
+use steps::{HistoryStep, random_histories};
 
 cases! { "model":
-    "random histories answer like the reference" [-ReadOnly] => random_histories;
+    "random histories answer like the reference" [-ReadOnly] => check_random_histories;
 }
 
-/// How many histories are tried, unless `LOCI_MODEL_CASES` says otherwise.
+/// The number of histories tried, unless `LOCI_MODEL_CASES` is set.
 const HISTORIES: u64 = 64;
 
-fn random_histories(scene: &Scene<'_>) -> Outcome {
-    let seed = setting("LOCI_MODEL_SEED")?.unwrap_or_else(seed_of_the_moment);
+fn check_random_histories(scene: &CaseScene<'_>) -> CaseOutcome {
+    // A new seed for each run finds new histories over time; the failure message names it.
+    let seed = read_setting("LOCI_MODEL_SEED")?.unwrap_or_else(seed_of_the_moment);
     let config = Config {
-        cases: u32::try_from(setting("LOCI_MODEL_CASES")?.unwrap_or(HISTORIES)).unwrap_or(u32::MAX),
+        cases: u32::try_from(read_setting("LOCI_MODEL_CASES")?.unwrap_or(HISTORIES)).unwrap_or(u32::MAX),
+        // No regression files: the seed in the message reproduces a failure, and the source tree stays
+        // clean.
         failure_persistence: None,
+        // Each attempt replays a history on a fresh world, which is slow on a real disk.
         max_shrink_iters: 400,
         max_shrink_time: 30_000,
         ..Config::default()
@@ -36,26 +40,28 @@ fn random_histories(scene: &Scene<'_>) -> Outcome {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let harness = scene.harness();
-    let tried = runner.run(&histories(scene.descriptor()), |history| {
-        play(harness, &history).map_err(|failure| match failure {
-            Failure::Broken(words) | Failure::NotApplicable(words) => TestCaseError::fail(words),
+    let tried = runner.run(&random_histories(scene.descriptor()), |history| {
+        play_history(harness, &history).map_err(|failure| match failure {
+            CaseFailure::Broken(words) | CaseFailure::NotApplicable(words) => TestCaseError::fail(words),
         })
     });
     tried.map_err(|error| match error {
-        TestError::Fail(reason, history) => Failure::new(format!(
+        TestError::Fail(reason, history) => CaseFailure::new(format!(
             "{reason}\nin the history {history:#?}\nplay it again with LOCI_MODEL_SEED={seed}"
         )),
-        TestError::Abort(reason) => Failure::new(format!("gave up: {reason} (LOCI_MODEL_SEED={seed})")),
+        TestError::Abort(reason) => CaseFailure::new(format!("gave up: {reason} (LOCI_MODEL_SEED={seed})")),
     })
 }
 
-/// A whole number from the environment; this crate is only ever a test, so it may ask.
-fn setting(name: &str) -> Outcome<Option<u64>> {
+/// Reads a whole number from the environment; libraries may not, but this crate is only ever a test.
+fn read_setting(name: &str) -> CaseOutcome<Option<u64>> {
     match std::env::var(name) {
         Err(_) => Ok(None),
         Ok(text) => match text.parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(Failure::new(format!("{name} is {text:?}, not a whole number"))),
+            Err(_) => Err(CaseFailure::new(format!(
+                "{name} is {text:?}, not a whole number"
+            ))),
         },
     }
 }
@@ -66,104 +72,114 @@ fn seed_of_the_moment() -> u64 {
 }
 
 /// Plays one history on a fresh world and on a fresh reference, and compares after each step.
-fn play(harness: &dyn Harness, history: &[Step]) -> Outcome {
-    let scene = Scene::new(harness)?;
+fn play_history(harness: &dyn BackendHarness, history: &[HistoryStep]) -> CaseOutcome {
+    let scene = CaseScene::new(harness)?;
     let how = OpenOptions {
+        // Fixed from the start, so that a vector of the wrong length is refused by both, even in the first
+        // batch with vectors.
         dimension: scene
             .can(Capability::EmbeddingsPassthrough)
-            .then_some(Scene::DIMENSION),
-        ..scene.how()
+            .then_some(CaseScene::DIMENSION),
+        ..scene.usual_options()
     };
-    let reference = Reference::like(scene.descriptor());
-    let beside = PalaceRef::named("model");
-    let subject = scene.make(&drawers(), &how)?;
-    let model = make(&reference, &beside, &drawers(), &how)?;
-    if switches(&scene) {
+    let reference = Reference::described_like(scene.descriptor());
+    let beside = PalaceRef::from_id("model");
+    let subject = scene.make_collection(&default_collection(), &how)?;
+    let model = make_collection(&reference, &beside, &default_collection(), &how)?;
+    // Recorded up front, so that histories begin with a known model and switches have something to leave.
+    if switches_models(&scene) {
         for one in [&subject, &model] {
             one.set_identity(&scene.model(), IdentityChange::Confirm)?;
         }
     }
-    let mut pair = Pair::new(subject, model, &scene, keeps_context(&scene)?);
+    let mut pair = BackendPair::new(subject, model, &scene, keeps_context(&scene)?);
     for (at, step) in history.iter().enumerate() {
         let open = |backend: &dyn Backend, how: &OpenOptions| {
-            let subject = backend.open(&scene.palace(), &drawers(), how);
-            (subject, reference.open(&beside, &drawers(), how))
+            let subject = backend.open(&scene.palace(), &default_collection(), how);
+            (subject, reference.open(&beside, &default_collection(), how))
         };
-        play_one(&mut pair, &scene, step, open).map_err(|failure| match failure {
-            Failure::Broken(words) => Failure::new(format!("step {at}: {words}")),
+        play_with_handles(&mut pair, &scene, step, open).map_err(|failure| match failure {
+            CaseFailure::Broken(words) => CaseFailure::new(format!("step {at}: {words}")),
             other => other,
         })?;
     }
     Ok(())
 }
 
-/// A handle of the backend under test and one of the reference, opened alike.
-type Opened = (
+/// A handle of the backend under test and one of the reference, opened with the same options.
+type OpenedHandles = (
     loci_core::Result<Arc<dyn Collection>>,
     loci_core::Result<Arc<dyn Collection>>,
 );
 
-/// Plays one step; those that need other handles open them.
-fn play_one(
-    pair: &mut Pair,
-    scene: &Scene<'_>,
-    step: &Step,
-    open: impl Fn(&dyn Backend, &OpenOptions) -> Opened,
-) -> Outcome {
+/// Plays one step, and opens other handles for the steps that need them.
+fn play_with_handles(
+    pair: &mut BackendPair,
+    scene: &CaseScene<'_>,
+    step: &HistoryStep,
+    open: impl Fn(&dyn Backend, &OpenOptions) -> OpenedHandles,
+) -> CaseOutcome {
     match step {
-        Step::Reopen => {
-            let (subject, reference) = open(scene.another()?.as_ref(), &declaring(pair, scene)?);
+        HistoryStep::Reopen => {
+            let (subject, reference) = open(
+                scene.another_backend()?.as_ref(),
+                &declaring_options(pair, scene)?,
+            );
             pair.continue_with(subject?, reference?)
         }
-        Step::Switch(_) | Step::SwitchTo(_) => {
-            pair.play(step)?;
-            // Whoever goes on after a change of model declares the one that answers.
-            let (subject, reference) = open(scene.backend().as_ref(), &declaring(pair, scene)?);
+        HistoryStep::Switch(_) | HistoryStep::SwitchTo(_) => {
+            pair.play_step(step)?;
+            // A handle that declares the previous model would be refused by every later write of vectors.
+            let (subject, reference) = open(scene.backend().as_ref(), &declaring_options(pair, scene)?);
             pair.continue_with(subject?, reference?)
         }
-        Step::Seeing(visible, step) => {
+        HistoryStep::Seeing(visible, step) => {
             let how = OpenOptions {
                 visible: visible.clone(),
-                ..declaring(pair, scene)?
+                ..declaring_options(pair, scene)?
             };
             match open(scene.backend().as_ref(), &how) {
                 (Ok(subject), Ok(reference)) => {
-                    pair.restricted(subject, reference).play(step)?;
-                    pair.play(&Step::Reopen)
+                    // Then everything is compared through the unrestricted handles, which show what a
+                    // restricted write did out of sight.
+                    pair.through_restricted(subject, reference).play_step(step)?;
+                    pair.play_step(&HistoryStep::Reopen)
                 }
-                (subject, reference) => agree(subject.map(drop), reference.map(drop)).map(drop),
+                (subject, reference) => expect_agreement(subject.map(drop), reference.map(drop)).map(drop),
             }
         }
-        other => pair.play(other),
+        other => pair.play_step(other),
     }
 }
 
-/// Whether histories change the model on the way.
-fn switches(scene: &Scene<'_>) -> bool {
+/// Returns whether histories include model switches.
+fn switches_models(scene: &CaseScene<'_>) -> bool {
     scene.can(Capability::EmbeddingsPassthrough) && scene.can(Capability::Spaces)
 }
 
-/// Opens what is there with the model that answers now.
-fn declaring(pair: &Pair, scene: &Scene<'_>) -> Outcome<OpenOptions> {
-    let embedder = match switches(scene) {
-        true => pair.model()?,
-        false => scene.how().embedder,
+/// Returns options that declare the active model.
+fn declaring_options(pair: &BackendPair, scene: &CaseScene<'_>) -> CaseOutcome<OpenOptions> {
+    let embedder = if switches_models(scene) {
+        pair.model()?
+    } else {
+        scene.usual_options().embedder
     };
     Ok(OpenOptions {
         embedder,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     })
 }
 
-/// Whether the backend has room for context: one without it indexes the document.
-fn keeps_context(scene: &Scene<'_>) -> Outcome<bool> {
-    let mut probe = plain("probe", "text");
-    probe.context = Some(loci_core::Context {
+/// Returns whether the backend stores context; one that does not indexes the document alone.
+fn keeps_context(scene: &CaseScene<'_>) -> CaseOutcome<bool> {
+    let mut probe = text_drawer("probe", "text");
+    probe.context = Some(loci_core::DrawerContext {
         before: "before".into(),
         after: String::new(),
     });
+    // In a collection of its own, so that the probe does not appear in the history.
     let collection = scene.fill_in(&scene.palace(), "probe", [probe])?;
-    let found = crate::samples::one(collection.as_ref(), "probe", scene.everything())?;
+    let found = crate::samples::read_fields(collection.as_ref(), "probe", scene.every_field())?;
     Ok(found.context.is_some())
 }
 
@@ -174,9 +190,9 @@ mod tests {
     use loci_core::{CollectionExt, IdentityState, Receipt};
     use proptest::strategy::{Strategy, ValueTree};
 
-    /// What the histories brought about, summed up.
+    /// Counts of the events that the histories caused.
     #[derive(Debug, Default)]
-    struct Reached {
+    struct HistoryTally {
         batches: usize,
         refused: usize,
         receipts: Receipt,
@@ -189,38 +205,40 @@ mod tests {
         refused_out_of_sight: usize,
     }
 
-    impl Reached {
-        fn count(&mut self, collection: &dyn Collection, step: &Step) {
+    impl HistoryTally {
+        fn count(&mut self, collection: &dyn Collection, step: &HistoryStep) {
             match step {
-                Step::Apply(batch) => {
+                HistoryStep::Apply(batch) => {
                     self.batches += 1;
                     match collection.apply_batch(batch) {
                         Ok(receipt) => self.receipt(receipt),
                         Err(_) => self.refused += 1,
                     }
                 }
-                Step::Query(query) => self.hits += collection.query(query).unwrap().concat().len(),
-                Step::Lexical(lexical) => self.words += collection.lexical(lexical).unwrap().len(),
-                Step::Keyed(_, batch) => self.keyed += usize::from(collection.apply_batch(batch).is_ok()),
-                Step::Get(get) => self.pages += collection.get(get).map_or(0, |found| found.len()),
-                Step::Switch(step) => {
+                HistoryStep::Query(query) => self.hits += collection.query(query).unwrap().concat().len(),
+                HistoryStep::Lexical(lexical) => self.words += collection.lexical(lexical).unwrap().len(),
+                HistoryStep::Keyed(_, batch) => {
+                    self.keyed += usize::from(collection.apply_batch(batch).is_ok())
+                }
+                HistoryStep::Get(get) => self.pages += collection.get(get).map_or(0, |found| found.len()),
+                HistoryStep::Switch(step) => {
                     let spaces = collection.require_spaces().unwrap();
                     self.switched += usize::from(spaces.take_step(step).is_ok());
                 }
-                Step::SwitchTo(model) => {
+                HistoryStep::SwitchTo(model) => {
                     self.switched += usize::from(crate::turning::switch_to(collection, model).is_ok());
                 }
                 _ => {}
             }
         }
 
-        fn count_restricted(&mut self, restricted: &dyn Collection, step: &Step) {
+        fn count_restricted(&mut self, restricted: &dyn Collection, step: &HistoryStep) {
             match step {
-                Step::Apply(batch) => match restricted.apply_batch(batch) {
+                HistoryStep::Apply(batch) => match restricted.apply_batch(batch) {
                     Ok(_) => self.seen += 1,
                     Err(_) => self.refused_out_of_sight += 1,
                 },
-                Step::Get(get) => self.seen += restricted.get(get).map_or(0, |found| found.len()),
+                HistoryStep::Get(get) => self.seen += restricted.get(get).map_or(0, |found| found.len()),
                 _ => {}
             }
         }
@@ -239,10 +257,12 @@ mod tests {
     fn histories_bring_about_what_they_are_for() {
         let harness = ReferenceHarness::new(Reference::new);
         let mut runner = TestRunner::deterministic();
-        let mut reached = Reached::default();
+        let mut reached = HistoryTally::default();
         for _ in 0..160 {
-            let scene = Scene::new(&harness).unwrap();
-            let history = histories(scene.descriptor()).new_tree(&mut runner).unwrap();
+            let scene = CaseScene::new(&harness).unwrap();
+            let history = random_histories(scene.descriptor())
+                .new_tree(&mut runner)
+                .unwrap();
             let mut collection = scene.open().unwrap();
             for step in history.current() {
                 let embedder = match collection.info().unwrap().identity {
@@ -251,11 +271,12 @@ mod tests {
                 };
                 let how = OpenOptions {
                     embedder,
-                    ..OpenOptions::writable()
+                    ..OpenOptions::for_writing()
                 };
-                let open = |how: &OpenOptions| scene.backend().open(&scene.palace(), &drawers(), how);
+                let open =
+                    |how: &OpenOptions| scene.backend().open(&scene.palace(), &default_collection(), how);
                 collection = open(&how).unwrap();
-                if let Step::Seeing(visible, step) = step {
+                if let HistoryStep::Seeing(visible, step) = step {
                     let visible = visible.clone();
                     let restricted = open(&OpenOptions { visible, ..how }).unwrap();
                     reached.count_restricted(restricted.as_ref(), &step);

@@ -1,4 +1,4 @@
-//! A strict in-memory backend: the contract in its plainest form, with any set of capabilities.
+//! A strict in-memory backend: the simplest implementation of the contract, with any set of capabilities.
 
 mod apply;
 mod budget;
@@ -14,7 +14,7 @@ mod table;
 mod upkeep;
 mod worlds;
 
-pub(crate) use search::distance;
+pub(crate) use search::exact_distance;
 pub use worlds::ReferenceHarness;
 
 use std::collections::HashMap;
@@ -23,31 +23,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
-    ErrorKind, Health, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore,
-    SpecVersion, Visibility,
+    Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result,
+    SPEC_VERSION, SnapshotStore, SpecVersion, Visibility,
 };
 
-use handle::Handle;
-use holder::Holder;
-use storage::{SpaceKey, Storage};
-use table::Table;
+use handle::ReferenceHandle;
+use holder::ReferenceHolder;
+use storage::{PalaceKey, ReferenceStorage};
+use table::ReferenceTable;
 
-/// Called while maintenance runs, so that a test can look at that moment.
-type Watcher = Arc<dyn Fn(&MaintenanceKind) + Send + Sync>;
+/// A callback that runs during maintenance, so that a test can observe that moment.
+type MaintenanceWatcher = Arc<dyn Fn(&MaintenanceKind) + Send + Sync>;
 
 /// A strict in-memory backend. Instances made by [`Reference::again`] share their storage, as processes share a disk.
 pub struct Reference {
-    descriptor: Arc<Descriptor>,
-    storage: Arc<Storage>,
-    holder: Holder,
+    descriptor: Arc<BackendDescriptor>,
+    storage: Arc<ReferenceStorage>,
+    holder: ReferenceHolder,
     closed: Arc<AtomicBool>,
     palaces: Mutex<HashMap<PalaceRef, Arc<AtomicBool>>>,
-    watcher: Option<Watcher>,
+    watcher: Option<MaintenanceWatcher>,
 }
 
 impl Reference {
-    /// What the full reference advertises: everything it can do in memory.
+    /// The capabilities of the full reference: everything it can do in memory.
     pub const FULL: [Capability; 15] = [
         Capability::EmbeddingsPassthrough,
         Capability::EmbeddingsOut,
@@ -66,14 +66,14 @@ impl Reference {
         Capability::Erasure,
     ];
 
-    /// A reference with every capability it has, over empty storage.
+    /// Returns a reference with all its capabilities, over empty storage.
     pub fn new() -> Self {
-        Self::with(Self::FULL)
+        Self::with_capabilities(Self::FULL)
     }
 
-    /// A reference that advertises just these capabilities, over empty storage.
-    pub fn with(capabilities: impl IntoIterator<Item = Capability>) -> Self {
-        Self::described(Descriptor {
+    /// Returns a reference that advertises exactly these capabilities, over empty storage.
+    pub fn with_capabilities(capabilities: impl IntoIterator<Item = Capability>) -> Self {
+        Self::from_descriptor(BackendDescriptor {
             name: "reference".into(),
             spec_version: SPEC_VERSION,
             capabilities: capabilities.into_iter().collect(),
@@ -82,64 +82,68 @@ impl Reference {
         })
     }
 
-    /// A reference that advertises what `other` does, over empty storage that is not in any folder.
-    pub fn like(other: &Descriptor) -> Self {
+    /// Returns a reference that advertises the same as `other`, over empty storage without a folder.
+    pub fn described_like(other: &BackendDescriptor) -> Self {
         let mut descriptor = other.clone();
         descriptor.name = "reference".into();
+        // The model palace has no folder of its own to live in.
         descriptor.capabilities.remove(&Capability::Local);
-        Self::described(descriptor)
+        Self::from_descriptor(descriptor)
     }
 
-    /// This reference, comparing vectors by these metrics only.
+    /// Restricts this reference to these metrics.
     #[must_use]
     pub fn comparing_by(self, metrics: &[Metric]) -> Self {
-        self.redescribed(|descriptor| descriptor.metrics = metrics.to_vec())
+        self.change_descriptor(|descriptor| descriptor.metrics = metrics.to_vec())
     }
 
-    /// This reference, running these kinds of maintenance only.
+    /// Restricts this reference to these kinds of maintenance.
     #[must_use]
-    pub fn maintaining(self, kinds: &[MaintenanceKind]) -> Self {
-        self.redescribed(|descriptor| descriptor.maintenance = kinds.to_vec())
+    pub fn maintaining_only(self, kinds: &[MaintenanceKind]) -> Self {
+        self.change_descriptor(|descriptor| descriptor.maintenance = kinds.to_vec())
     }
 
-    /// This reference, built for another version of the contract.
+    /// Makes this reference advertise another version of the contract.
     #[must_use]
-    pub fn speaking(self, version: SpecVersion) -> Self {
-        self.redescribed(|descriptor| descriptor.spec_version = version)
+    pub fn speaking_version(self, version: SpecVersion) -> Self {
+        self.change_descriptor(|descriptor| descriptor.spec_version = version)
     }
 
-    /// This reference, calling `watcher` while maintenance runs.
+    /// Makes this reference call `watcher` while maintenance runs.
     #[must_use]
     pub fn watched_by(mut self, watcher: impl Fn(&MaintenanceKind) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
         self
     }
 
-    /// A new instance over the same storage, as another process would make it.
-    pub fn again(&self) -> Self {
+    /// Returns a new instance over the same storage, as another process would make it.
+    pub fn reopened(&self) -> Self {
         Self {
+            // Storage is shared, but not the closed flags and the hold on palaces: those belong to a
+            // process.
             storage: Arc::clone(&self.storage),
-            holder: Holder::new(&self.storage),
+            holder: ReferenceHolder::new(&self.storage),
             watcher: self.watcher.clone(),
-            ..Self::described(self.descriptor.as_ref().clone())
+            ..Self::from_descriptor(self.descriptor.as_ref().clone())
         }
     }
 
-    /// A new instance over the same storage that takes no writes.
+    /// Returns a new instance over the same storage that refuses writes.
     pub fn read_only(&self) -> Self {
-        self.again().redescribed(|descriptor| {
+        self.reopened().change_descriptor(|descriptor| {
             descriptor.capabilities.insert(Capability::ReadOnly);
+            // Abilities that only write make no sense without writes.
             descriptor.capabilities.remove(&Capability::Spaces);
             descriptor.capabilities.remove(&Capability::Erasure);
             descriptor.maintenance = Vec::new();
         })
     }
 
-    fn described(descriptor: Descriptor) -> Self {
+    fn from_descriptor(descriptor: BackendDescriptor) -> Self {
         let storage = Arc::default();
         Self {
             descriptor: Arc::new(descriptor),
-            holder: Holder::new(&storage),
+            holder: ReferenceHolder::new(&storage),
             storage,
             closed: Arc::default(),
             palaces: Mutex::default(),
@@ -147,7 +151,7 @@ impl Reference {
         }
     }
 
-    fn redescribed(mut self, change: impl FnOnce(&mut Descriptor)) -> Self {
+    fn change_descriptor(mut self, change: impl FnOnce(&mut BackendDescriptor)) -> Self {
         let mut descriptor = self.descriptor.as_ref().clone();
         change(&mut descriptor);
         self.descriptor = Arc::new(descriptor);
@@ -156,16 +160,19 @@ impl Reference {
 
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(closed("the backend \"reference\" was closed"));
+            return Err(closed_error("the backend \"reference\" was closed"));
         }
         Ok(())
     }
 
-    fn key(&self, palace: &PalaceRef) -> Result<Option<SpaceKey>> {
+    fn find_key(&self, palace: &PalaceRef) -> Result<Option<PalaceKey>> {
+        // Ignoring a namespace would mix the drawers of tenants.
         if palace.namespace.is_some() {
-            self.descriptor.require(&Capability::NamespaceIsolation)?;
+            self.descriptor
+                .require_capability(&Capability::NamespaceIsolation)?;
         }
-        self.storage.find(palace, self.descriptor.can(&Capability::Local))
+        self.storage
+            .find_palace(palace, self.descriptor.has_capability(&Capability::Local))
     }
 
     fn check_options(&self, options: &OpenOptions) -> Result<()> {
@@ -179,30 +186,32 @@ impl Reference {
         }
     }
 
-    /// The number of a collection, if it is there.
-    fn number(&self, key: &SpaceKey, collection: &CollectionName) -> Option<u64> {
-        let number = |space: &mut storage::Space| space.tables.get(collection).map(|table| table.number);
-        self.storage.space(key, number).flatten()
+    /// Returns the number of a collection, if it exists.
+    fn find_number(&self, key: &PalaceKey, collection: &CollectionName) -> Option<u64> {
+        let number =
+            |space: &mut storage::PalaceTables| space.tables.get(collection).map(|table| table.number);
+        self.storage.with_palace(key, number).flatten()
     }
 
-    /// A handle on the collection of this number.
-    fn handle(
+    /// Returns a handle on the collection with this number.
+    fn open_handle(
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        key: SpaceKey,
+        key: PalaceKey,
         number: u64,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let opened = self.storage.space(&key, |space| {
+        let opened = self.storage.with_palace(&key, |space| {
             let table = space.tables.get(collection);
+            // The collection may have been dropped and made again since the number was read.
             let own = table.filter(|table| table.number == number);
-            let table = own.ok_or_else(|| missing("collection", collection.as_str()))?;
+            let table = own.ok_or_else(|| missing_error("collection", collection.as_str()))?;
             table.check_options(options)?;
             Ok::<_, Error>(table.identity())
         });
-        let model = opened.ok_or_else(|| missing("palace", &palace.id))??;
-        let handle = Handle {
+        let model = opened.ok_or_else(|| missing_error("palace", &palace.id))??;
+        let handle = ReferenceHandle {
             descriptor: Arc::clone(&self.descriptor),
             storage: Arc::clone(&self.storage),
             palace: palace.clone(),
@@ -211,27 +220,28 @@ impl Reference {
             number,
             visible: Visibility::new(options.visible.clone()),
             writable: options.writable,
-            declared: options.declared(&model),
+            declared: options.declared_embedder(&model),
             model,
             backend_closed: Arc::clone(&self.closed),
-            palace_closed: self.lease(palace),
+            palace_closed: self.lease_palace(palace),
             watcher: self.watcher.clone(),
         };
-        if !self.descriptor.can(&Capability::MultiProcess) {
-            self.holder.hold(&handle.key)?;
+        // Last, so that a refused open does not take hold of the palace.
+        if !self.descriptor.has_capability(&Capability::MultiProcess) {
+            self.holder.hold_palace(&handle.key)?;
         }
         Ok(Arc::new(handle))
     }
 
     fn check_writable(&self) -> Result<()> {
-        if self.descriptor.can(&Capability::ReadOnly) {
-            return Err(takes_no_writes(&self.descriptor));
+        if self.descriptor.has_capability(&Capability::ReadOnly) {
+            return Err(read_only_error(&self.descriptor));
         }
         Ok(())
     }
 
-    /// Whether everything held for `palace` has been let go of; one flag for each time it was opened.
-    fn lease(&self, palace: &PalaceRef) -> Arc<AtomicBool> {
+    /// Returns the flag that closes the open handles on `palace`; a palace opened again after a close gets a new one.
+    fn lease_palace(&self, palace: &PalaceRef) -> Arc<AtomicBool> {
         let mut palaces = self.palaces.lock().expect("no holder of this lock panics");
         Arc::clone(palaces.entry(palace.clone()).or_default())
     }
@@ -252,7 +262,7 @@ impl fmt::Debug for Reference {
 }
 
 impl Backend for Reference {
-    fn descriptor(&self) -> &Descriptor {
+    fn descriptor(&self) -> &BackendDescriptor {
         &self.descriptor
     }
 
@@ -267,10 +277,12 @@ impl Backend for Reference {
         if options.writable {
             self.check_writable()?;
         }
-        let key = self.key(palace)?.ok_or_else(|| missing("palace", &palace.id))?;
-        let number = self.number(&key, collection);
-        let number = number.ok_or_else(|| missing("collection", collection.as_str()))?;
-        self.handle(palace, collection, key, number, options)
+        let key = self
+            .find_key(palace)?
+            .ok_or_else(|| missing_error("palace", &palace.id))?;
+        let number = self.find_number(&key, collection);
+        let number = number.ok_or_else(|| missing_error("collection", collection.as_str()))?;
+        self.open_handle(palace, collection, key, number, options)
     }
 
     fn create(
@@ -284,53 +296,61 @@ impl Backend for Reference {
         self.check_options(options)?;
         self.check_writable()?;
         // Refuses a namespace that is not offered, before a folder is made for it.
-        self.key(palace)?;
+        self.find_key(palace)?;
         let key = self
             .storage
-            .make(palace, self.descriptor.can(&Capability::Local))?;
-        let number = self.storage.space(&key, |space| {
+            .make_palace(palace, self.descriptor.has_capability(&Capability::Local))?;
+        // Checked and inserted under one lock: of two exclusive creations at once, one must lose.
+        let number = self.storage.with_palace(&key, |space| {
             if mode == CreateMode::Exclusive && space.tables.contains_key(collection) {
-                return Err(exists(collection));
+                return Err(exists_error(collection));
             }
             let table = space.tables.entry(collection.clone());
-            Ok(table.or_insert_with(|| Table::new(options)).number)
+            Ok(table.or_insert_with(|| ReferenceTable::new(options)).number)
         });
-        let number = number.ok_or_else(|| missing("palace", &palace.id))??;
+        let number = number.ok_or_else(|| missing_error("palace", &palace.id))??;
         let writable = OpenOptions {
             writable: true,
             ..options.clone()
         };
-        self.handle(palace, collection, key, number, &writable)
+        self.open_handle(palace, collection, key, number, &writable)
     }
 
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
         self.check_open()?;
         self.check_writable()?;
-        let key = self.key(palace)?.ok_or_else(|| missing("palace", &palace.id))?;
-        let dropped = self.storage.space(&key, |space| space.tables.remove(collection));
+        let key = self
+            .find_key(palace)?
+            .ok_or_else(|| missing_error("palace", &palace.id))?;
+        let dropped = self
+            .storage
+            .with_palace(&key, |space| space.tables.remove(collection));
         let dropped = dropped.flatten().map(drop);
-        dropped.ok_or_else(|| missing("collection", collection.as_str()))
+        dropped.ok_or_else(|| missing_error("collection", collection.as_str()))
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.check_open()?;
-        let lexical = self.descriptor.can(&Capability::Lexical);
-        let key = self.key(palace)?.ok_or_else(|| missing("palace", &palace.id))?;
+        let lexical = self.descriptor.has_capability(&Capability::Lexical);
+        let key = self
+            .find_key(palace)?
+            .ok_or_else(|| missing_error("palace", &palace.id))?;
         self.storage
-            .space(&key, |space| {
+            .with_palace(&key, |space| {
                 let tables = space.tables.iter();
                 tables.map(|(name, table)| table.info(name, lexical)).collect()
             })
-            .ok_or_else(|| missing("palace", &palace.id))
+            .ok_or_else(|| missing_error("palace", &palace.id))
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         let seen = self.check_open().and_then(|()| {
             let Some(palace) = palace else { return Ok(()) };
-            let key = self.key(palace)?;
-            key.map(drop).ok_or_else(|| missing("palace", &palace.id))
+            // Only looked up; a health check never creates anything.
+            let key = self.find_key(palace)?;
+            key.map(drop).ok_or_else(|| missing_error("palace", &palace.id))
         });
-        Health {
+        BackendHealth {
             ok: seen.is_ok(),
             detail: seen
                 .err()
@@ -340,9 +360,10 @@ impl Backend for Reference {
 
     fn close_palace(&self, palace: &PalaceRef) {
         let mut palaces = self.palaces.lock().expect("no holder of this lock panics");
+        // Removed, so that the next open gets a new flag and is not closed from the start.
         if let Some(lease) = palaces.remove(palace) {
             lease.store(true, Ordering::SeqCst);
-            self.holder.release(&self.key(palace).ok().flatten());
+            self.holder.release_palace(&self.find_key(palace).ok().flatten());
         }
     }
 
@@ -360,35 +381,35 @@ impl Backend for Reference {
     }
 }
 
-fn closed(words: &str) -> Error {
-    Error::new(ErrorKind::Closed, words).hint("open it again")
+fn closed_error(words: &str) -> Error {
+    Error::new(ErrorKind::Closed, words).with_hint("open it again")
 }
 
-fn missing(what: &str, called: &str) -> Error {
+fn missing_error(what: &str, called: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("the {what} {called:?} does not exist"),
     )
 }
 
-fn exists(collection: &CollectionName) -> Error {
+fn exists_error(collection: &CollectionName) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!("the collection {:?} exists already", collection.as_str()),
     )
-    .hint("nothing was changed; give another name, or open it")
+    .with_hint("nothing was changed; give another name, or open it")
 }
 
-/// The refusal of every write to a backend that advertises `read_only`.
-fn takes_no_writes(descriptor: &Descriptor) -> Error {
+/// Returns the refusal of a write to a backend that advertises `read_only`.
+fn read_only_error(descriptor: &BackendDescriptor) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!(
-            "the backend {:?} is read_only and takes no writes",
+            "the backend {:?} is read_only and refuses writes",
             descriptor.name
         ),
     )
-    .hint("nothing was changed")
+    .with_hint("nothing was changed")
 }
 
 #[cfg(test)]
@@ -398,15 +419,15 @@ mod tests {
 
     fn open(backend: &Reference) -> Arc<dyn Collection> {
         let name = CollectionName::new("drawers").unwrap();
-        let palace = PalaceRef::named("p");
-        let (mode, options) = (CreateMode::OpenExisting, OpenOptions::writable());
+        let palace = PalaceRef::from_id("p");
+        let (mode, options) = (CreateMode::OpenExisting, OpenOptions::for_writing());
         backend.create(&palace, &name, mode, &options).unwrap()
     }
 
     #[test]
     fn maintenance_started_while_it_runs_is_told_so() {
         let first = Reference::new();
-        let other = open(&first.again());
+        let other = open(&first.reopened());
         let seen: Arc<Mutex<Vec<MaintenanceStatus>>> = Arc::default();
         let told = Arc::clone(&seen);
         let watched = first.watched_by(move |kind| {
@@ -420,7 +441,7 @@ mod tests {
         });
         let drawers = open(&watched);
         drawers
-            .add(NewDrawer::new(DrawerId::new("a").unwrap(), "text"))
+            .add_drawer(NewDrawer::new(DrawerId::new("a").unwrap(), "text"))
             .unwrap();
         let report = drawers.upkeep().unwrap().run(&MaintenanceKind::REINDEX).unwrap();
         assert_eq!(report.status, MaintenanceStatus::Ran);
@@ -430,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_reference_of_another_major_version_is_refused() {
-        let other = Reference::new().speaking(SpecVersion { major: 3, minor: 0 });
+        let other = Reference::new().speaking_version(SpecVersion { major: 3, minor: 0 });
         assert!(other.descriptor().check_version().is_err());
     }
 }

@@ -1,17 +1,20 @@
-//! Short ways to revise sources and to read what is remembered of them.
+//! Shorthand for revising sources and for reading their records.
 
-use loci_core::{Collection, CollectionExt, Receipt, Revised, Revision, SourceRecord, Sources, Write};
+use loci_core::{
+    Collection, CollectionExt, Receipt, RevisionOutcome, SourceRecord, SourceRecordQuery, SourceRevision,
+    Write,
+};
 
-use crate::{Failure, Outcome};
+use crate::{CaseFailure, CaseOutcome};
 
-/// A revision of these parts, for a record of this revision, or for none.
-pub(crate) fn revision<'a>(
+/// A revision with these parts that expects the record to have this number, or not to exist.
+pub(crate) fn new_revision<'a>(
     source: &str,
     expects: Option<u64>,
     stamp: &str,
     parts: impl IntoIterator<Item = Vec<Write>, IntoIter: 'a>,
-) -> Revision<'a> {
-    Revision {
+) -> SourceRevision<'a> {
+    SourceRevision {
         source: source.to_owned(),
         expects,
         stamp: Some(stamp.to_owned()),
@@ -19,22 +22,23 @@ pub(crate) fn revision<'a>(
     }
 }
 
-/// The same, but the record is forgotten.
-pub(crate) fn forgetting<'a>(source: &str, expects: Option<u64>) -> Revision<'a> {
-    Revision {
+/// A revision without parts that forgets the record.
+pub(crate) fn forgetting_revision<'a>(source: &str, expects: Option<u64>) -> SourceRevision<'a> {
+    SourceRevision {
         stamp: None,
-        ..revision(source, expects, "", [])
+        ..new_revision(source, expects, "", [])
     }
 }
 
-/// Every record.
-pub(crate) fn all() -> Sources {
-    under("", None, usize::MAX)
+/// Requests every record.
+pub(crate) fn every_record() -> SourceRecordQuery {
+    records_under("", None, usize::MAX)
 }
 
-/// Those whose name begins with `prefix`, after a name.
-pub(crate) fn under(prefix: &str, after: Option<&str>, limit: usize) -> Sources {
-    Sources::Under {
+/// Requests records whose name begins with `prefix` and comes after `after`.
+pub(crate) fn records_under(prefix: &str, after: Option<&str>, limit: usize) -> SourceRecordQuery {
+    // Bounds are given by name, never by number, so that pages survive writes in between.
+    SourceRecordQuery::Under {
         prefix: prefix.to_owned(),
         after: after.map(str::to_owned),
         limit,
@@ -42,13 +46,13 @@ pub(crate) fn under(prefix: &str, after: Option<&str>, limit: usize) -> Sources 
 }
 
 /// The names of records, in their order.
-pub(crate) fn names(records: &[SourceRecord]) -> Vec<&str> {
+pub(crate) fn record_names(records: &[SourceRecord]) -> Vec<&str> {
     records.iter().map(|record| record.source.as_str()).collect()
 }
 
 /// Every record as its name and stamp.
-pub(crate) fn stamps(collection: &dyn Collection) -> Outcome<Vec<(String, String)>> {
-    let records = collection.require_sources()?.find_records(&all())?;
+pub(crate) fn read_stamps(collection: &dyn Collection) -> CaseOutcome<Vec<(String, String)>> {
+    let records = collection.require_sources()?.find_records(&every_record())?;
     Ok(records
         .into_iter()
         .map(|record| (record.source, record.stamp))
@@ -56,12 +60,13 @@ pub(crate) fn stamps(collection: &dyn Collection) -> Outcome<Vec<(String, String
 }
 
 /// Stores a record for each name, without drawers.
-pub(crate) fn remember(collection: &dyn Collection, names: &[&str]) -> Outcome {
+pub(crate) fn store_records(collection: &dyn Collection, names: &[&str]) -> CaseOutcome {
     let revisions = names
         .iter()
-        .map(|name| revision(name, None, &format!("of {name}"), []));
+        // Stamps name their source, so that cases can tell whose record they read.
+        .map(|name| new_revision(name, None, &format!("of {name}"), []));
     for revised in collection.require_sources()?.revise(revisions.collect())? {
-        done(revised)?;
+        expect_done(revised)?;
     }
     Ok(())
 }
@@ -69,17 +74,19 @@ pub(crate) fn remember(collection: &dyn Collection, names: &[&str]) -> Outcome {
 /// Files one new state of a source; being overtaken is a failure.
 pub(crate) fn revise_one(
     collection: &dyn Collection,
-    revision: Revision<'_>,
-) -> Outcome<(Receipt, Option<u64>)> {
+    revision: SourceRevision<'_>,
+) -> CaseOutcome<(Receipt, Option<u64>)> {
     let mut revised = collection.require_sources()?.revise(vec![revision])?;
     same!(revised.len(), 1, "answers to one revision");
-    done(revised.remove(0))
+    expect_done(revised.remove(0))
 }
 
-/// What a revision did; being overtaken is a failure.
-pub(crate) fn done(revised: Revised) -> Outcome<(Receipt, Option<u64>)> {
+/// Returns the receipt and number of a revision; being overtaken is a failure.
+pub(crate) fn expect_done(revised: RevisionOutcome) -> CaseOutcome<(Receipt, Option<u64>)> {
     match revised {
-        Revised::Done { receipt, revision } => Ok((receipt, revision)),
-        Revised::Overtaken => Err(Failure::new("expected a revision to be done, found it overtaken")),
+        RevisionOutcome::Done { receipt, revision } => Ok((receipt, revision)),
+        RevisionOutcome::Overtaken => Err(CaseFailure::new(
+            "expected a revision to be done, found it overtaken",
+        )),
     }
 }

@@ -5,56 +5,64 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 
-use crate::{Case, Failure, Harness, Scene, cases};
+use crate::{BackendHarness, CaseFailure, CaseScene, ConformanceCase, all_cases};
 
-/// How a case ended.
+/// The outcome of a case on a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CaseVerdict {
     /// The promise is kept.
     Kept,
-    /// The promise is broken, and how.
+    /// The promise is broken; states how.
     Broken(String),
-    /// The promise is not this backend's, and why.
+    /// The promise does not apply to this backend; states why.
     NotApplicable(String),
 }
 
-/// Shows one case on a fresh world of `harness`.
-pub fn examine(harness: &dyn Harness, case: &Case) -> Verdict {
+/// Runs one case on a fresh world of `harness`.
+pub fn examine_case(harness: &dyn BackendHarness, case: &ConformanceCase) -> CaseVerdict {
+    // A panic of a backend breaks the promise under test; it must not end the run of the other cases.
     let shown = catch_unwind(AssertUnwindSafe(|| {
-        let scene = Scene::new(harness)?;
-        if let Some(need) = case.unmet(scene.descriptor()) {
-            return Err(Failure::NotApplicable(need.to_string()));
+        let scene = CaseScene::new(harness)?;
+        // After the scene was made: an unreachable backend fails every case, also those that would not
+        // apply.
+        if let Some(need) = case.find_unmet_need(scene.descriptor()) {
+            return Err(CaseFailure::NotApplicable(need.to_string()));
         }
         (case.body)(&scene)
     }));
     match shown {
-        Ok(Ok(())) => Verdict::Kept,
-        Ok(Err(Failure::Broken(words))) => Verdict::Broken(words),
-        Ok(Err(Failure::NotApplicable(why))) => Verdict::NotApplicable(why),
-        Err(panic) => Verdict::Broken(format!("the case panicked: {}", panic_words(panic.as_ref()))),
+        Ok(Ok(())) => CaseVerdict::Kept,
+        Ok(Err(CaseFailure::Broken(words))) => CaseVerdict::Broken(words),
+        Ok(Err(CaseFailure::NotApplicable(why))) => CaseVerdict::NotApplicable(why),
+        Err(panic) => CaseVerdict::Broken(format!("the case panicked: {}", panic_words(panic.as_ref()))),
     }
 }
 
 fn panic_words(panic: &(dyn std::any::Any + Send)) -> &str {
+    // `panic!` carries a String if it has arguments and a &str if it has none.
     panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("without words")
+        .unwrap_or("without a message")
 }
 
-/// One test line for each case, and one for each waiver that names no case.
+/// Returns one test for each case, and a failing one for each waiver whose case does not exist.
 ///
-/// A waiver `(case name, reason)` says that a case is known to fail: its line is red once the case passes.
-pub fn trials(harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Vec<Trial> {
-    trials_under("", harness, waivers)
+/// A waiver `(case name, reason)` marks a case that is known to fail: its test fails once the case passes.
+pub fn list_trials(harness: impl BackendHarness + 'static, waivers: &[(&str, &str)]) -> Vec<Trial> {
+    list_trials_under("", harness, waivers)
 }
 
-/// The same with each name under `prefix`, for a test file that examines several backends.
-pub fn trials_under(prefix: &str, harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Vec<Trial> {
-    let harness: Arc<dyn Harness> = Arc::new(harness);
+/// Like [`trials`], with `prefix` before each name, for a test file that examines several backends.
+pub fn list_trials_under(
+    prefix: &str,
+    harness: impl BackendHarness + 'static,
+    waivers: &[(&str, &str)],
+) -> Vec<Trial> {
+    let harness: Arc<dyn BackendHarness> = Arc::new(harness);
     let mut trials = Vec::new();
-    for case in cases() {
+    for case in all_cases() {
         let name = case.name();
         let waiver = waivers
             .iter()
@@ -62,12 +70,13 @@ pub fn trials_under(prefix: &str, harness: impl Harness + 'static, waivers: &[(&
             .map(|(_, reason)| (*reason).to_owned());
         let harness = Arc::clone(&harness);
         trials.push(Trial::ignorable_test(format!("{prefix}{name}"), move || {
-            conclude(examine(harness.as_ref(), case), waiver)
+            conclude_trial(examine_case(harness.as_ref(), case), waiver)
         }));
     }
+    // A waiver for a case that was renamed or removed would otherwise waive nothing, unnoticed.
     for (waived, reason) in waivers {
-        if !cases().iter().any(|case| case.name() == *waived) {
-            let words = format!("the waiver {waived:?} ({reason}) names no case");
+        if !all_cases().iter().any(|case| case.name() == *waived) {
+            let words = format!("the waiver {waived:?} ({reason}) does not name an existing case");
             trials.push(Trial::test(format!("{prefix}waivers::{waived}"), move || {
                 Err(Failed::from(words))
             }));
@@ -76,57 +85,60 @@ pub fn trials_under(prefix: &str, harness: impl Harness + 'static, waivers: &[(&
     trials
 }
 
-fn conclude(verdict: Verdict, waiver: Option<String>) -> Result<Completion, Failed> {
+fn conclude_trial(verdict: CaseVerdict, waiver: Option<String>) -> Result<Completion, Failed> {
     match (verdict, waiver) {
-        (Verdict::Kept, None) | (Verdict::Broken(_), Some(_)) => Ok(Completion::Completed),
-        (Verdict::NotApplicable(why), None) => Ok(Completion::ignored_with(format!("not applicable: {why}"))),
-        (Verdict::Broken(words), None) => Err(Failed::from(words)),
-        (_, Some(reason)) => Err(Failed::from(format!("the waiver is no longer needed: {reason}"))),
+        (CaseVerdict::Kept, None) | (CaseVerdict::Broken(_), Some(_)) => Ok(Completion::Completed),
+        (CaseVerdict::NotApplicable(why), None) => {
+            Ok(Completion::ignored_with(format!("not applicable: {why}")))
+        }
+        (CaseVerdict::Broken(words), None) => Err(Failed::from(words)),
+        // Also where the case does not apply: a waiver has to be needed to stay.
+        (_, Some(reason)) => Err(Failed::from(format!("the waiver has become obsolete: {reason}"))),
     }
 }
 
 /// Runs every case on a backend with the arguments of this test binary.
-pub fn run(harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> Conclusion {
-    libtest_mimic::run(&Arguments::from_args(), trials(harness, waivers))
+pub fn run_cases(harness: impl BackendHarness + 'static, waivers: &[(&str, &str)]) -> Conclusion {
+    libtest_mimic::run(&Arguments::from_args(), list_trials(harness, waivers))
 }
 
 /// Runs every case on a backend and ends the process: the `main` of a backend's test file.
-pub fn main(harness: impl Harness + 'static, waivers: &[(&str, &str)]) -> ! {
-    run(harness, waivers).exit()
+pub fn main(harness: impl BackendHarness + 'static, waivers: &[(&str, &str)]) -> ! {
+    run_cases(harness, waivers).exit()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::World;
+    use crate::TestWorld;
     use std::collections::BTreeSet;
 
-    struct Unreachable;
+    struct UnreachableHarness;
 
-    impl Harness for Unreachable {
+    impl BackendHarness for UnreachableHarness {
         fn name(&self) -> String {
             "unreachable".into()
         }
 
-        fn fresh(&self) -> Result<Box<dyn World>, String> {
+        fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
             Err("connection refused".into())
         }
     }
 
     #[test]
     fn every_case_has_its_own_plain_name() {
-        let names: BTreeSet<String> = cases().iter().map(|case| case.name()).collect();
-        assert_eq!(names.len(), cases().len());
+        let names: BTreeSet<String> = all_cases().iter().map(|case| case.name()).collect();
+        assert_eq!(names.len(), all_cases().len());
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | ':');
         assert!(names.iter().all(|name| name.chars().all(plain)), "{names:?}");
     }
 
     #[test]
     fn a_backend_that_cannot_be_reached_is_red_in_every_case() {
-        for case in cases() {
-            let verdict = examine(&Unreachable, case);
+        for case in all_cases() {
+            let verdict = examine_case(&UnreachableHarness, case);
             assert!(
-                matches!(&verdict, Verdict::Broken(words) if words.contains("connection refused")),
+                matches!(&verdict, CaseVerdict::Broken(words) if words.contains("connection refused")),
                 "{}: {verdict:?}",
                 case.name()
             );
@@ -136,17 +148,17 @@ mod tests {
     #[test]
     fn a_waived_case_must_fail() {
         let waiver = || Some("known".to_owned());
-        assert!(conclude(Verdict::Broken("x".into()), waiver()).is_ok());
-        assert!(conclude(Verdict::Kept, waiver()).is_err());
-        assert!(conclude(Verdict::NotApplicable("x".into()), waiver()).is_err());
-        assert!(conclude(Verdict::Broken("x".into()), None).is_err());
-        assert!(conclude(Verdict::Kept, None).is_ok());
+        assert!(conclude_trial(CaseVerdict::Broken("x".into()), waiver()).is_ok());
+        assert!(conclude_trial(CaseVerdict::Kept, waiver()).is_err());
+        assert!(conclude_trial(CaseVerdict::NotApplicable("x".into()), waiver()).is_err());
+        assert!(conclude_trial(CaseVerdict::Broken("x".into()), None).is_err());
+        assert!(conclude_trial(CaseVerdict::Kept, None).is_ok());
     }
 
     #[test]
     fn a_waiver_that_names_no_case_is_a_red_line() {
-        let trials = trials(Unreachable, &[("no such case", "known")]);
-        assert_eq!(trials.len(), cases().len() + 1);
+        let trials = list_trials(UnreachableHarness, &[("no such case", "known")]);
+        assert_eq!(trials.len(), all_cases().len() + 1);
         assert!(trials.iter().any(|trial| trial.name() == "waivers::no such case"));
     }
 }

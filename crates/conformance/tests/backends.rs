@@ -1,14 +1,14 @@
 //! The suite on the reference: in full, without any optional capability, and without writes.
 
 use libtest_mimic::Arguments;
-use loci_conformance::{Reference, ReferenceHarness, trials_under};
+use loci_conformance::{Reference, ReferenceHarness, list_trials_under};
 use loci_core::Metric;
 
-/// What is not advertised is refused by name.
+/// A reference without any optional capability, which must refuse each of them by name.
 fn minimal() -> Reference {
-    Reference::with([])
+    Reference::with_capabilities([])
         .comparing_by(&[Metric::Cosine])
-        .maintaining(&[])
+        .maintaining_only(&[])
 }
 
 fn main() {
@@ -16,8 +16,8 @@ fn main() {
     let minimal = ReferenceHarness::new(minimal);
     // Filled through a twin that takes writes.
     let read_only = ReferenceHarness::read_only(Reference::new);
-    let mut trials = trials_under("reference::", full, &[]);
-    trials.extend(trials_under("minimal::", minimal, &[]));
-    trials.extend(trials_under("read_only::", read_only, &[]));
+    let mut trials = list_trials_under("reference::", full, &[]);
+    trials.extend(list_trials_under("minimal::", minimal, &[]));
+    trials.extend(list_trials_under("read_only::", read_only, &[]));
     libtest_mimic::run(&Arguments::from_args(), trials).exit()
 }

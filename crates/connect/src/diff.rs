@@ -1,4 +1,4 @@
-//! The change of a file as a unified diff.
+//! The change of a file, as a unified diff.
 
 use similar::TextDiff;
 
@@ -7,6 +7,7 @@ const CONTEXT_LINES: usize = 3;
 
 /// Renders the difference between two texts of the file called `name`; a file that does not exist is `None`.
 pub(crate) fn render_diff(name: &str, before: Option<&str>, after: Option<&str>) -> String {
+    // As in `git diff`, so that a patch tool creates or removes the file.
     let header = |text: Option<&str>| text.map_or("/dev/null", |_| name);
     let (old, new) = (header(before), header(after));
     TextDiff::from_lines(before.unwrap_or_default(), after.unwrap_or_default())

@@ -33,6 +33,8 @@ pub(crate) struct SettingsState {
 impl SettingsState {
     /// Reads the settings file at `path` and checks that it can be replaced.
     pub(crate) fn read(path: &Path, root: &Path) -> Result<Self> {
+        // Dotfile managers keep settings elsewhere and link to them: the rename must replace that file, not
+        // the link.
         let target = follow_links(path)?;
         let text = match fs::metadata(&target) {
             Ok(metadata) => {
@@ -40,8 +42,9 @@ impl SettingsState {
                 Some(read_text(path, &target)?)
             }
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
-            Err(cause) => return Err(refuse_file(path, "cannot be read").caused_by(cause)),
+            Err(cause) => return Err(file_error(path, "cannot be read").caused_by(cause)),
         };
+        // Also for a file that exists: the new one is written beside it, so the folder must be writable.
         check_folder(path, &target)?;
         let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         Ok(Self { text, target, root })
@@ -51,6 +54,8 @@ impl SettingsState {
     pub(crate) fn read_backup(&self) -> Option<String> {
         let backup = self.backup_path();
         let metadata = fs::symlink_metadata(&backup).ok()?;
+        // A backup that is a link or too large was not made here. Without one an undo still works, only less
+        // exactly.
         let is_usable = metadata.is_file() && metadata.len() <= LARGEST_FILE;
         if is_usable {
             fs::read_to_string(backup).ok()
@@ -92,48 +97,52 @@ impl SettingsState {
 fn follow_links(path: &Path) -> Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..LONGEST_CHAIN {
+        // Link by link, because `canonicalize` fails if the last link leads to a file that does not exist
+        // yet.
         match fs::read_link(&target) {
             Ok(next) => target = target.parent().unwrap_or(Path::new("/")).join(next),
             Err(_) => return Ok(fs::canonicalize(&target).unwrap_or(target)),
         }
     }
-    Err(refuse_file(path, "is a link that leads to itself"))
+    Err(file_error(path, "is a link that leads to itself"))
 }
 
 fn check_file(path: &Path, metadata: &Metadata) -> Result<()> {
     if metadata.is_dir() {
-        return Err(refuse_file(path, "is a folder, not a settings file"));
+        return Err(file_error(path, "is a folder, not a settings file"));
     }
     if !metadata.is_file() {
-        return Err(refuse_file(path, "is not a regular file"));
+        return Err(file_error(path, "is not a regular file"));
     }
     if metadata.len() > LARGEST_FILE {
-        return Err(refuse_file(path, "is larger than 16 MB"));
+        return Err(file_error(path, "is larger than 16 MB"));
     }
+    // A rename would replace a read-only file all the same, but its mode says that it is not to be changed.
     if metadata.permissions().readonly() {
-        return Err(refuse_file(path, "is read-only"));
+        return Err(file_error(path, "is read-only"));
     }
     // Replacing the file would change its owner.
     let owner = metadata.uid();
     if owner != rustix::process::geteuid().as_raw() {
-        return Err(refuse_file(path, &format!("belongs to another user ({owner})")));
+        return Err(file_error(path, &format!("belongs to another user ({owner})")));
     }
     Ok(())
 }
 
 /// Checks that a new file can be written beside the old one.
 fn check_folder(path: &Path, target: &Path) -> Result<()> {
+    // Folders that are missing are created, so the nearest existing one decides.
     let existing = target.ancestors().skip(1).find(|folder| folder.exists());
     let folder = existing.unwrap_or(Path::new("/"));
     let name = folder.display();
     if !folder.is_dir() {
-        return Err(refuse_file(
+        return Err(file_error(
             path,
             &format!("cannot be created: {name} is not a folder"),
         ));
     }
     if rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() {
-        return Err(refuse_file(
+        return Err(file_error(
             path,
             &format!("cannot be replaced: {name} is not writable"),
         ));
@@ -143,28 +152,29 @@ fn check_folder(path: &Path, target: &Path) -> Result<()> {
 
 fn read_text(path: &Path, target: &Path) -> Result<String> {
     let mut bytes = Vec::new();
+    // Bounded again: the file may have grown since its size was checked.
     let read = File::open(target).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
-    read.map_err(|cause| refuse_file(path, "cannot be read").caused_by(cause))?;
-    String::from_utf8(bytes).map_err(|_| refuse_format(path, "is not UTF-8"))
+    read.map_err(|cause| file_error(path, "cannot be read").caused_by(cause))?;
+    String::from_utf8(bytes).map_err(|_| format_error(path, "is not UTF-8"))
 }
 
 /// The error for a file that does not have the format its tool reads.
-pub(crate) fn refuse_format(path: &Path, problem: &str) -> Error {
-    refuse(ErrorKind::Format, path, problem)
+pub(crate) fn format_error(path: &Path, problem: &str) -> Error {
+    settings_error(ErrorKind::Format, path, problem)
 }
 
 /// The error for a file that cannot be read or replaced.
-fn refuse_file(path: &Path, problem: &str) -> Error {
-    refuse(ErrorKind::Io, path, problem)
+fn file_error(path: &Path, problem: &str) -> Error {
+    settings_error(ErrorKind::Io, path, problem)
 }
 
-fn refuse(kind: ErrorKind, path: &Path, problem: &str) -> Error {
+fn settings_error(kind: ErrorKind, path: &Path, problem: &str) -> Error {
     Error::new(kind, format!("{} {problem}", path.display()))
-        .with("file", path.display())
-        .hint("nothing was changed in any file; `--print` prints the entries to paste by hand")
+        .with_context("file", path.display())
+        .with_hint("nothing was changed in any file; `--print` prints the entries to paste by hand")
 }
 
 /// The error for a file operation that failed while `action` was attempted on `path`.
-fn fail(action: &str, path: &Path, cause: io::Error) -> Error {
+fn operation_error(action: &str, path: &Path, cause: io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("cannot {action} {}", path.display())).caused_by(cause)
 }

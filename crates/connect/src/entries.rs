@@ -3,9 +3,9 @@
 mod hooks;
 mod server;
 
-use crate::EditResult;
 use crate::json::{JsonNode, JsonValue, collapse_empty_containers, parse_json, remove_item};
 use crate::splice::{BYTE_ORDER_MARK, is_blank};
+use crate::{EditResult, SERVER_NAME};
 
 pub(crate) use hooks::{HookCommand, HookLayout};
 
@@ -31,6 +31,7 @@ pub(crate) enum JsonEntry {
 /// Adds the entries or brings them up to date. `original` is the text before any entry was added.
 pub(crate) fn add_entries(text: &str, entries: &[JsonEntry], original: Option<&str>) -> EditResult<String> {
     let mut edited = text.to_owned();
+    // Tools create empty settings files, and an undo must give back exactly those bytes.
     if is_blank(text) {
         let bom = text.chars().take_while(|c| *c == BYTE_ORDER_MARK).take(1);
         edited = bom.chain("{}\n".chars()).collect();
@@ -44,7 +45,8 @@ pub(crate) fn add_entries(text: &str, entries: &[JsonEntry], original: Option<&s
     Ok(edited)
 }
 
-/// Removes the entries. `None` if nothing else is left and there was no file before, as `original` tells.
+/// Removes the entries. `None` if nothing else is left and no file existed before: then there is no
+/// `original`.
 pub(crate) fn remove_entries(
     text: &str,
     entries: &[JsonEntry],
@@ -60,6 +62,8 @@ pub(crate) fn remove_entries(
             JsonEntry::Hooks { layout, .. } => hooks::remove_all_hooks(edited, *layout, original)?,
         };
     }
+    // Nothing of ours was found: a file we never touched must stay as it is, even if it looks like our own
+    // empty one.
     if edited == text {
         Ok(Some(edited))
     } else {
@@ -67,9 +71,28 @@ pub(crate) fn remove_entries(
     }
 }
 
+/// The arguments of the server in a settings file, if the server is there.
+pub(crate) fn find_json_args(text: &str, entries: &[JsonEntry]) -> EditResult<Option<Vec<String>>> {
+    if is_blank(text) {
+        return Ok(None);
+    }
+    let root = parse_object(text)?;
+    let list = entries.iter().find_map(|entry| match entry {
+        JsonEntry::Server { list, .. } => Some(*list),
+        JsonEntry::Hooks { .. } => None,
+    });
+    let server = list.and_then(|list| root.find_by_names(&[list, SERVER_NAME]));
+    Ok(server.map(|server| {
+        let args = server.get("args").map_or(&[][..], JsonNode::items);
+        let words = args.iter().filter_map(|item| item.value.text());
+        words.map(str::to_owned).collect()
+    }))
+}
+
 /// The original where the text differs from it only by space inside empty brackets; else the text.
 fn restore_original_bytes(edited: String, original: Option<&str>) -> EditResult<Option<String>> {
     let root = parse_object(&edited)?;
+    // A comment outside the braces makes the file worth keeping, even if nothing else is left.
     let outside = [edited.get(..root.span.start), edited.get(root.span.end..)];
     let is_empty = root.is_empty_container() && outside.iter().flatten().all(|text| is_blank(text));
     Ok(match original {

@@ -12,7 +12,7 @@ pub struct ToolFolders {
     /// The folder in which desktop applications keep their settings: `~/.config` on Linux,
     /// `~/Library/Application Support` on macOS.
     pub applications: PathBuf,
-    /// The project whose own settings are meant. Without one, the user's settings are.
+    /// The project whose settings are edited. Without one, the user's own settings are.
     pub project: Option<PathBuf>,
     /// The folder Claude Code uses in place of the home folder, as `CLAUDE_CONFIG_DIR` names it.
     pub claude_code: Option<PathBuf>,
@@ -41,15 +41,16 @@ impl ToolFolders {
     }
 
     /// Refuses a relative path, and a home folder that does not exist.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check_paths(&self) -> Result<()> {
         let is_usable_home = self.home.is_absolute() && self.home.is_dir();
+        // Never created: a wrong HOME would otherwise get a tree of settings that no tool reads.
         if self.project.is_none() && !is_usable_home {
-            return Err(refuse_home(&self.home));
+            return Err(home_error(&self.home));
         }
         let named = [&self.project, &self.claude_code, &self.codex, &self.gemini];
         let mut named = named.into_iter().flatten();
         match named.find(|folder| folder.is_relative()) {
-            Some(folder) => Err(refuse_relative(folder)),
+            Some(folder) => Err(relative_path_error(folder)),
             None => Ok(()),
         }
     }
@@ -63,6 +64,8 @@ impl ToolFolders {
     pub(crate) fn claude_code_files(&self) -> (PathBuf, PathBuf) {
         match (&self.project, &self.claude_code) {
             (Some(project), _) => (project.join(".mcp.json"), project.join(".claude/settings.json")),
+            // With CLAUDE_CONFIG_DIR both files move into that folder, and `.claude` is dropped from the
+            // second path.
             (None, Some(folder)) => (folder.join(".claude.json"), folder.join("settings.json")),
             (None, None) => (
                 self.home.join(".claude.json"),
@@ -82,6 +85,7 @@ impl ToolFolders {
     /// The folder of Gemini CLI.
     pub(crate) fn gemini_folder(&self) -> PathBuf {
         match (&self.project, &self.gemini) {
+            // GEMINI_CLI_HOME replaces the home folder, unlike CODEX_HOME, which replaces `~/.codex` itself.
             (None, Some(home)) => home.join(".gemini"),
             _ => self.dot_folder(".gemini"),
         }
@@ -96,15 +100,15 @@ impl ToolFolders {
     }
 }
 
-fn refuse_home(home: &Path) -> Error {
+fn home_error(home: &Path) -> Error {
     let message = format!(
         "{} cannot be the home folder: it does not exist or is not an absolute path",
         home.display()
     );
-    Error::invalid(message).hint("nothing was written; set HOME, or use --project or --print")
+    Error::invalid(message).with_hint("nothing was written; set HOME, or use --project or --print")
 }
 
-fn refuse_relative(folder: &Path) -> Error {
+fn relative_path_error(folder: &Path) -> Error {
     let message = format!("{} is not an absolute path", folder.display());
-    Error::invalid(message).hint("nothing was written; name the folder by its absolute path")
+    Error::invalid(message).with_hint("nothing was written; name the folder by its absolute path")
 }

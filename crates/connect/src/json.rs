@@ -1,5 +1,5 @@
-//! JSON with comments and trailing commas: parsed with the position of every part, and edited so that all other
-//! bytes stay.
+//! JSON with comments and trailing commas: parsed with the position of every part, and edited so that all
+//! other bytes stay.
 
 mod edit;
 mod print;
@@ -98,6 +98,7 @@ impl JsonNode {
 
     /// The index of the item called `name`. Of several with that name the last counts, as in other parsers.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        // Editing another occurrence than the one a tool reads would have no effect.
         let has_name = |item: &JsonItem| item.name.as_deref() == Some(name);
         self.items().iter().rposition(has_name)
     }
@@ -173,12 +174,12 @@ impl JsonReader<'_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn rest(&self) -> &str {
+    fn remaining_text(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Skips white space and comments. Returns the end of the last comment, or else the start, and whether that is
-    /// the end of a line comment.
+    /// Skips white space and comments. Returns the end of the last comment, or else the start, and whether
+    /// that is the end of a line comment.
     fn skip_space(&mut self) -> ParseStep<(usize, bool)> {
         let mut last = (self.at, false);
         loop {
@@ -194,7 +195,7 @@ impl JsonReader<'_> {
     }
 
     fn skip_comment(&mut self) -> ParseStep<bool> {
-        let rest = self.rest();
+        let rest = self.remaining_text();
         if rest.starts_with("//") {
             self.at += rest.find(['\n', '\r']).unwrap_or(rest.len());
             return Ok(true);
@@ -221,12 +222,14 @@ impl JsonReader<'_> {
     }
 
     fn read_container(&mut self, close: u8) -> ParseStep<JsonBody> {
+        // The parser recurses: without a bound a hostile file could overflow the stack.
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err("too deeply nested");
         }
         self.at += 1;
         let mut body = JsonBody::default();
+        // True at the start and behind a comma, so trailing commas are read and missing ones are refused.
         let mut may_begin = true;
         loop {
             let (end, is_line) = self.skip_space()?;
@@ -280,7 +283,8 @@ impl JsonReader<'_> {
     }
 
     fn read_string(&mut self) -> ParseStep<String> {
-        let rest = self.rest();
+        let rest = self.remaining_text();
+        // Only the end is found here. A backslash escapes one character, which may be another backslash.
         let mut escaped = false;
         let end = rest.bytes().skip(1).position(|byte| {
             let closes = byte == b'"' && !escaped;
@@ -289,17 +293,20 @@ impl JsonReader<'_> {
         });
         let end = end.ok_or("unterminated string")? + 2;
         let quoted = rest.get(..end).unwrap_or_default();
+        // Escapes and control characters are left to a complete parser.
         let text = serde_json::from_str(quoted).map_err(|_| "invalid string")?;
         self.at += end;
         Ok(text)
     }
 
     fn read_bare(&mut self) -> ParseStep<JsonKind> {
-        let rest = self.rest();
+        let rest = self.remaining_text();
         let ends = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
         let word = rest
             .get(..rest.find(ends).unwrap_or(rest.len()))
             .unwrap_or_default();
+        // Checked without a value: a number too large for us may be fine for the tool, and stays as it is
+        // written.
         serde_json::from_str::<IgnoredAny>(word).map_err(|_| "invalid value")?;
         self.at += word.len();
         Ok(JsonKind::Bare)

@@ -1,4 +1,5 @@
-//! Laws of every settings file: an undo gives the same bytes, a second edit changes nothing, and no other byte moves.
+//! Laws of every settings file: an undo gives the same bytes, a second edit changes nothing, and no other
+//! byte moves.
 
 mod any;
 mod tables;

@@ -1,4 +1,4 @@
-//! The command that tools are told to run: the program's path and its arguments.
+//! The command in the settings of tools: the program's path and its arguments.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::entries::HookCommand;
 use crate::json::JsonValue;
 use crate::shell_line::{is_loci_program, quote_line};
 
-/// The command that tools are told to run.
+/// The command that tools are to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramCommand {
-    /// An absolute path: a tool started from a desktop has another PATH than a shell, and a bare name would run
-    /// whichever program is found first there.
+    /// An absolute path: a tool started from a desktop has another PATH than a shell, and a bare name would
+    /// run whichever program is found first there.
     path: String,
     palace_args: Vec<String>,
     server_args: Vec<String>,
@@ -22,19 +22,20 @@ pub struct ProgramCommand {
 impl ProgramCommand {
     /// The program at `path`, without further arguments.
     ///
-    /// Fails if the path is not UTF-8, or if the name of the file does not begin with `loci`: by that name hooks are
-    /// recognised when they are updated or removed.
+    /// Fails if the path is not UTF-8, or if the name of the file does not begin with `loci`: by that name
+    /// hooks are recognised when they are updated or removed.
     pub fn new(path: &Path) -> Result<Self> {
         let text = path.to_str().ok_or_else(|| {
             Error::invalid(format!(
                 "the path of this program is not UTF-8: {}",
                 path.display()
             ))
-            .hint("settings files hold text; move the program. Nothing was changed")
+            .with_hint("settings files hold text; move the program. Nothing was changed")
         })?;
+        // Refused now rather than at the undo, when entries under another name could no longer be found.
         if !is_loci_program(text) {
             let error = Error::invalid(format!("this program is called {text}, not loci"));
-            return Err(error.hint(
+            return Err(error.with_hint(
                 "its entries would not be recognised again; give it a name that begins with loci. \
                  Nothing was changed",
             ));
@@ -103,6 +104,7 @@ impl ProgramCommand {
         recall_events: &[&'static str],
         timeout: u64,
     ) -> Vec<HookCommand> {
+        // Left out and not kept from before: connecting without recall takes an earlier recall back.
         let recall_events = if self.recall { recall_events } else { &[] };
         let command = |event: &'static str, recall: bool| HookCommand {
             event,
@@ -114,6 +116,7 @@ impl ProgramCommand {
         recall.chain(save).collect()
     }
 
+    /// The shell line of one hook.
     fn hook_line(&self, harness: &str, event: &str, recall: bool) -> String {
         let mut words = vec![self.path.clone()];
         words.extend(["hook", harness, event].map(str::to_owned));

@@ -21,7 +21,7 @@ pub struct ConnectRequest {
     pub action: ConnectAction,
     /// The folders in which tools keep their settings.
     pub folders: ToolFolders,
-    /// The command the tool is told to run.
+    /// The command the tool is to run.
     pub program: ProgramCommand,
 }
 
@@ -46,10 +46,11 @@ impl ConnectRequest {
 
     /// Makes the edits and reports those that were made.
     ///
-    /// All files are read and checked before the first is written; if one cannot be edited, none is. Each file is
-    /// replaced in one step. A file that another program changed meanwhile is read and edited again.
+    /// All files are read and checked before the first is written; if one cannot be edited, none is. Each
+    /// file is replaced in one step. A file that another program changed meanwhile is read and edited again.
     pub fn apply(&self) -> Result<ConnectReport> {
         let mut made: Vec<Option<SettingsEdit>> = Vec::new();
+        // A tool that runs may rewrite its settings at any time. Each attempt reads all files again.
         for _ in 0..ATTEMPTS {
             let plan = self.plan_edits()?;
             made.resize(plan.len(), None);
@@ -61,17 +62,17 @@ impl ConnectRequest {
             "another program keeps writing to the settings of {}",
             self.tool.name()
         );
-        Err(Error::new(ErrorKind::Locked, message).hint("quit the tool and run the same command again"))
+        Err(Error::new(ErrorKind::Locked, message).with_hint("quit the tool and run the same command again"))
     }
 
     /// The entries of each settings file on their own, to be pasted by hand. Reads and writes no settings.
     pub fn snippets(&self) -> Result<Vec<SettingsSnippet>> {
         let files = self.list_settings()?;
-        files.iter().map(SettingsFile::snippet).collect()
+        files.iter().map(SettingsFile::build_snippet).collect()
     }
 
     fn list_settings(&self) -> Result<Vec<SettingsFile>> {
-        self.folders.check()?;
+        self.folders.check_paths()?;
         Ok(self.tool.list_settings(&self.folders, &self.program))
     }
 
@@ -86,21 +87,24 @@ impl ConnectRequest {
     }
 }
 
-/// Makes the edits in order and notes each in `made`. False if a file changed since it was read; the edits from
-/// there on are not made.
+/// Makes the edits in order and notes each in `made`. False if a file changed since it was read; the edits
+/// from there on are not made.
 fn place_edits(plan: &[PlannedEdit], made: &mut [Option<SettingsEdit>]) -> Result<bool> {
-    // Every new file is complete on the disk before the first is put in place: a full disk leaves all as they were.
+    // Every new file is complete on the disk before the first is put in place: a full disk leaves all as they
+    // were.
     let mut staged = Vec::with_capacity(plan.len());
     for planned in plan {
         let is_change = planned.edit.is_change();
         staged.push(is_change.then(|| StagedFile::write(planned)).transpose()?);
     }
+    // All backups exist before the first file changes, so that an undo is exact even after a crash in
+    // between.
     for file in staged.iter().flatten() {
         file.back_up_original()?;
     }
     for ((planned, file), made) in plan.iter().zip(staged).zip(made) {
         let Some(file) = file else { continue };
-        if !file.place()? {
+        if !file.place_file()? {
             return Ok(false);
         }
         *made = Some(planned.edit.clone());
@@ -111,6 +115,7 @@ fn place_edits(plan: &[PlannedEdit], made: &mut [Option<SettingsEdit>]) -> Resul
 /// The report of the last attempt, whose plan leaves out the edits that earlier attempts made.
 fn build_report(plan: Vec<PlannedEdit>, made: Vec<Option<SettingsEdit>>) -> ConnectReport {
     let written = made.iter().any(Option::is_some);
+    // An edit made by an earlier attempt is unchanged in the last plan, but the user must still see it.
     let edits = plan.into_iter().zip(made);
     ConnectReport {
         edits: edits

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use loci_core::Result;
 
-use crate::disk::{SettingsState, refuse_format};
-use crate::entries::{JsonEntry, add_entries, remove_entries};
+use crate::disk::{SettingsState, format_error};
+use crate::entries::{JsonEntry, add_entries, find_json_args, remove_entries};
 use crate::report::{SettingsEdit, SettingsSnippet};
-use crate::toml_server::{TomlServer, add_server, remove_server};
+use crate::toml_server::{TomlServer, add_server, find_toml_args, remove_server};
 
 /// A settings file and the entries it is to have.
 #[derive(Debug)]
@@ -46,8 +46,22 @@ impl SettingsFile {
         Self { path, format }
     }
 
+    /// The path of the file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The arguments of the server in `text`, if the server is there.
+    pub(crate) fn find_server_args(&self, text: &str) -> Result<Option<Vec<String>>> {
+        let found = match &self.format {
+            SettingsFormat::Json(entries) => find_json_args(text, entries),
+            SettingsFormat::Toml(_) => find_toml_args(text),
+        };
+        found.map_err(|problem| format_error(&self.path, &problem))
+    }
+
     /// The entries on their own.
-    pub(crate) fn snippet(&self) -> Result<SettingsSnippet> {
+    pub(crate) fn build_snippet(&self) -> Result<SettingsSnippet> {
         Ok(SettingsSnippet {
             path: self.path.clone(),
             text: self.add_to("", None)?,
@@ -66,20 +80,21 @@ impl SettingsFile {
             state.read_backup()
         };
         let after = self.add_to(text, original.as_deref())?;
-        Ok(self.planned(state, Some(after), is_original))
+        Ok(self.build_edit(state, Some(after), is_original))
     }
 
     /// Works out the edit that removes the entries.
     pub(crate) fn plan_undo(&self, root: &Path) -> Result<PlannedEdit> {
         let state = SettingsState::read(&self.path, root)?;
+        // The backup tells which containers the user had before, so that those stay even if they are empty.
         let after = match &state.text {
             Some(text) => self.remove_from(text, state.read_backup().as_deref())?,
             None => None,
         };
-        Ok(self.planned(state, after, false))
+        Ok(self.build_edit(state, after, false))
     }
 
-    fn planned(&self, state: SettingsState, after: Option<String>, keeps_original: bool) -> PlannedEdit {
+    fn build_edit(&self, state: SettingsState, after: Option<String>, keeps_original: bool) -> PlannedEdit {
         let edit = SettingsEdit {
             path: self.path.clone(),
             before: state.text.clone(),
@@ -98,7 +113,7 @@ impl SettingsFile {
             SettingsFormat::Json(entries) => add_entries(text, entries, original),
             SettingsFormat::Toml(server) => add_server(text, server),
         };
-        edited.map_err(|problem| refuse_format(&self.path, &problem))
+        edited.map_err(|problem| format_error(&self.path, &problem))
     }
 
     /// `text` without the entries, or `None` if the file is to be removed.
@@ -107,6 +122,6 @@ impl SettingsFile {
             SettingsFormat::Json(entries) => remove_entries(text, entries, original),
             SettingsFormat::Toml(_) => remove_server(text, original),
         };
-        edited.map_err(|problem| refuse_format(&self.path, &problem))
+        edited.map_err(|problem| format_error(&self.path, &problem))
     }
 }

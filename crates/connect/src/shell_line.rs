@@ -15,6 +15,7 @@ pub(crate) fn quote_line(words: &[String]) -> String {
 }
 
 fn needs_quotes(word: &str) -> bool {
+    // No tilde: unquoted, a shell would expand it.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_/.,:=@%+-".contains(c);
     word.is_empty() || !word.chars().all(is_plain)
 }
@@ -41,16 +42,19 @@ fn quote_windows(word: &str) -> String {
 pub(crate) fn is_loci_hook(line: &str) -> bool {
     let words = split_words(line);
     let mut words = words.as_slice();
+    // Users append `|| true` so that a failing hook never blocks the tool; the line is still ours.
     if let [rest @ .., or, truth] = words
         && or == "||"
         && truth == "true"
     {
         words = rest;
     }
+    // A line that does anything else belongs to the user, and an undo must not remove their part of it.
     let is_operator = |word: &String| OPERATORS.contains(&word.as_str()) || word.ends_with(';');
     if words.iter().any(is_operator) {
         return false;
     }
+    // Such as `LOCI_PALACE=… loci hook …`.
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     words.next().is_some_and(|program| is_loci_program(program)) && names_hook(words)
 }
@@ -63,6 +67,7 @@ fn is_assignment(word: &str) -> bool {
 
 /// Whether the file name of a program begins with `loci`: `loci`, `loci.exe`, `loci-0.2`.
 pub(crate) fn is_loci_program(word: &str) -> bool {
+    // A Windows path may use either separator.
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name.get(..4)
         .is_some_and(|name| name.eq_ignore_ascii_case("loci"))
@@ -73,6 +78,7 @@ fn names_hook<'a>(mut words: impl Iterator<Item = &'a String>) -> bool {
         if VALUE_OPTIONS.contains(&word.as_str()) {
             words.next();
         } else if !word.starts_with('-') {
+            // The harness must be known as well: `loci hook` alone could be a user's own experiment.
             let harness = words.next();
             return word == "hook" && harness.is_some_and(|word| HARNESSES.contains(&word.as_str()));
         }
@@ -85,6 +91,8 @@ fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
+    // How a quote inside single quotes is written. NUL cannot occur in a command line, so it is free to stand
+    // for it.
     for c in line.replace(r"'\''", "\u{0}").chars() {
         match (quote, c) {
             (Some(open), c) if c == open => quote = None,

@@ -12,6 +12,7 @@ pub(crate) fn splice<T: AsRef<str>>(text: &str, parts: &[(Range<usize>, T)]) -> 
     for (span, new) in parts {
         spliced.push_str(text.get(at..span.start).unwrap_or_default());
         spliced.push_str(new.as_ref());
+        // Overlapping parts must not copy text twice.
         at = span.end.max(at);
     }
     spliced.push_str(text.get(at..).unwrap_or_default());

@@ -22,9 +22,9 @@ pub(crate) struct TomlServer {
 impl TomlServer {
     /// The fields as they are written.
     fn write_fields(&self) -> [(&'static str, String); 2] {
-        let args: Vec<String> = self.args.iter().map(|arg| quote(arg)).collect();
+        let args: Vec<String> = self.args.iter().map(|arg| quote_toml(arg)).collect();
         [
-            ("command", quote(&self.command)),
+            ("command", quote_toml(&self.command)),
             ("args", format!("[{}]", args.join(", "))),
         ]
     }
@@ -44,7 +44,7 @@ impl TomlServer {
     }
 }
 
-fn quote(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
@@ -62,8 +62,25 @@ fn find_server<'a>(document: &'a Document<&str>) -> EditResult<Option<&'a Item>>
     match document.get(LIST) {
         None => Ok(None),
         Some(Item::Table(table)) => Ok(table.get(SERVER_NAME)),
+        // An inline table allows no line breaks, so a server could not be added and removed line by line.
         Some(_) => Err(format!("writes {LIST:?} as one value, which Loci does not edit")),
     }
+}
+
+/// The arguments of the server in a settings file, if the server is there.
+pub(crate) fn find_toml_args(text: &str) -> EditResult<Option<Vec<String>>> {
+    let document = parse_document(text)?;
+    let Some(server) = find_server(&document)? else {
+        return Ok(None);
+    };
+    let args = server.as_table_like().and_then(|table| table.get("args"));
+    let words = args.and_then(Item::as_array).into_iter().flatten();
+    Ok(Some(
+        words
+            .filter_map(|word| word.as_str())
+            .map(str::to_owned)
+            .collect(),
+    ))
 }
 
 /// Adds the server or brings its fields up to date.
@@ -86,12 +103,15 @@ pub(crate) fn add_server(text: &str, wanted: &TomlServer) -> EditResult<String> 
             None => edits.push(add_field(text, item, name, &value)?),
         }
     }
+    // The file may have the fields in another order than we write them.
     edits.sort_by_key(|(span, _)| span.start);
     Ok(splice(text, &edits))
 }
 
 /// The edit that adds a field below the header of the table.
 fn add_field(text: &str, item: &Item, name: &str, value: &str) -> EditResult<(Range<usize>, String)> {
+    // Without a header of its own, the table is spread over dotted keys, and there is no line to add a field
+    // below.
     let header = item
         .as_table()
         .filter(|table| !table.is_implicit())
@@ -113,8 +133,8 @@ fn refuse_entry(state: &str) -> String {
     format!("has an entry {LIST}.{SERVER_NAME} that is {state}, which Loci does not edit")
 }
 
-/// Appends the table behind an empty line. Where the last line has no line ending, the new last line has none either:
-/// by that a removal knows which line endings to remove.
+/// Appends the table behind an empty line. Where the last line has no line ending, the new last line has none
+/// either: by that a removal knows which line endings to remove.
 fn append_table(text: &str, wanted: &TomlServer) -> String {
     let line_ending = line_ending(text);
     let fields = wanted.write_fields();
@@ -129,13 +149,15 @@ fn append_table(text: &str, wanted: &TomlServer) -> String {
     }
 }
 
-/// Removes the server with all tables below it. `None` if nothing is left and there was no file before, as `original`
-/// tells.
+/// Removes the server with all tables below it. `None` if nothing is left and no file existed before: then
+/// there is no `original`.
 pub(crate) fn remove_server(text: &str, original: Option<&str>) -> EditResult<Option<String>> {
     let document = parse_document(text)?;
     let Some(item) = find_server(&document)? else {
         return Ok(Some(text.to_owned()));
     };
+    // Whole lines are cut by their position in the text: printing the parsed document would reformat the
+    // rest.
     let mut cuts = Vec::new();
     let key = document
         .get(LIST)
@@ -184,6 +206,8 @@ fn collect_table_lines(
     let mut own = Vec::new();
     let mut below = Vec::new();
     for (name, item) in table.iter() {
+        // Dotted keys and values stand below this table's header; other tables have their own, perhaps
+        // elsewhere.
         let is_own = match item {
             Item::Table(table) => table.is_dotted(),
             Item::ArrayOfTables(_) => false,
@@ -197,6 +221,7 @@ fn collect_table_lines(
         Some(header) => {
             let last = own.iter().map(|cut| cut.end).max();
             let end = last.unwrap_or_else(|| find_line_end(text, header.end));
+            // One cut from the header to the last own line takes the user's comments in between along.
             cuts.push(find_gap_start(text, find_line_start(text, header.start), end)..end);
         }
     }

@@ -6,6 +6,8 @@ mod cursor;
 mod gemini;
 mod vscode;
 
+use std::path::{Path, PathBuf};
+
 use crate::folders::ToolFolders;
 use crate::program::ProgramCommand;
 use crate::settings_file::SettingsFile;
@@ -61,6 +63,29 @@ impl AgentTool {
     /// Finds a tool by its [`name`](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// The names of its programs, by which it is found on a search path.
+    pub fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &["claude"],
+            Self::Codex => &["codex"],
+            Self::Gemini => &["gemini"],
+            Self::Cursor => &["cursor", "cursor-agent"],
+            Self::VsCode => &["code", "code-insiders"],
+        }
+    }
+
+    /// The folder that the tool makes for its settings.
+    pub(crate) fn settings_folder(self, folders: &ToolFolders) -> PathBuf {
+        let (_, claude_settings) = folders.claude_code_files();
+        match self {
+            Self::ClaudeCode => claude_settings.parent().map_or_else(PathBuf::new, Path::to_owned),
+            Self::Codex => folders.codex_folder(),
+            Self::Gemini => folders.gemini_folder(),
+            Self::Cursor => folders.dot_folder(".cursor"),
+            Self::VsCode => folders.applications.join("Code"),
+        }
     }
 
     /// Lists the settings files the tool reads, with the entries each is to have.

@@ -1,6 +1,6 @@
-//! The contract every backend keeps, first half: palaces and how their collections are made, opened and dropped.
+//! The contract every backend keeps, first half: palaces, and creating, opening and dropping their collections.
 //!
-//! Each sentence of promise here is a case of the conformance suite, in the same words.
+//! Each promise here is a case of the conformance suite, in the same words.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::{
-    Collection, CollectionInfo, CollectionName, Declared, Descriptor, Doctor, EmbedderIdentity, Filter,
-    IdentityState, Metric, PalaceRef, Result, SnapshotStore,
+    BackendDescriptor, Collection, CollectionInfo, CollectionName, DeclaredEmbedder, Doctor,
+    EmbedderIdentity, Filter, IdentityState, Metric, PalaceRef, Result, SnapshotStore,
 };
 
-/// An engine that holds the collections of palaces.
+/// A storage engine that holds the collections of palaces.
 ///
-/// Making one does no I/O. After [`Backend::close`] every call on it and on its collections that can fail is
+/// Constructing one does no I/O. After [`Backend::close`] every fallible call on it and on its collections is
 /// [`crate::ErrorKind::Closed`].
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// Its name and abilities. Never changes.
-    fn descriptor(&self) -> &Descriptor;
+    /// Returns the backend's name and abilities, which never change.
+    fn descriptor(&self) -> &BackendDescriptor;
 
-    /// Opens a collection that exists.
+    /// Opens an existing collection.
     ///
     /// A missing palace or collection is `NotFound` and nothing is created, not even a folder. A namespace given to
     /// a backend that does not advertise isolation is `Unsupported`. A declared embedder that is known not to be
@@ -33,11 +33,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>>;
 
-    /// Makes a collection, and its palace where that is missing, and opens it to be written.
+    /// Creates a collection, and its palace if that is missing, and opens it for writing.
     ///
-    /// Local folders are made private to their owner (0700). A collection that exists is opened as [`Backend::open`]
-    /// opens it, or refused as `Conflict` and left unchanged where `mode` is [`CreateMode::Exclusive`]; of several
-    /// exclusive creations at once exactly one succeeds.
+    /// Local folders are created private to their owner (0700). An existing collection is opened as by
+    /// [`Backend::open`], or refused as `Conflict` and left unchanged if `mode` is [`CreateMode::Exclusive`]; of
+    /// several concurrent exclusive creations exactly one succeeds.
     fn create(
         &self,
         palace: &PalaceRef,
@@ -49,69 +49,72 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Drops a collection with everything it holds; a missing palace or collection is `NotFound`.
     ///
     /// Other collections are unchanged. Handles on the dropped collection, in any process, are `NotFound` from then
-    /// on, also after a collection of that name was made again.
+    /// on, even after a collection of that name is created again.
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()>;
 
-    /// The collections of a palace, by name; a missing palace is `NotFound`.
+    /// Lists the collections of a palace by name; a missing palace is `NotFound`.
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>>;
 
-    /// Whether the backend, and `palace` if given, can be used. Never fails and never creates anything.
-    fn health(&self, palace: Option<&PalaceRef>) -> Health;
+    /// Reports whether the backend, and `palace` if given, can be used. Never fails and never creates anything.
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth;
 
-    /// Lets go of everything held for a palace; fine for one that was never opened. Its collections are `Closed`.
+    /// Releases everything held for a palace, which need not have been opened. Its collections become `Closed`.
     fn close_palace(&self, palace: &PalaceRef);
 
-    /// Lets go of everything. Afterwards every call is `Closed`.
+    /// Releases everything. Afterwards every call is `Closed`.
     fn close(&self);
 
-    /// Examines and mends its palaces, where they live in files.
+    /// Returns the doctor that examines and repairs its palaces, if they live in files.
     fn doctor(&self) -> Option<&dyn Doctor>;
 
-    /// Copies whole palaces out and back in, where it can.
+    /// Returns the store that copies whole palaces out and back in, if the backend can.
     fn snapshots(&self) -> Option<&dyn SnapshotStore>;
 }
 
-/// Whether making a collection may find one that exists.
+/// Whether creating a collection may find an existing one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateMode {
-    /// One that exists is opened.
+    /// An existing collection is opened.
     OpenExisting,
-    /// One that exists is refused as `Conflict`.
+    /// An existing collection is refused as `Conflict`.
     Exclusive,
 }
 
-/// How to open a collection. The default reads everything and writes nothing.
+/// Options for opening a collection. The default reads everything and writes nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenOptions {
-    /// The drawers that exist for this handle: every method and sub-trait behaves as if there were no others; see
+    /// The drawers that exist for this handle: every method and sub-trait behaves as if no others existed; see
     /// [`crate::Visibility`].
     pub visible: Filter,
-    /// Whether the handle may write. Through one that may not, every write is `Unsupported`: batches, the recorded model,
-    /// steps and vectors of embedding spaces, revisions of sources, upkeep and erasure. A backend that advertises
-    /// [`crate::Capability::ReadOnly`] refuses to open for writing as `Unsupported`. [`Backend::create`] opens to be
-    /// written whatever this says.
+    /// Whether the handle may write. Through a handle that may not, every write is `Unsupported`: batches, the
+    /// recorded model, steps and vectors of embedding spaces, revisions of sources, maintenance and erasure. A
+    /// backend that advertises [`crate::Capability::ReadOnly`] refuses to open for writing as `Unsupported`.
+    /// [`Backend::create`] opens for writing regardless of this field.
     pub writable: bool,
-    /// How vectors are compared: for a new collection (cosine if not given), or what an existing one must have.
+    /// The metric for comparing vectors: given to a new collection (cosine by default), required of an existing
+    /// one.
     pub metric: Option<Metric>,
-    /// How many values vectors have: for a new collection, or what an existing one must have.
+    /// The number of values in a vector: given to a new collection, required of an existing one.
     pub dimension: Option<usize>,
     /// The model that made the vectors this caller will write or ask with.
     pub embedder: Option<EmbedderIdentity>,
-    /// The vectors this caller writes are made by the model that the collection records when it is opened: the handle
-    /// behaves as if `embedder` had been given with exactly that model. Where none is recorded it declares nothing. If
-    /// the recorded model changes later, a write that carries vectors is `IdentityMismatch`. A given `embedder` wins:
-    /// this is then ignored.
+    /// Declares that this caller's vectors come from the model recorded when the collection is opened: the handle
+    /// behaves as if `embedder` had been given exactly that model. If none is recorded, nothing is declared. If the
+    /// recorded model changes later, a write that carries vectors is `IdentityMismatch`. Ignored when `embedder` is
+    /// given.
     pub adopts_model: bool,
-    /// This writer moves a whole palace: vectors without a recorded model may be added to a collection whose model
-    /// is unknown, and it stays unknown. Ignored where a model is recorded or declared.
+    /// Marks a writer that moves a whole palace: vectors without a recorded model may be added to a collection
+    /// whose model is unknown, and it stays unknown. Ignored if a model is recorded or declared.
     pub carries_unknown: bool,
-    /// How long a write waits for other writers before it is `Locked`.
+    /// The time a write waits for other writers before it is `Locked`.
     pub wait: Duration,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
         Self {
+            // Reading is the default: a caller that wants to write has to ask for it, so that a forgotten
+            // option can never change a palace.
             visible: Filter::All,
             writable: false,
             metric: None,
@@ -119,39 +122,45 @@ impl Default for OpenOptions {
             embedder: None,
             adopts_model: false,
             carries_unknown: false,
+            // Long enough for another process to finish a large batch, short enough for a person to keep
+            // waiting.
             wait: Duration::from_secs(30),
         }
     }
 }
 
 impl OpenOptions {
-    /// Opens to be read and written.
-    pub fn writable() -> Self {
+    /// Returns options for reading and writing.
+    pub fn for_writing() -> Self {
         Self {
             writable: true,
             ..Self::default()
         }
     }
 
-    /// The writer's word about the vectors it will write to a collection that records this model.
-    pub fn declared(&self, recorded: &IdentityState) -> Declared {
+    /// Returns the writer's declaration about its vectors, for a collection that records this model.
+    pub fn declared_embedder(&self, recorded: &IdentityState) -> DeclaredEmbedder {
+        // Adopting settles the model in the same step as opening: a caller that only needs to know which
+        // model to load opens once, and a model that changed in between is refused at the write.
         let adopted = match recorded {
             IdentityState::Known(model) if self.adopts_model => Some(model),
             _ => None,
         };
-        Declared {
+        DeclaredEmbedder {
+            // Given both, the explicit embedder wins: two statements about one thing need an order, not
+            // an error.
             embedder: self.embedder.as_ref().or(adopted).cloned(),
             carries_unknown: self.carries_unknown,
         }
     }
 }
 
-/// Whether a backend or palace can be used.
+/// A report on whether a backend or palace can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Health {
-    /// It can.
+pub struct BackendHealth {
+    /// True if it can be used.
     pub ok: bool,
-    /// Why not, or what was seen.
+    /// The reason if it cannot, else a short description of the state.
     pub detail: String,
 }
 
@@ -172,7 +181,10 @@ mod tests {
                 adopts_model,
                 ..OpenOptions::default()
             };
-            options.declared(recorded).embedder.map(|embedder| embedder.model)
+            options
+                .declared_embedder(recorded)
+                .embedder
+                .map(|embedder| embedder.model)
         };
         let known = IdentityState::Known(model("a"));
         assert_eq!(declared(None, false, &known), None);

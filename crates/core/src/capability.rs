@@ -1,27 +1,27 @@
-//! Capabilities: what a backend promises beyond the contract every backend keeps.
+//! Capabilities: promises of a backend beyond the contract that every backend keeps.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Something a backend can do.
+/// One optional ability of a backend.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Capability {
-    /// Takes vectors as given.
+    /// Accepts vectors from the caller.
     EmbeddingsPassthrough,
-    /// Gives the exact vectors back.
+    /// Returns the exact vectors that were stored.
     EmbeddingsOut,
-    /// A batch is whole or nothing.
+    /// Applies a batch whole or not at all.
     AtomicBatch,
-    /// An update is one step that no other writer comes between.
+    /// Applies an update atomically, with no other writer in between.
     AtomicUpdate,
-    /// Compares by order in filters.
+    /// Supports comparisons by order in filters.
     RangeFilters,
     /// Answers document filters from an index.
     ContainsFast,
     /// Matches words by BM25.
     Lexical,
-    /// Counts may be estimates.
+    /// May return estimated counts.
     EstimatedCount,
     /// Keeps namespaces apart.
     NamespaceIsolation,
@@ -39,29 +39,30 @@ pub enum Capability {
     ServerEmbedder,
     /// Takes no writes.
     ReadOnly,
-    /// Builds a second embedding space and turns over to it in one step: every unrestricted collection has
+    /// Builds a second embedding space and switches to it atomically: every unrestricted collection has
     /// [`crate::EmbeddingSpaces`].
     Spaces,
-    /// Remembers sources and files a new state of one in one step: every unrestricted collection has a
+    /// Remembers sources and files a new state of one atomically: every unrestricted collection has a
     /// [`crate::SourceLedger`].
     Sources,
-    /// Nearest drawers may be missed. Relaxes "the answer equals an exact comparison with every vector": of the true
+    /// May miss nearest drawers. Relaxes "the answer equals an exact comparison with every vector": of the true
     /// nearest, at least nine in ten are found, and no hit is reported with a wrong distance.
     ApproximateQuery,
-    /// Several processes may use one palace at once. Without it, promises about other processes ("a reader sees every
-    /// write acknowledged before it began, from any process") hold within one process only.
+    /// Lets several processes use one palace at once. Without it, promises about other processes ("a reader sees
+    /// every write acknowledged before it began, from any process") hold within one process only.
     MultiProcess,
-    /// Reads of one [`crate::Collection::moment`] agree with each other whatever is written meanwhile. Without it there
-    /// is no moment, and two reads may see two states.
+    /// Reads of one [`crate::Collection::moment`] agree with each other regardless of concurrent writes. Without it
+    /// no moment is offered, and two reads may see two states.
     Moment,
-    /// Forgets to the last byte: every unrestricted collection has an [`crate::Erasure`].
+    /// Erases to the last byte: every unrestricted collection has an [`crate::Erasure`].
     Erasure,
-    /// Brought by a plug-in, by name.
+    /// A capability of a plug-in, by name.
     Other(String),
 }
 
 impl Capability {
     /// Every capability this contract knows.
+    // `Other` is absent: a plug-in's capability promises nothing that this contract could test.
     pub const KNOWN: [Self; 22] = [
         Self::EmbeddingsPassthrough,
         Self::EmbeddingsOut,
@@ -87,7 +88,7 @@ impl Capability {
         Self::Erasure,
     ];
 
-    /// Its name.
+    /// Returns the name that descriptors and messages show.
     pub fn name(&self) -> &str {
         match self {
             Self::EmbeddingsPassthrough => "embeddings_passthrough",
@@ -125,6 +126,8 @@ impl fmt::Display for Capability {
 
 impl Serialize for Capability {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        // A plain string for every variant, `Other` included: a derived enum would nest that one as an
+        // object.
         serializer.serialize_str(self.name())
     }
 }

@@ -1,4 +1,4 @@
-//! The change feed: what was filed, changed or removed, in order.
+//! The change feed: drawers filed, changed or removed, in order.
 
 use std::fmt;
 
@@ -8,42 +8,44 @@ use crate::{CollectionName, DrawerId, Result};
 
 /// Lists changes in the order they happened.
 pub trait ChangeFeed: fmt::Debug + Send + Sync {
-    /// At most `limit` changes after `cursor`, oldest first, complete and without repeats.
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes>;
+    /// Returns at most `limit` changes after `cursor`, oldest first, complete and without repeats.
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<ChangePage>;
 }
 
 /// A point in the history of a palace; everything up to it has been seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cursor(pub u64);
 
-/// What happened to a drawer.
+/// The kind of a change to a drawer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It was filed or changed; read it to see how it is now.
+    /// The drawer was filed or changed; read it for its current state.
     Put,
-    /// It was removed.
+    /// The drawer was removed.
     Delete,
 }
 
 /// The newest change of one drawer; older ones of the same drawer are not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// Where in the history it stands; unique within the palace.
+pub struct DrawerChange {
+    // Only the newest change of a drawer is kept, so that the feed does not grow with every edit; a
+    // reader that needs an old text has to have read it in time.
+    /// The sequence number of the change; unique within the palace.
     pub seq: u64,
-    /// What happened.
+    /// The kind of the change.
     pub op: ChangeKind,
-    /// To which drawer.
+    /// The drawer that changed.
     pub id: DrawerId,
-    /// Of which collection.
+    /// The collection that holds the drawer.
     pub collection: CollectionName,
 }
 
-/// Some changes after a cursor, oldest first, and where to go on.
+/// One page of changes after a cursor, oldest first, and the cursor of the next page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Changes {
-    /// The changes; none means that there are none after the cursor.
-    pub changes: Vec<Change>,
-    /// The cursor to ask with next.
+pub struct ChangePage {
+    /// The changes; empty if there are none after the cursor.
+    pub changes: Vec<DrawerChange>,
+    /// The cursor to continue from.
     pub next: Cursor,
 }

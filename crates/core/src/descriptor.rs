@@ -12,42 +12,44 @@ pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 2, minor: 0 };
 
 /// A backend's name and abilities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Descriptor {
+pub struct BackendDescriptor {
     /// Its name, as users type it.
     pub name: String,
-    /// The version of this contract it was built for.
+    /// The version of this contract that it was built for.
     pub spec_version: SpecVersion,
     /// Its abilities; anything not listed is refused.
     pub capabilities: BTreeSet<Capability>,
     /// The metrics it compares vectors by.
     pub metrics: Vec<Metric>,
-    /// The kinds of maintenance that do something.
+    /// The kinds of maintenance that have an effect.
     pub maintenance: Vec<MaintenanceKind>,
 }
 
-impl Descriptor {
-    /// Whether `capability` is advertised.
-    pub fn can(&self, capability: &Capability) -> bool {
+impl BackendDescriptor {
+    /// Reports whether `capability` is advertised.
+    pub fn has_capability(&self, capability: &Capability) -> bool {
         self.capabilities.contains(capability)
     }
 
     /// Refuses a backend built for another major version of the contract, by name and version.
     pub fn check_version(&self) -> Result<()> {
+        // A minor version only adds promises, so a backend of an older one still keeps all that it
+        // advertises.
         if self.spec_version.major == SPEC_VERSION.major {
             return Ok(());
         }
         Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the backend {:?} keeps contract {}, this build speaks {SPEC_VERSION}",
+                "the backend {:?} implements contract {}; this build needs {SPEC_VERSION}",
                 self.name, self.spec_version
             ),
         ))
     }
 
-    /// Refuses what is not advertised, by name.
-    pub fn require(&self, capability: &Capability) -> Result<()> {
-        if self.can(capability) {
+    /// Refuses a capability that is not advertised, by name.
+    pub fn require_capability(&self, capability: &Capability) -> Result<()> {
+        if self.has_capability(capability) {
             return Ok(());
         }
         Err(Error::new(
@@ -56,9 +58,11 @@ impl Descriptor {
         ))
     }
 
-    /// Refuses a filter that compares by order where that is not advertised.
+    /// Refuses a filter that compares by order if that is not advertised.
     pub fn check_filter(&self, filter: &Filter) -> Result<()> {
-        if filter.uses_ranges() && !self.can(&Capability::RangeFilters) {
+        // Refused up front rather than ignored: a filter that is dropped silently widens a search or a
+        // delete.
+        if filter.uses_ranges() && !self.has_capability(&Capability::RangeFilters) {
             return Err(Error::new(
                 ErrorKind::UnsupportedFilter,
                 format!("the backend {:?} does not compare by order: {filter}", self.name),
@@ -68,7 +72,7 @@ impl Descriptor {
     }
 }
 
-/// A version of the contract: another major is refused, another minor is fine.
+/// A version of the contract: another major version is refused, another minor version is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SpecVersion {
     /// Changes when a promise changes.

@@ -1,4 +1,4 @@
-//! Examining palaces that live in files, and mending them in named steps.
+//! Examining palaces that live in files, and repairing them in named steps.
 
 use std::fmt;
 use std::path::Path;
@@ -9,30 +9,30 @@ use serde_json::Value as Json;
 
 use crate::Result;
 
-/// Examines and mends palaces of one file format.
+/// Examines and repairs palaces of one file format.
 pub trait Doctor: fmt::Debug + Send + Sync {
-    /// Whether the folder at `path` holds a palace of this format.
+    /// Reports whether the folder at `path` holds a palace of this format.
     fn recognises(&self, path: &Path) -> bool;
 
-    /// Says what is true of the palace at `path`. Never writes.
-    fn examine(&self, path: &Path) -> Result<Diagnosis>;
+    /// Examines the palace at `path`. Never writes.
+    fn examine(&self, path: &Path) -> Result<PalaceDiagnosis>;
 
-    /// What the rule of age alone would set aside: indexes older than their rows by more than `age`, each with whether
-    /// that would be wrong. For comparison only; age is a hint, never a verdict.
-    fn judged_by_age(&self, path: &Path, age: Duration) -> Result<Vec<Finding>>;
+    /// Lists the indexes that a rule of age alone would reject, because they are older than their rows by more than
+    /// `age`, and says for each whether that would be wrong. For comparison only; age is a hint, never a verdict.
+    fn judge_by_age(&self, path: &Path, age: Duration) -> Result<Vec<PalaceFinding>>;
 
-    /// The named steps this doctor can take, with what each changes.
+    /// Lists the named steps this doctor can take and their effects.
     fn fixes(&self) -> &[FixInfo];
 
-    /// Takes one step. Nothing changes unless `how` says so, and an undo is kept.
+    /// Takes one step. Nothing changes unless `how` asks for it, and an undo is kept.
     fn fix(&self, path: &Path, step: &str, how: FixMode) -> Result<FixReport>;
 }
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; nothing is wrong.
+pub enum FindingSeverity {
+    /// Worth knowing, but nothing is wrong.
     Note,
     /// Answers are right, but something needs attention.
     Warning,
@@ -42,14 +42,14 @@ pub enum Severity {
 
 /// One thing found, named by a stable code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What kind of thing, for scripts; stays the same over releases.
+pub struct PalaceFinding {
+    /// The code of this kind of finding, for scripts; stable across releases.
     pub code: String,
-    /// How grave it is.
-    pub severity: Severity,
-    /// What is the case, in plain words, naming the thing.
+    /// The severity.
+    pub severity: FindingSeverity,
+    /// A plain description that names the affected thing.
     pub message: String,
-    /// What to type next.
+    /// The next command to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The collection it concerns.
@@ -60,9 +60,9 @@ pub struct Finding {
     pub segment: Option<String>,
 }
 
-impl Finding {
-    /// A finding without hint or place.
-    pub fn new(code: impl Into<String>, severity: Severity, message: impl Into<String>) -> Self {
+impl PalaceFinding {
+    /// Creates a finding without hint, collection or segment.
+    pub fn new(code: impl Into<String>, severity: FindingSeverity, message: impl Into<String>) -> Self {
         Self {
             code: code.into(),
             severity,
@@ -73,49 +73,53 @@ impl Finding {
         }
     }
 
-    /// Says what to type next.
+    /// Adds the next command to type.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Names the collection.
+    /// Names the affected collection.
     #[must_use]
-    pub fn collection(mut self, name: impl Into<String>) -> Self {
+    pub fn in_collection(mut self, name: impl Into<String>) -> Self {
         self.collection = Some(name.into());
         self
     }
 
-    /// Names the segment.
+    /// Names the affected segment.
     #[must_use]
-    pub fn segment(mut self, name: impl Into<String>) -> Self {
+    pub fn in_segment(mut self, name: impl Into<String>) -> Self {
         self.segment = Some(name.into());
         self
     }
 }
 
-/// What is true of a palace in files.
+/// The result of examining a palace in files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Diagnosis {
-    /// Which format it is.
+pub struct PalaceDiagnosis {
+    /// The file format.
     pub kind: String,
-    /// Whether nothing graver than a note was found.
+    /// True if every finding is only a note.
     pub healthy: bool,
-    /// What was found.
-    pub findings: Vec<Finding>,
-    /// What its collections hold.
+    /// The findings.
+    pub findings: Vec<PalaceFinding>,
+    /// One entry per collection.
     pub collections: Vec<CollectionDiagnosis>,
-    /// What its segments hold.
+    /// One entry per segment.
     pub segments: Vec<SegmentDiagnosis>,
 }
 
-impl Diagnosis {
-    /// A diagnosis whose health follows from its findings.
-    pub fn of(kind: impl Into<String>, findings: Vec<Finding>) -> Self {
+impl PalaceDiagnosis {
+    /// Creates a diagnosis whose health follows from its findings.
+    pub fn from_findings(kind: impl Into<String>, findings: Vec<PalaceFinding>) -> Self {
         Self {
             kind: kind.into(),
-            healthy: findings.iter().all(|finding| finding.severity == Severity::Note),
+            // Derived here and never set by a format, so that "healthy" cannot contradict the findings
+            // beside it.
+            healthy: findings
+                .iter()
+                .all(|finding| finding.severity == FindingSeverity::Note),
             findings,
             collections: Vec::new(),
             segments: Vec::new(),
@@ -123,26 +127,26 @@ impl Diagnosis {
     }
 }
 
-/// One collection as examined; a format adds figures of its own.
+/// One examined collection; a format may add figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectionDiagnosis {
     /// Its name.
     pub name: String,
-    /// How many rows it holds.
+    /// The number of rows.
     pub rows: u64,
-    /// Figures of this format, by name.
+    /// Figures specific to the format, by name.
     #[serde(flatten)]
     pub figures: serde_json::Map<String, Json>,
 }
 
-/// One segment as examined; a format adds figures of its own.
+/// One examined segment; a format may add figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SegmentDiagnosis {
-    /// How the format names it.
+    /// Its name in the file format.
     pub name: String,
-    /// Whether it can be used.
+    /// True if it can be used.
     pub sound: bool,
-    /// Figures of this format, by name.
+    /// Figures specific to the format, by name.
     #[serde(flatten)]
     pub figures: serde_json::Map<String, Json>,
 }
@@ -152,31 +156,31 @@ pub struct SegmentDiagnosis {
 pub struct FixInfo {
     /// Its name, as typed.
     pub step: &'static str,
-    /// What it changes, in one sentence.
+    /// Its effect, in one sentence.
     pub changes: &'static str,
 }
 
 /// Whether a fix is only described or carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixMode {
-    /// Say what would change.
+    /// Describe the changes without making them.
     DryRun,
-    /// Change it, keeping an undo.
+    /// Make the changes and keep an undo.
     Apply,
-    /// Take an earlier application back.
+    /// Take back an earlier application.
     Undo,
 }
 
-/// What a fix did or would do.
+/// The changes a fix made or would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FixReport {
     /// The step.
     pub step: String,
     /// Whether anything was changed.
     pub applied: bool,
-    /// What was or would be changed, a line each.
+    /// The changes made or planned, one line each.
     pub changes: Vec<String>,
-    /// How to take it back.
+    /// The command that takes it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
 }

@@ -1,125 +1,132 @@
-//! A drawer: one verbatim piece of text, where it is filed, and what is known of it.
+//! A drawer: one verbatim piece of text, its place, and its metadata.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DrawerId, Error, Metadata, Provenance, Result, Scalar, Timestamp, Value};
+use crate::{DrawerId, Error, Metadata, MetadataScalar, MetadataValue, Provenance, Result, Timestamp};
 
-/// A drawer as a backend returns it. What a request did not include is `None`.
+/// A drawer as a backend returns it. Fields that a request did not include are `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawer {
     /// Its name within the collection.
     pub id: DrawerId,
-    /// The text, verbatim; `None` also where it was asked for and the drawer has none at all.
+    /// The text, verbatim; also `None` if it was requested and the drawer has no text at all.
     pub document: Option<String>,
-    /// What is known beside the text, exactly as it was given.
+    /// The metadata, exactly as it was given.
     pub metadata: Option<Metadata>,
-    /// Where it is filed and where it came from.
-    pub place: Place,
-    /// When it was filed; set by the backend where the writer gave none.
+    /// The place it is filed in and the source it came from.
+    pub place: DrawerPlace,
+    /// The filing time; set by the backend if the writer gave none.
     pub filed_at: Option<Timestamp>,
-    /// Who filed it, through which door and from where, if that was recorded.
+    /// The agent, door and origin it was filed by, if recorded.
     pub provenance: Option<Provenance>,
-    /// How often it has been used, as far as the writer knew.
+    /// The number of uses, as reported by the writer.
     pub uses: u64,
-    /// The text indexed around the document, if asked for.
-    pub context: Option<Context>,
-    /// The exact vector as it was given, if asked for and if there is one.
+    /// The text indexed around the document, if requested.
+    pub context: Option<DrawerContext>,
+    /// The exact vector as it was given, if requested and present.
     pub embedding: Option<Vec<f32>>,
-    /// Where the vector was found, if that was asked for and the backend keeps vectors in more than one place.
-    pub vector_from: Whereabouts,
-    /// What is wrong with the stored bytes of this drawer; empty for a sound one.
+    /// The place the vector was read from, if it was requested and the backend keeps vectors in more than one
+    /// place.
+    pub vector_from: VectorOrigin,
+    /// Descriptions of damage in the stored bytes of this drawer; empty for a sound one.
     pub damage: Vec<String>,
 }
 
 impl Drawer {
-    /// A drawer that has only its id, to be filled in.
-    pub fn bare(id: DrawerId) -> Self {
+    /// Creates a drawer that has only its id, to be filled in.
+    pub fn with_id_only(id: DrawerId) -> Self {
         Self {
             id,
             document: None,
             metadata: None,
-            place: Place::default(),
+            place: DrawerPlace::default(),
             filed_at: None,
             provenance: None,
             uses: 0,
             context: None,
             embedding: None,
-            vector_from: Whereabouts::default(),
+            vector_from: VectorOrigin::default(),
             damage: Vec::new(),
         }
     }
 
-    /// What filters compare under `key`: the field of [`Place`] of that name where it is set, else the
-    /// metadata value if it is a single scalar. Times are microseconds since 1970.
-    pub fn attribute(&self, key: &str) -> Option<Cow<'_, Scalar>> {
+    /// Returns the value that filters compare under `key`: the field of [`Place`] of that name if it is set, else
+    /// the metadata value if it is a single scalar. Times are microseconds since 1970.
+    pub fn attribute(&self, key: &str) -> Option<Cow<'_, MetadataScalar>> {
+        // `filed_at` is not a field of the place, but filters address it in the same way.
         let filed_at = || {
             self.filed_at
-                .map(|time| Cow::Owned(Scalar::Int(time.as_micros())))
+                .map(|time| Cow::Owned(MetadataScalar::Int(time.as_micros())))
         };
         let placed = match key {
             "filed_at" => filed_at(),
             _ => self.place.attribute(key).map(Cow::Owned),
         };
+        // The place wins over the metadata, since it was completed from it; a key that is no place field
+        // is found only there.
         placed.or_else(|| match self.metadata.as_ref()?.get(key)? {
-            Value::One(scalar) => Some(Cow::Borrowed(scalar)),
-            Value::Many(_) => None,
+            MetadataValue::One(scalar) => Some(Cow::Borrowed(scalar)),
+            MetadataValue::Many(_) => None,
         })
     }
 
-    /// The members that filters look for under `key`: the metadata value if it is a list and no field of [`Place`] of that
-    /// name is set.
-    pub fn members(&self, key: &str) -> &[Scalar] {
+    /// Returns the list members that filters look for under `key`: those of the metadata value, if it is a list and
+    /// no field of [`Place`] of that name is set.
+    pub fn list_members(&self, key: &str) -> &[MetadataScalar] {
         let value = self.metadata.as_ref().and_then(|metadata| metadata.get(key));
         match value {
-            Some(Value::Many(members)) if self.place.attribute(key).is_none() => members,
+            // A set place field hides a list under the same key, as it hides a scalar in `attribute`.
+            Some(MetadataValue::Many(members)) if self.place.attribute(key).is_none() => members,
             _ => &[],
         }
     }
 }
 
-/// Where a backend found something, in its own word for the place, or that it is nowhere.
+/// The place a backend read a vector from, in the backend's own terms; `None` if it has none.
 ///
-/// It says nothing about the thing itself: two drawers are equal wherever they were found.
+/// It is no part of the drawer's value: two drawers are equal wherever their vectors were found.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Whereabouts(pub Option<&'static str>);
+pub struct VectorOrigin(pub Option<&'static str>);
 
-impl PartialEq for Whereabouts {
+// Always equal, so that the derived equality of drawers compares contents: a migration check must not
+// fail because one side read its vectors from a different file.
+impl PartialEq for VectorOrigin {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-/// Where a drawer is filed and what it was cut from.
+/// The place a drawer is filed in and the source it was cut from.
 ///
-/// Each text field, and `said_at`, may also be given as a metadata key of the same name; the two are one
-/// thing and are refused where they disagree.
+/// Each text field, and `said_at`, may also be given as a metadata key of the same name. The two are the same value
+/// and are refused if they disagree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Place {
+pub struct DrawerPlace {
     /// The project, person or agent.
     pub wing: Option<String>,
     /// The topic within the wing.
     pub room: Option<String>,
-    /// What it was cut from: a file, a conversation, a note.
+    /// The file, conversation or note it was cut from.
     pub source: Option<String>,
-    /// Which part of the source it is.
-    pub span: Option<Span>,
-    /// Who said it.
+    /// The part of the source it covers.
+    pub span: Option<SourceSpan>,
+    /// The speaker.
     pub speaker: Option<String>,
-    /// What kind of text it is.
+    /// The kind of text.
     pub kind: Option<String>,
-    /// When it was said.
+    /// The time it was said.
     pub said_at: Option<Timestamp>,
 }
 
-impl Place {
-    /// The text fields that are one with a metadata key of the same name.
+impl DrawerPlace {
+    /// The text fields that share their value with a metadata key of the same name.
     pub const TEXT_KEYS: [&'static str; 5] = ["wing", "room", "source", "speaker", "kind"];
 
-    /// The text field called `key`.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    /// Returns the text field called `key`.
+    pub fn text_field(&self, key: &str) -> Option<&str> {
         match key {
             "wing" => self.wing.as_deref(),
             "room" => self.room.as_deref(),
@@ -130,8 +137,8 @@ impl Place {
         }
     }
 
-    /// The text field called `key`, to be set; `None` for any other key.
-    pub fn text_mut(&mut self, key: &str) -> Option<&mut Option<String>> {
+    /// Returns the text field called `key` for writing; `None` for any other key.
+    pub fn text_field_mut(&mut self, key: &str) -> Option<&mut Option<String>> {
         match key {
             "wing" => Some(&mut self.wing),
             "room" => Some(&mut self.room),
@@ -142,35 +149,44 @@ impl Place {
         }
     }
 
-    fn attribute(&self, key: &str) -> Option<Scalar> {
+    fn attribute(&self, key: &str) -> Option<MetadataScalar> {
         match key {
-            "said_at" => self.said_at.map(|time| Scalar::Int(time.as_micros())),
-            _ => self.text(key).map(|text| Scalar::Text(text.to_owned())),
+            "said_at" => self.said_at.map(|time| MetadataScalar::Int(time.as_micros())),
+            _ => self
+                .text_field(key)
+                .map(|text| MetadataScalar::Text(text.to_owned())),
         }
     }
 
-    /// This place with its empty fields filled from metadata keys of the same name; an error where both are
-    /// given and differ.
-    pub fn completed_from(&self, metadata: &Metadata) -> Result<Self> {
+    /// Returns this place with its empty fields filled from metadata keys of the same name; fails if both are given
+    /// and differ.
+    pub fn complete_from(&self, metadata: &Metadata) -> Result<Self> {
         let mut place = self.clone();
         for key in Self::TEXT_KEYS {
-            let Some(given) = metadata.get(key).and_then(Value::as_text) else {
+            // A number or list under a place key stays plain metadata: palaces of other tools hold such values, and
+            // refusing them would refuse the whole drawer.
+            let Some(given) = metadata.get(key).and_then(MetadataValue::as_text) else {
                 continue;
             };
-            let Some(field) = place.text_mut(key) else {
+            let Some(field) = place.text_field_mut(key) else {
                 continue;
             };
             match field {
-                Some(own) if own != given => return Err(given_twice(key, own, given)),
+                Some(own) if own != given => return Err(conflicting_field_error(key, own, given)),
                 Some(_) => {}
                 None => *field = Some(given.to_owned()),
             }
         }
-        let said = metadata.get("said_at").and_then(Value::as_text);
+        // Text that does not parse as a time stays metadata too, for the same reason.
+        let said = metadata.get("said_at").and_then(MetadataValue::as_text);
         if let Some(given) = said.and_then(|text| text.parse::<Timestamp>().ok()) {
             match place.said_at {
                 Some(own) if own != given => {
-                    return Err(given_twice("said_at", &own.to_string(), &given.to_string()));
+                    return Err(conflicting_field_error(
+                        "said_at",
+                        &own.to_string(),
+                        &given.to_string(),
+                    ));
                 }
                 _ => place.said_at = Some(given),
             }
@@ -179,16 +195,16 @@ impl Place {
     }
 }
 
-fn given_twice(key: &str, own: &str, given: &str) -> Error {
+fn conflicting_field_error(key: &str, own: &str, given: &str) -> Error {
     Error::invalid(format!(
         "{key} is given twice and differs: {own:?} as a field, {given:?} in the metadata"
     ))
-    .hint(format!("give {key} once"))
+    .with_hint(format!("give {key} once"))
 }
 
-/// Which part of its source a drawer is: bytes from `start` up to `end`, and the lines they lie on.
+/// The part of a source that a drawer covers: bytes from `start` up to `end`, and their lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Span {
+pub struct SourceSpan {
     /// First byte.
     pub start: u64,
     /// One past the last byte.
@@ -199,15 +215,16 @@ pub struct Span {
     pub line_end: u64,
 }
 
-impl Span {
-    /// Refuses spans that end before they start, or that no file can have.
-    pub fn check(&self) -> Result<()> {
+impl SourceSpan {
+    /// Refuses spans that end before they start, or that exceed any possible file.
+    pub fn check_range(&self) -> Result<()> {
+        // Backends store these as signed 64-bit integers.
         let fits = [self.start, self.end, self.line_start, self.line_end]
             .iter()
             .all(|n| i64::try_from(*n).is_ok());
         if !fits || self.start > self.end || self.line_start > self.line_end {
             return Err(Error::invalid(format!(
-                "the span {}..{} (lines {} to {}) is not a part of a source",
+                "the span {}..{} (lines {} to {}) is not a valid part of a source",
                 self.start, self.end, self.line_start, self.line_end
             )));
         }
@@ -218,17 +235,18 @@ impl Span {
 /// Short text indexed and embedded together with a document, kept with the row and never returned as the document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Context {
-    /// Headings, speaker, date and the end of what stands before.
+pub struct DrawerContext {
+    /// Headings, speaker, date and the end of the preceding text.
     pub before: String,
-    /// The beginning of what stands after.
+    /// The beginning of the following text.
     pub after: String,
 }
 
-impl Context {
-    /// What an index sees of `document` within `context`: what stands before, the text, what stands after.
-    pub fn indexed<'a>(context: Option<&Self>, document: &'a str) -> Cow<'a, str> {
+impl DrawerContext {
+    /// Returns the text an index sees: `document` between the parts of `context`.
+    pub fn indexed_text<'a>(context: Option<&Self>, document: &'a str) -> Cow<'a, str> {
         match context {
+            // Newlines keep the parts apart: words at a seam must not run together into one.
             Some(around) if !(around.before.is_empty() && around.after.is_empty()) => {
                 Cow::Owned(format!("{}\n{}\n{}", around.before, document, around.after))
             }
@@ -244,10 +262,10 @@ mod tests {
     #[test]
     fn a_place_is_completed_from_metadata_of_the_same_name() {
         let metadata = Metadata::new()
-            .with("wing", "w")
-            .with("said_at", "2026-01-02")
-            .with("room", 3_i64);
-        let place = Place::default().completed_from(&metadata).unwrap();
+            .with_entry("wing", "w")
+            .with_entry("said_at", "2026-01-02")
+            .with_entry("room", 3_i64);
+        let place = DrawerPlace::default().complete_from(&metadata).unwrap();
         assert_eq!(place.wing.as_deref(), Some("w"));
         assert_eq!(place.said_at, Some("2026-01-02".parse().unwrap()));
         assert_eq!(place.room, None, "a number is not a room");
@@ -255,28 +273,31 @@ mod tests {
 
     #[test]
     fn a_place_given_twice_must_agree() {
-        let metadata = Metadata::new().with("wing", "w");
-        let same = Place {
+        let metadata = Metadata::new().with_entry("wing", "w");
+        let same = DrawerPlace {
             wing: Some("w".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         };
-        let other = Place {
+        let other = DrawerPlace {
             wing: Some("x".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         };
-        assert!(same.completed_from(&metadata).is_ok());
-        let error = other.completed_from(&metadata).unwrap_err();
+        assert!(same.complete_from(&metadata).is_ok());
+        let error = other.complete_from(&metadata).unwrap_err();
         assert!(error.message().contains("wing is given twice"), "{error}");
     }
 
     #[test]
     fn indexed_text_holds_the_context_around_the_document() {
-        let context = Context {
+        let context = DrawerContext {
             before: "b".into(),
             after: "a".into(),
         };
-        assert_eq!(Context::indexed(Some(&context), "doc"), "b\ndoc\na");
-        assert_eq!(Context::indexed(Some(&Context::default()), "doc"), "doc");
-        assert_eq!(Context::indexed(None, "doc"), "doc");
+        assert_eq!(DrawerContext::indexed_text(Some(&context), "doc"), "b\ndoc\na");
+        assert_eq!(
+            DrawerContext::indexed_text(Some(&DrawerContext::default()), "doc"),
+            "doc"
+        );
+        assert_eq!(DrawerContext::indexed_text(None, "doc"), "doc");
     }
 }

@@ -1,4 +1,4 @@
-//! What turns text into vectors, who it is, and the rule that vectors of two models are never mixed.
+//! Embedders, their identities, and the rule that vectors of two models are never mixed.
 
 use std::fmt;
 
@@ -8,35 +8,36 @@ use crate::{Error, ErrorKind, Result};
 
 /// Turns text into vectors.
 pub trait Embedder: fmt::Debug + Send + Sync {
-    /// Who it is; equal identities give interchangeable vectors.
+    /// Returns the identity; equal identities give interchangeable vectors.
     fn identity(&self) -> &EmbedderIdentity;
 
-    /// One vector for each text that is to be stored, in order.
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+    /// Embeds texts that are to be stored; returns one vector per text, in order.
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 
-    /// The vector of a question.
-    fn query(&self, text: &str) -> Result<Vec<f32>>;
+    /// Embeds a query.
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>>;
 
-    /// How much nearness by this model counts against keywords where both are asked; it goes with the identity.
-    fn weight(&self) -> f32 {
+    /// Returns the weight of this model's nearness against keywords in hybrid search; it depends only on the
+    /// identity.
+    fn nearness_weight(&self) -> f32 {
         1.0
     }
 
-    /// Whether the identity pins everything that decides a vector. What somebody else runs may change under its
-    /// name, so its answers are compared with vectors it made before.
+    /// Reports whether the identity pins everything that determines a vector. A model that another party runs may
+    /// change under the same name, so its answers are compared with vectors it made before.
     fn is_pinned(&self) -> bool {
         true
     }
 }
 
-/// Who made a vector. Equal identities are interchangeable; anything else is another space.
+/// The identity of the model that made a vector. Equal identities are interchangeable; any other is another space.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EmbedderIdentity {
     /// The model's name.
     pub model: String,
-    /// What pins its weights, tokeniser and pooling.
+    /// A string that pins its weights, tokeniser and pooling.
     pub revision: String,
-    /// How many values its vectors have.
+    /// The number of values in its vectors.
     pub dimension: usize,
 }
 
@@ -50,75 +51,82 @@ impl fmt::Display for EmbedderIdentity {
     }
 }
 
-/// What a writer says of the vectors it will write.
+/// A writer's declaration about the vectors it will write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
-    /// What made them, where the writer knows.
+pub struct DeclaredEmbedder {
+    /// The model that made them, if the writer knows it.
     pub embedder: Option<EmbedderIdentity>,
-    /// They are carried over with a whole palace, and nobody recorded what made them.
+    /// True if they are moved with a whole palace whose model was never recorded.
     pub carries_unknown: bool,
 }
 
-/// What a collection knows of the model that made its vectors.
+/// The model of a collection's vectors, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdentityState {
-    /// It holds no vectors and no model was named.
+    /// No vectors are stored and no model was named.
     Unset,
-    /// Its vectors were made by this model.
+    /// The vectors were made by this model.
     Known(EmbedderIdentity),
-    /// It holds vectors and nobody recorded what made them.
+    /// Vectors are stored, but their model was never recorded.
     Unknown,
 }
 
 impl IdentityState {
-    /// The rule for opening: a declared model that is known not to be the stored one is refused.
+    /// Applies the rule for opening: a declared model that is known not to be the stored one is refused.
     pub fn check_open(&self, declared: Option<&EmbedderIdentity>) -> Result<()> {
         match (self, declared) {
-            (Self::Known(stored), Some(declared)) if stored != declared => Err(mismatch(stored, declared)),
+            // Only a certain mismatch is refused: a palace of an unknown model must stay readable, by
+            // keyword at least.
+            (Self::Known(stored), Some(declared)) if stored != declared => {
+                Err(identity_mismatch(stored, declared))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The rule for writing vectors: into a known space only what declares itself the same, into an empty one
-    /// anything, into an unknown one nothing until its model is confirmed, but for what a writer without a model
-    /// carries over with a whole palace.
-    pub fn check_write(&self, declared: &Declared) -> Result<()> {
+    /// Applies the rule for writing vectors: a known space accepts only vectors declared to be of the same model,
+    /// an empty one accepts any, and an unknown one accepts none until its model is confirmed, except those that a
+    /// writer without a model moves with a whole palace.
+    pub fn check_write(&self, declared: &DeclaredEmbedder) -> Result<()> {
         match (self, declared.embedder.as_ref()) {
+            // The first vectors settle the model, or make it unknown where the writer declares none.
             (Self::Unset, _) => Ok(()),
+            // A move keeps unknown vectors with their equals; a writer that names a model would mix two
+            // spaces.
             (Self::Unknown, None) if declared.carries_unknown => Ok(()),
             (Self::Known(stored), Some(declared)) if stored == declared => Ok(()),
-            (Self::Known(stored), Some(declared)) => Err(mismatch(stored, declared)),
+            (Self::Known(stored), Some(declared)) => Err(identity_mismatch(stored, declared)),
             (Self::Known(stored), None) => Err(Error::new(
                 ErrorKind::IdentityMismatch,
-                format!("this collection's vectors are made by {stored}; the writer does not say what made its vectors"),
+                format!("this collection's vectors were made by {stored}; the writer did not name the model of its vectors"),
             )
-            .hint("nothing was written; open the collection with the embedder's identity")),
+            .with_hint("nothing was written; open the collection with the embedder's identity")),
             (Self::Unknown, _) => Err(Error::new(
                 ErrorKind::IdentityMismatch,
                 "this collection holds vectors of an unknown model, so no vectors may be added to it yet",
             )
-            .hint("nothing was written; say which model made them with `loci embedder set MODEL`")),
+            .with_hint("nothing was written; name the model that made them with `loci embedder set MODEL`")),
         }
     }
 }
 
-fn mismatch(stored: &EmbedderIdentity, declared: &EmbedderIdentity) -> Error {
+fn identity_mismatch(stored: &EmbedderIdentity, declared: &EmbedderIdentity) -> Error {
     Error::new(
         ErrorKind::IdentityMismatch,
-        format!("this collection's vectors are made by {stored}, not by {declared}"),
+        format!("this collection's vectors were made by {stored}, not by {declared}"),
     )
-    .hint(format!(
+    .with_hint(format!(
         "nothing was changed; use the embedder {:?}, or move the palace with `loci embedder switch {}`",
         stored.model, declared.model
     ))
 }
 
-/// Why a collection's recorded model changes.
+/// The reason for changing a collection's recorded model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdentityChange {
-    /// Somebody who knows says what made the vectors; refused where another model is recorded.
+    /// The caller confirms the model that made the vectors; refused if another model is recorded.
     Confirm,
-    /// Somebody insists, against what is recorded; the backend keeps a note of it.
+    /// The caller overrides the recorded model; the backend keeps a note of it.
     Force,
 }
 
@@ -138,7 +146,7 @@ mod tests {
     fn the_three_states_decide_what_may_be_written() {
         let (a, b) = (model("a"), model("b"));
         let known = IdentityState::Known(a.clone());
-        let declares = |embedder: Option<&EmbedderIdentity>, carries_unknown| Declared {
+        let declares = |embedder: Option<&EmbedderIdentity>, carries_unknown| DeclaredEmbedder {
             embedder: embedder.cloned(),
             carries_unknown,
         };

@@ -1,4 +1,4 @@
-//! Erasure: removing drawers so that no stored byte of them is left.
+//! Erasure: removing drawers so that no stored byte of them remains.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::{DrawerId, Result};
 
-/// Forgets drawers to the last byte.
+/// Erases drawers to the last byte.
 pub trait Erasure: fmt::Debug + Send + Sync {
-    /// Removes these drawers and returns once no byte of their text, metadata, words or vectors is left in anything the
-    /// backend stores, deleted pages and logs included; ids that are not there are listed as missing.
+    /// Removes these drawers and returns once no byte of their text, metadata, words or vectors remains in anything
+    /// the backend stores, deleted pages and logs included; unknown ids are listed as missing.
     fn erase(&self, ids: &[DrawerId]) -> Result<ErasureReport>;
 }
 
@@ -18,7 +18,7 @@ pub trait Erasure: fmt::Debug + Send + Sync {
 pub struct ErasureReport {
     /// The drawers that were erased.
     pub erased: Vec<DrawerId>,
-    /// The ids that were not there.
+    /// The ids that were not found.
     pub missing: Vec<DrawerId>,
     /// The files and tables that were rewritten.
     pub reached: Vec<String>,

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// What every fallible call returns.
+/// The result of every fallible call.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The cause behind an [`Error`], kept for logs.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+type ErrorCause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call failed, for callers that branch.
+/// The kind of a failure, for callers that branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,19 +18,19 @@ pub enum ErrorKind {
     NotFound,
     /// The backend was closed before this call.
     Closed,
-    /// The backend does not advertise what was asked of it.
+    /// The backend does not advertise the requested ability.
     Unsupported,
     /// A filter uses an operator or shape this backend does not know.
     UnsupportedFilter,
-    /// A vector has another length than the collection's vectors.
+    /// A vector differs in length from the collection's vectors.
     DimensionMismatch,
     /// Vectors of two models would be mixed.
     IdentityMismatch,
-    /// What is stored is not in the state the request needs; nothing was changed.
+    /// The stored state does not allow the request; nothing was changed.
     Conflict,
-    /// Another process held the palace for longer than the caller would wait.
+    /// Another process held the palace longer than the caller was willing to wait.
     Locked,
-    /// The file is not a palace, or of a version this build does not know.
+    /// The file is not a palace, or its version is unknown to this build.
     Format,
     /// Stored bytes are damaged.
     Corrupt,
@@ -42,7 +42,7 @@ pub enum ErrorKind {
     Unavailable,
     /// The time budget of the call was used up; a write that timed out was not applied.
     TimedOut,
-    /// A promise inside Loci was broken; please report it.
+    /// An invariant inside Loci was broken; please report it.
     Internal,
 }
 
@@ -67,7 +67,7 @@ impl ErrorKind {
         Self::Internal,
     ];
 
-    /// The name scripts see.
+    /// Returns the name that scripts see.
     pub fn name(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -96,21 +96,22 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// One failure: its kind, what it names, and what to do next.
-pub struct Error(Box<Inner>);
+/// One failure: its kind, a message that names the affected thing, and the next step.
+pub struct Error(Box<ErrorDetails>);
 
-struct Inner {
+// Boxed: errors are rare, and a `Result` of one pointer keeps every successful call small.
+struct ErrorDetails {
     kind: ErrorKind,
     message: String,
     context: Vec<(&'static str, String)>,
     hint: Option<String>,
-    cause: Option<Cause>,
+    cause: Option<ErrorCause>,
 }
 
 impl Error {
-    /// Makes an error of `kind` whose message names the thing that failed.
+    /// Creates an error of `kind` whose message names the thing that failed.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorDetails {
             kind,
             message: message.into(),
             context: Vec::new(),
@@ -119,48 +120,48 @@ impl Error {
         }))
     }
 
-    /// Shorthand for the commonest kind.
+    /// Creates an error of the commonest kind, `Invalid`.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }
 
     /// Adds one fact: a path, an id, a limit.
     #[must_use]
-    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+    pub fn with_context(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         self.0.context.push((key, value.to_string()));
         self
     }
 
-    /// Says what stayed unchanged or what to type next.
+    /// Adds a hint: what stayed unchanged, or the next command to type.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
     /// Keeps the lower error as the cause.
     #[must_use]
-    pub fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+    pub fn caused_by(mut self, cause: impl Into<ErrorCause>) -> Self {
         self.0.cause = Some(cause.into());
         self
     }
 
-    /// The kind to branch on.
+    /// Returns the kind to branch on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The message alone, without context or cause.
+    /// Returns the message alone, without context or cause.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The facts added on the way up.
+    /// Returns the facts added on the way up.
     pub fn context(&self) -> &[(&'static str, String)] {
         &self.0.context
     }
 
-    /// What to do next, where known.
+    /// Returns the hint, if there is one.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
@@ -170,6 +171,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         if let Some(cause) = &self.0.cause {
+            // Context and hint stay out: each surface shows them in its own way, but the cause belongs to
+            // the sentence.
             write!(f, ": {cause}")?;
         }
         Ok(())
@@ -211,8 +214,8 @@ mod tests {
     #[test]
     fn an_error_shows_its_message_and_its_cause() {
         let error = Error::new(ErrorKind::Io, "cannot write palace.db")
-            .with("path", "x/palace.db")
-            .hint("free some space")
+            .with_context("path", "x/palace.db")
+            .with_hint("free some space")
             .caused_by("no space left");
         assert_eq!(error.to_string(), "cannot write palace.db: no space left");
         assert_eq!(error.hint_text(), Some("free some space"));

@@ -1,4 +1,4 @@
-//! Filters: one AST for metadata, one for documents, and the oracle that says what they accept.
+//! Filters: one AST for metadata, one for documents, and the oracle that decides which drawers they accept.
 
 mod accepts;
 mod document;
@@ -7,24 +7,24 @@ mod print;
 
 pub use document::DocumentFilter;
 
-use crate::{Drawer, Scalar, Timestamp};
+use crate::{Drawer, MetadataScalar, Timestamp};
 
-/// The drawers meant, by metadata, place and text: both filters must accept one.
+/// A condition on metadata, place and text: both filters must accept a drawer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DrawerCondition {
-    /// Only drawers that this accepts.
+    /// The filter on metadata and place.
     pub filter: Filter,
-    /// Only drawers whose text this accepts.
+    /// The filter on the text.
     pub document: DocumentFilter,
 }
 
 impl DrawerCondition {
-    /// Whether nothing is asked, however it is written: such a condition accepts every drawer there can be.
-    pub fn asks_nothing(&self) -> bool {
-        self.filter.asks_nothing() && self.document.asks_nothing()
+    /// Reports whether the condition restricts nothing, in whatever form: it then accepts every possible drawer.
+    pub fn is_unrestricted(&self) -> bool {
+        self.filter.is_unrestricted() && self.document.is_unrestricted()
     }
 
-    /// Whether `drawer`, which must hold its metadata and text, is meant.
+    /// Reports whether `drawer`, which must hold its metadata and text, meets the condition.
     pub fn accepts(&self, drawer: &Drawer) -> bool {
         let document = drawer.document.as_deref().unwrap_or_default();
         self.filter.accepts(drawer) && self.document.accepts(document)
@@ -40,66 +40,70 @@ impl From<Filter> for DrawerCondition {
     }
 }
 
-/// Which drawers a request means, by metadata and place.
+/// A filter on the metadata and place of drawers.
 ///
 /// Parsed from the JSON dialect with [`Filter::parse`], printed back by `Display`. [`Filter::accepts`] is the
-/// oracle: whatever a backend pushes down must answer the same.
+/// oracle: a filter that a backend pushes down must give the same answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Filter {
     /// Every drawer.
     #[default]
     All,
-    /// The attribute under `key` compares as said; see [`crate::Drawer::attribute`] for what that is.
-    Compare(String, Comparison),
-    /// All of these.
+    /// The attribute under `key` satisfies the comparison; see [`crate::Drawer::attribute`].
+    Compare(String, FilterComparison),
+    /// All of these accept the drawer.
     And(Vec<Filter>),
-    /// At least one of these.
+    /// At least one of these accepts the drawer.
     Or(Vec<Filter>),
 }
 
-/// How an attribute must compare. Values of different families (text, numbers, booleans) are never equal and
-/// have no order; integers and floats compare by numeric value. Lists are compared by their members, and only by
-/// `In`, `Contains` and their negations.
+/// A comparison of an attribute with operands. Values of different families (text, numbers, booleans) are never
+/// equal and have no order; integers and floats compare by numeric value. Lists are compared by their members, and
+/// only by `In`, `Contains` and their negations.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Comparison {
+pub enum FilterComparison {
     /// Equal.
-    Eq(Operand),
+    Eq(FilterOperand),
     /// Not equal, or the key is missing: the exact negation of `Eq`.
-    Ne(Operand),
-    /// Equal to one of these, or a list with such a member.
-    In(Vec<Operand>),
+    Ne(FilterOperand),
+    /// Equal to one of these, or a list with a member that is.
+    In(Vec<FilterOperand>),
     /// The exact negation of `In`.
-    Nin(Vec<Operand>),
+    Nin(Vec<FilterOperand>),
     /// A list with a member equal to this.
-    Contains(Operand),
+    Contains(FilterOperand),
     /// The exact negation of `Contains`: a list without it, a single value, or no value.
-    NotContains(Operand),
+    NotContains(FilterOperand),
     /// Greater.
-    Gt(Operand),
+    Gt(FilterOperand),
     /// Greater or equal.
-    Gte(Operand),
+    Gte(FilterOperand),
     /// Less.
-    Lt(Operand),
+    Lt(FilterOperand),
     /// Less or equal.
-    Lte(Operand),
+    Lte(FilterOperand),
 }
 
-/// What an attribute is compared with.
-pub type Operand = Scalar;
+/// The value an attribute is compared with.
+pub type FilterOperand = MetadataScalar;
 
 impl Filter {
-    /// The deepest nesting of `$and` and `$or` that is read.
+    /// The deepest nesting of `$and` and `$or` that is accepted.
     pub const MAX_DEPTH: usize = 32;
 
-    /// Drawers whose `key` equals `text`.
-    pub fn text(key: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Compare(key.into(), Comparison::Eq(Scalar::Text(text.into())))
+    /// Accepts drawers whose `key` equals `text`.
+    pub fn text_equals(key: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Compare(
+            key.into(),
+            FilterComparison::Eq(MetadataScalar::Text(text.into())),
+        )
     }
 
-    /// Both this filter and `other`.
+    /// Accepts drawers that both this filter and `other` accept.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
+            // Flattened where possible, so that narrowing a filter step by step does not nest it ever deeper.
             (Self::All, one) | (one, Self::All) => one,
             (Self::And(mut all), one) => {
                 all.push(one);
@@ -109,22 +113,23 @@ impl Filter {
         }
     }
 
-    /// Whether every drawer is accepted because nothing is asked.
+    /// Reports whether this is the literal `All`.
     pub fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Whether nothing is asked, however it is written: such a filter accepts every drawer there can be.
-    pub fn asks_nothing(&self) -> bool {
+    /// Reports whether the filter restricts nothing, in whatever form: it then accepts every possible drawer.
+    pub fn is_unrestricted(&self) -> bool {
         match self {
             Self::All => true,
             Self::Compare(..) => false,
-            Self::And(parts) => parts.iter().all(Self::asks_nothing),
-            Self::Or(parts) => parts.iter().any(Self::asks_nothing),
+            // An empty `And` accepts everything, an empty `Or` nothing; `all` and `any` agree with that.
+            Self::And(parts) => parts.iter().all(Self::is_unrestricted),
+            Self::Or(parts) => parts.iter().any(Self::is_unrestricted),
         }
     }
 
-    /// Whether a comparison by order (`$gt $gte $lt $lte`) stands anywhere in it.
+    /// Reports whether it contains a comparison by order (`$gt $gte $lt $lte`).
     pub fn uses_ranges(&self) -> bool {
         match self {
             Self::All => false,
@@ -134,8 +139,8 @@ impl Filter {
     }
 }
 
-impl Comparison {
-    /// The operator as the JSON dialect writes it.
+impl FilterComparison {
+    /// Returns the operator as the JSON dialect writes it.
     pub fn operator(&self) -> &'static str {
         match self {
             Self::Eq(_) => "$eq",
@@ -151,18 +156,19 @@ impl Comparison {
         }
     }
 
-    /// Whether it compares by order.
+    /// Reports whether it compares by order.
     pub fn is_range(&self) -> bool {
         matches!(self, Self::Gt(_) | Self::Gte(_) | Self::Lt(_) | Self::Lte(_))
     }
 }
 
-/// The value an operand has under `key`: for the time fields a text that reads as a time becomes microseconds
-/// since 1970, as [`crate::Drawer::attribute`] gives them.
-pub fn comparable(key: &str, operand: &Operand) -> Scalar {
+/// Returns the value to compare an operand as under `key`: for the time fields, text that parses as a time becomes
+/// microseconds since 1970, as [`crate::Drawer::attribute`] returns them.
+pub fn normalise_operand(key: &str, operand: &FilterOperand) -> MetadataScalar {
     match (key, operand) {
-        ("said_at" | "filed_at", Scalar::Text(text)) => match text.parse::<Timestamp>() {
-            Ok(time) => Scalar::Int(time.as_micros()),
+        ("said_at" | "filed_at", MetadataScalar::Text(text)) => match text.parse::<Timestamp>() {
+            Ok(time) => MetadataScalar::Int(time.as_micros()),
+            // Not an error: text against a time is a comparison across families: never equal, no order.
             Err(_) => operand.clone(),
         },
         _ => operand.clone(),

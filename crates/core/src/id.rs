@@ -1,4 +1,4 @@
-//! Names of drawers and collections, checked once when they are made.
+//! Names of drawers and collections, checked once on construction.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ impl DrawerId {
     /// The longest id, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 1024;
 
-    /// Checks `id` and keeps it.
+    /// Checks and wraps `id`.
     pub fn new(id: impl Into<String>) -> Result<Self> {
         let id = id.into();
         if id.is_empty() {
@@ -34,14 +34,14 @@ impl DrawerId {
         Ok(Self(id))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The caller's own name for one write, so that repeating the write is harmless: 1 to [`IdempotencyKey::MAX_BYTES`] bytes
-/// of any text.
+/// The caller's name for one write, so that repeating the write is harmless: 1 to [`IdempotencyKey::MAX_BYTES`]
+/// bytes of any text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IdempotencyKey(String);
@@ -50,7 +50,7 @@ impl IdempotencyKey {
     /// The longest key, in bytes of UTF-8.
     pub const MAX_BYTES: usize = 256;
 
-    /// Checks `key` and keeps it.
+    /// Checks and wraps `key`.
     pub fn new(key: impl Into<String>) -> Result<Self> {
         let key = key.into();
         if key.is_empty() || key.len() > Self::MAX_BYTES {
@@ -64,7 +64,7 @@ impl IdempotencyKey {
         Ok(Self(key))
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -76,13 +76,15 @@ impl IdempotencyKey {
 pub struct CollectionName(String);
 
 impl CollectionName {
-    /// The collection used when none is named.
+    /// The collection used if none is named.
     pub const DEFAULT: &'static str = "drawers";
 
-    /// Checks `name` and keeps it.
+    /// Checks and wraps `name`.
     pub fn new(name: impl Into<String>) -> Result<Self> {
         let name = name.into();
+        // Narrower than drawer ids on purpose: a backend may use collection names in table and file names.
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        // Keeps out `-x`, which a command line reads as an option, and the file names `.` and `..`.
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
         if !starts_well || name.len() > 128 || !name.chars().all(plain) {
             return Err(Error::invalid(format!(
@@ -92,7 +94,7 @@ impl CollectionName {
         Ok(Self(name))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,10 +1,10 @@
-//! What a collection says of itself.
+//! Figures that describe a collection.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CollectionName, Cursor, Error, Finding, IdentityState, Result};
+use crate::{CollectionName, Cursor, Error, IdentityState, PalaceFinding, Result};
 
-/// How far apart two vectors are.
+/// A measure of the distance between two vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
@@ -21,7 +21,7 @@ impl Metric {
     /// Every metric.
     pub const ALL: [Self; 3] = [Self::Cosine, Self::L2, Self::Ip];
 
-    /// The name scripts use.
+    /// Returns the name that scripts use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cosine => "cosine",
@@ -30,42 +30,44 @@ impl Metric {
         }
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL
             .into_iter()
             .find(|metric| metric.name() == name)
-            .ok_or_else(|| Error::invalid(format!("{name:?} is not a metric")).hint("use cosine, l2 or ip"))
+            .ok_or_else(|| {
+                Error::invalid(format!("{name:?} is not a metric")).with_hint("use cosine, l2 or ip")
+            })
     }
 }
 
-/// What a collection holds and how far its indexes reach.
+/// The size, model and index coverage of a collection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectionInfo {
     /// Its name.
     pub name: CollectionName,
-    /// How its vectors are compared.
+    /// The metric of its vectors.
     pub metric: Metric,
-    /// How many values its vectors have, once that is known.
+    /// The number of values in its vectors, once known.
     pub dimension: Option<usize>,
-    /// What is known of the model that made its vectors.
+    /// The model that made its vectors, as far as it is known.
     pub identity: IdentityState,
-    /// How many drawers it holds.
+    /// The number of drawers.
     pub drawers: u64,
-    /// How far its indexes reach.
-    pub coverage: Coverage,
-    /// The sequence number of its newest change; on a restricted handle, of the newest drawer it sees.
+    /// The coverage of its indexes.
+    pub coverage: IndexCoverage,
+    /// The sequence number of its newest change; on a restricted handle, that of the newest visible drawer.
     pub seq: Cursor,
-    /// What this handle has noticed and a reader should know: damage met, an unknown model.
-    pub warnings: Vec<Finding>,
+    /// Findings of this handle that concern readers, such as damage or an unknown model.
+    pub warnings: Vec<PalaceFinding>,
 }
 
-/// How many drawers each way of searching reaches.
+/// The number of drawers each kind of search reaches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Coverage {
+pub struct IndexCoverage {
     /// Drawers with a vector, all of which `query` reaches.
     pub nearest: u64,
-    /// Of those, the ones packed for speed; the others are scanned one by one.
+    /// The part of those packed for speed; the others are scanned one by one.
     pub packed: u64,
     /// Drawers that `lexical` reaches.
     pub lexical: u64,

@@ -1,5 +1,5 @@
-//! The words and contracts of Loci: what a drawer is, how it is asked for and written, and
-//! what every backend and embedder promises. No I/O, clock, threads or environment.
+//! The vocabulary and contracts of Loci: drawers, the requests that read and write them, and the promises of every
+//! backend and embedder. No I/O, clock, threads or environment.
 
 pub mod backend;
 pub mod capability;
@@ -27,30 +27,38 @@ pub mod time;
 pub mod visibility;
 pub mod write;
 
-pub use backend::{Backend, CreateMode, Health, OpenOptions};
+pub use backend::{Backend, BackendHealth, CreateMode, OpenOptions};
 pub use capability::Capability;
-pub use change::{Change, ChangeFeed, ChangeKind, Changes, Cursor};
+pub use change::{ChangeFeed, ChangeKind, ChangePage, Cursor, DrawerChange};
 pub use collection::{Collection, CollectionExt, CollectionReader, CollectionReaderExt};
-pub use descriptor::{Descriptor, SPEC_VERSION, SpecVersion};
+pub use descriptor::{BackendDescriptor, SPEC_VERSION, SpecVersion};
 pub use doctor::{
-    CollectionDiagnosis, Diagnosis, Doctor, Finding, FixInfo, FixMode, FixReport, SegmentDiagnosis, Severity,
+    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, PalaceDiagnosis,
+    PalaceFinding, SegmentDiagnosis,
 };
-pub use drawer::{Context, Drawer, Place, Span, Whereabouts};
-pub use embedder::{Declared, Embedder, EmbedderIdentity, IdentityChange, IdentityState};
+pub use drawer::{Drawer, DrawerContext, DrawerPlace, SourceSpan, VectorOrigin};
+pub use embedder::{DeclaredEmbedder, Embedder, EmbedderIdentity, IdentityChange, IdentityState};
 pub use erasure::{Erasure, ErasureReport};
 pub use error::{Error, ErrorKind, Result};
-pub use filter::{Comparison, DocumentFilter, DrawerCondition, Filter, Operand};
+pub use filter::{DocumentFilter, DrawerCondition, Filter, FilterComparison, FilterOperand};
 pub use id::{CollectionName, DrawerId, IdempotencyKey};
-pub use info::{CollectionInfo, Coverage, Metric};
+pub use info::{CollectionInfo, IndexCoverage, Metric};
 pub use maintain::{Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus};
-pub use metadata::{Metadata, Scalar, Value};
+pub use metadata::{Metadata, MetadataScalar, MetadataValue};
 pub use order::{DrawerOrder, DrawerPosition};
 pub use palace::PalaceRef;
 pub use provenance::{FilingDoor, OriginKind, Provenance};
-pub use read::{Facet, FacetKey, Facets, Get, Hit, Include, Lexical, Query};
-pub use snapshot::{SnapshotReport, SnapshotStore};
-pub use source::{Parts, Revised, Revision, SourceLedger, SourceRecord, Sources};
-pub use space::{EmbeddingSpaces, Filled, Filling, Pending, Space, SpaceState, Switch, Unembedded};
+pub use read::{
+    DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, GetRequest, LexicalRequest, QueryRequest,
+};
+pub use snapshot::{SnapshotReport, SnapshotStep, SnapshotStore};
+pub use source::{
+    RevisionOutcome, RevisionParts, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision,
+};
+pub use space::{
+    EmbeddingSpace, EmbeddingSpaces, PendingRequest, SpaceState, SwitchStep, UnembeddedDrawer, VectorFill,
+    VectorFillReport,
+};
 pub use time::Timestamp;
 pub use visibility::Visibility;
-pub use write::{ApplyRequest, NewDrawer, Patch, Receipt, Selection, Twin, Write};
+pub use write::{ApplyRequest, DeleteSelection, DrawerPatch, DrawerTwin, NewDrawer, Receipt, Write};

@@ -1,4 +1,4 @@
-//! Maintenance: named upkeep a backend advertises and runs on request.
+//! Maintenance: named jobs that a backend advertises and runs on request.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,34 +8,34 @@ use serde::Serialize;
 
 use crate::Result;
 
-/// Runs the upkeep that a backend advertises.
+/// Runs the maintenance that a backend advertises.
 pub trait Maintenance: fmt::Debug + Send + Sync {
-    /// The maintenance that is running or due.
+    /// Returns the maintenance that is running or due.
     fn state(&self) -> Result<MaintenanceState>;
 
-    /// Runs one kind of maintenance; a kind that is not advertised is `Unsupported`. The same kind started
-    /// twice at once runs once, and the second caller is told that it is already running.
+    /// Runs one kind of maintenance; a kind that is not advertised is `Unsupported`. If the same kind is started
+    /// twice at once it runs once, and the second caller gets `AlreadyRunning`.
     fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport>;
 }
 
-/// A kind of upkeep, by name. Plug-ins may bring their own.
+/// A kind of maintenance, by name. Plug-ins may bring their own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct MaintenanceKind(Cow<'static, str>);
 
 impl MaintenanceKind {
-    /// Refreshes the statistics that plan queries.
+    /// Refreshes the statistics that query planning uses.
     pub const ANALYZE: Self = Self(Cow::Borrowed("analyze"));
-    /// Gives space of removed and replaced drawers back.
+    /// Reclaims the space of removed and replaced drawers.
     pub const COMPACT: Self = Self(Cow::Borrowed("compact"));
-    /// Rebuilds every index from the rows, beside the old ones, compares, and swaps.
+    /// Rebuilds every index from the rows beside the old ones, compares, and swaps.
     pub const REINDEX: Self = Self(Cow::Borrowed("reindex"));
 
-    /// The kind called `name`.
-    pub fn named(name: impl Into<String>) -> Self {
+    /// Returns the kind called `name`.
+    pub fn from_name(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -47,34 +47,34 @@ impl fmt::Display for MaintenanceKind {
     }
 }
 
-/// How a request for maintenance ended.
+/// The outcome of a maintenance request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaintenanceStatus {
-    /// It ran to its end.
+    /// The job ran to completion.
     Ran,
-    /// Somebody else is running this kind on this palace now; nothing was done here.
+    /// Another process or thread is running this kind on this palace; nothing was done here.
     AlreadyRunning,
     /// There was nothing to do.
     NothingToDo,
 }
 
-/// What maintenance did, in figures.
+/// The outcome of maintenance, in figures.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MaintenanceReport {
-    /// Which kind.
+    /// The kind that was requested.
     pub kind: MaintenanceKind,
-    /// How it ended.
+    /// The outcome.
     pub status: MaintenanceStatus,
     /// Counts and bytes by name.
     pub figures: BTreeMap<String, i64>,
 }
 
-/// Which maintenance is running or due.
+/// The maintenance that is running or due.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MaintenanceState {
     /// Kinds running now, in any process.
     pub running: Vec<MaintenanceKind>,
-    /// Kinds that would do something useful, each with the reason.
+    /// Kinds worth running, each with the reason.
     pub due: Vec<(MaintenanceKind, String)>,
 }

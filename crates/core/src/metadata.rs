@@ -8,25 +8,25 @@ use serde_json::Value as Json;
 
 use crate::{Error, Result};
 
-/// What is known of a drawer beside its text, by key.
+/// The metadata of a drawer, by key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<String, Json>", into = "BTreeMap<String, Value>")]
-pub struct Metadata(BTreeMap<String, Value>);
+#[serde(try_from = "BTreeMap<String, Json>", into = "BTreeMap<String, MetadataValue>")]
+pub struct Metadata(BTreeMap<String, MetadataValue>);
 
 /// One metadata value: a scalar or an array of scalars.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum MetadataValue {
     /// A single value, which filters compare.
-    One(Scalar),
-    /// Several values, kept in order; filters ask for its members.
-    Many(Vec<Scalar>),
+    One(MetadataScalar),
+    /// Several values, kept in order; filters match its members.
+    Many(Vec<MetadataScalar>),
 }
 
 /// A single string, integer, float or boolean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum Scalar {
+pub enum MetadataScalar {
     /// True or false; never equal to a number.
     Bool(bool),
     /// A 64-bit integer; equal to a float of the same numeric value.
@@ -37,7 +37,7 @@ pub enum Scalar {
     Text(String),
 }
 
-impl Scalar {
+impl MetadataScalar {
     /// Compares two scalars of one family (text, numbers, booleans); `None` across families.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
@@ -45,13 +45,15 @@ impl Scalar {
             (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(b)),
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
+            // Integers beyond 2^53 have no exact float: converting one would make different ids compare
+            // equal.
             (Self::Int(a), Self::Float(b)) => compare_int_to_float(*a, *b),
             (Self::Float(a), Self::Int(b)) => compare_int_to_float(*b, *a).map(Ordering::reverse),
             _ => None,
         }
     }
 
-    /// Reads a JSON scalar; `where_` names the place in error messages.
+    /// Parses a JSON scalar; `where_` is the path shown in error messages.
     pub fn from_json(json: &Json, where_: &str) -> Result<Self> {
         match json {
             Json::String(text) => Ok(Self::Text(text.clone())),
@@ -61,6 +63,8 @@ impl Scalar {
                     return Ok(Self::Int(int));
                 }
                 match number.as_f64() {
+                    // An unsigned integer above i64 would only fit as a rounded float. Metadata is kept
+                    // exactly, so it is refused.
                     Some(float) if !number.is_u64() && float.is_finite() => Ok(Self::Float(float)),
                     _ => Err(Error::invalid(format!(
                         "{where_}: {number} does not fit a 64-bit signed integer"
@@ -96,101 +100,102 @@ fn compare_int_to_float(int: i64, float: f64) -> Option<Ordering> {
     )
 }
 
-impl From<&str> for Value {
+impl From<&str> for MetadataValue {
     fn from(text: &str) -> Self {
-        Self::One(Scalar::Text(text.to_owned()))
+        Self::One(MetadataScalar::Text(text.to_owned()))
     }
 }
-impl From<String> for Value {
+impl From<String> for MetadataValue {
     fn from(text: String) -> Self {
-        Self::One(Scalar::Text(text))
+        Self::One(MetadataScalar::Text(text))
     }
 }
-impl From<i64> for Value {
+impl From<i64> for MetadataValue {
     fn from(int: i64) -> Self {
-        Self::One(Scalar::Int(int))
+        Self::One(MetadataScalar::Int(int))
     }
 }
-impl From<f64> for Value {
+impl From<f64> for MetadataValue {
     fn from(float: f64) -> Self {
-        Self::One(Scalar::Float(float))
+        Self::One(MetadataScalar::Float(float))
     }
 }
-impl From<bool> for Value {
+impl From<bool> for MetadataValue {
     fn from(truth: bool) -> Self {
-        Self::One(Scalar::Bool(truth))
+        Self::One(MetadataScalar::Bool(truth))
     }
 }
 
-impl Value {
-    /// Reads a JSON scalar or array of scalars; `where_` names the place in error messages.
+impl MetadataValue {
+    /// Parses a JSON scalar or array of scalars; `where_` is the path shown in error messages.
     pub fn from_json(json: &Json, where_: &str) -> Result<Self> {
         match json {
             Json::Array(items) => items
                 .iter()
                 .enumerate()
-                .map(|(at, item)| Scalar::from_json(item, &format!("{where_}[{at}]")))
+                .map(|(at, item)| MetadataScalar::from_json(item, &format!("{where_}[{at}]")))
                 .collect::<Result<_>>()
                 .map(Self::Many),
-            other => Scalar::from_json(other, where_).map(Self::One),
+            other => MetadataScalar::from_json(other, where_).map(Self::One),
         }
     }
 
-    /// The text, if this is a single text.
+    /// Returns the text, if this is a single text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Self::One(Scalar::Text(text)) => Some(text),
+            Self::One(MetadataScalar::Text(text)) => Some(text),
             _ => None,
         }
     }
 }
 
 impl Metadata {
-    /// Metadata without keys.
+    /// Creates metadata without keys.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds or replaces one key; the builder form used in tests and callers.
+    /// Adds or replaces one key and returns the metadata.
     #[must_use]
-    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with_entry(mut self, key: impl Into<String>, value: impl Into<MetadataValue>) -> Self {
         self.0.insert(key.into(), value.into());
         self
     }
 
     /// Adds or replaces one key.
-    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) {
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<MetadataValue>) {
         self.0.insert(key.into(), value.into());
     }
 
-    /// Takes one key out.
-    pub fn remove(&mut self, key: &str) -> Option<Value> {
+    /// Removes one key.
+    pub fn remove(&mut self, key: &str) -> Option<MetadataValue> {
         self.0.remove(key)
     }
 
-    /// The value under `key`.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    /// Returns the value under `key`.
+    pub fn get(&self, key: &str) -> Option<&MetadataValue> {
         self.0.get(key)
     }
 
-    /// Keys and values in key order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    /// Iterates over keys and values in key order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &MetadataValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Whether no key is set.
+    /// Reports whether no key is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many keys are set.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Reads a JSON object; an error names the key that cannot be kept.
+    /// Parses a JSON object; an error names the key that cannot be stored.
     pub fn from_json(json: &Json) -> Result<Self> {
         match json {
+            // Exports of other tools write `null` for a drawer without metadata.
             Json::Null => Ok(Self::new()),
             Json::Object(map) => Self::from_entries(map.iter()),
             other => Err(Error::invalid(format!(
@@ -203,19 +208,24 @@ impl Metadata {
     fn from_entries<'a>(entries: impl Iterator<Item = (&'a String, &'a Json)>) -> Result<Self> {
         let mut metadata = Self::new();
         for (key, json) in entries {
-            metadata.insert(key.as_str(), Value::from_json(json, &format!("metadata.{key}"))?);
+            metadata.insert(
+                key.as_str(),
+                MetadataValue::from_json(json, &format!("metadata.{key}"))?,
+            );
         }
-        metadata.check()?;
+        metadata.check_entries()?;
         Ok(metadata)
     }
 
     /// Refuses empty keys and floats that are not finite, naming the key.
-    pub fn check(&self) -> Result<()> {
-        let finite = |scalar: &Scalar| !matches!(scalar, Scalar::Float(float) if !float.is_finite());
+    pub fn check_entries(&self) -> Result<()> {
+        // JSON cannot hold NaN or infinity, so such a value could be stored and never exported.
+        let finite =
+            |scalar: &MetadataScalar| !matches!(scalar, MetadataScalar::Float(float) if !float.is_finite());
         for (key, value) in self.iter() {
             let sound = match value {
-                Value::One(scalar) => finite(scalar),
-                Value::Many(scalars) => scalars.iter().all(finite),
+                MetadataValue::One(scalar) => finite(scalar),
+                MetadataValue::Many(scalars) => scalars.iter().all(finite),
             };
             if key.is_empty() {
                 return Err(Error::invalid("a metadata key is empty"));
@@ -235,19 +245,19 @@ impl TryFrom<BTreeMap<String, Json>> for Metadata {
     }
 }
 
-impl From<Metadata> for BTreeMap<String, Value> {
+impl From<Metadata> for BTreeMap<String, MetadataValue> {
     fn from(metadata: Metadata) -> Self {
         metadata.0
     }
 }
 
-impl FromIterator<(String, Value)> for Metadata {
-    fn from_iter<I: IntoIterator<Item = (String, Value)>>(entries: I) -> Self {
+impl FromIterator<(String, MetadataValue)> for Metadata {
+    fn from_iter<I: IntoIterator<Item = (String, MetadataValue)>>(entries: I) -> Self {
         Self(entries.into_iter().collect())
     }
 }
 
-/// The JSON type of a value, for messages.
+/// Returns the JSON type of a value, for messages.
 pub(crate) fn json_kind(json: &Json) -> &'static str {
     match json {
         Json::Null => "null",
@@ -270,8 +280,14 @@ mod tests {
             "big": i64::MIN, "tiny": 5e-324});
         let metadata = Metadata::from_json(&json).unwrap();
         assert_eq!(serde_json::to_value(&metadata).unwrap(), json);
-        assert_eq!(metadata.get("b"), Some(&Value::One(Scalar::Int(3))));
-        assert_eq!(metadata.get("c"), Some(&Value::One(Scalar::Float(3.0))));
+        assert_eq!(
+            metadata.get("b"),
+            Some(&MetadataValue::One(MetadataScalar::Int(3)))
+        );
+        assert_eq!(
+            metadata.get("c"),
+            Some(&MetadataValue::One(MetadataScalar::Float(3.0)))
+        );
     }
 
     #[test]
@@ -287,13 +303,13 @@ mod tests {
             let error = Metadata::from_json(&json).unwrap_err();
             assert!(error.message().contains(named), "{error}");
         }
-        assert!(Metadata::new().with("x", f64::NAN).check().is_err());
+        assert!(Metadata::new().with_entry("x", f64::NAN).check_entries().is_err());
     }
 
     #[test]
     fn numbers_compare_exactly_across_types() {
-        let int = |i| Scalar::Int(i);
-        let float = |f| Scalar::Float(f);
+        let int = |i| MetadataScalar::Int(i);
+        let float = |f| MetadataScalar::Float(f);
         assert_eq!(int(3).compare(&float(3.0)), Some(Ordering::Equal));
         assert_eq!(int(3).compare(&float(3.5)), Some(Ordering::Less));
         assert_eq!(int(-3).compare(&float(-3.5)), Some(Ordering::Greater));
@@ -312,7 +328,7 @@ mod tests {
             int(i64::MIN).compare(&float(-9_223_372_036_854_775_808.0)),
             Some(Ordering::Equal)
         );
-        assert_eq!(int(1).compare(&Scalar::Bool(true)), None);
-        assert_eq!(int(1).compare(&Scalar::Text("1".into())), None);
+        assert_eq!(int(1).compare(&MetadataScalar::Bool(true)), None);
+        assert_eq!(int(1).compare(&MetadataScalar::Text("1".into())), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Orders in which drawers are listed, and positions within them that a later page continues from.
+//! Orders of listing drawers, and positions in them from which a later page continues.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -13,12 +13,12 @@ pub enum DrawerOrder {
     /// By the byte order of ids.
     #[default]
     Id,
-    /// The latest filed first; drawers without a filing time last.
+    /// Newest filing time first; drawers without one last.
     NewestFiled,
-    /// The latest said first; drawers without a time of saying last.
+    /// Newest time of saying first; drawers without one last.
     NewestSaid,
-    /// By source in byte order, within a source by where the piece starts; pieces without a start after those with one,
-    /// drawers without a source last.
+    /// By source in byte order, within a source by the start of the piece; pieces without a start follow the
+    /// others, and drawers without a source come last.
     Source,
 }
 
@@ -26,7 +26,7 @@ impl DrawerOrder {
     /// Every order.
     pub const ALL: [Self; 4] = [Self::Id, Self::NewestFiled, Self::NewestSaid, Self::Source];
 
-    /// The name scripts use.
+    /// Returns the name that scripts use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Id => "id",
@@ -36,16 +36,16 @@ impl DrawerOrder {
         }
     }
 
-    /// The order of this name.
+    /// Returns the order of this name.
     pub fn parse(name: &str) -> Result<Self> {
         let order = Self::ALL.into_iter().find(|order| order.name() == name);
         order.ok_or_else(|| {
             Error::invalid(format!("drawers cannot be listed by {name:?}"))
-                .hint("use id, filed, said or source")
+                .with_hint("use id, filed, said or source")
         })
     }
 
-    /// The position of `drawer` in this order.
+    /// Returns the position of `drawer` in this order.
     pub fn position_of(self, drawer: &Drawer) -> DrawerPosition {
         let id = drawer.id.clone();
         match self {
@@ -60,8 +60,8 @@ impl DrawerOrder {
     }
 }
 
-/// A position in one order. It names the sort key itself, so that a page continues at the right place although the drawer
-/// it was taken from has been changed or removed since.
+/// A position in one order. It holds the sort key itself, so that a page continues at the right place even if the
+/// drawer it was taken from has been changed or removed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawerPosition {
@@ -76,7 +76,7 @@ pub enum DrawerPosition {
 }
 
 impl DrawerPosition {
-    /// The order it belongs to.
+    /// Returns the order it belongs to.
     pub fn order(&self) -> DrawerOrder {
         match self {
             Self::Id(_) => DrawerOrder::Id,
@@ -86,7 +86,7 @@ impl DrawerPosition {
         }
     }
 
-    /// How it stands to another position of the same order; `None` for positions of two orders.
+    /// Compares two positions of the same order; `None` for positions of different orders.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         // `Some` sorts before `None` throughout: drawers that lack the key come last.
         let newest = |time: &Option<Timestamp>| (time.is_none(), Reverse(*time));
@@ -109,23 +109,23 @@ impl DrawerPosition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Place, Span};
+    use crate::{DrawerPlace, SourceSpan};
 
     fn drawer(id: &str, said: Option<&str>, source: Option<&str>, start: Option<u64>) -> Drawer {
-        let span = start.map(|start| Span {
+        let span = start.map(|start| SourceSpan {
             start,
             end: start + 1,
             line_start: 1,
             line_end: 1,
         });
         Drawer {
-            place: Place {
+            place: DrawerPlace {
                 said_at: said.map(|time| time.parse().unwrap()),
                 source: source.map(str::to_owned),
                 span,
-                ..Place::default()
+                ..DrawerPlace::default()
             },
-            ..Drawer::bare(DrawerId::new(id).unwrap())
+            ..Drawer::with_id_only(DrawerId::new(id).unwrap())
         }
     }
 

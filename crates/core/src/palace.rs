@@ -1,4 +1,4 @@
-//! Which palace a call means.
+//! The address of a palace.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// Addresses one palace: its id, the folder it lives in if it is local, and a namespace if the backend isolates them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PalaceRef {
-    /// What the palace is called; two palaces with different ids never see each other's drawers.
+    /// The palace's id; two palaces with different ids never see each other's drawers.
     pub id: String,
     /// The folder of a local palace.
     pub local_path: Option<PathBuf>,
@@ -16,7 +16,7 @@ pub struct PalaceRef {
 }
 
 impl PalaceRef {
-    /// A palace in a local folder, named by its path.
+    /// Addresses a palace in a local folder, named by its path.
     pub fn local(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
@@ -26,8 +26,8 @@ impl PalaceRef {
         }
     }
 
-    /// A palace known by name only, as servers hold them.
-    pub fn named(id: impl Into<String>) -> Self {
+    /// Addresses a palace by name only, as servers do.
+    pub fn from_id(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             local_path: None,
@@ -35,18 +35,18 @@ impl PalaceRef {
         }
     }
 
-    /// The same palace seen through `namespace`.
+    /// Addresses the same palace within `namespace`.
     #[must_use]
     pub fn in_namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// The local folder, or an error that says the palace needs one.
-    pub fn folder(&self) -> Result<&Path> {
+    /// Returns the local folder, or an error if the palace has none.
+    pub fn require_folder(&self) -> Result<&Path> {
         self.local_path.as_deref().ok_or_else(|| {
             Error::invalid(format!("palace {:?} has no local folder", self.id))
-                .hint("name a folder with --palace PATH")
+                .with_hint("name a folder with --palace PATH")
         })
     }
 }

@@ -1,10 +1,11 @@
-//! Provenance: who filed a drawer, through which door, and from which kind of place its words came.
+//! Provenance: the agent that filed a drawer, the door it used, and the kind of place the words came from.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a drawer came to be stored. Written once, by the door that files it; never guessed from the drawer's kind.
+/// The way a drawer came to be stored. Written once, by the door that files it; never guessed from the drawer's
+/// kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Provenance {
     /// The door it came through.
@@ -17,7 +18,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Words from `origin` that came through `door`, filed by no one in particular.
+    /// Creates provenance for words from `origin` that came through `door`, without naming who filed them.
     pub fn new(door: FilingDoor, origin: OriginKind) -> Self {
         Self {
             door,
@@ -34,6 +35,8 @@ impl Provenance {
     }
 }
 
+// One table gives the enum, its names on disk and the way back, so that none of the three can miss a
+// variant.
 macro_rules! named_enum {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$about])*
@@ -46,14 +49,14 @@ macro_rules! named_enum {
             /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Its name in files and JSON.
+            /// Returns its name in files and JSON.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
                 }
             }
 
-            /// The value of this name.
+            /// Returns the value of this name.
             pub fn parse(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.name() == name)
             }
@@ -86,7 +89,7 @@ named_enum! {
 named_enum! {
     /// The kind of place a drawer's words came from.
     OriginKind {
-        /// Given by hand: typed or piped by the palace's owner.
+        /// Typed or piped by the palace's owner.
         Hand = "hand",
         /// Written by an agent.
         Note = "note",
@@ -98,7 +101,7 @@ named_enum! {
         LooseTranscript = "loose_transcript",
         /// Exported lines.
         Export = "export",
-        /// Another memory's storage.
+        /// The storage of another memory tool.
         ForeignMemory = "foreign_memory",
     }
 }

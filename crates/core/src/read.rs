@@ -1,4 +1,4 @@
-//! Requests that read: get, query by vector, lexical match, facets, and the hits they return.
+//! Requests that read: get, query by vector, lexical match, facets; and the hits they return.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::write::{check_vector, dimension_mismatch};
 use crate::{DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Result};
 
-/// Which fields of a drawer to return beside its id, place and times.
+/// The fields of a drawer to return besides its id, place and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Include {
+pub struct DrawerFields {
     /// The text.
     pub document: bool,
     /// The metadata.
@@ -20,8 +20,8 @@ pub struct Include {
     pub embedding: bool,
 }
 
-impl Include {
-    /// Ids, places and times only.
+impl DrawerFields {
+    /// Only ids, places and times.
     pub const NOTHING: Self = Self {
         document: false,
         metadata: false,
@@ -37,8 +37,8 @@ impl Include {
     };
 }
 
-impl Default for Include {
-    /// Text and metadata.
+impl Default for DrawerFields {
+    /// Includes text and metadata.
     fn default() -> Self {
         Self {
             document: true,
@@ -50,47 +50,47 @@ impl Default for Include {
 
 /// Asks for drawers by id or filter.
 ///
-/// With `ids`, drawers come in the order asked, each once; without, in the `order` asked for.
+/// With `ids`, drawers come in the order of the ids, each once; without, in the requested `order`.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Get {
-    /// Only these, in this order; ids that are not there are left out.
+pub struct GetRequest {
+    /// Only these drawers, in this order; unknown ids are skipped.
     pub ids: Option<Vec<DrawerId>>,
     /// Only drawers that this accepts.
     pub filter: Filter,
     /// Only drawers whose text this accepts.
     pub document: DocumentFilter,
-    /// The order; not together with `ids`.
+    /// The order; cannot be combined with `ids`.
     pub order: DrawerOrder,
-    /// Only drawers behind this position of the same order; for paging. Not together with `ids`.
+    /// Only drawers after this position of the same order, for paging; cannot be combined with `ids`.
     pub after: Option<DrawerPosition>,
-    /// At most this many.
+    /// The most drawers to return.
     pub limit: Option<usize>,
-    /// Leave out this many first.
+    /// The number of drawers to skip first.
     pub offset: usize,
-    /// What to return of each.
-    pub include: Include,
-    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    /// The fields to return of each.
+    pub include: DrawerFields,
+    /// The time budget; a call that exceeds it fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
 
-impl Get {
-    /// These drawers with their text and metadata.
-    pub fn ids(ids: impl IntoIterator<Item = DrawerId>) -> Self {
+impl GetRequest {
+    /// Requests these drawers with their text and metadata.
+    pub fn by_ids(ids: impl IntoIterator<Item = DrawerId>) -> Self {
         Self {
             ids: Some(ids.into_iter().collect()),
             ..Self::default()
         }
     }
 
-    /// Every drawer that `filter` accepts, in the order of ids.
-    pub fn matching(filter: Filter) -> Self {
+    /// Requests every drawer that `filter` accepts, in the order of ids.
+    pub fn by_filter(filter: Filter) -> Self {
         Self {
             filter,
             ..Self::default()
         }
     }
 
-    /// The request for the page behind `last`, the last drawer of the page before.
+    /// Requests the page after `last`, the last drawer of the previous page.
     #[must_use]
     pub fn continued_after(mut self, last: &Drawer) -> Self {
         self.after = Some(self.order.position_of(last));
@@ -98,7 +98,9 @@ impl Get {
     }
 
     /// Refuses requests that contradict themselves.
-    pub fn check(&self) -> Result<()> {
+    pub fn check_request(&self) -> Result<()> {
+        // A list of ids fixes the order by itself; ignoring the other request silently would break
+        // paging.
         let ordered = self.after.is_some() || self.order != DrawerOrder::Id;
         if self.ids.is_some() && ordered {
             return Err(Error::invalid(
@@ -112,45 +114,45 @@ impl Get {
         {
             return Err(
                 Error::invalid("the position to continue from belongs to another order")
-                    .hint("continue with the order the first page was asked in"),
+                    .with_hint("continue with the order the first page was asked in"),
             );
         }
         Ok(())
     }
 }
 
-/// Asks for the drawers nearest to each of some vectors.
+/// Asks for the drawers nearest to each of several vectors.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Query {
-    /// The vectors; at least one.
+pub struct QueryRequest {
+    /// The query vectors; at least one.
     pub vectors: Vec<Vec<f32>>,
-    /// How many hits to return for each; at least one.
+    /// The number of hits per vector; at least one.
     pub k: usize,
-    /// Only drawers that this accepts; the answer is the nearest of those, never fewer because others were nearer.
+    /// Only drawers that this accepts; the answer is the nearest of those, never fewer because others are nearer.
     pub filter: Filter,
     /// Only drawers whose text this accepts.
     pub document: DocumentFilter,
-    /// What to return of each.
-    pub include: Include,
-    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    /// The fields to return of each.
+    pub include: DrawerFields,
+    /// The time budget; a call that exceeds it fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
 
-impl Query {
-    /// The `k` drawers nearest to one vector.
-    pub fn nearest(vector: Vec<f32>, k: usize) -> Self {
+impl QueryRequest {
+    /// Requests the `k` drawers nearest to one vector.
+    pub fn nearest_to(vector: Vec<f32>, k: usize) -> Self {
         Self {
             vectors: vec![vector],
             k,
             filter: Filter::All,
             document: DocumentFilter::All,
-            include: Include::default(),
+            include: DrawerFields::default(),
             budget: None,
         }
     }
 
-    /// Refuses queries without vectors or hits, and vectors no backend may accept.
-    pub fn check(&self, dimension: Option<usize>) -> Result<()> {
+    /// Refuses queries without vectors or hits, and vectors that no backend may accept.
+    pub fn check_request(&self, dimension: Option<usize>) -> Result<()> {
         if self.vectors.is_empty() {
             return Err(Error::invalid("a query needs at least one vector"));
         }
@@ -158,6 +160,8 @@ impl Query {
             return Err(Error::invalid("a query must ask for at least one hit"));
         }
         for vector in &self.vectors {
+            // A vector of zeros or NaN has no meaningful distance: every drawer would tie, or none
+            // compare.
             check_vector(vector)?;
             match dimension {
                 Some(expected) if expected != vector.len() => {
@@ -170,43 +174,44 @@ impl Query {
     }
 }
 
-/// Asks for the drawers that best match some words, by BM25; a drawer matches if it holds any of them.
+/// Asks for the drawers that best match some words by BM25; a drawer matches if it contains any of them.
 ///
-/// How rare a word is and how long a drawer is are judged among the drawers that both filters accept, and no others:
-/// a filtered match equals, hit for hit and score for score, the match in a collection that holds only those drawers.
+/// The rarity of a word and the relative length of a drawer are computed over the drawers that both filters accept,
+/// and no others: a filtered match equals, hit for hit and score for score, the match in a collection that holds
+/// only those drawers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lexical {
+pub struct LexicalRequest {
     /// The words; text without any word matches nothing, empty text is refused.
     pub words: String,
-    /// How many hits to return; at least one.
+    /// The number of hits; at least one.
     pub k: usize,
     /// Only drawers that this accepts.
     pub filter: Filter,
     /// Only drawers whose text this accepts.
     pub document: DocumentFilter,
-    /// What to return of each.
-    pub include: Include,
-    /// How long this may take; when it is used up the call fails with `TimedOut`.
+    /// The fields to return of each.
+    pub include: DrawerFields,
+    /// The time budget; a call that exceeds it fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
 
-impl Lexical {
-    /// The `k` drawers that best match `words`.
-    pub fn words(words: impl Into<String>, k: usize) -> Self {
+impl LexicalRequest {
+    /// Requests the `k` drawers that best match `words`.
+    pub fn for_words(words: impl Into<String>, k: usize) -> Self {
         Self {
             words: words.into(),
             k,
             filter: Filter::All,
             document: DocumentFilter::All,
-            include: Include::default(),
+            include: DrawerFields::default(),
             budget: None,
         }
     }
 
     /// Refuses empty text and requests for no hits.
-    pub fn check(&self) -> Result<()> {
+    pub fn check_request(&self) -> Result<()> {
         if self.words.trim().is_empty() {
-            return Err(Error::invalid("there are no words to look for"));
+            return Err(Error::invalid("the words to look for are empty"));
         }
         if self.k == 0 {
             return Err(Error::invalid("a match must ask for at least one hit"));
@@ -215,16 +220,16 @@ impl Lexical {
     }
 }
 
-/// A drawer that was found, and how well.
+/// A drawer that was found, with its score.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// The drawer, with the fields the request included.
+pub struct DrawerHit {
+    /// The drawer, with the fields that the request included.
     pub drawer: Drawer,
     /// From `query`: the distance, smaller is nearer. From `lexical`: the BM25 score, larger is better.
     pub score: f32,
 }
 
-/// What drawers can be counted by.
+/// A key by which drawers can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FacetKey {
@@ -244,7 +249,7 @@ impl FacetKey {
     /// Every key.
     pub const ALL: [Self; 5] = [Self::Wing, Self::Room, Self::Source, Self::Speaker, Self::Kind];
 
-    /// The field of [`crate::Place`] it counts by.
+    /// Returns the field of [`crate::Place`] it counts by.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wing => "wing",
@@ -255,21 +260,21 @@ impl FacetKey {
         }
     }
 
-    /// The key of this name.
+    /// Returns the key of this name.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL
             .into_iter()
             .find(|key| key.name() == name)
             .ok_or_else(|| {
                 Error::invalid(format!("drawers cannot be counted by {name:?}"))
-                    .hint("count by wing, room, source, speaker or kind")
+                    .with_hint("count by wing, room, source, speaker or kind")
             })
     }
 }
 
-/// Asks how many drawers there are for each combination of some keys.
+/// Asks for the number of drawers per combination of keys.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facets {
+pub struct FacetRequest {
     /// The keys; at least one, none twice.
     pub by: Vec<FacetKey>,
     /// Only drawers that this accepts.
@@ -278,8 +283,8 @@ pub struct Facets {
     pub document: DocumentFilter,
 }
 
-impl Facets {
-    /// Every drawer, by wing and room.
+impl FacetRequest {
+    /// Counts every drawer by wing and room.
     pub fn by_room() -> Self {
         Self {
             by: vec![FacetKey::Wing, FacetKey::Room],
@@ -288,8 +293,8 @@ impl Facets {
         }
     }
 
-    /// Refuses requests without keys or with one key twice.
-    pub fn check(&self) -> Result<()> {
+    /// Refuses requests without keys or with a repeated key.
+    pub fn check_request(&self) -> Result<()> {
         let mut keys = self.by.clone();
         keys.sort_unstable();
         keys.dedup();
@@ -300,11 +305,11 @@ impl Facets {
     }
 }
 
-/// How many drawers share these values. Facets come in ascending order of their values, unset ones first.
+/// The number of drawers that share these values. Facets come in ascending order of their values, unset ones first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Facet {
-    /// One value for each key asked for; `None` where the drawers have none.
+pub struct FacetCount {
+    /// One value per requested key; `None` for drawers without one.
     pub values: Vec<Option<String>>,
-    /// How many drawers.
+    /// The number of drawers.
     pub drawers: u64,
 }

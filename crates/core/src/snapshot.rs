@@ -1,4 +1,4 @@
-//! Verified copies of palaces that live in files, taken while others write.
+//! Verified copies of palaces that live in files, taken while other processes write.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,33 +9,43 @@ use crate::{PalaceRef, Result};
 
 /// Copies whole palaces out and back in.
 pub trait SnapshotStore: fmt::Debug + Send + Sync {
-    /// Writes one consistent copy of `palace` to the new file `dest` while others go on writing, then verifies it.
+    /// Writes one consistent copy of `palace` to the new file `dest` while other processes keep writing, then
+    /// verifies it.
     ///
-    /// `dest` appears only when it is whole and verified; an existing file is never overwritten. `progress` is
-    /// told how many parts of how many are copied.
+    /// `dest` appears only once it is complete and verified; an existing file is never overwritten. `watch`
+    /// receives every step.
     fn backup(
         &self,
         palace: &PalaceRef,
         dest: &Path,
-        progress: &mut dyn FnMut(u64, u64),
+        watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport>;
 
-    /// Verifies the copy `file` and makes it the palace `palace`, which must not exist yet.
+    /// Verifies the copy `file` and restores it as `palace`, which must not exist yet.
     fn restore(
         &self,
         file: &Path,
         palace: &PalaceRef,
-        progress: &mut dyn FnMut(u64, u64),
+        watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport>;
 }
 
-/// What a copy holds.
+/// A step of copying a palace: the parts done so far, and their total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotStep {
+    /// Parts of the palace that are copied.
+    Copied(u64, u64),
+    /// Checks of the finished copy that are done.
+    Verified(u64, u64),
+}
+
+/// The contents of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SnapshotReport {
     /// The file that was written or read.
     pub file: PathBuf,
-    /// How many drawers it holds, over all collections.
+    /// The number of drawers in all collections.
     pub drawers: u64,
-    /// Whether the copy was read back and found sound.
+    /// True if the copy was read back and found sound.
     pub verified: bool,
 }

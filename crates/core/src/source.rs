@@ -1,7 +1,7 @@
-//! Sources as a collection remembers them: a note of what each looked like when its drawers were filed.
+//! Sources as a collection remembers them: a record of the state in which each was filed.
 //!
-//! The note is never the truth about the drawers. Where it is lost the source is read once more and the drawers that
-//! are there are kept; where two writers file one source at once, it decides which of them must look again.
+//! The record is never the truth about the drawers. If it is lost, the source is read again and existing drawers
+//! are kept; if two writers file one source at once, it decides which of them must retry.
 
 use std::fmt;
 
@@ -9,111 +9,115 @@ use crate::{Error, Receipt, Result, Timestamp, Write};
 
 /// Remembers sources and files new states of them.
 ///
-/// A record is no drawer: it is not counted, found, exported or listed among the changes.
+/// A record is not a drawer: it is not counted, found, exported or listed among the changes.
 pub trait SourceLedger: fmt::Debug + Send + Sync {
-    /// The records of some sources, in byte order of their names; names without a record are left out.
-    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>>;
+    /// Returns the records of some sources, in byte order of their names; names without a record are skipped.
+    fn find_records(&self, request: &SourceRecordQuery) -> Result<Vec<SourceRecord>>;
 
-    /// Applies revisions in order, all in one durable step, and says what became of each.
+    /// Applies revisions in order, all in one durable step, and returns the outcome of each.
     ///
-    /// A revision whose source has another record by now than the one it expects is `Overtaken`: nothing of it is
-    /// written, and the others go on. Parts are applied as [`crate::Collection::apply`] applies batches. An error leaves
-    /// every drawer and record as it was; so does a list without revisions, which is empty in return.
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>>;
+    /// A revision whose source no longer has the record it expects is `Overtaken`: nothing of it is written, and
+    /// the others are still applied. Parts are applied as [`crate::Collection::apply`] applies batches. An error
+    /// leaves every drawer and record as it was; so does an empty list of revisions, which returns an empty list.
+    fn revise(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>>;
 }
 
-/// What a collection remembers of a source beside its drawers.
+/// The record that a collection keeps of a source besides its drawers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRecord {
-    /// Its name, as drawers carry it, or that of a file that holds several sources.
+    /// Its name as drawers carry it, or the name of a file that holds several sources.
     pub source: String,
-    /// What it looked like; only whoever wrote it reads it.
+    /// The state it was filed in; opaque to all but its writer.
     pub stamp: String,
-    /// A number that no earlier record of the collection had.
+    /// A number that no earlier record of the collection has had.
     pub revision: u64,
-    /// When it was stored.
+    /// The time it was stored.
     pub revised_at: Timestamp,
 }
 
 /// Asks for records of sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sources {
-    /// Those with these names.
+pub enum SourceRecordQuery {
+    /// Records with these names.
     Named(Vec<String>),
-    /// Those whose name begins with `prefix`, and comes after `after` in byte order if that is given.
+    /// Records whose name begins with `prefix` and, if `after` is given, follows it in byte order.
     Under {
-        /// How the names begin; empty for all.
+        /// The prefix of the names; empty for all.
         prefix: String,
-        /// Only names after this one.
+        /// The name after which to continue.
         after: Option<String>,
-        /// At most this many; at least one.
+        /// The most records to return; at least one.
         limit: usize,
     },
 }
 
-impl Sources {
-    /// Refuses requests for nothing.
-    pub fn check(&self) -> Result<()> {
+impl SourceRecordQuery {
+    /// Refuses a limit of zero.
+    pub fn check_request(&self) -> Result<()> {
         match self {
-            Self::Under { limit: 0, .. } => Err(Error::invalid("a list of sources must have room for one")),
+            // A page of nothing would make a caller that pages until the end loop for ever.
+            Self::Under { limit: 0, .. } => Err(Error::invalid(
+                "the limit of a list of sources must be at least one",
+            )),
             _ => Ok(()),
         }
     }
 }
 
-/// The parts of a revision: each is applied as a batch of its own, one after the other, in one transaction.
+/// The parts of a revision: each is applied as a separate batch, one after the other, in one transaction.
 ///
-/// They are asked for while the collection is locked, all but the first; so large sources need not be held in memory
-/// whole, and small ones are prepared before the lock.
-pub type Parts<'a> = Box<dyn Iterator<Item = Vec<Write>> + 'a>;
+/// All but the first are produced while the collection is locked: large sources need not fit in memory, and small
+/// ones are prepared before the lock.
+pub type RevisionParts<'a> = Box<dyn Iterator<Item = Vec<Write>> + 'a>;
 
-/// A new state of one source: its drawers' changes and its record, stored in one step or not at all.
-pub struct Revision<'a> {
+/// A new state of one source: the changes to its drawers and its record, stored in one step or not at all.
+pub struct SourceRevision<'a> {
     /// The source; not empty.
     pub source: String,
-    /// The revision of the record that the changes were made for; `None` where there was no record.
+    /// The revision of the record that the changes are based on; `None` if there was no record.
     pub expects: Option<u64>,
-    /// The stamp to remember; `None` forgets the record.
+    /// The stamp to record; `None` removes the record.
     pub stamp: Option<String>,
-    /// What changes among the drawers; may be nothing at all. An empty part is passed over.
-    pub parts: Parts<'a>,
+    /// The changes to the drawers; may be empty. An empty part is skipped.
+    pub parts: RevisionParts<'a>,
 }
 
-impl Revision<'_> {
+impl SourceRevision<'_> {
     /// Refuses a source without a name.
-    pub fn check(&self) -> Result<()> {
-        match self.source.is_empty() {
-            true => Err(Error::invalid("a source has no name")),
-            false => Ok(()),
+    pub fn check_source(&self) -> Result<()> {
+        if self.source.is_empty() {
+            return Err(Error::invalid("a source has no name"));
         }
+        Ok(())
     }
 }
 
-impl fmt::Debug for Revision<'_> {
+impl fmt::Debug for SourceRevision<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Revision")
+        f.debug_struct("SourceRevision")
             .field("source", &self.source)
             .field("expects", &self.expects)
             .field("stamp", &self.stamp)
+            // The parts are an iterator that can be consumed only once; printing them would use them up.
             .finish_non_exhaustive()
     }
 }
 
-/// What became of a revision.
+/// The outcome of a revision.
 #[allow(
     clippy::large_enum_variant,
-    reason = "one for each revision, and nearly all are done: a box would be one more allocation for each"
+    reason = "nearly every revision is done, so a box would cost one more allocation for each"
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Revised {
-    /// It is durable.
+pub enum RevisionOutcome {
+    /// The revision is durable.
     Done {
-        /// What it did to the drawers.
+        /// The receipt for the drawers.
         receipt: Receipt,
-        /// The revision of the record as it is now; `None` where it was forgotten.
+        /// The current revision of the record; `None` if it was removed.
         revision: Option<u64>,
     },
-    /// Somebody else revised the source since; nothing of this was written.
+    /// Another writer revised the source in the meantime; nothing of this revision was written.
     Overtaken,
 }
 
@@ -121,8 +125,8 @@ pub enum Revised {
 mod tests {
     use super::*;
 
-    fn revision(source: &str) -> Revision<'static> {
-        Revision {
+    fn revision(source: &str) -> SourceRevision<'static> {
+        SourceRevision {
             source: source.to_owned(),
             expects: Some(7),
             stamp: None,
@@ -132,20 +136,20 @@ mod tests {
 
     #[test]
     fn a_source_needs_a_name_and_a_list_room_for_one() {
-        assert!(revision("").check().is_err());
+        assert!(revision("").check_source().is_err());
         assert!(
-            revision(" ").check().is_ok(),
+            revision(" ").check_source().is_ok(),
             "any text but the empty one is a name"
         );
-        let under = |limit| Sources::Under {
+        let under = |limit| SourceRecordQuery::Under {
             prefix: String::new(),
             after: None,
             limit,
         };
-        assert!(under(0).check().is_err());
-        assert!(under(1).check().is_ok());
+        assert!(under(0).check_request().is_err());
+        assert!(under(1).check_request().is_ok());
         assert!(
-            Sources::Named(Vec::new()).check().is_ok(),
+            SourceRecordQuery::Named(Vec::new()).check_request().is_ok(),
             "no names is no record"
         );
     }

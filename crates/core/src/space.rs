@@ -1,8 +1,8 @@
-//! Embedding spaces: the one that answers, one being built beside it, and those that answered before.
+//! Embedding spaces: the active one, one being built beside it, and earlier ones.
 //!
-//! A change of model never touches the vectors that answer. It begins a second space, fills it while everybody
-//! goes on reading and writing, and turns over in one step once every drawer has its vector there. The old space
-//! stays until somebody drops it, so that turning back is one step too.
+//! A change of model never touches the active vectors. It begins a second space, fills it while reads and writes
+//! continue, and cuts over atomically once every drawer has a vector in it. The old space stays until it is
+//! dropped, so that rolling back is one step too.
 
 use std::fmt;
 
@@ -12,65 +12,66 @@ use crate::{DrawerId, EmbedderIdentity, IdentityState, Result};
 
 /// Changes the model of a collection while reads and writes continue.
 ///
-/// `get`, `query` and `info` speak of the active space only, before, during and after. Removing a drawer or changing
+/// `get`, `query` and `info` concern the active space only, before, during and after. Removing a drawer or changing
 /// its text removes its vectors from every space.
 pub trait EmbeddingSpaces: fmt::Debug + Send + Sync {
-    /// The embedding spaces: the active one first, then the one being built, then older ones, newest first.
-    fn list_spaces(&self) -> Result<Vec<Space>>;
+    /// Lists the embedding spaces: the active one first, then the one being built, then older ones, newest first.
+    fn list_spaces(&self) -> Result<Vec<EmbeddingSpace>>;
 
-    /// Takes one step of a change of model and returns the spaces as they are afterwards.
-    fn take_step(&self, step: &Switch) -> Result<Vec<Space>>;
+    /// Takes one step of a change of model and returns the resulting spaces.
+    fn take_step(&self, step: &SwitchStep) -> Result<Vec<EmbeddingSpace>>;
 
-    /// Drawers that lack a vector in the active space or the one being built, oldest version first; a model that
-    /// neither is of is `IdentityMismatch`.
-    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>>;
+    /// Lists drawers that lack a vector in the active space or the one being built, oldest version first; a model
+    /// that belongs to neither is `IdentityMismatch`.
+    fn list_pending(&self, request: &PendingRequest) -> Result<Vec<UnembeddedDrawer>>;
 
     /// Stores vectors for drawers that lack one in the space of `identity`, which is active or being built.
     ///
-    /// A vector whose drawer is gone, has another version by now, or has a vector there already, is counted as stale
-    /// and nothing is stored for it. A vector that [`crate::write::check_vector`] refuses is refused before anything is
-    /// written; a paused space takes no vectors (`Conflict`). No drawer counts as changed by it.
-    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled>;
+    /// A vector whose drawer is gone, has a newer version, or already has a vector there, is counted as stale and
+    /// not stored. A vector that [`crate::write::check_vector`] refuses is refused before anything is written; a
+    /// paused space accepts no vectors (`Conflict`). No drawer counts as changed.
+    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<VectorFillReport>;
 }
 
 /// One embedding space of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Space {
-    /// What is known of the model whose vectors it holds.
+pub struct EmbeddingSpace {
+    /// The model of its vectors, as far as it is known.
     pub identity: IdentityState,
-    /// What it is to the collection.
+    /// Its role in the collection.
     pub state: SpaceState,
-    /// How many of the collection's drawers have a vector in it.
+    /// The number of drawers that have a vector in it.
     pub vectors: u64,
-    /// How many drawers the collection holds.
+    /// The number of drawers in the collection.
     pub drawers: u64,
 }
 
-impl Space {
-    /// How many drawers still lack a vector in it.
-    pub fn missing(&self) -> u64 {
+impl EmbeddingSpace {
+    /// Returns the number of drawers that still lack a vector in it.
+    pub fn missing_vectors(&self) -> u64 {
+        // A damaged file may count more vectors than drawers; the difference must not wrap around.
         self.drawers.saturating_sub(self.vectors)
     }
 }
 
-/// What a space is to its collection.
+/// The role of a space in its collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SpaceState {
-    /// It answers queries and takes the vectors of new drawers. There is always exactly one.
+    /// Answers queries and receives the vectors of new drawers. There is always exactly one.
     Active,
-    /// It is being filled. There is at most one that is building or paused.
+    /// Being filled. At most one space is building or paused.
     Building,
-    /// It was being filled and somebody asked for a pause; whoever fills it stops.
+    /// Filling was paused on request; processes that fill it stop.
     Paused,
-    /// It answered before the active one did and can answer again.
+    /// Was active before and can be made active again.
     Retired,
-    /// It was given up before it had every vector; beginning again goes on from there.
+    /// Given up before it was complete; beginning again continues from there.
     Abandoned,
 }
 
 impl SpaceState {
-    /// The name scripts use.
+    /// Returns the name that scripts use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -84,18 +85,18 @@ impl SpaceState {
 
 /// One step of a change of model; each is one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Switch {
-    /// Begins a space for this model, or goes on with the one that is paused, abandoned or retired. Nothing
-    /// happens where it is active or building already. While another model's space is building or paused it is
-    /// `Conflict`.
+pub enum SwitchStep {
+    /// Begins a space for this model, or resumes one that is paused, abandoned or retired. Has no effect if the
+    /// space is already active or building. `Conflict` while another model's space is building or paused.
     Begin(EmbedderIdentity),
-    /// Asks whoever fills the space to stop, which may have happened already; `Conflict` where none is being built.
+    /// Asks processes that fill the space to stop, which may already have happened; `Conflict` if none is being
+    /// built.
     Pause,
-    /// Makes the space being built the active one and retires the old. While a drawer lacks a vector in it, it is
-    /// paused, or none is being built, this is `Conflict` and nothing changes.
+    /// Makes the space being built active and retires the old one. `Conflict`, with nothing changed, while a drawer
+    /// lacks a vector in it, it is paused, or none is being built.
     Finish,
-    /// Gives up the space being built; or else makes the space that answered last before this one active again and
-    /// retires this one, so that the same step turns forth again. `Conflict` where there is neither.
+    /// Gives up the space being built; if there is none, makes the previously active space active again and retires
+    /// the current one, so that a second rollback undoes the first. `Conflict` if there is neither.
     Rollback,
     /// Drops retired and abandoned spaces and their vectors for good.
     DropRetired,
@@ -103,43 +104,43 @@ pub enum Switch {
 
 /// Asks for drawers that lack a vector in a space.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
-    /// The model of the space: the active one or one being built; the latter where both are of it.
+pub struct PendingRequest {
+    /// The model of the active space or the one being built; the latter if both have it.
     pub identity: EmbedderIdentity,
-    /// Only drawers whose version is above this one; start with 0 and go on with the last one's.
+    /// Only drawers with a version above this one; start with 0 and continue with the last one returned.
     pub after: u64,
-    /// At most this many.
+    /// The most drawers to return.
     pub limit: usize,
 }
 
 /// A drawer that lacks a vector, oldest version first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unembedded {
+pub struct UnembeddedDrawer {
     /// Its id.
     pub id: DrawerId,
-    /// Changes whenever its text does, and is then above the collection's `seq` of before. Where a backend gives it another one for reasons of its own, the drawer is
-    /// pending under that one.
+    /// The version of its text. A new text gets a version above the collection's previous `seq`. If a backend
+    /// renumbers the drawer for internal reasons, it is pending under the new number.
     pub version: u64,
-    /// What is to be embedded: its text within its context.
+    /// The text to embed: the document within its context.
     pub text: String,
 }
 
 /// A vector for a drawer that lacked one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Filling {
+pub struct VectorFill {
     /// The drawer.
     pub id: DrawerId,
-    /// The version of the text this vector was made of.
+    /// The version of the text that the vector was made from.
     pub version: u64,
     /// The vector.
     pub vector: Vec<f32>,
 }
 
-/// What became of some vectors.
+/// The outcome of storing vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Filled {
-    /// How many were stored.
+pub struct VectorFillReport {
+    /// The number stored.
     pub stored: u64,
-    /// How many were not, because the drawer is gone, has another version by now, or has a vector already.
+    /// The number not stored, because the drawer is gone, has a newer version, or already has a vector.
     pub stale: u64,
 }

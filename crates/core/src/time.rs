@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub struct Timestamp(jiff::Timestamp);
 
 impl Timestamp {
-    /// The moment `micros` microseconds after 1970, or an error outside the years -9999 to 9999.
+    /// Returns the moment `micros` microseconds after 1970; fails outside the years -9999 to 9999.
     pub fn from_micros(micros: i64) -> Result<Self> {
         jiff::Timestamp::from_microsecond(micros).map(Self).map_err(|_| {
             Error::invalid(format!(
@@ -22,7 +22,7 @@ impl Timestamp {
         })
     }
 
-    /// Microseconds since 1970.
+    /// Returns the microseconds since 1970.
     pub fn as_micros(self) -> i64 {
         self.0.as_microsecond()
     }
@@ -31,18 +31,20 @@ impl Timestamp {
 impl FromStr for Timestamp {
     type Err = Error;
 
-    /// Reads RFC 3339; a date alone means its first moment in UTC, and a time without offset is UTC.
+    /// Parses RFC 3339; a date alone is its first moment in UTC, and a time without offset is in UTC.
     fn from_str(text: &str) -> Result<Self> {
         let parsed = text
             .parse::<jiff::Timestamp>()
             .or_else(|_| {
+                // UTC and not the local zone: the same input must give the same palace on every machine.
                 let civil = text.parse::<jiff::civil::DateTime>()?;
                 jiff::tz::Offset::UTC.to_timestamp(civil)
             })
             .map_err(|_| {
                 Error::invalid(format!("{text:?} is not a time"))
-                    .hint("write times like 2026-05-01T09:30:00Z or 2026-05-01")
+                    .with_hint("write times like 2026-05-01T09:30:00Z or 2026-05-01")
             })?;
+        // Cut to microseconds here, so that a time equals itself after a round trip through storage.
         Self::from_micros(parsed.as_microsecond())
     }
 }

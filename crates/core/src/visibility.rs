@@ -1,4 +1,4 @@
-//! Visibility: the drawers that exist for a handle, and what it may therefore write.
+//! Visibility: the drawers that exist for a handle, and the writes it may therefore make.
 
 use crate::{Drawer, DrawerId, Error, ErrorKind, Filter, Result};
 
@@ -15,28 +15,28 @@ use crate::{Drawer, DrawerId, Error, ErrorKind, Filter, Result};
 pub struct Visibility(Filter);
 
 impl Visibility {
-    /// Sees the drawers that `filter` accepts.
+    /// Creates a visibility of the drawers that `filter` accepts.
     pub fn new(filter: Filter) -> Self {
         Self(filter)
     }
 
-    /// Whether drawers may be out of sight.
+    /// Reports whether any drawer may be out of sight.
     pub fn is_restricted(&self) -> bool {
-        !self.0.asks_nothing()
+        !self.0.is_unrestricted()
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &Filter {
         &self.0
     }
 
-    /// Whether `drawer`, which must hold its metadata, is seen.
-    pub fn sees(&self, drawer: &Drawer) -> bool {
+    /// Reports whether `drawer`, which must hold its metadata, is visible.
+    pub fn sees_drawer(&self, drawer: &Drawer) -> bool {
         self.0.accepts(drawer)
     }
 
-    /// The drawers that are seen and that `filter` accepts.
-    pub fn narrow(&self, filter: &Filter) -> Filter {
+    /// Returns a filter for the visible drawers that `filter` accepts.
+    pub fn narrow_filter(&self, filter: &Filter) -> Filter {
         if self.is_restricted() {
             filter.clone().and(self.0.clone())
         } else {
@@ -46,34 +46,37 @@ impl Visibility {
 
     /// Refuses a drawer that would be out of sight once written.
     pub fn check_written(&self, drawer: &Drawer) -> Result<()> {
-        if self.sees(drawer) {
+        if self.sees_drawer(drawer) {
             return Ok(());
         }
         let message = format!(
-            "the drawer {:?} would lie outside what this caller may see",
+            "the drawer {:?} would be outside what this caller may see",
             drawer.id.as_str()
         );
         Err(Error::invalid(message)
-            .hint("nothing was written; file it in a wing that is open to this caller"))
+            .with_hint("nothing was written; file it in a wing that is open to this caller"))
     }
 
-    /// The error for an id that a drawer out of sight has taken.
-    pub fn id_taken(id: &DrawerId) -> Error {
+    /// Returns the error for an id that a drawer out of sight has taken.
+    pub fn id_taken_error(id: &DrawerId) -> Error {
+        // Says that the id is taken and nothing more: the text, wing and even the kind of a drawer out of
+        // sight stay hidden.
         Error::new(ErrorKind::Conflict, format!("the id {:?} is taken", id.as_str()))
-            .hint("nothing was written; give another id or key")
+            .with_hint("nothing was written; give another id or key")
     }
 
-    /// The error for a piece of a source that a drawer out of sight has taken.
-    pub fn piece_taken(id: &DrawerId) -> Error {
+    /// Returns the error for a piece of a source that a drawer out of sight has taken.
+    pub fn piece_taken_error(id: &DrawerId) -> Error {
         let message = format!(
             "the piece that {:?} names is already filed elsewhere",
             id.as_str()
         );
-        Error::new(ErrorKind::Conflict, message).hint("nothing was written; leave out the source or the span")
+        Error::new(ErrorKind::Conflict, message)
+            .with_hint("nothing was written; leave out the source or the span")
     }
 
-    /// The error of an ability that speaks of the collection as a whole.
-    pub fn whole_collection_only(what: &str) -> Error {
+    /// Returns the error for an ability that concerns the collection as a whole.
+    pub fn whole_collection_error(what: &str) -> Error {
         Error::new(
             ErrorKind::Unsupported,
             format!("{what} is not offered where only a part of the collection is visible"),
@@ -84,17 +87,17 @@ impl Visibility {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Place;
+    use crate::DrawerPlace;
 
     #[test]
     fn only_what_the_filter_accepts_may_be_written() {
-        let visibility = Visibility::new(Filter::text("wing", "work"));
+        let visibility = Visibility::new(Filter::text_equals("wing", "work"));
         let drawer = |wing: &str| Drawer {
-            place: Place {
+            place: DrawerPlace {
                 wing: Some(wing.into()),
-                ..Place::default()
+                ..DrawerPlace::default()
             },
-            ..Drawer::bare(DrawerId::new("a").unwrap())
+            ..Drawer::with_id_only(DrawerId::new("a").unwrap())
         };
         assert!(visibility.is_restricted() && !Visibility::default().is_restricted());
         assert!(visibility.check_written(&drawer("work")).is_ok());
@@ -106,12 +109,12 @@ mod tests {
 
     #[test]
     fn a_narrowed_filter_asks_for_both() {
-        let visibility = Visibility::new(Filter::text("wing", "work"));
-        let both = visibility.narrow(&Filter::text("room", "x"));
+        let visibility = Visibility::new(Filter::text_equals("wing", "work"));
+        let both = visibility.narrow_filter(&Filter::text_equals("room", "x"));
         assert_eq!(
             both.to_string(),
             r#"{"$and":[{"room":{"$eq":"x"}},{"wing":{"$eq":"work"}}]}"#
         );
-        assert!(Visibility::default().narrow(&Filter::All).is_all());
+        assert!(Visibility::default().narrow_filter(&Filter::All).is_all());
     }
 }

@@ -1,4 +1,4 @@
-//! Writes and what they return: add, upsert, update, delete, and the receipt.
+//! Writes and their receipt: add, upsert, update, delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,27 +6,26 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Context, Drawer, DrawerCondition, DrawerId, Error, ErrorKind, IdempotencyKey, Metadata, Place,
-    Provenance, Result, Timestamp, Value, Whereabouts,
+    Drawer, DrawerCondition, DrawerContext, DrawerId, DrawerPlace, Error, ErrorKind, IdempotencyKey,
+    Metadata, MetadataValue, Provenance, Result, Timestamp, VectorOrigin,
 };
 
-/// A batch to apply, and how.
+/// A batch to apply, with its idempotency key and time budget.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyRequest<'a> {
     /// The writes, in order.
     pub writes: &'a [Write],
-    /// Makes a repetition harmless: a batch applied before under this key, by any process within the last day, is not
-    /// applied again and its receipt is returned as it was. The key together with other writes is `Conflict`. A batch
-    /// that failed leaves its key unused; each collection has keys of its own, and so has each `visible` filter.
+    /// Makes a repetition harmless: a batch applied under this key within the last day, by any process, is not
+    /// applied again, and its original receipt is returned. The same key with other writes is `Conflict`. A batch
+    /// that failed leaves its key unused. Keys are separate for each collection and each `visible` filter.
     pub key: Option<&'a IdempotencyKey>,
-    /// How long this may take, waiting included; when it is used up nothing was written and the call fails with
-    /// `TimedOut`.
+    /// The time budget, waiting included; a call that exceeds it writes nothing and fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
 
 impl<'a> ApplyRequest<'a> {
-    /// These writes, without key or budget.
-    pub fn batch(writes: &'a [Write]) -> Self {
+    /// Creates a request for these writes, without key or budget.
+    pub fn from_writes(writes: &'a [Write]) -> Self {
         Self {
             writes,
             key: None,
@@ -34,16 +33,16 @@ impl<'a> ApplyRequest<'a> {
         }
     }
 
-    /// The same request under an idempotency key.
+    /// Sets the idempotency key.
     #[must_use]
     pub fn under_key(mut self, key: &'a IdempotencyKey) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// The same request with a time budget.
+    /// Sets the time budget.
     #[must_use]
-    pub fn within(mut self, budget: Duration) -> Self {
+    pub fn within_budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
     }
@@ -52,15 +51,15 @@ impl<'a> ApplyRequest<'a> {
 /// One change to a collection. A batch of them is applied in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Files a new drawer; one that exists under this id is left as it is and listed as kept, and so is one that is
-    /// filed for the same piece of the same source under another id, listed among the twins.
+    /// Files a new drawer. An existing drawer with this id is left unchanged and listed as kept; one filed for the
+    /// same piece of the same source under another id is left unchanged and listed among the twins.
     Add(NewDrawer),
-    /// Files a drawer, replacing whole whatever stood under this id.
+    /// Files a drawer, replacing any drawer with this id as a whole.
     Upsert(NewDrawer),
-    /// Changes the given fields of a drawer; a missing id is listed as missing and nothing is created.
-    Update(Patch),
-    /// Removes drawers; ids that are not there are listed as missing.
-    Delete(Selection),
+    /// Changes the given fields of a drawer; an unknown id is listed as missing and nothing is created.
+    Update(DrawerPatch),
+    /// Removes drawers; unknown ids are listed as missing.
+    Delete(DeleteSelection),
 }
 
 /// A drawer to be filed.
@@ -70,26 +69,26 @@ pub struct NewDrawer {
     pub id: DrawerId,
     /// The text, kept verbatim; may be empty.
     pub document: String,
-    /// Whether it has no text at all, which is not the same as an empty one; `document` is then empty.
+    /// True if it has no text at all, which differs from an empty text; `document` is then empty.
     pub wordless: bool,
     /// Text to index around the document.
-    pub context: Option<Context>,
-    /// What is known beside the text, kept exactly.
+    pub context: Option<DrawerContext>,
+    /// The metadata, kept exactly.
     pub metadata: Metadata,
-    /// Where it is filed; empty fields are completed from metadata keys of the same name.
-    pub place: Place,
-    /// When it was filed; now, if not given.
+    /// The place to file it in; empty fields are completed from metadata keys of the same name.
+    pub place: DrawerPlace,
+    /// The filing time; now, if not given.
     pub filed_at: Option<Timestamp>,
-    /// Who files it, through which door and from where; unrecorded if not given.
+    /// The agent, door and origin it is filed by; unrecorded if not given.
     pub provenance: Option<Provenance>,
-    /// How often it has been used so far.
+    /// The number of uses so far.
     pub uses: u64,
-    /// Its exact vector; without one it is found by keyword, id and filter only.
+    /// Its exact vector; without one it is found only by keyword, id and filter.
     pub embedding: Option<Vec<f32>>,
 }
 
 impl NewDrawer {
-    /// A drawer with an id and a text and nothing else.
+    /// Creates a drawer with an id and a text and nothing else.
     pub fn new(id: DrawerId, document: impl Into<String>) -> Self {
         Self {
             id,
@@ -97,7 +96,7 @@ impl NewDrawer {
             wordless: false,
             context: None,
             metadata: Metadata::new(),
-            place: Place::default(),
+            place: DrawerPlace::default(),
             filed_at: None,
             provenance: None,
             uses: 0,
@@ -105,69 +104,76 @@ impl NewDrawer {
         }
     }
 
-    /// The drawer this becomes once filed at `filed_at`, with its place completed from its metadata.
-    pub fn filed(&self, filed_at: Timestamp) -> Result<Drawer> {
+    /// Returns the drawer as filed at `filed_at`, with its place completed from its metadata.
+    pub fn to_filed_drawer(&self, filed_at: Timestamp) -> Result<Drawer> {
         Ok(Drawer {
             id: self.id.clone(),
             document: (!self.wordless).then(|| self.document.clone()),
             metadata: Some(self.metadata.clone()),
-            place: self.place.completed_from(&self.metadata)?,
+            place: self.place.complete_from(&self.metadata)?,
+            // A given time wins, so that moving a palace keeps the times at which its drawers were first
+            // filed.
             filed_at: Some(self.filed_at.unwrap_or(filed_at)),
             provenance: self.provenance.clone(),
             uses: self.uses,
             context: self.context.clone(),
             embedding: self.embedding.clone(),
-            vector_from: Whereabouts::default(),
+            vector_from: VectorOrigin::default(),
             damage: Vec::new(),
         })
     }
 
-    fn check(&self) -> Result<()> {
-        self.metadata.check()?;
-        self.place.completed_from(&self.metadata)?;
+    fn check_fields(&self) -> Result<()> {
+        self.metadata.check_entries()?;
+        self.place.complete_from(&self.metadata)?;
         if let Some(span) = &self.place.span {
-            span.check()?;
+            span.check_range()?;
         }
         if self.wordless && !self.document.is_empty() {
-            return Err(Error::invalid("a drawer is said to have no text, and has one"));
+            return Err(Error::invalid(
+                "a drawer is marked as having no text, but has one",
+            ));
         }
         if i64::try_from(self.uses).is_err() {
-            return Err(Error::invalid(format!("{} uses do not fit", self.uses)));
+            return Err(Error::invalid(format!(
+                "{} uses exceed a 64-bit signed integer",
+                self.uses
+            )));
         }
         self.embedding.as_deref().map_or(Ok(()), check_vector)
     }
 }
 
-/// The fields of a drawer to change; what is not given stays.
+/// The fields of a drawer to change; fields that are not given stay.
 ///
-/// A new document without a new embedding takes the old vector away, because it no longer speaks for the text.
+/// A new document without a new embedding removes the old vector, which no longer represents the text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Patch {
+pub struct DrawerPatch {
     /// The drawer to change.
     pub id: DrawerId,
     /// Its new text.
     pub document: Option<String>,
     /// Its new context.
-    pub context: Option<Context>,
+    pub context: Option<DrawerContext>,
     /// Metadata keys to set, or to remove where `None`; other keys stay.
-    pub metadata: BTreeMap<String, Option<Value>>,
+    pub metadata: BTreeMap<String, Option<MetadataValue>>,
     /// Place fields to set; `None` fields stay.
-    pub place: Place,
+    pub place: DrawerPlace,
     /// Its new vector.
     pub embedding: Option<Vec<f32>>,
     /// The provenance of the new text.
     pub provenance: Option<Provenance>,
 }
 
-impl Patch {
-    /// A patch that changes nothing yet.
+impl DrawerPatch {
+    /// Creates a patch that changes nothing yet.
     pub fn new(id: DrawerId) -> Self {
         Self {
             id,
             document: None,
             context: None,
             metadata: BTreeMap::new(),
-            place: Place::default(),
+            place: DrawerPlace::default(),
             embedding: None,
             provenance: None,
         }
@@ -177,34 +183,37 @@ impl Patch {
         self.document.is_none()
             && self.context.is_none()
             && self.metadata.is_empty()
-            && self.place == Place::default()
+            && self.place == DrawerPlace::default()
             && self.embedding.is_none()
             && self.provenance.is_none()
     }
 
-    fn check(&self) -> Result<()> {
+    fn check_fields(&self) -> Result<()> {
         if self.is_empty() {
             return Err(Error::invalid("an update changes nothing"));
         }
+        // Only keys that are set are checked as metadata; a key to be removed carries no value to check.
         let set: Metadata = self
             .metadata
             .iter()
             .filter_map(|(key, value)| Some((key.clone(), value.clone()?)))
             .collect();
-        set.check()?;
+        set.check_entries()?;
         if self.metadata.contains_key("") {
             return Err(Error::invalid("a metadata key is empty"));
         }
-        self.place.completed_from(&set)?;
+        self.place.complete_from(&set)?;
         if let Some(span) = &self.place.span {
-            span.check()?;
+            span.check_range()?;
         }
         self.embedding.as_deref().map_or(Ok(()), check_vector)
     }
 
-    /// Changes `drawer`, which must hold all its fields, as this patch says.
+    /// Applies this patch to `drawer`, which must hold all its fields.
     pub fn apply_to(&self, drawer: &mut Drawer) {
         if let Some(document) = &self.document
+            // The same text again keeps its vector: re-filing an unchanged source must not cost an
+            // embedding.
             && drawer.document.as_ref() != Some(document)
         {
             drawer.document = Some(document.clone());
@@ -213,6 +222,7 @@ impl Patch {
         if let Some(context) = &self.context {
             drawer.context = Some(context.clone());
         }
+        // After the document, so that a patch with both ends with the new vector and not without one.
         if let Some(embedding) = &self.embedding {
             drawer.embedding = Some(embedding.clone());
         }
@@ -229,19 +239,22 @@ impl Patch {
         self.apply_place(&mut drawer.place, drawer.metadata.get_or_insert_default());
     }
 
-    /// Keeps the rule that a place field and the metadata key of its name are one thing.
-    fn apply_place(&self, place: &mut Place, metadata: &mut Metadata) {
-        for key in Place::TEXT_KEYS {
-            let Some(field) = place.text_mut(key) else {
+    /// Keeps each place field equal to the metadata key of the same name.
+    fn apply_place(&self, place: &mut DrawerPlace, metadata: &mut Metadata) {
+        for key in DrawerPlace::TEXT_KEYS {
+            let Some(field) = place.text_field_mut(key) else {
                 continue;
             };
-            if let Some(text) = self.place.text(key) {
+            // The place field leads, and metadata follows only where the key already is text, so that a
+            // patch adds no key that the caller did not give.
+            if let Some(text) = self.place.text_field(key) {
                 *field = Some(text.to_owned());
                 if metadata.get(key).is_some_and(|value| value.as_text().is_some()) {
                     metadata.insert(key, text);
                 }
             } else if let Some(value) = self.metadata.get(key) {
-                *field = value.as_ref().and_then(Value::as_text).map(str::to_owned);
+                // Removing the key, or setting it to something other than text, clears the field with it.
+                *field = value.as_ref().and_then(MetadataValue::as_text).map(str::to_owned);
             }
         }
         place.span = self.place.span.or(place.span);
@@ -254,91 +267,102 @@ impl Patch {
                 metadata.insert("said_at", time.to_string());
             }
         } else if let Some(value) = self.metadata.get("said_at") {
-            let text = value.as_ref().and_then(Value::as_text);
+            let text = value.as_ref().and_then(MetadataValue::as_text);
             place.said_at = text.and_then(|text| text.parse().ok());
         }
     }
 }
 
-/// Which drawers to delete.
+/// The drawers to delete.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Selection {
-    /// These.
+pub enum DeleteSelection {
+    /// Drawers with these ids.
     Ids(Vec<DrawerId>),
-    /// All that meet the condition; one that [asks nothing](DrawerCondition::asks_nothing) is refused.
+    /// All drawers that meet the condition; one that [restricts nothing](DrawerCondition::asks_nothing) is refused.
     Matching(DrawerCondition),
 }
 
-/// What a write did, returned once it is durable. Every id of the batch stands in exactly one list.
+/// The result of a write, returned once it is durable. Every id of the batch appears in exactly one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// Filed for the first time.
+    /// Ids that were filed for the first time.
     pub added: Vec<DrawerId>,
-    /// Was there already and was left as it is.
+    /// Ids that existed and were left unchanged.
     pub kept: Vec<DrawerId>,
-    /// Was there and was replaced whole.
+    /// Ids that existed and were replaced as a whole.
     pub replaced: Vec<DrawerId>,
-    /// Was there and was changed in part.
+    /// Ids that existed and were changed in part.
     pub updated: Vec<DrawerId>,
-    /// Was there and was removed.
+    /// Ids that existed and were removed.
     pub deleted: Vec<DrawerId>,
-    /// Was to be changed or removed and was not there.
+    /// Ids that were to be changed or removed and did not exist.
     pub missing: Vec<DrawerId>,
-    /// Was not filed because the same piece of the same source is filed under another id.
-    pub twins: Vec<Twin>,
-    /// Of those added, replaced or updated: which have no vector now.
+    /// Drawers not filed because the same piece of the same source is filed under another id.
+    pub twins: Vec<DrawerTwin>,
+    /// Ids among the added, replaced and updated ones that now have no vector.
     pub without_vector: Vec<DrawerId>,
-    /// The sequence number of the last change; where nothing changed, the one that `info` shows the same handle.
+    /// The sequence number of the last change; if nothing changed, the one that `info` reports to the same handle.
     pub seq: u64,
 }
 
-/// A drawer that was not filed because it is there under another id.
+/// A drawer that was not filed because it already exists under another id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Twin {
+pub struct DrawerTwin {
     /// The id it was given under.
     pub given: DrawerId,
     /// The id it is filed under.
     pub existing: DrawerId,
 }
 
-/// Refuses, before anything is written, a batch that no backend may accept: empty, with an id named twice, with
-/// vectors that are not finite, zero or of unequal length, with an empty update or an unbounded delete.
+/// Refuses, before anything is written, a batch that no backend may accept: one that is empty, repeats an id, has
+/// vectors that are zero, not finite or of unequal length, or contains an empty update or an unbounded delete.
 ///
-/// Every backend calls this first, so that they all refuse the same things in the same words.
+/// Every backend calls this first, so that all refuse the same batches with the same messages.
 pub fn check_batch(batch: &[Write], dimension: Option<usize>) -> Result<()> {
     if batch.is_empty() {
         return Err(Error::invalid("the batch is empty"));
     }
+    // With an id twice, the outcome would depend on the order inside the batch, and the receipt could
+    // list it in two places.
     let mut seen = BTreeSet::new();
     let mut once = |id: &DrawerId| {
         if seen.insert(id.clone()) {
             return Ok(());
         }
-        Err(Error::invalid(format!("the id {id:?} stands twice in one batch")))
+        Err(Error::invalid(format!(
+            "the id {id:?} appears twice in one batch"
+        )))
     };
+    // In an empty collection the first vector of the batch fixes the length of all the others.
     let mut dimension = dimension;
     for write in batch {
         match write {
             Write::Add(drawer) | Write::Upsert(drawer) => {
                 once(&drawer.id)?;
-                drawer.check().map_err(|error| error.with("id", &drawer.id))?;
+                drawer
+                    .check_fields()
+                    .map_err(|error| error.with_context("id", &drawer.id))?;
                 check_dimension(&drawer.id, drawer.embedding.as_deref(), &mut dimension)?;
             }
             Write::Update(patch) => {
                 once(&patch.id)?;
-                patch.check().map_err(|error| error.with("id", &patch.id))?;
+                patch
+                    .check_fields()
+                    .map_err(|error| error.with_context("id", &patch.id))?;
                 check_dimension(&patch.id, patch.embedding.as_deref(), &mut dimension)?;
             }
-            Write::Delete(Selection::Ids(ids)) if ids.is_empty() => {
-                return Err(Error::invalid("a delete names no ids"));
+            Write::Delete(DeleteSelection::Ids(ids)) if ids.is_empty() => {
+                return Err(Error::invalid("a delete lists no ids"));
             }
-            Write::Delete(Selection::Ids(ids)) => ids.iter().try_for_each(&mut once)?,
-            Write::Delete(Selection::Matching(condition)) if condition.asks_nothing() => {
+            Write::Delete(DeleteSelection::Ids(ids)) => ids.iter().try_for_each(&mut once)?,
+            // A filter that was meant to be filled in and is empty would delete every drawer of the
+            // collection.
+            Write::Delete(DeleteSelection::Matching(condition)) if condition.is_unrestricted() => {
                 return Err(Error::invalid(
-                    "a delete by filter needs a filter that asks for something",
+                    "a delete by filter needs a filter that restricts something",
                 ));
             }
-            Write::Delete(Selection::Matching(_)) => {}
+            Write::Delete(DeleteSelection::Matching(_)) => {}
         }
     }
     Ok(())
@@ -354,6 +378,7 @@ pub fn check_vector(vector: &[f32]) -> Result<()> {
             "the vector's value {at} is not a finite number"
         )));
     }
+    // A zero vector has no direction; by cosine it would be equally far from everything.
     if vector.iter().all(|value| *value == 0.0) {
         return Err(Error::invalid("the vector is all zero"));
     }
@@ -364,7 +389,7 @@ fn check_dimension(id: &DrawerId, vector: Option<&[f32]>, expected: &mut Option<
     let Some(vector) = vector else { return Ok(()) };
     match *expected {
         Some(dimension) if dimension != vector.len() => {
-            Err(dimension_mismatch(dimension, vector.len()).with("id", id))
+            Err(dimension_mismatch(dimension, vector.len()).with_context("id", id))
         }
         _ => {
             *expected = Some(vector.len());
@@ -373,13 +398,13 @@ fn check_dimension(id: &DrawerId, vector: Option<&[f32]>, expected: &mut Option<
     }
 }
 
-/// The error for a vector of another length than the collection's.
+/// Returns the error for a vector that differs in length from the collection's.
 pub fn dimension_mismatch(expected: usize, found: usize) -> Error {
     Error::new(
         ErrorKind::DimensionMismatch,
         format!("the vector has {found} values; this collection's vectors have {expected}"),
     )
-    .hint("nothing was written; use vectors of the collection's own model")
+    .with_hint("nothing was written; use vectors of the collection's own model")
 }
 
 #[cfg(test)]
@@ -397,40 +422,42 @@ mod tests {
             Filter::All,
             Filter::And(vec![]),
             Filter::And(vec![Filter::All]),
-            Filter::Or(vec![Filter::text("a", "b"), Filter::All]),
+            Filter::Or(vec![Filter::text_equals("a", "b"), Filter::All]),
         ];
         for filter in nothing {
-            let batch = [Write::Delete(Selection::Matching(filter.clone().into()))];
+            let batch = [Write::Delete(DeleteSelection::Matching(filter.clone().into()))];
             assert_eq!(
                 check_batch(&batch, None).unwrap_err().kind(),
                 ErrorKind::Invalid,
                 "{filter:?}"
             );
         }
-        let batch = [Write::Delete(Selection::Matching(Filter::text("a", "b").into()))];
+        let batch = [Write::Delete(DeleteSelection::Matching(
+            Filter::text_equals("a", "b").into(),
+        ))];
         assert!(check_batch(&batch, None).is_ok());
     }
 
     #[test]
     fn a_patch_keeps_place_and_metadata_one() {
         let mut new = NewDrawer::new(id("a"), "text");
-        new.metadata = Metadata::new().with("wing", "old").with("n", 1_i64);
-        let mut drawer = new.filed(Timestamp::from_micros(0).unwrap()).unwrap();
+        new.metadata = Metadata::new().with_entry("wing", "old").with_entry("n", 1_i64);
+        let mut drawer = new.to_filed_drawer(Timestamp::from_micros(0).unwrap()).unwrap();
         assert_eq!(drawer.place.wing.as_deref(), Some("old"));
-        let place = Place {
+        let place = DrawerPlace {
             wing: Some("new".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         };
-        Patch {
+        DrawerPatch {
             place,
-            ..Patch::new(id("a"))
+            ..DrawerPatch::new(id("a"))
         }
         .apply_to(&mut drawer);
         assert_eq!(drawer.metadata.as_ref().unwrap().get("wing"), Some(&"new".into()));
         let metadata = BTreeMap::from([("wing".to_owned(), None)]);
-        Patch {
+        DrawerPatch {
             metadata,
-            ..Patch::new(id("a"))
+            ..DrawerPatch::new(id("a"))
         }
         .apply_to(&mut drawer);
         assert_eq!(
@@ -443,16 +470,16 @@ mod tests {
     fn a_new_text_without_a_new_vector_has_none() {
         let mut new = NewDrawer::new(id("a"), "text");
         new.embedding = Some(vec![1.0]);
-        let mut drawer = new.filed(Timestamp::from_micros(0).unwrap()).unwrap();
-        Patch {
+        let mut drawer = new.to_filed_drawer(Timestamp::from_micros(0).unwrap()).unwrap();
+        DrawerPatch {
             document: Some("text".into()),
-            ..Patch::new(id("a"))
+            ..DrawerPatch::new(id("a"))
         }
         .apply_to(&mut drawer);
         assert!(drawer.embedding.is_some(), "the same text keeps its vector");
-        Patch {
+        DrawerPatch {
             document: Some("other".into()),
-            ..Patch::new(id("a"))
+            ..DrawerPatch::new(id("a"))
         }
         .apply_to(&mut drawer);
         assert_eq!(drawer.embedding, None);

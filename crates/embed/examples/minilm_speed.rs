@@ -1,5 +1,5 @@
-//! How fast the full model is here, as JSON: `minilm_speed FOLDER [TEXTS]` embeds single texts, a batch of 200, and
-//! with TEXTS as many drawers of some 800 characters, to see the peak of memory.
+//! Measures the speed of the full model, as JSON: `minilm_speed FOLDER [TEXTS]` embeds single texts, a batch of
+//! 200, and with TEXTS as many drawers of some 800 characters, to see the peak of memory.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -11,7 +11,7 @@ use std::fs;
 use std::time::Instant;
 
 use loci_core::Embedder;
-use loci_embed::minilm::Minilm;
+use loci_embed::minilm::MinilmEmbedder;
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of the whole process and wall time, both in milliseconds.
@@ -53,7 +53,7 @@ fn main() {
     let folder = arguments
         .next()
         .expect("name the folder that holds model.safetensors");
-    let minilm = Minilm::new(folder);
+    let minilm = MinilmEmbedder::new(folder);
     let opening = timed(|| minilm.self_test().unwrap());
     let mut report = serde_json::json!({"open": summary(vec![opening])});
     for tokens in [11, 150, 216] {
@@ -73,7 +73,7 @@ fn main() {
     if let Some(many) = arguments.next() {
         let drawers: Vec<String> = (0..many.parse().unwrap()).map(drawer).collect();
         let drawers: Vec<&str> = drawers.iter().map(String::as_str).collect();
-        let [cpu, wall] = timed(|| assert_eq!(minilm.passages(&drawers).unwrap().len(), drawers.len()));
+        let [cpu, wall] = timed(|| assert_eq!(minilm.embed_passages(&drawers).unwrap().len(), drawers.len()));
         report["drawers"] = serde_json::json!({"many": drawers.len(), "cpu_ms": cpu, "wall_ms": wall});
     }
     report["peak_resident_kb"] = serde_json::json!(peak_kb());

@@ -20,6 +20,9 @@ fn main() -> ExitCode {
 
 fn make(from: &str, to: &str) -> Result<(), Box<dyn std::error::Error>> {
     let entries = std::fs::read_to_string(from)?;
-    std::fs::write(to, loci_embed::wordpiece::vocabulary::build(entries.lines())?)?;
+    std::fs::write(
+        to,
+        loci_embed::wordpiece::vocabulary::build_file(entries.lines())?,
+    )?;
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! How fast the tokeniser is: `cargo run --release -p loci-embed --example wordpiece -- FILE` cuts the words of a
-//! text file into texts of about 800 characters and encodes all of them again and again for three seconds.
+//! Measures the speed of the tokeniser: `cargo run --release -p loci-embed --example wordpiece -- FILE` cuts the
+//! words of a text file into texts of about 800 characters and encodes all of them again and again for three
+//! seconds.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,25 +1,26 @@
-//! The guard before every embedder: a vector that cannot be right is refused before anybody stores it.
+//! The guard around every embedder: a vector that cannot be right is refused before it is stored.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
 
-/// An embedder whose answers are looked at.
+/// An embedder whose answers are checked.
 ///
-/// Refused, naming the model and the text's place in the batch: another number of vectors than texts, a wrong
-/// length, a value that is not finite, a vector of zeros, and one vector for texts that differ in their words.
+/// Refuses, naming the model and the text's place in the batch: a number of vectors other than that of the texts, a
+/// wrong length, a value that is not finite, a vector of zeros, and one vector for texts that differ in their
+/// words.
 #[derive(Debug)]
-pub struct Checked<E> {
+pub struct CheckedEmbedder<E> {
     inner: E,
 }
 
-impl<E: Embedder> Checked<E> {
-    /// Stands before `inner`.
+impl<E: Embedder> CheckedEmbedder<E> {
+    /// Wraps `inner`.
     pub fn new(inner: E) -> Self {
         Self { inner }
     }
 
-    fn check(&self, vector: &[f32], which: &dyn Fn() -> String) -> Result<()> {
+    fn check_vector(&self, vector: &[f32], which: &dyn Fn() -> String) -> Result<()> {
         let identity = self.inner.identity();
         let wrong = if vector.len() != identity.dimension {
             Some(format!("has {} values, not {}", vector.len(), identity.dimension))
@@ -31,38 +32,42 @@ impl<E: Embedder> Checked<E> {
             None
         };
         match wrong {
-            Some(wrong) => Err(refused(identity, &format!("the vector of {} {wrong}", which()))),
+            Some(wrong) => Err(refused_error(
+                identity,
+                &format!("the vector of {} {wrong}", which()),
+            )),
             None => Ok(()),
         }
     }
 }
 
-impl<E: Embedder> Embedder for Checked<E> {
+impl<E: Embedder> Embedder for CheckedEmbedder<E> {
     fn identity(&self) -> &EmbedderIdentity {
         self.inner.identity()
     }
 
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let vectors = self.inner.passages(texts)?;
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let vectors = self.inner.embed_passages(texts)?;
+        // Checked first: with a vector missing in the middle, every later text would get its neighbour's.
         if vectors.len() != texts.len() {
             let what = format!("{} vectors came back for {} texts", vectors.len(), texts.len());
-            return Err(refused(self.identity(), &what));
+            return Err(refused_error(self.identity(), &what));
         }
         for (at, vector) in vectors.iter().enumerate() {
-            self.check(vector, &|| format!("text {at} of {}", texts.len()))?;
+            self.check_vector(vector, &|| format!("text {at} of {}", texts.len()))?;
         }
         check_distinct(self.identity(), texts, &vectors)?;
         Ok(vectors)
     }
 
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
-        let vector = self.inner.query(text)?;
-        self.check(&vector, &|| "the question".to_owned())?;
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        let vector = self.inner.embed_query(text)?;
+        self.check_vector(&vector, &|| "the question".to_owned())?;
         Ok(vector)
     }
 
-    fn weight(&self) -> f32 {
-        self.inner.weight()
+    fn nearness_weight(&self) -> f32 {
+        self.inner.nearness_weight()
     }
 
     fn is_pinned(&self) -> bool {
@@ -70,14 +75,16 @@ impl<E: Embedder> Embedder for Checked<E> {
     }
 }
 
-/// Refuses a batch in which most texts, all of them such as any model tells apart, got one and the same vector.
+/// Refuses a batch in which most texts got the same vector although any model tells them apart.
 ///
-/// Only texts of three or more different Latin words count, and only by which words they hold: what lies outside a
-/// model's alphabet may well fall together, and so may the same words in another order or number.
+/// Only texts of three or more different Latin words count, and only by their set of words: text outside a model's
+/// alphabet may legitimately coincide, and so may the same words in another order or number.
 fn check_distinct(identity: &EmbedderIdentity, texts: &[&str], vectors: &[Vec<f32>]) -> Result<()> {
+    // By bits and not by value: a broken server repeats one answer exactly, and hashing needs no
+    // tolerance.
     let bits = |vector: &Vec<f32>| -> Vec<u32> { vector.iter().map(|value| value.to_bits()).collect() };
     let different: HashSet<Vec<u32>> = vectors.iter().map(bits).collect();
-    // Nearly always: then nobody has to look at the words.
+    // Nearly always the case, and then the words need not be compared.
     if different.len() == vectors.len() {
         return Ok(());
     }
@@ -91,14 +98,13 @@ fn check_distinct(identity: &EmbedderIdentity, texts: &[&str], vectors: &[Vec<f3
         }
     }
     let most = texts_of.values().map(BTreeSet::len).max().unwrap_or(0);
+    // More than half, so that a few texts which a model happens to truncate to the same tokens do not
+    // stop a whole batch.
     if most < 2 || most * 2 <= telling.len().max(texts.len()) {
         return Ok(());
     }
-    let what = format!(
-        "{most} different texts of {} got one and the same vector",
-        texts.len()
-    );
-    Err(refused(identity, &what))
+    let what = format!("{most} different texts of {} got the same vector", texts.len());
+    Err(refused_error(identity, &what))
 }
 
 fn latin_words(text: &str) -> BTreeSet<String> {
@@ -109,12 +115,14 @@ fn latin_words(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-fn refused(identity: &EmbedderIdentity, what: &str) -> Error {
+fn refused_error(identity: &EmbedderIdentity, what: &str) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!("the embedder {identity} failed: {what}"),
     )
-    .hint("nothing was stored; see `loci model verify`, or go on without vectors with `--embedder none`")
+    .with_hint(
+        "nothing was stored; see `loci model verify`, or continue without vectors with `--embedder none`",
+    )
 }
 
 #[cfg(test)]
@@ -129,21 +137,21 @@ mod tests {
         fn identity(&self) -> &EmbedderIdentity {
             &self.0
         }
-        fn passages(&self, _: &[&str]) -> Result<Vec<Vec<f32>>> {
+        fn embed_passages(&self, _: &[&str]) -> Result<Vec<Vec<f32>>> {
             Ok(self.1.clone())
         }
-        fn query(&self, _: &str) -> Result<Vec<f32>> {
+        fn embed_query(&self, _: &str) -> Result<Vec<f32>> {
             Ok(self.1.first().cloned().unwrap_or_default())
         }
     }
 
-    fn told(vectors: &[[f32; 2]]) -> Checked<Told> {
+    fn told(vectors: &[[f32; 2]]) -> CheckedEmbedder<Told> {
         let identity = EmbedderIdentity {
             model: "told".into(),
             revision: "1".into(),
             dimension: 2,
         };
-        Checked::new(Told(
+        CheckedEmbedder::new(Told(
             identity,
             vectors.iter().map(|vector| vector.to_vec()).collect(),
         ))
@@ -152,14 +160,14 @@ mod tests {
     const TEXTS: [&str; 3] = ["one two three", "four five six", "seven eight nine"];
 
     fn refusal(vectors: &[[f32; 2]], texts: &[&str]) -> String {
-        told(vectors).passages(texts).unwrap_err().to_string()
+        told(vectors).embed_passages(texts).unwrap_err().to_string()
     }
 
     #[test]
     fn sound_vectors_pass() {
         let vectors = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
-        assert_eq!(told(&vectors).passages(&TEXTS).unwrap().len(), 3);
-        assert!(told(&vectors).query("one").is_ok());
+        assert_eq!(told(&vectors).embed_passages(&TEXTS).unwrap().len(), 3);
+        assert!(told(&vectors).embed_query("one").is_ok());
     }
 
     #[test]
@@ -170,7 +178,7 @@ mod tests {
         assert!(refusal(&[[1.0, 0.0]], &TEXTS).contains("1 vectors came back for 3"));
         assert!(
             told(&[[0.0, 0.0]])
-                .query("x")
+                .embed_query("x")
                 .unwrap_err()
                 .to_string()
                 .contains("the question")
@@ -179,7 +187,7 @@ mod tests {
         short.inner.1[0].pop();
         assert!(
             short
-                .passages(&["x"])
+                .embed_passages(&["x"])
                 .unwrap_err()
                 .to_string()
                 .contains("1 values, not 2")
@@ -199,7 +207,7 @@ mod tests {
         vectors[7] = vectors[6];
         let mut texts = vec!["…"; 6];
         texts.extend(&TEXTS[..2]);
-        assert!(told(&vectors).passages(&texts).is_ok());
+        assert!(told(&vectors).embed_passages(&texts).is_ok());
     }
 
     #[test]
@@ -207,12 +215,12 @@ mod tests {
         let same = [[0.5, 0.5]; 2];
         assert!(
             told(&same)
-                .passages(&["One two three.", "one two, THREE"])
+                .embed_passages(&["One two three.", "one two, THREE"])
                 .is_ok()
         );
-        assert!(told(&same).passages(&["ꯃꯤꯇꯩ", "ꯂꯣꯟ"]).is_ok());
-        assert!(told(&same).passages(&["", "…"]).is_ok());
+        assert!(told(&same).embed_passages(&["ꯃꯤꯇꯩ", "ꯂꯣꯟ"]).is_ok());
+        assert!(told(&same).embed_passages(&["", "…"]).is_ok());
         let often = ["one two three ".repeat(3), "three two one ".repeat(7)];
-        assert!(told(&same).passages(&[&often[0], &often[1]]).is_ok());
+        assert!(told(&same).embed_passages(&[&often[0], &often[1]]).is_ok());
     }
 }

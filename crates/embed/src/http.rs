@@ -1,8 +1,8 @@
-//! An embedder that asks a server the user names, over HTTP; texts leave the machine only with leave.
+//! An embedder that asks a registered server over HTTP; texts leave the machine only with permission.
 //!
-//! It has no thread of its own and connects when it is first asked. A request that fails in a way that may pass is
-//! repeated within [`Limits`]; a batch that is too much for the server is halved down to single texts. Places of
-//! texts in messages count from 0, as in [`Checked`](crate::Checked).
+//! It starts no thread and connects on first use. A request that fails for a possibly temporary reason is retried
+//! within [`Limits`]; a batch that is too large for the server is halved, down to single texts. Positions of texts
+//! in messages count from 0, as in [`Checked`](crate::Checked).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,41 +18,45 @@ pub mod probe;
 pub mod retry;
 mod wire;
 
-pub use config::{Api, MAX_DIMENSION, ServerConfig, UNPINNED};
-pub use probe::{Candidate, probe};
-pub use retry::{Clock, Limits, SystemClock};
+pub use config::{EmbeddingApi, MAX_DIMENSION, ServerConfig, UNPINNED};
+pub use probe::{ServerCandidate, probe_server};
+pub use retry::{RequestLimits, RetryClock, SystemClock};
 
-use client::{Client, Failure};
-use retry::GaveUp;
+use client::{EmbeddingClient, RequestFailure};
+use retry::RetryFailure;
 
 /// An embedding server.
 #[derive(Debug)]
-pub struct Server {
+pub struct EmbeddingServer {
     config: ServerConfig,
     identity: EmbedderIdentity,
-    client: Client,
+    client: EmbeddingClient,
 }
 
-/// Which texts a request is about, for messages.
-struct Place {
+/// The texts a request concerns, for messages.
+struct BatchPlace {
     batch: usize,
     batches: usize,
     texts: usize,
 }
 
-impl Server {
-    /// Checks a configuration and makes ready to ask; connects to nothing and looks no name up.
+impl EmbeddingServer {
+    /// Checks a configuration and prepares the client; opens no connection and resolves no name.
     ///
-    /// Refused: what is not an http or https address, an address with a password in it, one that is not this
-    /// machine without `allow_remote`, and a key that would travel unencrypted.
+    /// Refuses an address that is not http or https or contains a password, another machine without `allow_remote`,
+    /// and a key that would travel unencrypted.
     pub fn new(config: ServerConfig) -> Result<Self> {
-        Self::with_limits(config, Limits::default(), Arc::new(SystemClock::default()))
+        Self::with_limits(config, RequestLimits::default(), Arc::new(SystemClock::default()))
     }
 
-    /// The same within other limits, by another clock.
-    pub fn with_limits(config: ServerConfig, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
-        config.check()?;
-        let client = Client::new(
+    /// Does the same with other limits and another clock.
+    pub fn with_limits(
+        config: ServerConfig,
+        limits: RequestLimits,
+        clock: Arc<dyn RetryClock>,
+    ) -> Result<Self> {
+        config.check_values()?;
+        let client = EmbeddingClient::new(
             &config.name,
             &config.url,
             config.allow_remote,
@@ -72,90 +76,112 @@ impl Server {
         })
     }
 
-    /// What the user said of it.
+    /// Returns the configuration.
     pub fn config(&self) -> &ServerConfig {
         &self.config
     }
 
-    fn embed(&self, prefix: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let ranges = batches(prefix.len(), texts, &self.client.limits);
+    fn embed_texts(&self, prefix: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let ranges = split_batches(prefix.len(), texts, &self.client.limits);
         let mut vectors = Vec::with_capacity(texts.len());
         for (at, range) in ranges.iter().enumerate() {
-            let place = Place {
+            let place = BatchPlace {
                 batch: at + 1,
                 batches: ranges.len(),
                 texts: texts.len(),
             };
-            self.ask(prefix, texts, range.clone(), &place, &mut vectors)?;
+            self.embed_range(prefix, texts, range.clone(), &place, &mut vectors)?;
         }
         Ok(vectors)
     }
 
-    /// Appends the vectors of the texts in `range`, in halves where they are too much at once.
-    fn ask(
+    /// Appends the vectors of the texts in `range`, in halves if they are too much at once.
+    fn embed_range(
         &self,
         prefix: &str,
         texts: &[&str],
         range: Range<usize>,
-        place: &Place,
+        place: &BatchPlace,
         vectors: &mut Vec<Vec<f32>>,
     ) -> Result<()> {
         let some = texts.get(range.clone()).unwrap_or_default();
         let prefixed: Vec<_> = some.iter().map(|text| with_prefix(prefix, text)).collect();
         let input: Vec<&str> = prefixed.iter().map(AsRef::as_ref).collect();
-        let body = wire::question(&self.config.model, &input)?;
+        let body = wire::encode_question(&self.config.model, &input)?;
         let api = self.config.api;
-        let failed = match self.client.post(&self.client.address.endpoint(api), &body) {
+        let failed = match self.client.post(&self.client.address.endpoint_url(api), &body) {
             Ok(answer) => {
-                let found = wire::vectors(api, &answer, range.start, some.len(), Some(self.config.dimension));
-                vectors.extend(found.map_err(|what| self.misled(&range, place, &what))?);
+                let found =
+                    wire::decode_vectors(api, &answer, range.start, some.len(), Some(self.config.dimension));
+                vectors.extend(found.map_err(|what| self.wrong_answer_error(&range, place, &what))?);
                 return Ok(());
             }
             Err(failed) => failed,
         };
+        // Only a refusal for size is worth halving; any other failure would repeat for each half.
         if !failed.failure.too_much {
-            return Err(self.failed(&range, place, &failed));
+            return Err(self.failed_request_error(&range, place, &failed));
         }
         if some.len() <= 1 {
             let length = input.first().map_or(0, |text| text.len());
-            return Err(self.too_long(range.start, length, place, &failed.failure));
+            return Err(self.too_long_error(range.start, length, place, &failed.failure));
         }
+        // Halves, and not single texts at once: most refusals are for a batch only a little too large.
         let middle = range.start + some.len() / 2;
-        self.ask(prefix, texts, range.start..middle, place, vectors)?;
-        self.ask(prefix, texts, middle..range.end, place, vectors)
+        self.embed_range(prefix, texts, range.start..middle, place, vectors)?;
+        self.embed_range(prefix, texts, middle..range.end, place, vectors)
     }
 
-    fn misled(&self, range: &Range<usize>, place: &Place, what: &str) -> Error {
-        let what = format!("{}: {}", self.at(range, place), self.client.clean(what));
+    fn wrong_answer_error(&self, range: &Range<usize>, place: &BatchPlace, what: &str) -> Error {
+        let what = format!(
+            "{}: {}",
+            self.describe_place(range, place),
+            self.client.clean_text(what)
+        );
         Error::new(loci_core::ErrorKind::Unavailable, what)
-            .hint("nothing was stored; see that the server still has the model it was registered with")
+            .with_hint("nothing was stored; check that the server still has the model it was registered with")
     }
 
-    fn failed(&self, range: &Range<usize>, place: &Place, failed: &GaveUp<Failure>) -> Error {
-        let Failure { kind, what, hint, .. } = &failed.failure;
+    fn failed_request_error(
+        &self,
+        range: &Range<usize>,
+        place: &BatchPlace,
+        failed: &RetryFailure<RequestFailure>,
+    ) -> Error {
+        let RequestFailure { kind, what, hint, .. } = &failed.failure;
         let tries = match failed.attempts {
             1 => String::new(),
             attempts => format!(", after {attempts} attempts"),
         };
-        Error::new(*kind, format!("{}: {what}{tries}", self.at(range, place))).hint(hint.clone())
+        Error::new(
+            *kind,
+            format!("{}: {what}{tries}", self.describe_place(range, place)),
+        )
+        .with_hint(hint.clone())
     }
 
-    fn too_long(&self, at: usize, length: usize, place: &Place, failure: &Failure) -> Error {
+    fn too_long_error(
+        &self,
+        at: usize,
+        length: usize,
+        place: &BatchPlace,
+        failure: &RequestFailure,
+    ) -> Error {
         let what = format!(
             "text {at} of {} with {length} bytes is too long for {}: {}",
             place.texts,
-            self.who(),
+            self.describe_server(),
             failure.what
         );
-        Error::invalid(what).with("text", at).hint(
+        Error::invalid(what).with_context("text", at).with_hint(
             "nothing was stored; cut the text into smaller pieces, or use a model that takes longer ones",
         )
     }
 
-    fn at(&self, range: &Range<usize>, place: &Place) -> String {
+    fn describe_place(&self, range: &Range<usize>, place: &BatchPlace) -> String {
         format!(
             "{} failed in batch {} of {} (texts {}..{} of {})",
-            self.who(),
+            self.describe_server(),
             place.batch,
             place.batches,
             range.start,
@@ -164,7 +190,7 @@ impl Server {
         )
     }
 
-    fn who(&self) -> String {
+    fn describe_server(&self) -> String {
         format!(
             "the embedding server {:?} (model {:?})",
             self.config.name, self.config.model
@@ -172,23 +198,24 @@ impl Server {
     }
 }
 
-impl Embedder for Server {
+impl Embedder for EmbeddingServer {
     fn identity(&self) -> &EmbedderIdentity {
         &self.identity
     }
 
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        self.embed(&self.config.passage_prefix, texts)
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.embed_texts(&self.config.passage_prefix, texts)
     }
 
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
-        let mut vectors = self.embed(&self.config.query_prefix, &[text])?;
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        let mut vectors = self.embed_texts(&self.config.query_prefix, &[text])?;
         vectors
             .pop()
             .ok_or_else(|| Error::new(loci_core::ErrorKind::Internal, "one text gave no vector"))
     }
 
     fn is_pinned(&self) -> bool {
+        // Even with a recorded digest: a server may exchange the model under its name at any time.
         false
     }
 }
@@ -200,13 +227,14 @@ fn with_prefix<'a>(prefix: &str, text: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Cuts texts into the runs that are sent together; no text is ever cut.
-fn batches(prefix: usize, texts: &[&str], limits: &Limits) -> Vec<Range<usize>> {
+/// Groups texts into batches that are sent together; no text is ever cut.
+fn split_batches(prefix: usize, texts: &[&str], limits: &RequestLimits) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut bytes = 0;
     for (at, text) in texts.iter().enumerate() {
         let size = prefix + text.len();
         match ranges.last_mut() {
+            // By bytes too: 64 long texts would exceed the request limits of most servers.
             Some(last) if last.len() < limits.batch_texts && bytes + size <= limits.batch_bytes => {
                 last.end = at + 1;
                 bytes += size;
@@ -226,13 +254,13 @@ mod tests {
 
     #[test]
     fn batches_hold_as_much_as_they_may() {
-        let limits = Limits {
+        let limits = RequestLimits {
             batch_texts: 3,
             batch_bytes: 10,
-            ..Limits::default()
+            ..RequestLimits::default()
         };
         let check = |prefix: usize, texts: &[&str], expect: &[usize]| {
-            let ranges = batches(prefix, texts, &limits);
+            let ranges = split_batches(prefix, texts, &limits);
             let lengths: Vec<_> = ranges.iter().map(ExactSizeIterator::len).collect();
             assert_eq!(lengths, expect, "{texts:?}");
             assert!(ranges.into_iter().flatten().eq(0..texts.len()), "{texts:?}");

@@ -1,9 +1,9 @@
-//! Embedders: what turns text into vectors. The only crate that knows a model.
+//! Embedders, which turn text into vectors. The only crate that knows a model.
 //!
 //! `builtin` is a static table compiled into the binary, `minilm` the full model on the processor, `http` any
-//! server the user names. Each pins its weights, tokeniser and pooling in the revision of its identity, and
-//! [`Checked`] stands before all of them: what is zero, not finite, of the wrong length or suspiciously the same
-//! is refused at the source.
+//! server the user registers. Each pins its weights, tokeniser and pooling in the revision of its identity.
+//! [`Checked`] wraps all of them and refuses vectors that are zero, not finite, of the wrong length or suspiciously
+//! equal.
 
 pub mod builtin;
 pub mod checked;
@@ -12,4 +12,4 @@ pub mod minilm;
 pub mod models;
 pub mod wordpiece;
 
-pub use checked::Checked;
+pub use checked::CheckedEmbedder;

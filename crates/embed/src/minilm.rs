@@ -1,9 +1,9 @@
 //! The full model all-MiniLM-L6-v2 on the processor, from a folder with its weights.
 //!
-//! A text is cut by [`wordpiece`], runs through the six layers of the model, and its vector is the mean of all last
-//! rows, those of the two special tokens included, at length one. Nothing is padded and nothing is cut off: a text
-//! beyond the model's window is embedded in consecutive windows of even size, whose vectors are averaged by how many
-//! tokens each has.
+//! A text is cut by [`wordpiece`] and run through the six layers of the model; its vector is the normalised mean of
+//! all last rows, those of the two special tokens included. Nothing is padded and nothing is truncated: a text
+//! longer than the model's window is embedded in consecutive windows of even size, whose vectors are averaged by
+//! their number of tokens.
 
 mod batch;
 mod cores;
@@ -23,16 +23,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use loci_core::{Embedder, EmbedderIdentity, Error, Result};
 
 use crate::wordpiece;
-use kernel::Level;
-use weights::{MINILM, Weights};
+use kernel::SimdLevel;
+use weights::{MINILM, ModelWeights};
 
-/// How many tokens of a text the model sees at once, besides the two special ones.
+/// The number of tokens the model sees at once, besides the two special ones.
 pub const WINDOW: usize = 254;
 
-/// What embedding holds at most for each core, in bytes, besides the weights, the tokens and the vectors.
+/// The most memory per core while embedding, in bytes, besides the weights, the tokens and the vectors.
 pub const SPACE_PER_CORE: usize = 6 << 20;
 
-/// What the model is called.
+/// The name of the model.
 pub const NAME: &str = "minilm";
 
 /// The weights by the beginning of their SHA-256, the tokeniser, the pooling, and the window.
@@ -41,16 +41,16 @@ pub const REVISION: &str = "all-MiniLM-L6-v2/53aa5117/wordpiece-mean-256";
 /// The file in the folder that holds the weights.
 const FILE: &str = "model.safetensors";
 
-/// The model all-MiniLM-L6-v2. Its folder is first touched when something is embedded.
+/// The model all-MiniLM-L6-v2. Its folder is first read when something is embedded.
 #[derive(Debug)]
-pub struct Minilm {
+pub struct MinilmEmbedder {
     folder: PathBuf,
     identity: EmbedderIdentity,
-    weights: OnceLock<Weights>,
+    weights: OnceLock<ModelWeights>,
     opening: Mutex<()>,
 }
 
-impl Minilm {
+impl MinilmEmbedder {
     /// Names the folder that holds `model.safetensors`; reads nothing yet.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -72,42 +72,46 @@ impl Minilm {
         Ok(minilm)
     }
 
-    /// Embeds texts that are cut into tokens already, without the special ones at their ends, in order.
+    /// Embeds tokenised texts, in order; the tokens come without the special ones at both ends.
     pub fn embed_ids(&self, texts: &[&[u16]]) -> Result<Vec<Vec<f32>>> {
+        // An id beyond the table would find no embedding, and its row would keep the values of an earlier
+        // run.
         let known = |id: &&u16| usize::from(**id) < MINILM.vocabulary;
         if let Some(id) = texts.iter().copied().flatten().find(|id| !known(id)) {
             return Err(Error::invalid(format!("the model has no token {id}"))
-                .hint("nothing was embedded; cut texts with the model's own tokeniser"));
+                .with_hint("nothing was embedded; cut texts with the model's own tokeniser"));
         }
-        Ok(batch::embed(self.weights()?, texts, cores::all()))
+        Ok(batch::embed_texts(self.weights()?, texts, cores::core_count()))
     }
 
-    /// Embeds a sentence whose vector is known, and refuses weights that give another. Opening does so by itself.
+    /// Embeds a sentence whose vector is known, and refuses weights that give another. Opening does this too.
     pub fn self_test(&self) -> Result<()> {
-        known::check(self.weights()?, &self.folder)
+        known::check_weights(self.weights()?, &self.folder)
     }
 
-    /// The weights, opened and tried by whoever needs them first.
-    fn weights(&self) -> Result<&Weights> {
+    /// Returns the weights; the first caller opens and tests them.
+    fn weights(&self) -> Result<&ModelWeights> {
         if let Some(weights) = self.weights.get() {
             return Ok(weights);
         }
+        // One opens while the others wait: packing takes every core and some forty megabytes, which two
+        // threads must not pay twice. After the wait, the weights may be there.
         let _turn = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(weights) = self.weights.get() {
             return Ok(weights);
         }
-        let weights = Weights::open(&self.folder.join(FILE), MINILM, Level::best())?;
-        known::check(&weights, &self.folder)?;
+        let weights = ModelWeights::open(&self.folder.join(FILE), MINILM, SimdLevel::widest_level())?;
+        known::check_weights(&weights, &self.folder)?;
         Ok(self.weights.get_or_init(|| weights))
     }
 }
 
-impl Embedder for Minilm {
+impl Embedder for MinilmEmbedder {
     fn identity(&self) -> &EmbedderIdentity {
         &self.identity
     }
 
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut ids = Vec::new();
         let mut ends = Vec::with_capacity(texts.len());
         for text in texts {
@@ -122,7 +126,7 @@ impl Embedder for Minilm {
         self.embed_ids(&texts)
     }
 
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
         let mut ids = Vec::new();
         wordpiece::encode(text, &mut ids);
         Ok(self.embed_ids(&[&ids])?.pop().unwrap_or_default())

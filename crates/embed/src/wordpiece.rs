@@ -1,9 +1,9 @@
-//! WordPiece: cuts text into the entries of the uncased BERT vocabulary, id for id as the reference does.
+//! WordPiece: cuts text into entries of the uncased BERT vocabulary, with the same ids as the reference.
 //!
-//! The steps are the reference's: special tokens written in the text stand for themselves; control characters go,
-//! CJK characters stand alone, accents go, everything is lowercased; words end at white space and around
-//! punctuation; each word is cut by greedy longest match. Words of ASCII take a path of their own, which comes to
-//! the same pieces.
+//! The steps are those of the reference: special tokens written in the text are kept; control characters and
+//! accents are removed, CJK characters become single words, and everything is lowercased; words end at white space
+//! and around punctuation; each word is cut by greedy longest match. ASCII words take a faster path that gives the
+//! same pieces.
 
 pub mod vocabulary;
 
@@ -11,15 +11,15 @@ mod ascii;
 mod normal;
 mod properties;
 
-use ascii::{Class, class};
+use ascii::{ByteClass, byte_class};
 
-/// The entry that stands for a word with no pieces.
+/// The entry for a word that cannot be cut into pieces.
 pub const UNK: u16 = 100;
 /// The entry before a text.
 pub const CLS: u16 = 101;
 /// The entry after a text.
 pub const SEP: u16 = 102;
-/// How many entries the vocabulary has.
+/// The number of entries in the vocabulary.
 pub const ENTRIES: usize = 30_522;
 
 /// Entries that are recognised in a text as written, before anything else is done to it.
@@ -31,20 +31,20 @@ const SPECIAL: [(&str, u16); 5] = [
     ("[MASK]", 103),
 ];
 
-/// A word of more characters than this is unknown as a whole.
+/// The longest word in characters; a longer one is unknown as a whole.
 const LONGEST_WORD: usize = 100;
 
 /// One piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum VocabularyPiece<'a> {
     /// An entry of the vocabulary.
     Entry(u16),
-    /// A word with no pieces, as it is after normalisation; its id is [`UNK`].
+    /// A word without pieces, in normalised form; its id is [`UNK`].
     Unknown(&'a str),
 }
 
-impl Piece<'_> {
-    /// The id in the vocabulary.
+impl VocabularyPiece<'_> {
+    /// Returns the id in the vocabulary.
     #[inline]
     pub fn id(self) -> u16 {
         match self {
@@ -54,9 +54,9 @@ impl Piece<'_> {
     }
 }
 
-/// The text of an entry, with its `##` where it continues a word.
-pub fn entry(id: u16) -> Option<&'static str> {
-    vocabulary::entry(id)
+/// Returns the text of an entry, with `##` if it continues a word.
+pub fn entry_text(id: u16) -> Option<&'static str> {
+    vocabulary::entry_text(id)
 }
 
 /// Appends the ids of the pieces of `text`, without [`CLS`] and [`SEP`].
@@ -64,38 +64,39 @@ pub fn encode(text: &str, ids: &mut Vec<u16>) {
     encode_with(text, |piece| ids.push(piece.id()));
 }
 
-/// Gives each piece of `text` to `each`, in order.
-pub fn encode_with(text: &str, mut each: impl FnMut(Piece<'_>)) {
-    let mut cutter = Cutter::new();
+/// Calls `each` with every piece of `text`, in order.
+pub fn encode_with(text: &str, mut each: impl FnMut(VocabularyPiece<'_>)) {
+    let mut cutter = WordCutter::new();
     let mut normal = String::new();
-    let mut word = ascii::Word::new();
+    let mut word = ascii::AsciiWord::new();
     let mut rest = text;
     while let Some(first) = rest.bytes().next() {
-        let taken = match class(first) {
-            Class::Space | Class::Control => 1,
-            Class::Punctuation => match special(rest) {
+        let taken = match byte_class(first) {
+            ByteClass::Space | ByteClass::Control => 1,
+            ByteClass::Punctuation => match special_token(rest) {
+                // Written out in the text it is an unknown word like any other, not a control token.
                 Some((name, UNK)) => {
-                    each(Piece::Unknown(name));
+                    each(VocabularyPiece::Unknown(name));
                     name.len()
                 }
                 Some((name, id)) => {
-                    each(Piece::Entry(id));
+                    each(VocabularyPiece::Entry(id));
                     name.len()
                 }
                 None => {
-                    cutter.cut(rest.get(..1).unwrap_or_default(), &mut each);
+                    cutter.cut_word(rest.get(..1).unwrap_or_default(), &mut each);
                     1
                 }
             },
-            Class::Letter | Class::Wide => match word.read(rest) {
+            ByteClass::Letter | ByteClass::Wide => match word.read_word(rest) {
                 Some(word) => {
-                    cutter.cut(word, &mut each);
+                    cutter.cut_word(word, &mut each);
                     word.len()
                 }
                 None => {
-                    let run = ascii::run(rest);
-                    normal::normalise(run, &mut normal);
-                    normal::words(&normal, |word| cutter.cut(word, &mut each));
+                    let run = ascii::leading_run(rest);
+                    normal::normalise_text(run, &mut normal);
+                    normal::for_each_word(&normal, |word| cutter.cut_word(word, &mut each));
                     run.len()
                 }
             },
@@ -104,22 +105,22 @@ pub fn encode_with(text: &str, mut each: impl FnMut(Piece<'_>)) {
     }
 }
 
-/// The special token that `text` begins with.
-fn special(text: &str) -> Option<(&'static str, u16)> {
+/// Returns the special token that `text` begins with.
+fn special_token(text: &str) -> Option<(&'static str, u16)> {
     if !text.starts_with('[') {
         return None;
     }
     SPECIAL.into_iter().find(|(name, _)| text.starts_with(name))
 }
 
-/// Cuts words into pieces; what it needs to remember within a word is kept from one to the next.
-struct Cutter {
+/// Cuts words into pieces, reusing its buffers from word to word.
+struct WordCutter {
     /// The hash of each prefix of the word; a character has at most four bytes.
     prefixes: [u64; 4 * LONGEST_WORD + 1],
     pieces: [u16; 4 * LONGEST_WORD],
 }
 
-impl Cutter {
+impl WordCutter {
     fn new() -> Self {
         Self {
             prefixes: [0; 4 * LONGEST_WORD + 1],
@@ -127,43 +128,47 @@ impl Cutter {
         }
     }
 
-    /// Gives the pieces of one normalised word, or the word as unknown.
+    /// Emits the pieces of one normalised word, or the word as unknown.
     #[inline]
-    fn cut(&mut self, word: &str, each: &mut impl FnMut(Piece<'_>)) {
-        match self.pieces(word) {
-            Some(pieces) => pieces.iter().for_each(|id| each(Piece::Entry(*id))),
-            None => each(Piece::Unknown(word)),
+    fn cut_word(&mut self, word: &str, each: &mut impl FnMut(VocabularyPiece<'_>)) {
+        match self.find_pieces(word) {
+            Some(pieces) => pieces.iter().for_each(|id| each(VocabularyPiece::Entry(*id))),
+            None => each(VocabularyPiece::Unknown(word)),
         }
     }
 
     #[inline]
-    fn pieces(&mut self, word: &str) -> Option<&[u16]> {
+    fn find_pieces(&mut self, word: &str) -> Option<&[u16]> {
         let bytes = word.as_bytes();
+        // The reference counts characters, not bytes; the cheap comparison decides nearly always.
         if bytes.len() > LONGEST_WORD && word.chars().count() > LONGEST_WORD {
             return None;
         }
         let mut hash = 0;
+        // With the hashes of all prefixes, the hash of any substring costs one multiplication, so the
+        // longest match needs no rehashing.
         for (byte, prefix) in bytes.iter().zip(self.prefixes.get_mut(1..)?) {
-            hash = vocabulary::extend(hash, *byte);
+            hash = vocabulary::extend_hash(hash, *byte);
             *prefix = hash;
         }
         let (mut begin, mut count) = (0, 0);
         while begin < bytes.len() {
-            let (id, end) = self.longest(bytes, begin)?;
+            let (id, end) = self.longest_entry(bytes, begin)?;
             *self.pieces.get_mut(count)? = id;
             (begin, count) = (end, count + 1);
         }
         self.pieces.get(..count)
     }
 
-    /// The longest entry that the word goes on with at `begin`, and where it ends.
+    /// Returns the longest entry that matches the word at `begin`, and its end.
     #[inline]
-    fn longest(&self, word: &[u8], begin: usize) -> Option<(u16, usize)> {
+    fn longest_entry(&self, word: &[u8], begin: usize) -> Option<(u16, usize)> {
         let shorter = *self.prefixes.get(begin)?;
         let furthest = word.len().min(begin + vocabulary::LONGEST);
         (begin + 1..=furthest).rev().find_map(|end| {
-            let hash = vocabulary::between(shorter, *self.prefixes.get(end)?, end - begin);
-            let id = vocabulary::find(word.get(begin..end)?, hash, begin > 0)?;
+            let hash = vocabulary::hash_between(shorter, *self.prefixes.get(end)?, end - begin);
+            // Only the first piece of a word lacks `##`.
+            let id = vocabulary::find_entry(word.get(begin..end)?, hash, begin > 0)?;
             Some((id, end))
         })
     }

@@ -5,35 +5,36 @@ use serde::Serialize;
 
 use crate::palace::Palace;
 
-/// A drawer to be filed.
+/// A drawer to file.
 #[derive(Debug, Clone)]
 pub struct AddRequest {
-    /// The drawer; without a vector it gets one of the collection's model.
+    /// The drawer; without a vector, the collection's model makes one.
     pub drawer: NewDrawer,
     /// Replace the drawer that has the same id.
     pub upsert: bool,
 }
 
-/// The outcome of an addition. It is durable.
+/// The outcome of an addition, which is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AddReport {
-    /// The receipt: filed, kept or replaced, and under which id.
+    /// The receipt: whether the drawer was filed, kept or replaced, and under which id.
     #[serde(flatten)]
     pub receipt: Receipt,
-    /// The palace, where it was made for this drawer.
+    /// The palace, if it was created for this drawer.
     #[serde(skip)]
     pub made_palace: Option<String>,
-    /// Why it has no vector, where a model is recorded that should have made one.
+    /// The reason the drawer has no vector although the collection records a model.
     #[serde(skip)]
     pub lacking: Option<String>,
 }
 
 impl Palace {
-    /// Files a drawer, making the palace if it is missing: one read of what is there and one write.
+    /// Files a drawer, creating the palace if it does not exist. Costs one read and one write.
     pub fn add(&self, request: &AddRequest) -> Result<AddReport> {
         let drawer = &request.drawer;
+        // Only a drawer with its own vector may decide the model of a collection that is created for it.
         let brings = drawer.embedding.is_some().then_some(drawer);
-        self.file(brings, |filing| {
+        self.run_filing(brings, |filing| {
             let write = if request.upsert { Write::Upsert } else { Write::Add };
             let receipt = filing.apply(vec![write(drawer.clone())])?;
             Ok(AddReport {

@@ -1,60 +1,60 @@
-//! Cat: a source given back from its drawers, a file byte for byte, a conversation message by message.
+//! Cat: reassembles a source from its drawers, a file byte for byte, a conversation message by message.
 
 use std::collections::BTreeSet;
 
 use loci_core::{
-    Collection, Drawer, DrawerId, Error, ErrorKind, Finding, Get, Result, Scalar, Sources, Span, Timestamp,
-    Value,
+    Collection, Drawer, DrawerId, Error, ErrorKind, GetRequest, MetadataScalar, MetadataValue, PalaceFinding,
+    Result, SourceRecordQuery, SourceSpan, Timestamp,
 };
 use serde::Serialize;
 
-use crate::mine::draft::file::KIND;
-use crate::mine::stamp::Stamp;
+use crate::mine::draft::file::FILE_KIND;
+use crate::mine::stamp::SourceStamp;
 use crate::palace::Palace;
 use crate::view::{DrawerScope, find_sources};
-use loci_mine::decode::{Encoding, encode, read_strays};
-use loci_mine::name::WITHIN;
+use loci_mine::decode::{TextEncoding, encode_text, read_strays};
+use loci_mine::name::CONVERSATION_SEPARATOR;
 
-/// How many drawers are read together.
+/// The number of drawers read in one call.
 const PAGE: usize = 256;
 
-/// A message as it was said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct CatMessage {
     /// Its own id.
     pub id: Option<String>,
     /// The thread it belongs to.
     pub thread: Option<String>,
-    /// Who said it.
+    /// Its speaker.
     pub speaker: Option<String>,
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: Option<String>,
-    /// When it was said.
+    /// The time it was said.
     pub time: Option<Timestamp>,
-    /// What was said, exactly.
+    /// Its text, verbatim.
     pub text: String,
 }
 
 /// The next part of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum SourcePart {
     /// A piece of a file.
     Piece {
-        /// Its bytes as they were.
+        /// Its original bytes.
         bytes: Vec<u8>,
-        /// What they say.
+        /// The decoded text.
         text: String,
-        /// How.
-        encoding: Encoding,
+        /// The encoding of the bytes.
+        encoding: TextEncoding,
     },
     /// A message of a conversation.
-    Message(Said),
+    Message(CatMessage),
 }
 
-/// A source as it was mined: a file with its text, or a conversation with its messages.
+/// A source as it was mined: the text of a file, or the messages of a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CatReport {
-    /// The file; null if no such source exists.
+    /// The file; null if the source does not exist.
     pub source: Option<String>,
     /// The encoding of the file's bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,39 +64,39 @@ pub struct CatReport {
     pub text: Option<String>,
     /// The messages of the conversation, or of all conversations in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Vec<Said>>,
+    pub messages: Option<Vec<CatMessage>>,
     /// Damage, and the name of a source that does not exist.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl CatReport {
-    fn take(&mut self, part: Part) {
+    fn add_part(&mut self, part: SourcePart) {
         match part {
-            Part::Piece { text, encoding, .. } => {
+            SourcePart::Piece { text, encoding, .. } => {
                 self.encoding.get_or_insert(encoding.name());
                 self.text.get_or_insert_default().push_str(&text);
             }
-            Part::Message(said) => self.messages.get_or_insert_default().push(said),
+            SourcePart::Message(said) => self.messages.get_or_insert_default().push(said),
         }
     }
 }
 
 impl Palace {
-    /// Gives the source that one of these names means, part by part; the report has none of them.
+    /// Passes the source that one of these names denotes to `each`, part by part; the report holds no parts.
     ///
-    /// The first error of `each` ends it and is returned.
+    /// The first error of `each` ends the operation and is returned.
     pub fn stream_source(
         &self,
         names: &[String],
-        each: &mut dyn FnMut(Part) -> Result<()>,
+        each: &mut dyn FnMut(SourcePart) -> Result<()>,
     ) -> Result<CatReport> {
-        self.stream(|session| {
+        self.run_stream(|session| {
             let sources = find_sources(session.reader(), names)?;
             let file = settle_file(&sources, names)?;
             for source in &sources {
-                cat(session.collection(), source, each)?;
+                cat_source(session.collection(), source, each)?;
             }
-            let mut warnings = session.noticed();
+            let mut warnings = session.collect_findings();
             if sources.is_empty() {
                 let scope = DrawerScope {
                     source: names.to_vec(),
@@ -112,11 +112,11 @@ impl Palace {
         })
     }
 
-    /// Reads the source that one of these names means.
+    /// Reads the source that one of these names denotes.
     pub fn read_source(&self, names: &[String]) -> Result<CatReport> {
         let mut whole = CatReport::default();
         let CatReport { source, warnings, .. } = self.stream_source(names, &mut |part| {
-            whole.take(part);
+            whole.add_part(part);
             Ok(())
         })?;
         Ok(CatReport {
@@ -127,9 +127,9 @@ impl Palace {
     }
 }
 
-/// The one file that all of these sources are, or stand in; several files are refused.
+/// Returns the one file that all of these sources are, or lie in; refuses several files.
 fn settle_file(sources: &[String], names: &[String]) -> Result<Option<String>> {
-    let file = |source: &String| match source.split_once(WITHIN) {
+    let file = |source: &String| match source.split_once(CONVERSATION_SEPARATOR) {
         Some((file, _)) if sources.len() > 1 => file.to_owned(),
         _ => source.clone(),
     };
@@ -140,73 +140,77 @@ fn settle_file(sources: &[String], names: &[String]) -> Result<Option<String>> {
     let asked = names.last().map_or("", String::as_str);
     let files: Vec<String> = files.into_iter().collect();
     Err(Error::invalid(format!("several sources end with {asked:?}"))
-        .hint(format!("name one of them: {}", files.join(", "))))
+        .with_hint(format!("name one of them: {}", files.join(", "))))
 }
 
-/// Gives a source back, part by part, in order.
-pub fn cat(
+/// Passes a source to `each`, part by part, in order.
+pub fn cat_source(
     collection: &dyn Collection,
     source: &str,
-    each: &mut dyn FnMut(Part) -> Result<()>,
+    each: &mut dyn FnMut(SourcePart) -> Result<()>,
 ) -> Result<()> {
-    let pieces = pieces_of(collection, source)?;
-    let mut message = Open::default();
+    let pieces = list_pieces(collection, source)?;
+    let mut message = OpenMessage::default();
     let mut end = 0;
     for page in pieces.chunks(PAGE) {
-        let request = Get::ids(page.iter().map(|(_, id)| id.clone()));
+        let request = GetRequest::by_ids(page.iter().map(|(_, id)| id.clone()));
+        // Drawers come in the order of the ids asked for; one that is missing was removed since the list was
+        // read.
         let mut drawers = collection.get(&request)?.into_iter();
         for (span, id) in page {
             let drawer = drawers
                 .next()
                 .filter(|drawer| drawer.id == *id)
-                .ok_or_else(|| changed(source))?;
-            match drawer.place.kind.as_deref() == Some(KIND) {
-                true => {
-                    if span.start != end {
-                        return Err(torn(source, end, span.start));
-                    }
-                    each(piece_of(drawer)?)?;
+                .ok_or_else(|| refuse_changed_source(source))?;
+            if drawer.place.kind.as_deref() == Some(FILE_KIND) {
+                // A file must come back byte for byte, so a gap is an error. Messages always have gaps
+                // between them.
+                if span.start != end {
+                    return Err(refuse_gap(source, end, span.start));
                 }
-                false => message.take(&drawer, *span, end, each)?,
+                each(decode_piece(drawer)?)?;
+            } else {
+                message.add_piece(&drawer, *span, end, each)?;
             }
             end = span.end;
         }
     }
     message.close(each)?;
-    is_whole(collection, source, pieces.len() as u64)
+    check_completeness(collection, source, pieces.len() as u64)
 }
 
-/// The mined pieces of a source, in the order they stand in it.
-fn pieces_of(collection: &dyn Collection, source: &str) -> Result<Vec<(Span, DrawerId)>> {
-    let drawers = crate::mine::mined(collection, source)?.into_iter();
-    let mut pieces: Vec<(Span, DrawerId)> = drawers
+/// Returns the mined pieces of a source, in order.
+fn list_pieces(collection: &dyn Collection, source: &str) -> Result<Vec<(SourceSpan, DrawerId)>> {
+    let drawers = crate::mine::read_mined_drawers(collection, source)?.into_iter();
+    let mut pieces: Vec<(SourceSpan, DrawerId)> = drawers
         .filter_map(|drawer| Some((drawer.place.span?, drawer.id)))
         .collect();
     if pieces.is_empty() {
         return Err(Error::new(
             ErrorKind::NotFound,
-            format!("the drawers of {source:?} were not cut from a source, so they cannot be put together"),
+            format!("the drawers of {source:?} were not mined, so the source cannot be reassembled"),
         )
-        .hint("list them with `loci list --where '{\"source\": …}'`"));
+        .with_hint("list them with `loci list --where '{\"source\": …}'`"));
     }
     pieces.sort_by_key(|(span, _)| (span.start, span.end));
     Ok(pieces)
 }
 
-/// A message whose pieces are being put together.
+/// A message whose pieces are being joined.
 #[derive(Debug, Default)]
-struct Open {
-    said: Option<Said>,
+struct OpenMessage {
+    said: Option<CatMessage>,
 }
 
-impl Open {
-    /// Adds a piece: to the message before it if it follows without a gap, else to one of its own.
-    fn take(
+impl OpenMessage {
+    /// Adds a piece to the current message if it follows without a gap; otherwise closes that message and
+    /// begins a new one.
+    fn add_piece(
         &mut self,
         drawer: &Drawer,
-        span: Span,
+        span: SourceSpan,
         end: u64,
-        each: &mut dyn FnMut(Part) -> Result<()>,
+        each: &mut dyn FnMut(SourcePart) -> Result<()>,
     ) -> Result<()> {
         let text = drawer.document.as_deref().unwrap_or_default();
         match &mut self.said {
@@ -217,10 +221,10 @@ impl Open {
             _ => self.close(each)?,
         }
         let known = |key: &str| match drawer.metadata.as_ref()?.get(key)? {
-            Value::One(Scalar::Text(text)) => Some(text.clone()),
+            MetadataValue::One(MetadataScalar::Text(text)) => Some(text.clone()),
             _ => None,
         };
-        self.said = Some(Said {
+        self.said = Some(CatMessage {
             id: known("message_id"),
             thread: known("thread_id"),
             speaker: drawer.place.speaker.clone(),
@@ -231,65 +235,73 @@ impl Open {
         Ok(())
     }
 
-    fn close(&mut self, each: &mut dyn FnMut(Part) -> Result<()>) -> Result<()> {
+    fn close(&mut self, each: &mut dyn FnMut(SourcePart) -> Result<()>) -> Result<()> {
         match self.said.take() {
-            Some(said) => each(Part::Message(said)),
+            Some(said) => each(SourcePart::Message(said)),
             None => Ok(()),
         }
     }
 }
 
-fn piece_of(drawer: Drawer) -> Result<Part> {
+fn decode_piece(drawer: Drawer) -> Result<SourcePart> {
     let known = |key: &str| drawer.metadata.as_ref().and_then(|m| m.get(key)?.as_text());
-    let encoding = known("encoding").map_or(Some(Encoding::Utf8), Encoding::parse);
+    let encoding = known("encoding").map_or(Some(TextEncoding::Utf8), TextEncoding::parse);
     let strays = known("strays").map_or(Some(Vec::new()), read_strays);
     let (Some(encoding), Some(strays)) = (encoding, strays) else {
         return Err(Error::new(
             ErrorKind::Corrupt,
-            format!("the drawer {} does not say how its bytes were written", drawer.id),
+            format!(
+                "the drawer {} does not record a valid encoding of its bytes",
+                drawer.id
+            ),
         ));
     };
     let text = drawer.document.unwrap_or_default();
-    Ok(Part::Piece {
-        bytes: encode(&text, encoding, &strays),
+    Ok(SourcePart::Piece {
+        bytes: encode_text(&text, encoding, &strays),
         text,
         encoding,
     })
 }
 
-/// Says so if a source has fewer drawers than were filed from it.
-fn is_whole(collection: &dyn Collection, source: &str, pieces: u64) -> Result<()> {
+/// Refuses a source that has fewer drawers than were filed from it.
+fn check_completeness(collection: &dyn Collection, source: &str, pieces: u64) -> Result<()> {
+    // The last piece of a source leaves no gap when it is removed; only the stamp knows how many there were.
     let Some(ledger) = collection.sources() else {
         return Ok(());
     };
-    let records = ledger.find_records(&Sources::Named(vec![source.to_owned()]))?;
-    let filed = records.first().and_then(|record| Stamp::from_text(&record.stamp));
+    let records = ledger.find_records(&SourceRecordQuery::Named(vec![source.to_owned()]))?;
+    let filed = records
+        .first()
+        .and_then(|record| SourceStamp::from_text(&record.stamp));
     match filed {
         Some(stamp) if stamp.drawers > pieces => Err(Error::new(
             ErrorKind::NotFound,
             format!(
-                "{} of the {} drawers of {source:?} are no longer there",
+                "{} of the {} drawers of {source:?} are missing",
                 stamp.drawers - pieces,
                 stamp.drawers
             ),
         )
-        .hint("what is there was printed; what was removed is filed again only when the source changes")),
+        .with_hint("the rest was printed; removed drawers are filed again only when the source changes")),
         _ => Ok(()),
     }
 }
 
-fn torn(source: &str, end: u64, start: u64) -> Error {
+fn refuse_gap(source: &str, end: u64, start: u64) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("bytes {end} to {start} of {source:?} are in no drawer"),
     )
-    .hint("what stands before them was printed; what was removed is filed again only when the source changes")
+    .with_hint(
+        "the text before them was printed; removed drawers are filed again only when the source changes",
+    )
 }
 
-fn changed(source: &str) -> Error {
+fn refuse_changed_source(source: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("{source:?} was filed anew while it was read"),
+        format!("{source:?} was refiled while it was being read"),
     )
-    .hint("run it again")
+    .with_hint("run it again")
 }

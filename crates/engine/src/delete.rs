@@ -1,8 +1,8 @@
-//! Delete: drawers removed by id or scope; a dry run only counts them.
+//! Delete: removes drawers by id or scope; a dry run only counts them.
 
 use loci_core::{
-    CollectionExt, CollectionReader, DrawerId, Error, ErrorKind, Finding, Get, Include, Result, Selection,
-    Write,
+    CollectionExt, CollectionReader, DeleteSelection, DrawerFields, DrawerId, Error, ErrorKind, GetRequest,
+    PalaceFinding, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,26 +11,26 @@ use crate::palace::Palace;
 use crate::show::resolve_id;
 use crate::view::DrawerScope;
 
-/// The number of ids that a dry run names.
+/// The most ids that a dry run lists.
 const SAMPLE: usize = 10;
 
 /// The drawers to remove.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeleteRequest {
-    /// These, by id or the beginning of an id; where there are none, all of the scope.
+    /// Their ids or prefixes of ids; if empty, all drawers of the scope.
     pub ids: Vec<DrawerId>,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
-    /// Remove nothing unless it is exactly this many.
+    /// The exact number of drawers that must match; otherwise nothing is removed.
     pub expected: Option<u64>,
-    /// Only count them.
+    /// Only count the drawers.
     pub dry_run: bool,
 }
 
-/// The drawers that were meant, and those that are gone.
+/// The outcome of a deletion.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DeleteReport {
-    /// The number of drawers meant.
+    /// The number of drawers that match.
     pub matched: u64,
     /// The number of drawers removed.
     pub deleted: u64,
@@ -38,23 +38,24 @@ pub struct DeleteReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub missing: Vec<DrawerId>,
-    /// Some that a real run would remove.
+    /// Some of the drawers that a real run would remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub sample: Vec<DrawerId>,
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
-    /// Removes drawers for good, exactly those that were counted.
+    /// Removes drawers permanently, exactly those that were counted.
     pub fn delete(&self, request: &DeleteRequest) -> Result<DeleteReport> {
         self.access().check_writable()?;
+        // An empty request would otherwise mean the whole palace.
         if request.ids.is_empty() && request.scope.asks_nothing() {
-            return Err(Error::invalid("nothing says which drawers to remove")
-                .hint("nothing was removed; name ids, or a scope like --wing old"));
+            return Err(Error::invalid("no drawers to remove were named")
+                .with_hint("nothing was removed; name ids, or a scope like --wing old"));
         }
         let (found, report) = self.read(|session| {
             let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
@@ -75,12 +76,13 @@ impl Palace {
         if let Some(expected) = request.expected.filter(|expected| *expected != report.matched) {
             let message = format!("{} drawers match, not {expected}", report.matched);
             return Err(Error::new(ErrorKind::Conflict, message)
-                .hint("nothing was removed; look again without a count"));
+                .with_hint("nothing was removed; run it again without a count"));
         }
         if request.dry_run || found.is_empty() {
             return Ok(report);
         }
-        let removal = [Write::Delete(Selection::Ids(found))];
+        // By id, not by the scope again: a drawer filed since the count must not be removed with the others.
+        let removal = [Write::Delete(DeleteSelection::Ids(found))];
         let receipt = self.write(|collection| collection.apply_batch(&removal))?;
         Ok(DeleteReport {
             deleted: receipt.deleted.len() as u64,
@@ -90,18 +92,19 @@ impl Palace {
     }
 }
 
-/// The drawers of a scope that have one of these ids, or all of it where there are none, and the ids that no drawer has.
+/// Returns the drawers of a scope with these ids, or all of the scope if there are none, and the ids that no
+/// drawer has.
 pub(crate) fn find_drawers(
     reader: &dyn CollectionReader,
     ids: &[DrawerId],
     scope: &DrawerScope,
 ) -> Result<(Vec<DrawerId>, Vec<DrawerId>)> {
     let condition = scope.resolve(reader)?;
-    let mut request = Get {
+    let mut request = GetRequest {
         filter: condition.filter,
         document: condition.document,
-        include: Include::NOTHING,
-        ..Get::default()
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
     if !ids.is_empty() {
         let whole = ids

@@ -1,13 +1,14 @@
-//! Diaries of agents: ordinary drawers in a wing of theirs, found by search like any other.
+//! Diaries of agents: ordinary drawers in an agent's wing, found by search like any other.
 
 use loci_core::{
-    CollectionReader, DrawerId, DrawerOrder, Finding, Metadata, NewDrawer, Place, Result, Timestamp,
+    CollectionReader, DrawerId, DrawerOrder, DrawerPlace, Metadata, NewDrawer, PalaceFinding, Result,
+    Timestamp,
 };
 use serde::Serialize;
 
 use crate::list::{ListRequest, list_drawers};
 use crate::note::{
-    NoteReport, check_text, choose_wing, file_words, id_of_key, note_provenance, parse_name,
+    NoteReport, check_text, choose_wing, derive_id_from_key, file_words, note_provenance, parse_name,
     parse_optional_name,
 };
 use crate::palace::{Palace, PalaceSession};
@@ -16,7 +17,7 @@ use crate::view::{DrawerScope, DrawerView};
 /// The room of every diary, and the kind of its drawers.
 pub const DIARY: &str = "diary";
 
-/// An entry to be written.
+/// A diary entry to write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiaryEntryRequest {
     /// The agent whose diary it is.
@@ -27,13 +28,13 @@ pub struct DiaryEntryRequest {
     pub topic: Option<String>,
     /// The wing of the diary; see [`DiaryRequest::wing`].
     pub wing: Option<String>,
-    /// A key under which a retry writes once.
+    /// A key under which retries write once.
     pub idempotency_key: Option<String>,
-    /// The agent that files it, as its door knows it.
+    /// The agent that files it, as its client names itself.
     pub by: Option<String>,
 }
 
-/// An entry that was written.
+/// A written diary entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DiaryEntryReport {
     /// The outcome of filing it.
@@ -41,21 +42,21 @@ pub struct DiaryEntryReport {
     pub note: NoteReport,
     /// The agent's name as it is stored.
     pub agent: String,
-    /// When it was written.
+    /// The time it was written.
     pub said_at: Timestamp,
 }
 
-/// A page of a diary.
+/// A request for a page of a diary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiaryRequest {
     /// The agent whose diary it is.
     pub agent: String,
-    /// The wing of the diary. If none is named: where only some exist for the caller, the first of those, else one of the
-    /// agent's name.
+    /// The wing of the diary. If none is named: for a restricted caller the first of its wings, else a wing
+    /// with the agent's name.
     pub wing: Option<String>,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
-    /// At most this many entries.
+    /// The most entries on the page.
     pub limit: usize,
 }
 
@@ -66,24 +67,25 @@ pub struct DiaryReport {
     pub agent: String,
     /// The entries.
     pub entries: Vec<DrawerView>,
-    /// All entries of the diary.
+    /// The number of entries in the diary.
     pub total: u64,
-    /// The cursor of the next page, where there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
     /// Damage, and an agent or wing that no drawer has.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
-    /// Writes an entry, making the palace if it is missing.
+    /// Writes an entry, creating the palace if it does not exist.
     pub fn write_diary(&self, request: &DiaryEntryRequest) -> Result<DiaryEntryReport> {
         check_text(&request.text)?;
         let agent = parse_name("agent", &request.agent)?;
         let wing = parse_optional_name("wing", request.wing.as_deref())?;
         let said_at = self.now();
+        // Without a key the time is part of the id: a diary may well say the same on two days.
         let id = match &request.idempotency_key {
-            Some(key) => id_of_key(key)?,
-            None => id_of_moment(&agent, said_at, &request.text)?,
+            Some(key) => derive_id_from_key(key)?,
+            None => derive_entry_id(&agent, said_at, &request.text)?,
         };
         let mut metadata = Metadata::new();
         if let Some(topic) = &request.topic {
@@ -93,13 +95,13 @@ impl Palace {
             Ok(NewDrawer {
                 metadata: metadata.clone(),
                 provenance: Some(note_provenance(self, request.by.as_deref())),
-                place: Place {
+                place: DrawerPlace {
                     wing: Some(diary_wing(self, reader, wing.as_deref(), &agent)?),
                     room: Some(DIARY.into()),
                     speaker: Some(agent.clone()),
                     kind: Some(DIARY.into()),
                     said_at: Some(said_at),
-                    ..Place::default()
+                    ..DrawerPlace::default()
                 },
                 ..NewDrawer::new(id.clone(), request.text.clone())
             })
@@ -130,9 +132,9 @@ fn read_entries(session: &PalaceSession<'_>, request: &DiaryRequest, agent: &str
         total: true,
     };
     let report = list_drawers(session, &page, 0)?;
-    let mut warnings = session.noticed();
+    let mut warnings = session.collect_findings();
     if report.total == Some(0) {
-        // Only names the caller gave are worth a word; the diary's own wing and room are not.
+        // Only names the caller gave are worth a warning; the diary's default wing and room are not.
         warnings.extend(session.unknown_names(&DrawerScope {
             wing: request.wing.clone(),
             speaker: Some(agent.to_owned()),
@@ -156,12 +158,12 @@ fn diary_wing(
 ) -> Result<String> {
     match choose_wing(palace, reader, named)? {
         Some(wing) => Ok(wing),
-        None => crate::mine::spelled(reader, agent),
+        None => crate::mine::spell_wing(reader, agent),
     }
 }
 
-/// The id of an entry: the same words at another time are another entry.
-fn id_of_moment(agent: &str, said_at: Timestamp, text: &str) -> Result<DrawerId> {
+/// Derives the id of an entry; the same words at another time are another entry.
+fn derive_entry_id(agent: &str, said_at: Timestamp, text: &str) -> Result<DrawerId> {
     let mut hasher = blake3::Hasher::new_derive_key("loci mcp diary entry");
     for part in [agent, &said_at.to_string(), text] {
         hasher.update(&(part.len() as u64).to_le_bytes());

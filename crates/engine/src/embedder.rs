@@ -1,17 +1,18 @@
-//! Embedder: the model behind a collection's vectors, shown and recorded.
+//! Embedder: shows and records the model behind a collection's vectors.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, Embedder, Error, ErrorKind, Finding, IdentityChange, IdentityState, Result, Space,
+    Collection, Embedder, EmbeddingSpace, Error, ErrorKind, IdentityChange, IdentityState, PalaceFinding,
+    Result,
 };
 use serde::{Serialize, Serializer};
 
-use crate::agreement;
-use crate::palace::{AGREES, Palace};
-use crate::status::{EmbedderStatus, embedder};
+use crate::measure_agreement;
+use crate::palace::{LEAST_AGREEMENT, Palace};
+use crate::status::{EmbedderStatus, describe_embedder};
 
-/// One embedding space of a collection as scripts see it.
+/// An embedding space of a collection as JSON.
 #[derive(Debug, Serialize)]
 struct SpaceView {
     model: Option<String>,
@@ -22,9 +23,9 @@ struct SpaceView {
     drawers: u64,
 }
 
-impl From<&Space> for SpaceView {
-    fn from(space: &Space) -> Self {
-        let status = embedder(&space.identity, None);
+impl From<&EmbeddingSpace> for SpaceView {
+    fn from(space: &EmbeddingSpace) -> Self {
+        let status = describe_embedder(&space.identity, None);
         Self {
             model: status.model,
             revision: status.revision,
@@ -36,9 +37,9 @@ impl From<&Space> for SpaceView {
     }
 }
 
-/// Serialises embedding spaces, each with its model in fields of its own.
+/// Serialises embedding spaces, each with its model in separate fields.
 pub(crate) fn serialize_spaces<S: Serializer>(
-    spaces: &[Space],
+    spaces: &[EmbeddingSpace],
     serializer: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_seq(spaces.iter().map(SpaceView::from))
@@ -50,20 +51,20 @@ pub struct EmbedderReport {
     /// The model.
     #[serde(flatten)]
     pub model: EmbedderStatus,
-    /// The model as it is recorded.
+    /// The recorded identity.
     #[serde(skip)]
     pub identity: IdentityState,
-    /// Whether this machine has it.
+    /// Whether the model is available on this machine.
     pub available: bool,
-    /// Why it does not, where a model is recorded.
+    /// The reason it is not available, if a model is recorded.
     pub why: Option<String>,
-    /// How much its vectors count in a search, where it is available.
+    /// The weight of its vectors in a search, if it is available.
     pub weight: Option<f32>,
     /// Every embedding space of the collection.
     #[serde(serialize_with = "serialize_spaces")]
-    pub spaces: Vec<Space>,
+    pub spaces: Vec<EmbeddingSpace>,
     /// Findings of the collection itself.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 /// A model to record as the maker of a collection's vectors.
@@ -71,7 +72,7 @@ pub struct EmbedderReport {
 pub struct SetEmbedderRequest {
     /// The model.
     pub embedder: Arc<dyn Embedder>,
-    /// Record it against what is known.
+    /// Record it even if the stored vectors contradict it.
     pub force: bool,
 }
 
@@ -84,21 +85,21 @@ pub struct SetEmbedderReport {
     pub revision: String,
     /// The dimension of its vectors.
     pub dimension: usize,
-    /// Whether it was not recorded before.
+    /// Whether this call changed the record.
     pub changed: bool,
-    /// Whether it was recorded against what is known.
+    /// Whether it was recorded without a check.
     pub forced: bool,
     /// The number of drawers without a vector.
     pub missing: u64,
 }
 
 impl Palace {
-    /// Shows the model behind the vectors of the collection meant.
+    /// Shows the model behind the vectors of the selected collection.
     pub fn show_embedder(&self) -> Result<EmbedderReport> {
         self.read(|session| {
             let info = session.reader().info()?;
             let found = match &info.identity {
-                IdentityState::Known(identity) => Some(session.embedders().find(identity)),
+                IdentityState::Known(identity) => Some(session.embedders().find_embedder(identity)),
                 IdentityState::Unset | IdentityState::Unknown => None,
             };
             let spaces = match session.collection().spaces() {
@@ -111,19 +112,19 @@ impl Palace {
                 None => (None, None),
             };
             Ok(EmbedderReport {
-                model: embedder(&info.identity, info.dimension),
+                model: describe_embedder(&info.identity, info.dimension),
                 identity: info.identity,
                 available: found.is_some(),
                 why,
-                weight: found.map(|found| found.weight()),
+                weight: found.map(|found| found.nearness_weight()),
                 spaces,
                 warnings: info.warnings,
             })
         })
     }
 
-    /// Records which model made the vectors of the collection meant. Unless it is forced, some drawers are embedded
-    /// again and compared first.
+    /// Records the model that made the vectors of the selected collection. Unless forced, some drawers are
+    /// embedded again and compared first.
     pub fn set_embedder(&self, request: &SetEmbedderRequest) -> Result<SetEmbedderReport> {
         self.access().check_whole("recording a model")?;
         self.write(|collection| record_embedder(collection, request))
@@ -138,8 +139,9 @@ fn record_embedder(collection: &dyn Collection, request: &SetEmbedderRequest) ->
         let mut change = IdentityChange::Force;
         if !request.force {
             let known = before.identity.check_open(Some(identity));
+            // Without vectors there is nothing that another model could have made.
             if before.coverage.nearest > 0 {
-                known.map_err(|error| hint_at_force(error, &identity.model))?;
+                known.map_err(|error| with_force_hint(error, &identity.model))?;
             }
             check_vectors(collection, request.embedder.as_ref())?;
             change = IdentityChange::Confirm;
@@ -156,27 +158,27 @@ fn record_embedder(collection: &dyn Collection, request: &SetEmbedderRequest) ->
     })
 }
 
-/// Compares stored vectors with those the model makes of the same texts.
+/// Refuses a model that does not reproduce the stored vectors.
 fn check_vectors(collection: &dyn Collection, embedder: &dyn Embedder) -> Result<()> {
     let identity = embedder.identity();
     let stored = collection.info()?.dimension;
     if let Some(stored) = stored.filter(|stored| *stored != identity.dimension) {
         return Err(loci_core::write::dimension_mismatch(stored, identity.dimension));
     }
-    match agreement(collection, embedder)? {
-        Some(least) if least < AGREES => {
+    match measure_agreement(collection, embedder)? {
+        Some(least) if least < LEAST_AGREEMENT => {
             let message = format!(
-                "the stored vectors are not those that {identity} makes of the same texts: cosine {least:.2}"
+                "the stored vectors differ from those {identity} makes of the same texts: cosine {least:.2}"
             );
             let error = Error::new(ErrorKind::IdentityMismatch, message);
-            Err(hint_at_force(error, &identity.model))
+            Err(with_force_hint(error, &identity.model))
         }
         _ => Ok(()),
     }
 }
 
-fn hint_at_force(error: Error, model: &str) -> Error {
-    error.hint(format!(
-        "nothing was changed; make new vectors with `loci embedder switch {model}`, or insist with --force-model-swap"
+fn with_force_hint(error: Error, model: &str) -> Error {
+    error.with_hint(format!(
+        "nothing was changed; make new vectors with `loci embedder switch {model}`, or override the check with --force-model-swap"
     ))
 }

@@ -1,39 +1,40 @@
-//! Export: every drawer of a collection as one line each, in id order.
+//! Export: every drawer as one line of JSON, in id order.
 
 use loci_core::{
-    Capability, CollectionName, CollectionReader, DrawerCondition, DrawerId, Error, Finding, Include,
+    Capability, CollectionName, CollectionReader, DrawerCondition, DrawerFields, DrawerId, Error,
+    PalaceFinding,
 };
 use serde::Serialize;
 
 use crate::palace::Palace;
 use crate::view::DrawerScope;
-use crate::{Walk, line};
+use crate::{CollectionWalk, line};
 
-/// The drawers to write.
+/// The drawers to export.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ExportRequest {
-    /// The drawers meant.
+    /// The drawers to export.
     pub scope: DrawerScope,
-    /// With their exact vectors.
+    /// Whether to include their exact vectors.
     pub embeddings: bool,
-    /// Of every collection.
+    /// Whether to export every collection.
     pub all: bool,
 }
 
-/// What an export wrote and what it could not.
+/// The outcome of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ExportReport {
-    /// How many lines were written.
+    /// The number of lines written.
     pub drawers: u64,
-    /// What is damaged: drawers written with what is readable of them, and what was left out.
-    pub damaged: Vec<Damaged>,
+    /// Damage: drawers of which only a part was written, and drawers that were omitted.
+    pub damaged: Vec<ExportDamage>,
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
-    /// Gives `sink` the lines of all drawers of a scope.
+    /// Passes the lines of all drawers of a scope to `sink`.
     pub fn export<E: From<Error>>(
         &self,
         request: &ExportRequest,
@@ -45,7 +46,10 @@ impl Palace {
         }
         if request.embeddings {
             let backend = self.address()?.backend;
-            backend.descriptor().require(&Capability::EmbeddingsOut)?;
+            // Checked before the first line: an export that fails halfway looks like one that succeeded.
+            backend
+                .descriptor()
+                .require_capability(&Capability::EmbeddingsOut)?;
         }
         let names = if request.all {
             self.collections()?.into_iter().map(|info| info.name).collect()
@@ -54,25 +58,30 @@ impl Palace {
         };
         let mut whole = ExportReport::default();
         for name in names {
-            let part = self.clone().in_collection(Some(name)).export_one(request, sink)?;
+            let part = self
+                .clone()
+                .in_collection(Some(name))
+                .export_collection(request, sink)?;
             whole.drawers += part.drawers;
             whole.damaged.extend(part.damaged);
             whole.warnings.extend(part.warnings);
         }
         if whole.drawers > 0 {
+            // A name that one collection lacks is not a mistake if another has it.
             whole.warnings.clear();
         }
         Ok(whole)
     }
 
-    fn export_one<E: From<Error>>(
+    fn export_collection<E: From<Error>>(
         &self,
         request: &ExportRequest,
         sink: &mut dyn FnMut(&str) -> Result<(), E>,
     ) -> Result<ExportReport, E> {
         let name = self.collection_name()?;
-        // The sink's own error goes around the session, which knows only the palace's.
-        self.stream(|session| {
+        // The sink's own error type passes the session by as a value, since the session returns only palace
+        // errors.
+        self.run_stream(|session| {
             let condition = request.scope.resolve(session.reader())?;
             let unknown = |report: ExportReport| {
                 let mut warnings = Vec::new();
@@ -81,6 +90,10 @@ impl Palace {
                 }
                 Ok(ExportReport { warnings, ..report })
             };
+            let header = line::ExportHeader::new(&session.reader().info()?).to_line();
+            if let Err(stopped) = sink(&header) {
+                return Ok(Err(stopped));
+            }
             match export_matching(session.reader(), &name, condition, request.embeddings, sink) {
                 Ok(report) => unknown(report).map(Ok),
                 Err(stopped) => Ok(Err(stopped)),
@@ -89,24 +102,24 @@ impl Palace {
     }
 }
 
-/// Something an export could not write as it was stored.
+/// A drawer that an export could not write as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Damaged {
-    /// Of which collection.
+pub struct ExportDamage {
+    /// Its collection.
     pub collection: CollectionName,
-    /// Which drawer, where its id can be read.
+    /// Its id, if it can be read.
     pub id: Option<DrawerId>,
-    /// Whether a line was written for it all the same.
+    /// Whether a line was written for it nevertheless.
     pub written: bool,
-    /// What is wrong.
+    /// A description of the damage.
     pub message: String,
 }
 
-/// Gives `sink` the line of every drawer of `collection`, called `name`, without line breaks.
+/// Passes the line of every drawer of `collection`, called `name`, to `sink`, without line breaks.
 ///
-/// Damage does not stop it: what is readable is written, and the report says what is not. Any other error, and
-/// any error of the sink, does.
-pub fn export<E: From<Error>>(
+/// Damage does not stop the export: everything readable is written, and the report lists the rest. Any other
+/// error, and any error of the sink, ends it.
+pub fn export_drawers<E: From<Error>>(
     collection: &dyn CollectionReader,
     name: &CollectionName,
     embeddings: bool,
@@ -122,37 +135,42 @@ fn export_matching<E: From<Error>>(
     embeddings: bool,
     sink: &mut dyn FnMut(&str) -> Result<(), E>,
 ) -> Result<ExportReport, E> {
-    let include = Include {
+    let include = DrawerFields {
         embedding: embeddings,
-        ..Include::EVERYTHING
+        ..DrawerFields::EVERYTHING
     };
     let mut report = ExportReport::default();
-    let mut walk = Walk::matching(collection, include, filter, document);
+    let mut walk = CollectionWalk::matching(collection, include, filter, document);
     for drawer in walk.by_ref() {
         let drawer = drawer?;
+        // JSON has no NaN or infinity; the line is written without such a vector.
         let mut damage = drawer.damage.clone();
         if drawer
             .embedding
             .as_ref()
             .is_some_and(|vector| !line::is_finite(vector))
         {
-            damage.push("its vector holds values that are not numbers and was left out".to_owned());
+            damage.push("its vector holds values that are not numbers and was omitted".to_owned());
         }
         let id = drawer.id.clone();
-        sink(&line::write(name, drawer, embeddings))?;
+        sink(&line::write_line(name, drawer, embeddings))?;
         report.drawers += 1;
-        report.damaged.extend(damage.into_iter().map(|message| Damaged {
-            collection: name.clone(),
-            id: Some(id.clone()),
-            written: true,
-            message,
-        }));
+        report
+            .damaged
+            .extend(damage.into_iter().map(|message| ExportDamage {
+                collection: name.clone(),
+                id: Some(id.clone()),
+                written: true,
+                message,
+            }));
     }
-    report.damaged.extend(walk.left_out().iter().map(|left| Damaged {
-        collection: name.clone(),
-        id: left.id.clone(),
-        written: false,
-        message: left.message.clone(),
-    }));
+    report
+        .damaged
+        .extend(walk.left_out().iter().map(|left| ExportDamage {
+            collection: name.clone(),
+            id: left.id.clone(),
+            written: false,
+            message: left.message.clone(),
+        }));
     Ok(report)
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use loci_core::{FacetKey, Facets, Finding, Result};
+use loci_core::{FacetKey, FacetRequest, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -13,28 +13,29 @@ use crate::view::DrawerScope;
 /// A count of drawers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CountReport {
-    /// The drawers of the scope.
+    /// The number of drawers in the scope.
     pub count: u64,
     /// Damage, and names in the scope that no drawer has.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
-/// Keys to count by, and the drawers meant.
+/// Keys to count by, and the drawers to count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FacetsRequest {
     /// The keys; at least one, none twice.
     pub by: Vec<FacetKey>,
-    /// The drawers meant.
+    /// The drawers to count.
     pub scope: DrawerScope,
 }
 
 /// Counts by keys.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FacetsReport {
-    /// One row for each combination that drawers have: the keys, null where they have none, and `drawers`.
+    /// One row for each combination of values in the scope: the keys, null where drawers have no value, and
+    /// `drawers`.
     pub facets: Vec<Map<String, Json>>,
     /// Damage, and names in the scope that no drawer has.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 /// The wings of a scope.
@@ -43,7 +44,7 @@ pub struct WingsReport {
     /// The wings, the one with the most drawers first.
     pub wings: Vec<WingCount>,
     /// Damage, and names in the scope that no drawer has.
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 /// A wing and the drawers in it.
@@ -75,40 +76,41 @@ impl Palace {
             let count = session.reader().count(&condition)?;
             Ok(CountReport {
                 count,
-                warnings: warn_of(session, scope, count == 0)?,
+                warnings: collect_warnings(session, scope, count == 0)?,
             })
         })
     }
 
     /// Counts the drawers of a scope by some keys.
-    pub fn facets(&self, request: &FacetsRequest) -> Result<FacetsReport> {
+    pub fn count_facets(&self, request: &FacetsRequest) -> Result<FacetsReport> {
         request.scope.check()?;
         self.read(|session| {
             let condition = request.scope.resolve(session.reader())?;
-            let facets = session.reader().facets(&Facets {
+            let facets = session.reader().facets(&FacetRequest {
                 by: request.by.clone(),
                 filter: condition.filter,
                 document: condition.document,
             })?;
             let rows = facets.into_iter().map(|facet| {
                 let values = facet.values.into_iter().map(Json::from);
+                // The store returns values in the order of the keys asked for.
                 let names = request.by.iter().map(|key| key.name().to_owned());
                 let mut row: Map<String, Json> = names.zip(values).collect();
                 row.insert("drawers".into(), facet.drawers.into());
                 row
             });
             let facets: Vec<_> = rows.collect();
-            let warnings = warn_of(session, &request.scope, facets.is_empty())?;
+            let warnings = collect_warnings(session, &request.scope, facets.is_empty())?;
             Ok(FacetsReport { facets, warnings })
         })
     }
 
     /// Counts the drawers of a scope by wing and room.
-    pub fn wings(&self, scope: &DrawerScope) -> Result<WingsReport> {
+    pub fn list_wings(&self, scope: &DrawerScope) -> Result<WingsReport> {
         scope.check()?;
         self.read(|session| {
             let wings = count_wings(session, scope)?;
-            let warnings = warn_of(session, scope, wings.is_empty())?;
+            let warnings = collect_warnings(session, scope, wings.is_empty())?;
             Ok(WingsReport { wings, warnings })
         })
     }
@@ -117,10 +119,10 @@ impl Palace {
 /// Counts drawers by wing and room, most first.
 pub(crate) fn count_wings(session: &PalaceSession<'_>, scope: &DrawerScope) -> Result<Vec<WingCount>> {
     let condition = scope.resolve(session.reader())?;
-    let facets = session.reader().facets(&Facets {
+    let facets = session.reader().facets(&FacetRequest {
         filter: condition.filter,
         document: condition.document,
-        ..Facets::by_room()
+        ..FacetRequest::by_room()
     })?;
     let mut wings: Vec<WingCount> = Vec::new();
     for facet in facets {
@@ -130,7 +132,7 @@ pub(crate) fn count_wings(session: &PalaceSession<'_>, scope: &DrawerScope) -> R
             room,
             drawers: facet.drawers,
         };
-        // Facets come in order, so that the rooms of a wing stand together.
+        // Facets are sorted by wing and room, so the rooms of a wing are adjacent.
         match wings.last_mut().filter(|last| last.wing == wing) {
             Some(last) => {
                 last.drawers += room.drawers;
@@ -143,7 +145,7 @@ pub(crate) fn count_wings(session: &PalaceSession<'_>, scope: &DrawerScope) -> R
             }),
         }
     }
-    // Equal counts stay in the order of names.
+    // The sort is stable: wings with equal counts stay in the order of their names.
     wings.sort_by_key(|wing| Reverse(wing.drawers));
     for wing in &mut wings {
         wing.rooms.sort_by_key(|room| Reverse(room.drawers));
@@ -151,8 +153,13 @@ pub(crate) fn count_wings(session: &PalaceSession<'_>, scope: &DrawerScope) -> R
     Ok(wings)
 }
 
-fn warn_of(session: &PalaceSession<'_>, scope: &DrawerScope, is_empty: bool) -> Result<Vec<Finding>> {
-    let mut warnings = session.noticed();
+fn collect_warnings(
+    session: &PalaceSession<'_>,
+    scope: &DrawerScope,
+    is_empty: bool,
+) -> Result<Vec<PalaceFinding>> {
+    let mut warnings = session.collect_findings();
+    // Looking for misspelt names reads every name of the collection, so only an empty answer pays for it.
     if is_empty {
         warnings.extend(session.unknown_names(scope)?);
     }

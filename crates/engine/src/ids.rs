@@ -1,58 +1,66 @@
-//! Ids that follow from content, so that the same input twice is the same palace.
+//! Ids derived from content, so that the same input twice gives the same palace.
 
-use loci_core::{DrawerId, Place};
+use loci_core::{DrawerId, DrawerPlace};
 
-/// The id of a drawer nobody named: from source, span and text, or without a source from wing, room and text.
+/// Derives the id of a drawer that was filed without one: from source, span and text, or without a source from
+/// wing, room and text.
 ///
 /// The same input always gives the same id. `place` must be completed from the metadata first.
-pub fn derive_id(place: &Place, document: &str) -> DrawerId {
+pub fn derive_id(place: &DrawerPlace, document: &str) -> DrawerId {
     let mut hasher = blake3::Hasher::new();
     match &place.source {
         Some(source) => {
+            // With a source the shelf does not count, so that a drawer moved to another wing is not filed again.
             hasher.update(b"source");
-            text(&mut hasher, Some(source));
-            number(&mut hasher, place.span.map(|span| span.start));
-            number(&mut hasher, place.span.map(|span| span.end));
+            hash_text(&mut hasher, Some(source));
+            hash_number(&mut hasher, place.span.map(|span| span.start));
+            hash_number(&mut hasher, place.span.map(|span| span.end));
         }
         None => {
             hasher.update(b"place!");
-            text(&mut hasher, place.wing.as_deref());
-            text(&mut hasher, place.room.as_deref());
+            hash_text(&mut hasher, place.wing.as_deref());
+            hash_text(&mut hasher, place.room.as_deref());
         }
     }
-    text(&mut hasher, Some(document));
+    hash_text(&mut hasher, Some(document));
     let hex: String = hasher.finalize().to_hex().chars().take(32).collect();
     DrawerId::new(hex).expect("32 hex characters are an id")
 }
 
-/// Length before text, so that no two lists of texts run together; nothing is not the empty text.
-fn text(hasher: &mut blake3::Hasher, text: Option<&str>) {
-    number(hasher, text.map(|text| text.len() as u64));
+/// Hashes the length before the text, so that different lists of texts never hash alike; a missing text differs
+/// from an empty one.
+fn hash_text(hasher: &mut blake3::Hasher, text: Option<&str>) {
+    hash_number(hasher, text.map(|text| text.len() as u64));
     hasher.update(text.unwrap_or_default().as_bytes());
 }
 
-fn number(hasher: &mut blake3::Hasher, number: Option<u64>) {
+fn hash_number(hasher: &mut blake3::Hasher, number: Option<u64>) {
     hasher.update(&number.unwrap_or(u64::MAX).to_le_bytes());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::Span;
+    use loci_core::SourceSpan;
     use std::collections::BTreeSet;
 
-    fn place(wing: Option<&str>, room: Option<&str>, source: Option<&str>, start: Option<u64>) -> Place {
-        Place {
+    fn place(
+        wing: Option<&str>,
+        room: Option<&str>,
+        source: Option<&str>,
+        start: Option<u64>,
+    ) -> DrawerPlace {
+        DrawerPlace {
             wing: wing.map(Into::into),
             room: room.map(Into::into),
             source: source.map(Into::into),
-            span: start.map(|start| Span {
+            span: start.map(|start| SourceSpan {
                 start,
                 end: start + 9,
                 line_start: 1,
                 line_end: 1,
             }),
-            ..Place::default()
+            ..DrawerPlace::default()
         }
     }
 
@@ -60,7 +68,7 @@ mod tests {
     fn the_same_input_twice_is_the_same_id() {
         let place = place(Some("w"), None, None, None);
         assert_eq!(derive_id(&place, "text"), derive_id(&place, "text"));
-        let id = derive_id(&Place::default(), "");
+        let id = derive_id(&DrawerPlace::default(), "");
         assert_eq!(id.as_str().len(), 32);
         assert!(
             id.as_str()

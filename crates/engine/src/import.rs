@@ -1,4 +1,4 @@
-//! Import: lines of JSON into collections, batch by batch, storing no drawer twice.
+//! Import: files lines of JSON into collections, batch by batch; no drawer is stored twice.
 
 mod foreign;
 mod shelf;
@@ -14,74 +14,75 @@ use serde::Serialize;
 
 use crate::line;
 use crate::palace::{FilingSession, Palace};
-use shelf::{Pending, Shelf};
+use shelf::{ImportShelf, PendingLine};
 
 pub use foreign::{FailedPiece, ForeignImportReport, ForeignMemory, ForeignPiece};
 
-/// What to do with a line whose drawer is there already.
+/// The action for a line that names an existing drawer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnConflict {
-    /// Leave what is there.
+    /// Keep the existing drawer.
     Keep,
-    /// Replace it whole.
+    /// Replace the whole drawer.
     Replace,
-    /// List the line as failed and leave what is there.
+    /// List the line as failed and keep the existing drawer.
     Fail,
 }
 
-/// What to do with a line that cannot be stored.
+/// The action for a line that cannot be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnBadLine {
     /// Stop with an error; batches committed before it stay.
     Stop,
-    /// List it as failed and go on.
+    /// List it as failed and continue.
     List,
 }
 
-/// How to import.
+/// The options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportRequest {
-    /// What to do with drawers that are there.
+    /// The action for existing drawers.
     pub on_conflict: OnConflict,
-    /// What to do with lines that cannot be stored.
+    /// The action for lines that cannot be stored.
     pub on_bad_line: OnBadLine,
-    /// How many lines to commit at once; at least one.
+    /// The number of lines to commit at once; at least one.
     pub batch: usize,
-    /// The collection for every line, whatever the lines say; without it lines that name none go to the palace's own.
+    /// The collection for every line, even if it names another; without it, lines that name none go to the palace's
+    /// own.
     pub into: Option<CollectionName>,
-    /// The provenance of drawers whose lines name none.
+    /// The provenance of drawers from lines without one.
     pub provenance: Provenance,
 }
 
 /// A batch that is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Committed {
-    /// How many batches are durable with this one.
+pub struct CommittedBatch {
+    /// The number of durable batches, this one included.
     pub batch: u64,
-    /// Where it went.
+    /// The collection it was committed to.
     pub collection: CollectionName,
-    /// What it did.
+    /// The receipt of the commit.
     #[serde(flatten)]
     pub receipt: Receipt,
 }
 
-/// What an import did.
+/// The outcome of an import so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Drawers filed for the first time.
     pub added: u64,
-    /// Drawers that were there, under this id or another, and were left as they are.
+    /// Drawers that existed, under this id or another, and were kept unchanged.
     pub kept: u64,
-    /// Drawers that were there and were replaced.
+    /// Drawers that existed and were replaced.
     pub replaced: u64,
     /// Lines that were not stored.
     pub failed: Vec<FailedLine>,
-    /// Of those added or replaced, how many have no vector.
+    /// The number of drawers added or replaced that have no vector.
     pub without_vector: u64,
-    /// Why, where a model is recorded that should have made one.
+    /// The reason, if a model is recorded that should have made one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
-    /// The palace, where it was made for these lines.
+    /// The palace, if it was created for these lines.
     #[serde(skip)]
     pub made_palace: Option<String>,
 }
@@ -91,101 +92,107 @@ pub struct ImportReport {
 pub struct FailedLine {
     /// Its number, counted from 1.
     pub line: u64,
-    /// Why.
+    /// The reason.
     pub error: String,
 }
 
-/// Takes lines and commits them in batches.
+/// Accepts lines and commits them in batches.
 #[derive(Debug)]
-pub struct Importer<'a> {
+pub struct LineImporter<'a> {
     palace: &'a Palace,
     request: ImportRequest,
     /// The collection for lines that name none.
     otherwise: Option<CollectionName>,
-    shelves: BTreeMap<CollectionName, Shelf>,
+    shelves: BTreeMap<CollectionName, ImportShelf>,
+    /// The headers read so far, by the collection they describe.
+    headers: BTreeMap<CollectionName, line::ExportHeader>,
     report: ImportReport,
     batches: u64,
 }
 
-/// How much text and vector waits for one commit, in bytes.
+/// The size of text and vectors at which a batch is committed, in bytes.
 const BATCH_BYTES: usize = 64 << 20;
 
-impl<'a> Importer<'a> {
+impl<'a> LineImporter<'a> {
     fn new(palace: &'a Palace, request: ImportRequest) -> Self {
         Self {
             palace,
             request,
             otherwise: None,
             shelves: BTreeMap::new(),
+            headers: BTreeMap::new(),
             report: ImportReport::default(),
             batches: 0,
         }
     }
 
-    /// What was done so far.
+    /// Returns the outcome so far.
     pub fn report(&self) -> &ImportReport {
         &self.report
     }
 
-    /// How many batches are durable.
+    /// Returns the number of durable batches.
     pub fn batches(&self) -> u64 {
         self.batches
     }
 
-    /// How many lines wait for their batch to be committed.
-    pub fn waiting(&self) -> usize {
+    /// Returns the number of lines that wait for their batch to be committed.
+    pub fn count_waiting(&self) -> usize {
         self.shelves.values().map(|shelf| shelf.pending.len()).sum()
     }
 
-    /// Takes line `number`; returns the batch that became durable by it, if one did. Blank lines are skipped.
-    pub fn push(&mut self, number: u64, bytes: &[u8]) -> Result<Option<Committed>> {
-        let (collection, drawer) = match self.read(number, bytes) {
+    /// Adds line `number`; returns the batch that became durable by it, if one did. Blank lines are skipped.
+    pub fn push(&mut self, number: u64, bytes: &[u8]) -> Result<Option<CommittedBatch>> {
+        let (collection, drawer) = match self.parse_line(number, bytes) {
             Ok(None) => return Ok(None),
             Ok(Some(read)) => read,
-            Err(error) => return self.refuse(number, error).map(|()| None),
+            Err(error) => return self.list_failure(number, error).map(|()| None),
         };
-        self.take(number, collection, drawer)
+        self.queue_drawer(number, collection, drawer)
     }
 
-    /// Takes a drawer that came from elsewhere than a line, as number `number` in reports; returns the batch that
-    /// became durable by it, if one did.
-    pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<Committed>> {
-        let collection = self.collection_for(None)?;
-        match self.check(&collection, &drawer) {
-            Ok(()) => self.take(number, collection, drawer),
-            Err(error) => self.refuse(number, error).map(|()| None),
+    /// Adds a drawer that did not come from a line, as number `number` in reports; returns the batch that became
+    /// durable by it, if one did.
+    pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<CommittedBatch>> {
+        let collection = self.choose_collection(None)?;
+        match self.check_drawer(&collection, &drawer) {
+            Ok(()) => self.queue_drawer(number, collection, drawer),
+            Err(error) => self.list_failure(number, error).map(|()| None),
         }
     }
 
-    fn take(
+    fn queue_drawer(
         &mut self,
         number: u64,
         collection: CollectionName,
         mut drawer: NewDrawer,
-    ) -> Result<Option<Committed>> {
+    ) -> Result<Option<CommittedBatch>> {
         drawer
             .provenance
             .get_or_insert_with(|| self.request.provenance.clone());
         let shelf = self.shelves.entry(collection.clone()).or_default();
         let mut committed = None;
-        if shelf.holds(&drawer.id) {
-            committed = self.flush(&collection)?;
+        // A batch with the same id twice is refused. The earlier line is committed first, so that `on_conflict` decides
+        // between the two as it would between any others.
+        if shelf.has_pending(&drawer.id) {
+            committed = self.flush_shelf(&collection)?;
         }
         let batch = self.request.batch;
         let shelf = self.shelves.entry(collection.clone()).or_default();
-        shelf.push(Pending { line: number, drawer });
-        // After a flush this line stands alone, so there is at most one commit for each line.
+        shelf.push(PendingLine { line: number, drawer });
+        // After a flush the shelf has only this line, so there is at most one commit for each line.
         if committed.is_none() && (shelf.pending.len() >= batch || shelf.bytes >= BATCH_BYTES) {
-            committed = self.flush(&collection)?;
+            committed = self.flush_shelf(&collection)?;
         }
         Ok(committed)
     }
 
-    /// Commits what waits for some collection; `None` once nothing waits.
-    pub fn finish(&mut self) -> Result<Option<Committed>> {
+    /// Commits the pending lines of one collection; returns `None` once no lines are pending.
+    pub fn finish(&mut self) -> Result<Option<CommittedBatch>> {
         let waiting = self.shelves.iter().find(|(_, shelf)| !shelf.pending.is_empty());
         match waiting.map(|(name, _)| name.clone()) {
-            Some(name) => match self.flush(&name)? {
+            // A batch in which every line failed commits nothing, but the next collection may still have lines.
+            Some(name) => match self.flush_shelf(&name)? {
                 None => self.finish(),
                 committed => Ok(committed),
             },
@@ -193,13 +200,14 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn read(&mut self, number: u64, bytes: &[u8]) -> Result<Option<(CollectionName, NewDrawer)>> {
+    fn parse_line(&mut self, number: u64, bytes: &[u8]) -> Result<Option<(CollectionName, NewDrawer)>> {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             Error::invalid(format!(
-                "the line is not UTF-8 from byte {}",
+                "the line is not valid UTF-8 from byte {}",
                 cause.valid_up_to() + 1
             ))
         })?;
+        // Windows editors put a byte order mark before the first line; elsewhere it is part of the text.
         let text = text
             .strip_prefix('\u{feff}')
             .filter(|_| number == 1)
@@ -207,14 +215,21 @@ impl<'a> Importer<'a> {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let given = line::read(text)?;
-        let collection = self.collection_for(given.collection)?;
-        self.check(&collection, &given.drawer)?;
+        if let Some(header) = line::ExportHeader::parse(text) {
+            // A collection that takes the lines of several has no header of its own.
+            if self.request.into.is_none() {
+                self.headers.insert(header.collection.clone(), header);
+            }
+            return Ok(None);
+        }
+        let given = line::read_line(text)?;
+        let collection = self.choose_collection(given.collection)?;
+        self.check_drawer(&collection, &given.drawer)?;
         Ok(Some((collection, given.drawer)))
     }
 
-    /// The collection for a line that names this one.
-    fn collection_for(&mut self, named: Option<CollectionName>) -> Result<CollectionName> {
+    /// Chooses the collection for a line that names `named`.
+    fn choose_collection(&mut self, named: Option<CollectionName>) -> Result<CollectionName> {
         if let Some(name) = self
             .request
             .into
@@ -224,30 +239,34 @@ impl<'a> Importer<'a> {
         {
             return Ok(name);
         }
+        // Once, and only for a line that names none: it lists the collections of the backend.
         let own = self.palace.collection_name()?;
         self.otherwise = Some(own.clone());
         Ok(own)
     }
 
-    /// Refuses a drawer that the collection cannot take.
-    fn check(&mut self, collection: &CollectionName, drawer: &NewDrawer) -> Result<()> {
-        let dimension = self.dimension(collection)?;
+    /// Refuses a drawer that the collection cannot store.
+    fn check_drawer(&mut self, collection: &CollectionName, drawer: &NewDrawer) -> Result<()> {
+        let dimension = self.find_dimension(collection)?;
         check_batch(&[Write::Upsert(drawer.clone())], dimension)?;
+        // The first vector settles the dimension before any is committed, so that a later line of another length fails
+        // by itself and does not spoil its batch.
         if let Some(vector) = &drawer.embedding {
             self.shelves.entry(collection.clone()).or_default().dimension = Some(vector.len());
         }
         Ok(())
     }
 
-    /// The dimension vectors must have, if it is settled. Makes nothing.
-    fn dimension(&mut self, collection: &CollectionName) -> Result<Option<usize>> {
+    /// Returns the dimension that vectors must have, if it is settled. Creates nothing.
+    fn find_dimension(&mut self, collection: &CollectionName) -> Result<Option<usize>> {
         if let Some(shelf) = self.shelves.get(collection) {
             return Ok(shelf.dimension);
         }
-        let mut shelf = Shelf::default();
+        let mut shelf = ImportShelf::default();
         let palace = self.palace.clone().in_collection(Some(collection.clone()));
         match palace.open(&OpenOptions::default()) {
             Ok(opened) => shelf.dimension = settled_dimension(opened.info()?),
+            // The first batch will create it; an import of nothing must not.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -256,9 +275,9 @@ impl<'a> Importer<'a> {
         Ok(dimension)
     }
 
-    /// Lists a line that is wrong in itself; anything else, or a request to stop, is an error.
-    fn refuse(&mut self, line: u64, error: Error) -> Result<()> {
-        if self.request.on_bad_line == OnBadLine::Stop || !is_of_the_line(&error) {
+    /// Lists a line that is invalid in itself; any other error, or any at all if requested, stops the import.
+    fn list_failure(&mut self, line: u64, error: Error) -> Result<()> {
+        if self.request.on_bad_line == OnBadLine::Stop || !concerns_one_line(&error) {
             return Err(error);
         }
         self.report.failed.push(FailedLine {
@@ -268,47 +287,53 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    fn flush(&mut self, collection: &CollectionName) -> Result<Option<Committed>> {
+    fn flush_shelf(&mut self, collection: &CollectionName) -> Result<Option<CommittedBatch>> {
         let Some(shelf) = self.shelves.get_mut(collection) else {
             return Ok(None);
         };
-        let pending = shelf.take();
+        let pending = shelf.take_pending();
         if pending.is_empty() {
             return Ok(None);
         }
         let palace = self.palace.clone().in_collection(Some(collection.clone()));
-        let filing = shelf.open(&palace, &pending)?;
+        if let Some(header) = self.headers.remove(collection) {
+            let made = create_as_described(&palace, &header, &pending)?;
+            self.report.made_palace = self.report.made_palace.take().or(made);
+        }
+        let filing = shelf.open_filing(&palace, &pending)?;
         if let Some(why) = filing.lacking() {
             self.report.lacking.get_or_insert_with(|| why.to_owned());
         }
         self.report.made_palace = self.report.made_palace.take().or_else(|| filing.made_palace());
-        let mut committed = self.commit(&filing, &pending);
+        let mut committed = self.commit_pending(&filing, &pending);
         let brings = pending.iter().any(|one| one.drawer.embedding.is_some());
         if !brings && matches!(&committed, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
-            // Somebody moved the collection to another model meanwhile: go on with that one.
+            // Another process switched the collection's model meanwhile, so the lines are embedded again with the new
+            // one. Lines that bring vectors cannot be: their vectors belong to the old model.
             let filing = palace.open_filing(None)?;
-            committed = self.commit(&filing, &pending);
+            committed = self.commit_pending(&filing, &pending);
             if let Some(shelf) = self.shelves.get_mut(collection) {
-                shelf.go_on_with(filing);
+                shelf.replace_filing(filing);
             }
         }
         let Some(receipt) = committed? else {
             return Ok(None);
         };
-        self.note(&pending, &receipt);
+        self.count_receipt(&pending, &receipt);
         self.batches += 1;
-        Ok(Some(Committed {
+        Ok(Some(CommittedBatch {
             batch: self.batches,
             collection: collection.clone(),
             receipt,
         }))
     }
 
-    /// Commits at once; where one drawer spoils the batch, one by one, so that only that one fails.
-    fn commit(&mut self, filing: &FilingSession, pending: &[Pending]) -> Result<Option<Receipt>> {
+    /// Commits the lines in one batch; if one drawer spoils it, one by one, so that only that drawer fails.
+    fn commit_pending(&mut self, filing: &FilingSession, pending: &[PendingLine]) -> Result<Option<Receipt>> {
         let on_conflict = self.request.on_conflict;
-        let write = |one: &Pending| match on_conflict {
+        let write = |one: &PendingLine| match on_conflict {
             OnConflict::Replace => Write::Upsert(one.drawer.clone()),
+            // Adding keeps an existing drawer and names it in the receipt, from which failures are listed.
             OnConflict::Keep | OnConflict::Fail => Write::Add(one.drawer.clone()),
         };
         let mut batch: Vec<Write> = pending.iter().map(write).collect();
@@ -318,21 +343,22 @@ impl<'a> Importer<'a> {
             Ok(receipt) => return Ok(Some(receipt)),
             Err(error) => error,
         };
-        if self.request.on_bad_line == OnBadLine::Stop || !is_of_the_line(&error) {
+        if self.request.on_bad_line == OnBadLine::Stop || !concerns_one_line(&error) {
             return Err(error);
         }
+        // Each write has its vector already, so the second attempt embeds nothing.
         let mut all = None;
         for (one, write) in pending.iter().zip(batch) {
             match handle.apply_batch(&[write]) {
-                Ok(receipt) => merge(all.get_or_insert_default(), receipt),
-                Err(error) => self.refuse(one.line, error)?,
+                Ok(receipt) => merge_receipt(all.get_or_insert_default(), receipt),
+                Err(error) => self.list_failure(one.line, error)?,
             }
         }
         Ok(all)
     }
 
-    /// Counts what a receipt says, line by line where a conflict is a failure.
-    fn note(&mut self, pending: &[Pending], receipt: &Receipt) {
+    /// Adds a receipt to the report, line by line if a conflict is a failure.
+    fn count_receipt(&mut self, pending: &[PendingLine], receipt: &Receipt) {
         let report = &mut self.report;
         report.added += receipt.added.len() as u64;
         report.replaced += receipt.replaced.len() as u64;
@@ -346,11 +372,11 @@ impl<'a> Importer<'a> {
             let twin = receipt.twins.iter().find(|twin| twin.given == *id);
             let error = match twin {
                 Some(twin) => format!(
-                    "{:?} is there already under the id {:?}",
+                    "{:?} already exists under the id {:?}",
                     id.as_str(),
                     twin.existing.as_str()
                 ),
-                None if receipt.kept.contains(id) => format!("the id {:?} is there already", id.as_str()),
+                None if receipt.kept.contains(id) => format!("the id {:?} already exists", id.as_str()),
                 None => continue,
             };
             report.failed.push(FailedLine {
@@ -362,24 +388,50 @@ impl<'a> Importer<'a> {
 }
 
 impl Palace {
-    /// Starts an import; nothing is made before the first batch.
-    pub fn import(&self, request: ImportRequest) -> Importer<'_> {
-        Importer::new(self, request)
+    /// Starts an import; nothing is created before the first batch.
+    pub fn import(&self, request: ImportRequest) -> LineImporter<'_> {
+        LineImporter::new(self, request)
     }
 }
 
-/// The dimension that vectors of a collection must have; a model without vectors yet settles nothing.
+/// Creates a missing collection with the model and metric of the header, for lines that bring vectors of that model.
+/// Returns the palace if it was created with it.
+fn create_as_described(
+    palace: &Palace,
+    header: &line::ExportHeader,
+    pending: &[PendingLine],
+) -> Result<Option<String>> {
+    let brings_vectors = pending.iter().any(|one| one.drawer.embedding.is_some());
+    let exists = !matches!(
+        palace.open(&OpenOptions::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound
+    );
+    // Texts alone can be embedded by any model, and that of the header may not be installed here.
+    if exists || !brings_vectors || header.model.is_none() {
+        return Ok(None);
+    }
+    let is_new = !palace.exists()?;
+    palace.create(&OpenOptions {
+        embedder: header.model.clone(),
+        metric: Some(header.metric),
+        ..OpenOptions::for_writing()
+    })?;
+    Ok(is_new.then_some(palace.address()?.reference.id))
+}
+
+/// Returns the dimension that vectors of a collection must have; a model without vectors yet settles nothing.
 fn settled_dimension(info: CollectionInfo) -> Option<usize> {
+    // A model that was recorded but never used gives way to the vectors that lines bring.
     let open = matches!(info.identity, IdentityState::Known(_)) && info.coverage.nearest == 0;
     info.dimension.filter(|_| !open)
 }
 
-/// Whether an error says that one drawer is wrong, so that the others can go on.
-fn is_of_the_line(error: &Error) -> bool {
+/// Returns whether an error concerns one drawer alone, so that the others can still be stored.
+fn concerns_one_line(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DimensionMismatch)
 }
 
-fn merge(all: &mut Receipt, one: Receipt) {
+fn merge_receipt(all: &mut Receipt, one: Receipt) {
     all.added.extend(one.added);
     all.kept.extend(one.kept);
     all.replaced.extend(one.replaced);
@@ -388,5 +440,6 @@ fn merge(all: &mut Receipt, one: Receipt) {
     all.missing.extend(one.missing);
     all.twins.extend(one.twins);
     all.without_vector.extend(one.without_vector);
+    // The newest commit, because a reader that waits for it has seen all the others.
     all.seq = all.seq.max(one.seq);
 }

@@ -1,4 +1,4 @@
-//! Init: a palace, or a collection in one, made before anything is filed.
+//! Init: creates a palace, or a collection in one, before anything is filed.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use loci_core::{CollectionName, CreateMode, Embedder, ErrorKind, Metric, OpenOpt
 use serde::Serialize;
 
 use crate::palace::{Palace, try_embedder};
-use crate::status::embedder;
+use crate::status::describe_embedder;
 
 /// The model of a new collection.
 #[derive(Debug, Clone)]
 pub enum InitModel {
-    /// The usual one.
+    /// The default model.
     Usual,
     /// This one, or none.
     Chosen(Option<Arc<dyn Embedder>>),
 }
 
-/// A collection to be made.
+/// A collection to create.
 #[derive(Debug, Clone)]
 pub struct InitRequest {
     /// Its model.
     pub model: InitModel,
-    /// The dimension of its vectors; without one, that of the model or of the first vector.
+    /// The dimension of its vectors; without one, the dimension of the model or of the first vector.
     pub dimension: Option<usize>,
     /// The metric that compares them.
     pub metric: Option<Metric>,
@@ -37,18 +37,18 @@ pub struct InitReport {
     pub backend: String,
     /// The name of its model, or `none`.
     pub embedder: String,
-    /// Whether it was made just now.
+    /// Whether this call created it.
     pub created: bool,
     /// The collection.
     pub collection: CollectionName,
     /// The metric that compares its vectors.
     pub metric: Metric,
-    /// The dimension of its vectors, once that is settled.
+    /// The dimension of its vectors, once it is fixed.
     pub dimension: Option<usize>,
 }
 
 impl Palace {
-    /// Makes the collection meant and the palace around it, where they are missing.
+    /// Creates the selected collection and its palace if they do not exist.
     pub fn init(&self, request: &InitRequest) -> Result<InitReport> {
         self.access().check_whole("making a collection")?;
         self.access().check_writable()?;
@@ -64,25 +64,27 @@ impl Palace {
         };
         let model = match &request.model {
             InitModel::Chosen(chosen) => chosen.clone(),
-            // A collection that exists keeps its model.
+            // An existing collection keeps its model, and a bare dimension announces vectors brought from elsewhere.
             InitModel::Usual if exists || request.dimension.is_some() => None,
-            InitModel::Usual => self.embedders().usual()?,
+            InitModel::Usual => self.embedders().usual_embedder()?,
         };
         if let Some(model) = &model {
+            // Tried before anything is created: a palace whose model cannot embed would fail at its first drawer.
             try_embedder(model.as_ref())?;
         }
         let options = OpenOptions {
             metric: request.metric,
             dimension: request.dimension,
             embedder: model.map(|model| model.identity().clone()),
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         };
+        // Another process may have created it since the check above; both calls then succeed with one collection.
         let mode = CreateMode::OpenExisting;
         let made = address
             .backend
             .create(&address.reference, &name, mode, &options)?;
         let info = made.info()?;
-        let model = embedder(&info.identity, info.dimension).model;
+        let model = describe_embedder(&info.identity, info.dimension).model;
         Ok(InitReport {
             palace: address.reference.id.clone(),
             backend: address.backend.descriptor().name.clone(),

@@ -1,14 +1,14 @@
-//! Characters that nobody sees in a text: they show nothing, or change how what stands around them is shown.
+//! Invisible characters: they render as nothing, or change how the text around them renders.
 
-/// Whether a character is one of them. Control characters are none: a line break or a tab is seen, and what to do with
-/// the others differs. A terminal must be shown none as it is; on one line of a wake-up they are blanks.
+/// Returns whether a character is invisible. Control characters are not included, since callers treat them
+/// differently: a terminal escapes them, a line of a wake-up turns them into spaces, and line breaks are visible.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
-        // Marks, embeddings, overrides and isolates that reorder text.
+        // Directional marks, embeddings, overrides and isolates, which reorder text.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         // Line and paragraph separators.
         | '\u{2028}' | '\u{2029}'
-        // What shows nothing at all.
+        // Zero-width characters, annotation marks and tags, which render as nothing.
         | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
         | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

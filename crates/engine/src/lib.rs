@@ -1,6 +1,8 @@
-//! The operations of a palace: mine, cat, sync, import, export, migrate, verify, status, a change of model. Knows no backend, model or protocol by name.
+//! The operations on one open palace: file, mine, search, export, sync, re-embed. Depends on no backend, model or
+//! protocol by name.
 //!
-//! Nothing here prints, asks what time it is or reads the environment: requests come in, reports go out.
+//! Nothing here prints, reads the system clock or reads the environment: each operation takes a request and returns a
+//! report.
 
 pub mod add;
 pub mod cat;
@@ -20,7 +22,6 @@ pub mod list;
 pub mod maintain;
 pub mod mine;
 pub mod moves;
-pub mod nearest;
 pub mod neighbours;
 pub mod note;
 pub mod overview;
@@ -42,13 +43,15 @@ pub mod view;
 pub mod wake_up;
 pub mod walk;
 
-pub use export::{ExportReport, export};
+pub use export::{ExportReport, export_drawers};
 pub use ids::derive_id;
-pub use import::{Committed, FailedLine, ImportReport, ImportRequest, Importer, OnBadLine, OnConflict};
+pub use import::{
+    CommittedBatch, FailedLine, ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict,
+};
 pub use mine::{MineReport, MineRequest};
 pub use palace::{AccessPolicy, EmbedderCatalog, FilingSession, Palace, PalaceAddress, PalaceSession};
-pub use search::{Answer, SearchRequest, search, why_not};
+pub use search::{SearchAnswer, SearchRequest, explain_absence, search_collection};
 pub use status::StatusReport;
-pub use switch::{SwitchReport, agreement, switch};
-pub use wake_up::{WakeUpReport, WakeUpRequest, wake_up};
-pub use walk::{LeftOut, Walk};
+pub use switch::{SwitchReport, measure_agreement, switch_model};
+pub use wake_up::{WakeUpReport, WakeUpRequest, write_wake_up};
+pub use walk::{CollectionWalk, WalkOmission};

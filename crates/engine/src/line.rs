@@ -1,8 +1,10 @@
 //! One drawer as one line of JSON: read strictly, written exactly.
 
+mod header;
 mod read;
 mod write;
 
-pub use read::{GivenLine, parse_metadata, parse_vector, read};
+pub use header::ExportHeader;
+pub use read::{GivenLine, parse_metadata, parse_vector, read_line};
 pub(crate) use write::is_finite;
-pub use write::write;
+pub use write::write_line;

@@ -1,6 +1,6 @@
-//! List: the drawers of a scope in one of the store's orders, a page at a time.
+//! List: the drawers of a scope in one of the store's orders, page by page.
 
-use loci_core::{DrawerOrder, Finding, Get, Include, Result};
+use loci_core::{DrawerFields, DrawerOrder, GetRequest, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,17 +10,17 @@ use crate::view::{DrawerScope, DrawerView, format_position, parse_position};
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRequest {
-    /// The drawers meant.
+    /// The drawers to list.
     pub scope: DrawerScope,
     /// Their order.
     pub order: DrawerOrder,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     pub cursor: Option<String>,
-    /// At most this many.
+    /// The most drawers on the page.
     pub limit: usize,
-    /// With their exact vectors.
+    /// Whether to include their exact vectors.
     pub embeddings: bool,
-    /// Count all drawers of the scope, too.
+    /// Whether to count all drawers of the scope.
     pub total: bool,
 }
 
@@ -29,15 +29,15 @@ pub struct ListRequest {
 pub struct ListReport {
     /// The drawers.
     pub drawers: Vec<DrawerView>,
-    /// All drawers of the scope, where that was asked.
+    /// The number of drawers in the scope, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// The cursor of the next page, where there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Damage, and names in the scope that no drawer has.
     #[schemars(skip)]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
@@ -47,7 +47,7 @@ impl Palace {
         self.read(|session| list_drawers(session, request, 0))
     }
 
-    /// The same for callers who count: a page behind the first `skipped` drawers.
+    /// Lists a page after the first `skipped` drawers, for callers that page by offset.
     pub fn list_behind(&self, skipped: usize, request: &ListRequest) -> Result<ListReport> {
         request.scope.check()?;
         self.read(|session| list_drawers(session, request, skipped))
@@ -60,12 +60,13 @@ pub(crate) fn list_drawers(
     skipped: usize,
 ) -> Result<ListReport> {
     let condition = request.scope.resolve(session.reader())?;
-    let total = match request.total {
-        true => Some(session.reader().count(&condition)?),
-        false => None,
+    let total = if request.total {
+        Some(session.reader().count(&condition)?)
+    } else {
+        None
     };
     let after = request.cursor.as_deref();
-    let mut found = session.reader().get(&Get {
+    let mut found = session.reader().get(&GetRequest {
         filter: condition.filter,
         document: condition.document,
         order: request.order,
@@ -73,19 +74,19 @@ pub(crate) fn list_drawers(
             .map(|cursor| parse_position(request.order, cursor))
             .transpose()?,
         offset: skipped,
-        // One more than is shown tells whether the list goes on.
+        // One more than is shown tells whether there is a next page.
         limit: Some(request.limit.saturating_add(1)),
-        include: Include {
+        include: DrawerFields {
             embedding: request.embeddings,
-            ..Include::default()
+            ..DrawerFields::default()
         },
-        ..Get::default()
+        ..GetRequest::default()
     })?;
     let goes_on = found.len() > request.limit;
     found.truncate(request.limit);
     let last = found.last().filter(|_| goes_on);
     let next = last.map(|last| format_position(&request.order.position_of(last)));
-    let mut warnings = session.noticed();
+    let mut warnings = session.collect_findings();
     if found.is_empty() {
         warnings.extend(session.unknown_names(&request.scope)?);
     }

@@ -1,6 +1,6 @@
-//! Maintain: one kind of upkeep.
+//! Maintain: one kind of upkeep on a collection.
 
-use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, Result, Switch};
+use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, Result, SwitchStep};
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -10,7 +10,7 @@ use crate::palace::Palace;
 pub struct MaintainRequest {
     /// The name of its kind.
     pub kind: String,
-    /// Drop the vectors of models that no longer answer, too; only with `compact`.
+    /// Also drop the vectors of retired models; only with `compact`.
     pub drop_retired: bool,
 }
 
@@ -20,38 +20,39 @@ pub struct MaintainReport {
     /// The backend's own report.
     #[serde(flatten)]
     pub report: MaintenanceReport,
-    /// The number of embedding spaces that were dropped, where that was asked.
+    /// The number of embedding spaces dropped, if that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped_spaces: Option<usize>,
 }
 
 impl Palace {
-    /// Runs one kind of upkeep on the collection meant.
+    /// Runs one kind of upkeep on the selected collection.
     pub fn maintain(&self, request: &MaintainRequest) -> Result<MaintainReport> {
         self.access().check_whole("upkeep")?;
         let backend = self.address()?.backend;
         let descriptor = backend.descriptor();
         let kinds = &descriptor.maintenance;
+        // Kinds belong to backends, so the name is looked up in the backend's list rather than parsed here.
         let Some(kind) = kinds.iter().find(|kind| kind.name() == request.kind) else {
             let message = format!(
                 "the backend {:?} has no upkeep called {:?}",
                 descriptor.name, request.kind
             );
             let names: Vec<&str> = kinds.iter().map(MaintenanceKind::name).collect();
-            return Err(
-                Error::new(ErrorKind::Unsupported, message).hint(format!("it has: {}", names.join(", ")))
-            );
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint(format!("it has: {}", names.join(", "))));
         };
         if request.drop_retired && *kind != MaintenanceKind::COMPACT {
             let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
-            return Err(error.hint("nothing was changed"));
+            return Err(error.with_hint("nothing was changed"));
         }
         self.write(|collection| {
             let mut dropped_spaces = None;
             if request.drop_retired {
+                // Dropped before compacting, so that the same run reclaims their space.
                 let spaces = collection.require_spaces()?;
                 let before = spaces.list_spaces()?.len();
-                let left = spaces.take_step(&Switch::DropRetired)?.len();
+                let left = spaces.take_step(&SwitchStep::DropRetired)?.len();
                 dropped_spaces = Some(before.saturating_sub(left));
             }
             Ok(MaintainReport {

@@ -1,14 +1,15 @@
-//! Mine: sources into drawers, every word verbatim and once.
+//! Mine: files sources as drawers, every word verbatim and once.
 //!
 //! ```text
 //! walk → look up (unchanged? done) → read → draft → compare → group → commit (embedded with no lock held) → account
 //! ```
 //!
-//! `loci_mine` finds sources and reads them into documents; the stages here compare them with the collection and file
-//! them. Each stage hands values to the next; a source that another process filed meanwhile goes round again.
+//! `loci_mine` finds sources and reads them into documents; the stages here compare them with the collection
+//! and file them. Each stage hands values to the next. A source that another process filed in the meantime is
+//! read again.
 //!
-//! A source is old or new, never both: its drawers and the note of what it looked like change in one transaction. A
-//! bad source is a line in the report, not a stop.
+//! A source is old or new, never both: its drawers and its stamp change in one transaction. A bad source is a
+//! line in the report and does not stop the run.
 
 mod account;
 mod commit;
@@ -34,78 +35,78 @@ use std::time::Instant;
 
 use loci_core::{Error, ErrorKind, FilingDoor, Result, Timestamp};
 use loci_mine::WalkEvent;
-use loci_mine::conversation::Note;
-use loci_mine::cut::Cutting;
+use loci_mine::conversation::ReadingNote;
+use loci_mine::cut::PieceLengths;
 pub use loci_mine::{cut, formats, name, project, walk};
 use serde::Serialize;
 
 use crate::palace::Palace;
-pub use shelving::spelled;
-pub(crate) use stored::mined;
+pub use shelving::spell_wing;
+pub(crate) use stored::read_mined_drawers;
 
-/// How large a file may be unless somebody asks for more, in bytes.
+/// The default limit on the size of a file, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// What to mine, and how.
+/// The sources to mine, and how to mine them.
 #[derive(Debug, Clone)]
 pub struct MineRequest {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// What every file is taken for, by name; see [`formats::names`].
+    /// The format of every file, by name; see [`formats::names`]. Detected if not given.
     pub format: Option<String>,
     /// The wing for everything.
     pub wing: Option<String>,
     /// The room for everything.
     pub room: Option<String>,
-    /// Only what was said or changed at this time or later.
+    /// Only messages said and files changed at this time or later.
     pub since: Option<Timestamp>,
-    /// Larger files are left out.
+    /// Larger files are skipped.
     pub max_bytes: u64,
-    /// Take hidden files and folders, too.
+    /// Include hidden files and folders.
     pub hidden: bool,
-    /// Take what ignore files leave out, too.
+    /// Include files and folders that ignore files exclude.
     pub ignored: bool,
-    /// How to cut.
-    pub cutting: Cutting,
-    /// Only say what would be done.
+    /// The size of pieces.
+    pub cutting: PieceLengths,
+    /// Only report what would be done.
     pub dry_run: bool,
-    /// Folders never entered.
+    /// Folders that are never entered.
     pub avoid: Vec<PathBuf>,
-    /// The user's own ignore file for every repository.
+    /// The user's global ignore file.
     pub excludes: Option<PathBuf>,
-    /// The door that what is mined comes through.
+    /// The door recorded in the provenance of the drawers.
     pub door: FilingDoor,
-    /// Ends the run between two sources.
-    pub stop: Stop,
+    /// Stops the run between two sources.
+    pub stop: StopSignal,
 }
 
-/// Asks something that takes long to end soon; what it did until then stays.
+/// Asks a long operation to end soon; everything it did until then stays.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopSignal(Arc<AtomicBool>);
 
-impl Stop {
-    /// Asks.
-    pub fn ask(&self) {
+impl StopSignal {
+    /// Requests the stop.
+    pub fn request_stop(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked.
-    pub fn is_asked(&self) -> bool {
+    /// Returns whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn check(&self) -> Result<()> {
-        if self.is_asked() {
+    fn check_not_stopped(&self) -> Result<()> {
+        if self.is_requested() {
             return Err(Error::new(ErrorKind::Conflict, "mining was stopped")
-                .hint("what was filed until then stays; the next run goes on from there"));
+                .with_hint("everything filed so far is kept; the next run continues from there"));
         }
         Ok(())
     }
 }
 
 impl MineRequest {
-    /// Mines these paths with everything else as usual.
-    pub fn of(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+    /// Requests these paths with default settings.
+    pub fn for_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         Self {
             paths: paths.into_iter().collect(),
             format: None,
@@ -115,52 +116,52 @@ impl MineRequest {
             max_bytes: MAX_BYTES,
             hidden: false,
             ignored: false,
-            cutting: Cutting::default(),
+            cutting: PieceLengths::default(),
             dry_run: false,
             avoid: Vec::new(),
             excludes: None,
             door: FilingDoor::Library,
-            stop: Stop::default(),
+            stop: StopSignal::default(),
         }
     }
 }
 
-/// What mining did.
+/// The outcome of mining.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MineReport {
-    /// Files and bundles that were looked at.
+    /// The files and bundles examined.
     pub sources_seen: u64,
-    /// Those that were new or had changed, and are filed now.
+    /// The sources that were new or had changed and are filed now.
     pub sources_mined: u64,
-    /// Those that are as they were when they were filed.
+    /// The sources that have not changed since they were filed.
     pub sources_unchanged: u64,
-    /// Those that could not be read; what was filed of them before is still there.
+    /// The sources that could not be read; their earlier drawers are kept.
     pub sources_failed: Vec<FailedSource>,
-    /// Those that were left out, and why.
+    /// The sources that were skipped, with reasons.
     pub skipped: Vec<SkippedSource>,
     /// Drawers filed for the first time.
     pub drawers_added: u64,
-    /// Drawers that were there and stay.
+    /// Existing drawers that stay.
     pub drawers_kept: u64,
-    /// Drawers whose text is no longer in its source.
+    /// Drawers removed because their text is no longer in its source.
     pub drawers_removed: u64,
-    /// What of the sources could not be taken over: broken lines, images.
+    /// Parts of sources that could not be filed, such as broken lines and images.
     pub notes: Vec<SourceNote>,
-    /// Sources that were filed from these paths and are no longer there; their drawers stay.
+    /// Sources filed from these paths that no longer exist; their drawers stay.
     pub vanished: Vec<String>,
-    /// How many sources were taken for what.
+    /// The number of sources of each format.
     pub formats: BTreeMap<String, u64>,
-    /// What was not looked at, because it is hidden, ignored, or made by others.
-    pub left_out: LeftOut,
-    /// What would be filed; of a dry run only.
+    /// The files and folders that were not examined because they are hidden, ignored or vendored.
+    pub left_out: LeftOutCounts,
+    /// The planned sources; only in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plan: Option<Vec<Planned>>,
-    /// How many of the added drawers have no vector.
+    pub plan: Option<Vec<PlannedSource>>,
+    /// The number of added drawers without a vector.
     pub without_vector: u64,
-    /// Why, where a model is recorded that should have made one.
+    /// The reason they have none although a model is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacking: Option<String>,
-    /// The palace, where it was made for these sources.
+    /// The palace, if it was created for these sources.
     #[serde(skip)]
     pub made_palace: Option<String>,
     /// The time it took.
@@ -172,20 +173,20 @@ pub struct MineReport {
 pub struct FailedSource {
     /// The source.
     pub source: String,
-    /// Why.
+    /// The reason.
     pub error: String,
 }
 
-/// A source that was left out.
+/// A source that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SkippedSource {
     /// The source.
     pub source: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Something of a source that could not be taken over.
+/// A part of a source that could not be filed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceNote {
     /// The source.
@@ -193,12 +194,12 @@ pub struct SourceNote {
     /// The line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What it is.
+    /// A description of the part.
     pub note: String,
 }
 
 impl SourceNote {
-    pub(crate) fn new(source: &str, note: Note) -> Self {
+    pub(crate) fn new(source: &str, note: ReadingNote) -> Self {
         Self {
             source: source.to_owned(),
             line: note.line,
@@ -207,38 +208,38 @@ impl SourceNote {
     }
 }
 
-/// What was not looked at.
+/// The numbers of files and folders that were not examined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// How many hidden files and folders.
+pub struct LeftOutCounts {
+    /// Hidden files and folders.
     pub hidden: u64,
-    /// How many files and folders that ignore files name.
+    /// Files and folders excluded by ignore files.
     pub ignored: u64,
-    /// How many folders of downloaded or built things.
+    /// Folders of downloaded or built artefacts.
     pub vendored: u64,
 }
 
-/// What would be filed of a source.
+/// A source as a dry run would file it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Planned {
+pub struct PlannedSource {
     /// The source.
     pub source: String,
-    /// What it is taken for.
+    /// Its format.
     pub format: String,
     /// The wing its drawers would go to.
     pub wing: String,
     /// The room.
     pub room: String,
-    /// How many drawers it would have.
+    /// The number of drawers it would have.
     pub drawers: u64,
-    /// How many of them are not there yet.
+    /// The number of drawers that would be new.
     pub new: u64,
 }
 
-/// How far mining is.
+/// The progress of mining.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Sources that are dealt with.
+pub struct MineProgress {
+    /// The sources dealt with.
     pub sources: u64,
     /// Bytes of them.
     pub bytes: u64,
@@ -246,33 +247,34 @@ pub struct Progress {
     pub drawers: u64,
 }
 
-/// How much there is to mine, as far as a walk can tell.
+/// The amount to mine, as far as a walk can tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct MineExtent {
     /// Sources.
     pub sources: u64,
     /// Bytes of them.
     pub bytes: u64,
 }
 
-/// Says how much there is to mine; reads no file.
-pub fn survey(request: &MineRequest) -> Result<Extent> {
-    let mut extent = Extent::default();
+/// Measures how much there is to mine without reading a file.
+pub fn survey_sources(request: &MineRequest) -> Result<MineExtent> {
+    let mut extent = MineExtent::default();
     for event in loci_mine::walk(&run::walk_request(request)?)? {
         if let WalkEvent::Source(found) = event {
             extent.sources += 1;
-            extent.bytes += found.bytes();
+            extent.bytes += found.total_bytes();
         }
     }
     Ok(extent)
 }
 
 impl Palace {
-    /// Mines.
+    /// Mines the sources of a request.
     ///
-    /// `watch` hears how far it is. Sources are committed as they come, so that whatever ends the run leaves every source
-    /// old or new, and the next run goes on.
-    pub fn mine(&self, request: &MineRequest, watch: &mut dyn FnMut(Progress)) -> Result<MineReport> {
+    /// `watch` is called with the progress. Sources are committed as they come: however the run ends, every
+    /// source is old or new, and the next run continues.
+    pub fn mine(&self, request: &MineRequest, watch: &mut dyn FnMut(MineProgress)) -> Result<MineReport> {
+        // Mining decides on wings by itself and reads the ledger of all sources, so it needs the whole palace.
         self.access().check_whole("mining")?;
         let began = Instant::now();
         let clock = || self.now();

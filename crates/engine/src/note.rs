@@ -1,55 +1,55 @@
-//! Notes: words that an agent hands over, filed once however often it tries.
+//! Notes: words that an agent files, stored once however often it retries.
 
 use loci_core::{
-    Collection, CollectionExt, CollectionReader, Drawer, DrawerId, Error, ErrorKind, Get, Metadata,
-    NewDrawer, OriginKind, Place, Provenance, Receipt, Result, Timestamp, Write,
+    Collection, CollectionExt, CollectionReader, Drawer, DrawerId, DrawerPlace, Error, ErrorKind, GetRequest,
+    Metadata, NewDrawer, OriginKind, Provenance, Receipt, Result, Timestamp, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ids::derive_id;
-use crate::mine::spelled;
+use crate::mine::spell_wing;
 use crate::palace::Palace;
 use crate::view::address;
 use loci_mine::project::tidy_name;
 
-/// The longest text that one call files, in bytes.
+/// The longest text of one call, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 /// The longest name of a wing, room or agent, in characters.
 const LONGEST_NAME: usize = 128;
 /// The longest idempotency key, in bytes.
 const LONGEST_KEY: usize = 1024;
-/// How many ids in a row may be taken by other texts before the next is refused.
+/// The most ids in a row that may be taken by other texts.
 const MOST_TAKEN: usize = 100;
 /// The kind of a note.
 const NOTE: &str = "note";
 
-/// Words to be filed.
+/// A note to file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NoteRequest {
     /// The words, kept verbatim.
     pub text: String,
-    /// The wing, in any spelling; where only some exist for the caller, the first of those if none is named.
+    /// The wing, in any spelling; for a restricted caller that names none, the first of its wings.
     pub wing: Option<String>,
     /// The room.
     pub room: Option<String>,
-    /// The file, conversation or page they are from.
+    /// The file, conversation or page the words come from.
     pub source: Option<String>,
     /// The speaker.
     pub speaker: Option<String>,
     /// The kind; `note` if none is given.
     pub kind: Option<String>,
-    /// When they were said; now if not given.
+    /// The time they were said; now if not given.
     pub said_at: Option<Timestamp>,
-    /// Whatever else is known of them.
+    /// Further metadata.
     pub metadata: Metadata,
-    /// A key under which a retry writes once. Without one the id follows from the words and their place.
+    /// A key under which retries write once. Without one, the id is derived from the words and their place.
     pub idempotency_key: Option<String>,
-    /// The agent that files them, as its door knows it.
+    /// The agent that files them, as its client names itself.
     pub by: Option<String>,
 }
 
-/// The outcome of filing words. It is durable.
+/// The outcome of filing a note, which is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NoteReport {
     /// The drawer's id.
@@ -57,9 +57,10 @@ pub struct NoteReport {
     pub id: DrawerId,
     /// Its address.
     pub address: String,
-    /// `added`, or `kept` where it was there already.
+    /// `added`, or `kept` if it existed already.
     pub outcome: &'static str,
-    /// The number of the change. It counts the whole palace, so callers for whom only some wings exist are not told.
+    /// The sequence number of the change. It counts changes of the whole palace, so restricted callers do not
+    /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The wing the drawer is in.
@@ -71,16 +72,21 @@ pub struct NoteReport {
 }
 
 impl Palace {
-    /// Files a note, making the palace if it is missing. The same words in the same place, or under the same key, are
-    /// filed once; another text under a used key is a conflict.
-    pub fn note(&self, request: &NoteRequest) -> Result<NoteReport> {
+    /// Files a note, creating the palace if it does not exist. The same words in the same place, or under the
+    /// same key, are filed once; another text under a used key is a conflict.
+    pub fn file_note(&self, request: &NoteRequest) -> Result<NoteReport> {
         check_text(&request.text)?;
         let wing = parse_optional_name("wing", request.wing.as_deref())?;
         let room = parse_optional_name("room", request.room.as_deref())?;
-        let key = request.idempotency_key.as_deref().map(id_of_key).transpose()?;
+        let key = request
+            .idempotency_key
+            .as_deref()
+            .map(derive_id_from_key)
+            .transpose()?;
+        // Taken once: the closure below may run twice, and both runs must file the same note.
         let said_at = request.said_at.unwrap_or_else(|| self.now());
         file_words(self, &|reader| {
-            let place = Place {
+            let place = DrawerPlace {
                 wing: choose_wing(self, reader, wing.as_deref())?,
                 room: room.clone(),
                 source: request.source.clone(),
@@ -103,7 +109,7 @@ impl Palace {
     }
 }
 
-/// The provenance of words that an agent hands over.
+/// Returns the provenance of words that an agent files.
 pub(crate) fn note_provenance(palace: &Palace, by: Option<&str>) -> Provenance {
     Provenance {
         by: by.map(str::to_owned),
@@ -111,39 +117,39 @@ pub(crate) fn note_provenance(palace: &Palace, by: Option<&str>) -> Provenance {
     }
 }
 
-/// Refuses an empty text, and one too long for a call.
+/// Refuses an empty text and a text that is too long for one call.
 pub(crate) fn check_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::invalid("the text is empty").hint("nothing was filed"));
+        return Err(Error::invalid("the text is empty").with_hint("nothing was filed"));
     }
     if text.len() > LONGEST_TEXT {
         let message = format!(
             "the text has {} bytes; one call files at most {LONGEST_TEXT}",
             text.len()
         );
-        return Err(Error::invalid(message).hint("nothing was filed; write it to a file and use `mine`"));
+        return Err(Error::invalid(message).with_hint("nothing was filed; write it to a file and use `mine`"));
     }
     Ok(())
 }
 
-/// A name of a wing, room or agent as it is stored.
+/// Returns the stored form of the name of a wing, room or agent.
 pub(crate) fn parse_name(what: &str, given: &str) -> Result<String> {
     if given.chars().count() > LONGEST_NAME {
         let message = format!("a {what} name has at most {LONGEST_NAME} characters");
-        return Err(Error::invalid(message).hint("nothing was changed; give a shorter one"));
+        return Err(Error::invalid(message).with_hint("nothing was changed; give a shorter one"));
     }
     tidy_name(given).ok_or_else(|| {
-        Error::invalid(format!("{given:?} is not a valid {what} name")).hint("nothing was changed")
+        Error::invalid(format!("{given:?} is not a valid {what} name")).with_hint("nothing was changed")
     })
 }
 
-/// The same where it may be left out.
+/// Returns the stored form of an optional name.
 pub(crate) fn parse_optional_name(what: &str, given: Option<&str>) -> Result<Option<String>> {
     given.map(|given| parse_name(what, given)).transpose()
 }
 
-/// The wing to file in: the one that is named, spelled as the collection spells it; else, where only some exist for the
-/// caller, the first of those.
+/// Chooses the wing to file in: the named one in the collection's spelling; else, for a restricted caller, the
+/// first of its wings.
 pub(crate) fn choose_wing(
     palace: &Palace,
     reader: &dyn CollectionReader,
@@ -151,47 +157,49 @@ pub(crate) fn choose_wing(
 ) -> Result<Option<String>> {
     let first = || palace.access().wings.first().map(String::as_str);
     let wing = named.or_else(first);
-    wing.map(|wing| spelled(reader, wing)).transpose()
+    wing.map(|wing| spell_wing(reader, wing)).transpose()
 }
 
-/// The id of a drawer that is filed under a key.
-pub(crate) fn id_of_key(key: &str) -> Result<DrawerId> {
+/// Derives the id of a drawer that is filed under a key.
+pub(crate) fn derive_id_from_key(key: &str) -> Result<DrawerId> {
     if key.len() > LONGEST_KEY {
         let message = format!("the idempotency key is longer than {LONGEST_KEY} bytes");
-        return Err(Error::invalid(message).hint("nothing was filed"));
+        return Err(Error::invalid(message).with_hint("nothing was filed"));
     }
+    // The derivation context is part of every id that was ever handed out; changing it would file retries twice.
     let hash = blake3::Hasher::new_derive_key("loci mcp idempotency key")
         .update(key.as_bytes())
         .finalize();
     DrawerId::new(hash.to_hex().chars().take(32).collect::<String>())
 }
 
-/// The id that follows from a place and a text. Where the drawer under it was changed to say something else since, the
-/// next that follows from that id.
-fn find_free_id(reader: &dyn CollectionReader, place: &Place, text: &str) -> Result<DrawerId> {
+/// Derives an id from a place and a text. If the drawer with that id holds another text by now, the next id is
+/// derived from it.
+fn find_free_id(reader: &dyn CollectionReader, place: &DrawerPlace, text: &str) -> Result<DrawerId> {
     let mut id = derive_id(place, text);
     for _ in 0..MOST_TAKEN {
-        let there = reader.get(&Get::ids([id.clone()]))?.pop();
+        let there = reader.get(&GetRequest::by_ids([id.clone()]))?.pop();
         match there {
-            Some(other) if other.document.as_deref() != Some(text) => id = id_of_key(id.as_str())?,
+            Some(other) if other.document.as_deref() != Some(text) => id = derive_id_from_key(id.as_str())?,
             _ => break,
         }
     }
     Ok(id)
 }
 
-/// Files the drawer that `draft` makes of the collection's present state.
+/// Files the drawer that `draft` builds from the current state of the collection.
 pub(crate) fn file_words(
     palace: &Palace,
     draft: &dyn Fn(&dyn CollectionReader) -> Result<NewDrawer>,
 ) -> Result<NoteReport> {
-    palace.file(None, |filing| {
+    palace.run_filing(None, |filing| {
         let new = draft(filing.reader())?;
-        let place = new.place.completed_from(&new.metadata)?;
+        let place = new.place.complete_from(&new.metadata)?;
         palace
             .access()
             .check_wing(filing.reader(), place.wing.as_deref())?;
         let mut batch = [Write::Add(new)];
+        // Embedded once, before the loop over ids: the text is the same whichever id it gets.
         filing.embed(&mut batch)?;
         let restricted = palace.access().is_restricted();
         let receipt = add_under_free_id(filing.collection().as_ref(), &mut batch, restricted)?;
@@ -206,15 +214,15 @@ pub(crate) fn file_words(
     })
 }
 
-/// Applies the batch. An id that is taken in a wing which does not exist for the caller is passed over without a word,
-/// for another one that follows from it.
+/// Applies the batch. An id that is taken in a wing hidden from the caller is replaced silently by one derived
+/// from it, since an error would reveal the hidden drawer.
 fn add_under_free_id(collection: &dyn Collection, batch: &mut [Write], restricted: bool) -> Result<Receipt> {
     for _ in 0..MOST_TAKEN {
         match collection.apply_batch(batch) {
             Err(error) if error.kind() == ErrorKind::Conflict && restricted => {
                 for write in batch.iter_mut() {
                     if let Write::Add(new) = write {
-                        new.id = id_of_key(new.id.as_str())?;
+                        new.id = derive_id_from_key(new.id.as_str())?;
                     }
                 }
             }
@@ -228,9 +236,10 @@ fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receip
     let twin = receipt.twins.iter().find(|twin| twin.given == new.id);
     let id = twin.map_or(&new.id, |twin| &twin.existing);
     let added = receipt.added.contains(&new.id);
-    let mut drawer = Drawer::bare(id.clone());
+    let mut drawer = Drawer::with_id_only(id.clone());
     drawer.place = new.place.clone();
-    if !added && let Some(there) = reader.get(&Get::ids([id.clone()]))?.pop() {
+    if !added && let Some(there) = reader.get(&GetRequest::by_ids([id.clone()]))?.pop() {
+        // Kept instead of added: either a retry of the same note, or a key that was used for another one.
         if there.document.as_deref() != Some(new.document.as_str()) {
             return Err(refuse_used_key(id));
         }
@@ -239,7 +248,7 @@ fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receip
     let (wing, room) = (drawer.place.wing.clone(), drawer.place.room.clone());
     Ok(NoteReport {
         id: id.clone(),
-        address: address::of_drawer(&drawer.into()),
+        address: address::format_drawer_address(&drawer.into()),
         outcome: if added { "added" } else { "kept" },
         seq: Some(receipt.seq),
         wing,
@@ -249,10 +258,10 @@ fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receip
 
 fn refuse_used_key(id: &DrawerId) -> Error {
     let message = format!(
-        "this idempotency key was used for another text, which is {:?}",
+        "this idempotency key was already used for another text, the drawer {:?}",
         id.as_str()
     );
     Error::new(ErrorKind::Conflict, message)
-        .with("id", id)
-        .hint("nothing was filed; use a new key for a new text, or `update` to change that one")
+        .with_context("id", id)
+        .with_hint("nothing was filed; use a new key for a new text, or `update` to change that one")
 }

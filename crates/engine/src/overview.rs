@@ -1,4 +1,4 @@
-//! Overview: the figures of a collection as far as its caller may see it.
+//! Overview: the figures of a collection, limited to the wings its caller may see.
 
 use loci_core::{CollectionInfo, Result};
 
@@ -11,13 +11,13 @@ use crate::view::DrawerScope;
 pub struct OverviewReport {
     /// Its number of drawers, model, coverage and findings.
     pub info: CollectionInfo,
-    /// Its wings, the one with the most drawers first.
+    /// Its wings, largest first.
     pub wings: Vec<WingCount>,
 }
 
 impl Palace {
-    /// Describes the collection in one moment.
-    pub fn overview(&self) -> Result<OverviewReport> {
+    /// Describes the collection at one moment.
+    pub fn describe_collection(&self) -> Result<OverviewReport> {
         self.read(|session| {
             Ok(OverviewReport {
                 wings: count_wings(session, &DrawerScope::default())?,

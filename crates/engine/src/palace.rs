@@ -1,9 +1,10 @@
-//! An open palace: its address, what its caller may see and do, and how it is opened again when it changed underneath.
+//! An open palace: its address, its caller's rights, and how it is reopened when the collection changes
+//! underneath.
 //!
-//! A [`Palace`] lives as long as its caller: one command, or a server's whole life. Each operation is a file of its own
-//! with one `impl Palace` block that takes a request and returns a report. Reading operations run in a
-//! [`PalaceSession`], which is one collection at one moment; writing ones in a [`FilingSession`], which knows the model
-//! that speaks for the collection.
+//! A [`Palace`] lives as long as its caller: one command, or the lifetime of a server. Each operation is a
+//! separate file with one `impl Palace` block that takes a request and returns a report. Reading operations run
+//! in a [`PalaceSession`], which is one collection at one moment; writing operations run in a
+//! [`FilingSession`], which holds the collection's model.
 
 mod access;
 mod embedders;
@@ -21,8 +22,8 @@ use loci_core::{
 pub use access::AccessPolicy;
 pub use embedders::EmbedderCatalog;
 
-pub(crate) use filing::AGREES;
-pub use filing::{FilingSession, cosine, embed_batch, given_identity, try_embedder};
+pub(crate) use filing::LEAST_AGREEMENT;
+pub use filing::{FilingSession, cosine_similarity, embed_batch, given_identity, try_embedder};
 pub use session::PalaceSession;
 pub(crate) use session::question_embedder;
 
@@ -31,7 +32,7 @@ use embedders::EmbedderCache;
 /// The collection in which MemPalace keeps drawers.
 const MEMPALACE_COLLECTION: &str = "mempalace_drawers";
 
-/// A palace's backend and reference.
+/// The backend of a palace and the reference it is opened by.
 #[derive(Debug, Clone)]
 pub struct PalaceAddress {
     /// The backend that holds it.
@@ -41,7 +42,7 @@ pub struct PalaceAddress {
 }
 
 impl PalaceAddress {
-    /// The same, borrowed.
+    /// Borrows the address.
     pub fn as_borrowed(&self) -> BorrowedAddress<'_> {
         BorrowedAddress {
             backend: self.backend.as_ref(),
@@ -50,7 +51,7 @@ impl PalaceAddress {
     }
 }
 
-/// A palace's backend and reference, borrowed: for operations on whole palaces, with all their collections.
+/// A borrowed address, for operations on whole palaces with all their collections.
 #[derive(Debug, Clone, Copy)]
 pub struct BorrowedAddress<'a> {
     /// The backend that holds it.
@@ -59,22 +60,22 @@ pub struct BorrowedAddress<'a> {
     pub reference: &'a PalaceRef,
 }
 
-/// Finds a palace when it is first needed; a server may start before its palace exists.
+/// Locates a palace when it is first needed; a server may start before its palace exists.
 type LocatePalace = dyn Fn() -> Result<PalaceAddress> + Send + Sync;
 
 /// An open palace. Clones share everything.
 #[derive(Clone)]
 pub struct Palace {
     locate: Arc<LocatePalace>,
-    /// The address, once a collection was opened there.
+    /// The address, once a collection has been opened there.
     located: Arc<OnceLock<PalaceAddress>>,
-    /// The collection, if one is named; else see [`Palace::collection_name`].
+    /// The collection, if one is named; otherwise see [`Palace::collection_name`].
     collection: Option<CollectionName>,
     embedders: Arc<EmbedderCache>,
     access: AccessPolicy,
     door: FilingDoor,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Kept over operations; dropped when another model speaks for the collection or a commit failed.
+    /// Reused across operations; replaced when the collection's model changes or a commit fails.
     filing: Arc<Mutex<Option<FilingSession>>>,
 }
 
@@ -89,17 +90,17 @@ impl fmt::Debug for Palace {
 }
 
 impl Palace {
-    /// The palace at `address`. Touches nothing yet.
+    /// Returns the palace at `address` without opening it.
     pub fn new(
         address: PalaceAddress,
         embedders: Arc<dyn EmbedderCatalog>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'static,
     ) -> Self {
-        Self::located_by(move || Ok(address.clone()), embedders, clock)
+        Self::with_locator(move || Ok(address.clone()), embedders, clock)
     }
 
-    /// The palace that `locate` finds when it is needed. Touches nothing yet.
-    pub fn located_by(
+    /// Returns a palace that `locate` finds when it is first needed, without opening it.
+    pub fn with_locator(
         locate: impl Fn() -> Result<PalaceAddress> + Send + Sync + 'static,
         embedders: Arc<dyn EmbedderCatalog>,
         clock: impl Fn() -> Timestamp + Send + Sync + 'static,
@@ -116,64 +117,67 @@ impl Palace {
         }
     }
 
-    /// The same palace with this collection meant; the usual one if none is named.
+    /// Selects a collection of the palace; the default one if none is named.
     #[must_use]
     pub fn in_collection(mut self, collection: Option<CollectionName>) -> Self {
         if self.collection != collection {
+            // A kept session belongs to the old collection. Clones share the slot, so it is exchanged, not
+            // emptied.
             self.collection = collection;
             self.filing = Arc::default();
         }
         self
     }
 
-    /// The same palace for a caller who may see and do only this much.
+    /// Restricts the palace to the rights of a caller.
     #[must_use]
     pub fn restricted_to(mut self, access: AccessPolicy) -> Self {
+        // A session opened under other rights may see wings that this caller must not.
         self.access = access;
         self.filing = Arc::default();
         self
     }
 
-    /// The same palace for a caller who comes through `door`.
+    /// Sets the door its caller comes through, which is recorded in the provenance of drawers.
     #[must_use]
-    pub fn through(mut self, door: FilingDoor) -> Self {
+    pub fn entering_through(mut self, door: FilingDoor) -> Self {
         self.door = door;
         self
     }
 
-    /// The same palace by another clock.
+    /// Replaces the clock of the palace.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// The collection, if one is named.
+    /// Returns the collection, if one is named.
     pub fn named_collection(&self) -> Option<&CollectionName> {
         self.collection.as_ref()
     }
 
-    /// The caller's rights.
+    /// Returns the caller's rights.
     pub fn access(&self) -> &AccessPolicy {
         &self.access
     }
 
-    /// The door its caller comes through.
+    /// Returns the door its caller comes through.
     pub fn door(&self) -> FilingDoor {
         self.door
     }
 
-    /// The present time.
+    /// Returns the current time by the palace's clock.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// The embedders at hand.
+    /// Returns the available embedders.
     pub fn embedders(&self) -> &dyn EmbedderCatalog {
         self.embedders.as_ref()
     }
 
-    /// The backend that holds it, and its reference. Until it was opened once it is looked for each time.
+    /// Returns the address of the palace. Until it has been opened once, it is located anew on each call.
     pub fn address(&self) -> Result<PalaceAddress> {
         match self.located.get() {
             Some(located) => Ok(located.clone()),
@@ -181,17 +185,17 @@ impl Palace {
         }
     }
 
-    /// Whether it exists.
+    /// Returns whether the palace exists.
     pub fn exists(&self) -> Result<bool> {
         let address = self.address()?;
         match address.backend.collections(&address.reference) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            // Anything else that is wrong with it is reported by the operation that opens it.
+            // Any other error is left to the operation that opens the palace, which reports it with more context.
             _ => Ok(true),
         }
     }
 
-    /// Its collections; a missing palace is `NotFound` with a hint how to make one.
+    /// Lists the collections; a missing palace is `NotFound` with a hint how to create one.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
         let address = self.address()?;
         let listed = address.backend.collections(&address.reference);
@@ -201,7 +205,8 @@ impl Palace {
         })
     }
 
-    /// Its address; a missing palace is `NotFound` with a hint how to make one, and a damaged one is not.
+    /// Returns the address of a palace that exists; a missing palace is `NotFound` with a hint how to create
+    /// one. A damaged palace still has an address.
     pub fn existing_address(&self) -> Result<PalaceAddress> {
         let address = self.address()?;
         match address.backend.collections(&address.reference) {
@@ -210,42 +215,47 @@ impl Palace {
         }
     }
 
-    /// The collection meant: the one that is named; else the default one if it is there or there is none; else, in a
-    /// palace that came from elsewhere, the one MemPalace keeps drawers in, or the only one.
+    /// Returns the selected collection: the named one; else the default one if it exists or no collection does;
+    /// else, in a palace created by another program, the collection MemPalace uses, or the only one.
     pub fn collection_name(&self) -> Result<CollectionName> {
         if let Some(name) = &self.collection {
             return Ok(name.clone());
         }
         let address = self.address()?;
         let usual = CollectionName::new(CollectionName::DEFAULT)?;
+        // A palace that cannot be listed is treated as having no collections; opening it then reports the reason.
         let listed = address
             .backend
             .collections(&address.reference)
             .unwrap_or_default();
-        Ok(usual_among(
+        Ok(choose_collection(
             listed.into_iter().map(|info| info.name).collect(),
             usual,
         ))
     }
 
-    /// Opens the collection meant, as far as this caller may see it.
+    /// Opens the selected collection, limited to the wings this caller may see.
     pub fn open(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
         if !self.access.is_restricted() {
             return self.open_whole(options);
         }
-        // Wings are spelled as the collection spells them, which only the whole collection can tell.
+        // The filter must use the collection's own spelling of each wing, which only an unrestricted handle can
+        // read.
         let whole = self.open_whole(&OpenOptions::default())?;
         self.open_whole(&OpenOptions {
-            visible: self.access.visible(whole.as_ref())?,
+            visible: self.access.visible_filter(whole.as_ref())?,
             ..options.clone()
         })
     }
 
-    /// Opens the collection meant, trying the default name first so that the usual palace is opened once.
+    /// Opens the selected collection without restriction. The default name is tried first, so that an ordinary
+    /// palace is opened once and never listed.
     fn open_whole(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
         let address = self.address()?;
         let open = |name: &CollectionName| -> Result<Arc<dyn Collection>> {
             let opened = address.backend.open(&address.reference, name, options)?;
+            // Remembered only after a successful open: a palace that is missing now may be located elsewhere
+            // later.
             self.located.get_or_init(|| address.clone());
             Ok(opened)
         };
@@ -264,9 +274,10 @@ impl Palace {
         Err(missing_collection(&address, &first))
     }
 
-    /// Runs a reading operation on one collection at one moment. Makes nothing.
+    /// Runs a reading operation on one collection at one moment. Creates nothing.
     ///
-    /// A damaged page ends a moment. Then the operation runs once more with reads of their own, which go around damage.
+    /// A damaged page ends the moment. The operation then runs once more with separate reads, which can skip
+    /// damage.
     pub fn read<T>(&self, mut operate: impl FnMut(&PalaceSession<'_>) -> Result<T>) -> Result<T> {
         let collection = self.open(&OpenOptions::default())?;
         if let Some(moment) = collection.moment()? {
@@ -282,9 +293,9 @@ impl Palace {
         ))
     }
 
-    /// Runs an operation that hands on what it reads while it reads: once, and with reads of their own, so that it can go
-    /// around damage.
-    pub(crate) fn stream<T>(&self, operate: impl FnOnce(&PalaceSession<'_>) -> Result<T>) -> Result<T> {
+    /// Runs an operation that hands on its results while it reads. It runs only once, because its output cannot
+    /// be taken back, and with separate reads, so that it can skip damage.
+    pub(crate) fn run_stream<T>(&self, operate: impl FnOnce(&PalaceSession<'_>) -> Result<T>) -> Result<T> {
         let collection = self.open(&OpenOptions::default())?;
         operate(&PalaceSession::new(
             self,
@@ -293,67 +304,72 @@ impl Palace {
         ))
     }
 
-    /// Runs a writing operation, making the palace if it is missing. Where the collection moved to another model, an
-    /// earlier commit failed or the file was replaced, it is opened anew and the operation runs once more.
+    /// Runs a writing operation, creating the palace if it does not exist. If the collection moved to another
+    /// model, an earlier commit failed or the file was replaced, the collection is reopened and the operation
+    /// runs once more; it must therefore be safe to run twice.
     ///
-    /// `brings` is a drawer that comes with its own vector, if one does: it decides the model of a new collection.
-    pub fn file<T>(
+    /// `brings` is a drawer that comes with its own vector, if there is one: it decides the model of a new
+    /// collection.
+    pub fn run_filing<T>(
         &self,
         brings: Option<&NewDrawer>,
         operate: impl Fn(&FilingSession) -> Result<T>,
     ) -> Result<T> {
-        self.operate(operate, || FilingSession::open(self, brings), brings.is_none())
+        self.run_with_reopening(operate, || FilingSession::open(self, brings), brings.is_none())
     }
 
-    /// Runs an operation that changes drawers which are there: a missing palace is `NotFound` and is not made.
-    pub fn change<T>(&self, operate: impl Fn(&FilingSession) -> Result<T>) -> Result<T> {
-        self.operate(operate, || FilingSession::open_existing(self), true)
+    /// Runs an operation that changes existing drawers; a missing palace is `NotFound` and is not created.
+    pub fn run_change<T>(&self, operate: impl Fn(&FilingSession) -> Result<T>) -> Result<T> {
+        self.run_with_reopening(operate, || FilingSession::open_existing(self), true)
     }
 
-    /// Runs an operation that changes drawers or the collection itself and embeds nothing, so that no model is asked. A
-    /// missing palace is `NotFound` and is not made.
+    /// Runs an operation that changes drawers or the collection without embedding, so no model is loaded. A
+    /// missing palace is `NotFound` and is not created.
     pub(crate) fn write<T>(&self, operate: impl FnOnce(&dyn Collection) -> Result<T>) -> Result<T> {
         self.access.check_writable()?;
-        operate(self.open(&OpenOptions::writable())?.as_ref())
+        operate(self.open(&OpenOptions::for_writing())?.as_ref())
     }
 
-    /// A session to write with for as long as its caller likes.
+    /// Opens a session that its caller may keep for many writes.
     pub fn open_filing(&self, brings: Option<&NewDrawer>) -> Result<FilingSession> {
         self.access.check_writable()?;
         FilingSession::open(self, brings)
     }
 
-    fn operate<T>(
+    fn run_with_reopening<T>(
         &self,
         operate: impl Fn(&FilingSession) -> Result<T>,
         open: impl Fn() -> Result<FilingSession>,
         may_reuse: bool,
     ) -> Result<T> {
         self.access.check_writable()?;
-        let kept = self.filing().clone();
+        // A drawer that brings a vector may need another identity than the kept session has, so it opens its own.
+        let kept = self.lock_filing().clone();
         let kept = kept.filter(|filing| may_reuse && filing.is_current());
         let open_and_keep = || {
             let filing = open()?;
-            *self.filing() = Some(filing.clone());
+            *self.lock_filing() = Some(filing.clone());
             Ok(filing)
         };
         let filing = kept.map_or_else(open_and_keep, Ok)?;
         match operate(&filing) {
+            // Once only: an operation that fails the same way on a fresh handle will not succeed by repetition.
             Err(error) if needs_reopening(&error) => operate(&open_and_keep()?),
             done => done,
         }
     }
 
-    fn filing(&self) -> MutexGuard<'_, Option<FilingSession>> {
+    fn lock_filing(&self) -> MutexGuard<'_, Option<FilingSession>> {
         self.filing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the collection meant, and the palace around it, and opens it to be written.
+    /// Creates the selected collection, and its palace if needed, and opens it for writing.
     pub(crate) fn create(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
         let address = self.address()?;
         let name = self.collection_name()?;
         let options = OpenOptions {
-            visible: self.access.visible_unspelled(),
+            // There is no collection yet whose spelling of wings could differ.
+            visible: self.access.visible_filter_unspelled(),
             ..options.clone()
         };
         let mode = CreateMode::OpenExisting;
@@ -365,7 +381,8 @@ impl Palace {
     }
 }
 
-/// Whether opening the collection anew may help.
+/// Returns whether reopening the collection may cure an error: its model changed, a commit failed, or its file
+/// was replaced.
 fn needs_reopening(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -373,8 +390,8 @@ fn needs_reopening(error: &Error) -> bool {
     )
 }
 
-/// The collection that stands for the usual one where that is missing.
-fn usual_among(there: Vec<CollectionName>, usual: CollectionName) -> CollectionName {
+/// Chooses the collection to use when none is named: the default, else MemPalace's, else the only one.
+fn choose_collection(there: Vec<CollectionName>, usual: CollectionName) -> CollectionName {
     if there.contains(&usual) {
         return usual;
     }
@@ -383,10 +400,11 @@ fn usual_among(there: Vec<CollectionName>, usual: CollectionName) -> CollectionN
         [only] => Some(only),
         _ => None,
     };
+    // Among several unknown collections any choice would be a guess, so the default name is reported as missing.
     mempalace.or_else(only).cloned().unwrap_or(usual)
 }
 
-/// The error for a missing collection, which may be missing with its palace.
+/// Builds the error for a missing collection, whose palace may be missing as well.
 fn missing_collection(address: &PalaceAddress, name: &CollectionName) -> Error {
     let Ok(there) = address.backend.collections(&address.reference) else {
         return missing_palace(&address.reference);
@@ -400,16 +418,18 @@ fn missing_collection(address: &PalaceAddress, name: &CollectionName) -> Error {
     };
     let message = format!("there is no collection {name} in the palace {id}");
     Error::new(ErrorKind::NotFound, message)
-        .with("palace", id)
-        .with("collection", name)
-        .hint(hint)
+        .with_context("palace", id)
+        .with_context("collection", name)
+        .with_hint(hint)
 }
 
 fn missing_palace(reference: &PalaceRef) -> Error {
     let message = format!("there is no palace at {}", reference.id);
     Error::new(ErrorKind::NotFound, message)
-        .with("palace", &reference.id)
-        .hint("make one with `loci init`, or name another with --palace; `add` and `mine` make it, too")
+        .with_context("palace", &reference.id)
+        .with_hint(
+            "create one with `loci init`, or name another with --palace; `add` and `mine` also create it",
+        )
 }
 
 #[cfg(test)]
@@ -421,7 +441,7 @@ mod tests {
         let name = |name: &str| CollectionName::new(name).unwrap();
         let chosen = |there: &[&str]| {
             let there = there.iter().map(|one| name(one)).collect();
-            usual_among(there, name("drawers")).to_string()
+            choose_collection(there, name("drawers")).to_string()
         };
         assert_eq!(chosen(&[]), "drawers");
         assert_eq!(chosen(&["notes"]), "notes");

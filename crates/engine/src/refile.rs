@@ -1,13 +1,14 @@
-//! Refile: drawers moved to another wing or room. Their ids, texts and vectors stay.
+//! Refile: moves drawers to another wing or room. Their ids, texts and vectors stay.
 
 use loci_core::{
-    Collection, CollectionExt, DrawerId, Error, Finding, Get, Include, Patch, Place, Result, Write,
+    Collection, CollectionExt, DrawerFields, DrawerId, DrawerPatch, DrawerPlace, Error, GetRequest,
+    PalaceFinding, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::delete::find_drawers;
-use crate::mine::spelled;
+use crate::mine::spell_wing;
 use crate::note::parse_optional_name;
 use crate::palace::Palace;
 use crate::view::DrawerScope;
@@ -15,27 +16,27 @@ use crate::view::DrawerScope;
 /// The number of drawers moved in one transaction.
 const MOVED_AT_ONCE: usize = 1000;
 
-/// The drawers to move, and where to.
+/// The drawers to move, and their target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MoveRequest {
-    /// These, by id or the beginning of an id; where there are none, all of the scope.
+    /// Their ids or prefixes of ids; if empty, all drawers of the scope.
     pub ids: Vec<DrawerId>,
     /// Only drawers of this scope.
     pub scope: DrawerScope,
-    /// The wing they go to.
+    /// The target wing.
     pub to_wing: Option<String>,
-    /// The room they go to.
+    /// The target room.
     pub to_room: Option<String>,
-    /// Only count them.
+    /// Only count the drawers.
     pub dry_run: bool,
 }
 
-/// The drawers that were meant, and those that are elsewhere now.
+/// The outcome of a move.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MoveReport {
-    /// The number of drawers meant.
+    /// The number of drawers that match.
     pub matched: u64,
-    /// The number of them that were elsewhere and are moved now.
+    /// The number of drawers that changed their place.
     pub moved: u64,
     /// Ids that no drawer has.
     #[schemars(with = "Vec<String>")]
@@ -43,7 +44,7 @@ pub struct MoveReport {
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
@@ -52,8 +53,8 @@ impl Palace {
         self.access().check_writable()?;
         let target = parse_target(request)?;
         if request.ids.is_empty() && request.scope.asks_nothing() {
-            return Err(Error::invalid("nothing says which drawers to move")
-                .hint("nothing was moved; name ids, or a scope like --source notes.md"));
+            return Err(Error::invalid("no drawers to move were named")
+                .with_hint("nothing was moved; name ids, or a scope like --source notes.md"));
         }
         let (found, mut report) = self.read(|session| {
             let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
@@ -74,47 +75,55 @@ impl Palace {
             return Ok(report);
         }
         for some in found.chunks(MOVED_AT_ONCE) {
+            // Short transactions let other writers in between; a move that is interrupted is completed by
+            // repeating it.
             report.moved += self.write(|collection| {
                 let target = spell_target(self, collection, &target)?;
-                move_some(collection, some, &target)
+                move_batch(collection, some, &target)
             })?;
         }
         Ok(report)
     }
 }
 
-/// The wing and room that a request names.
-fn parse_target(request: &MoveRequest) -> Result<Place> {
-    let target = Place {
+/// Returns the wing and room that a request names.
+fn parse_target(request: &MoveRequest) -> Result<DrawerPlace> {
+    let target = DrawerPlace {
         wing: parse_optional_name("wing", request.to_wing.as_deref())?,
         room: parse_optional_name("room", request.to_room.as_deref())?,
-        ..Place::default()
+        ..DrawerPlace::default()
     };
-    if target == Place::default() {
-        return Err(Error::invalid("a move needs a wing or a room to go to")
-            .hint("nothing was moved; give a wing, a room or both"));
+    if target == DrawerPlace::default() {
+        return Err(Error::invalid("a move needs a target wing or room")
+            .with_hint("nothing was moved; give a wing, a room or both"));
     }
     Ok(target)
 }
 
-/// The same with the wing as the collection spells it, refused where it does not exist for this caller.
-fn spell_target(palace: &Palace, reader: &dyn loci_core::CollectionReader, target: &Place) -> Result<Place> {
+/// Returns the target with the wing in the collection's spelling; refuses a wing that does not exist for this
+/// caller.
+fn spell_target(
+    palace: &Palace,
+    reader: &dyn loci_core::CollectionReader,
+    target: &DrawerPlace,
+) -> Result<DrawerPlace> {
     let Some(wing) = &target.wing else {
         return Ok(target.clone());
     };
-    let wing = spelled(reader, wing)?;
+    let wing = spell_wing(reader, wing)?;
     palace.access().check_wing(reader, Some(&wing))?;
-    Ok(Place {
+    Ok(DrawerPlace {
         wing: Some(wing),
         ..target.clone()
     })
 }
 
-fn move_some(collection: &dyn Collection, ids: &[DrawerId], target: &Place) -> Result<u64> {
-    let found = collection.get(&Get {
-        include: Include::NOTHING,
-        ..Get::ids(ids.iter().cloned())
+fn move_batch(collection: &dyn Collection, ids: &[DrawerId], target: &DrawerPlace) -> Result<u64> {
+    let found = collection.get(&GetRequest {
+        include: DrawerFields::NOTHING,
+        ..GetRequest::by_ids(ids.iter().cloned())
     })?;
+    // A drawer that is there already is not written, so that it does not appear in the change feed.
     let differs = |own: &Option<String>, asked: &Option<String>| asked.is_some() && own != asked;
     let moves: Vec<Write> = found
         .into_iter()
@@ -122,9 +131,9 @@ fn move_some(collection: &dyn Collection, ids: &[DrawerId], target: &Place) -> R
             differs(&drawer.place.wing, &target.wing) || differs(&drawer.place.room, &target.room)
         })
         .map(|drawer| {
-            Write::Update(Patch {
+            Write::Update(DrawerPatch {
                 place: target.clone(),
-                ..Patch::new(drawer.id)
+                ..DrawerPatch::new(drawer.id)
             })
         })
         .collect();

@@ -1,9 +1,9 @@
-//! Search: both legs over everything in scope, fused, near-identical hits folded into one; nothing is silent.
+//! Search: runs both legs over everything in scope, fuses their scores and folds near-identical hits into one.
 //!
-//! A plan is made of the query; the nearest drawers and those that match its words are candidates, each leg under the
-//! filter; their scores are brought to one scale and added; the best are read with their texts, asked by the filter
-//! once more and ranked by the words they hold themselves. The answer says which legs ran, what share of the drawers in scope each reached, and warns where that
-//! is below all of them.
+//! The query becomes a plan. Each leg, by meaning and by words, returns its best drawers under the filter; their scores
+//! are normalised to one scale and added. The best candidates are read with their texts, checked against the filter
+//! again and ranked by the words in their own text. The answer reports which legs ran and the share of the drawers in
+//! scope that each covered, with a warning if that is not all of them.
 
 mod fuse;
 mod legs;
@@ -11,14 +11,15 @@ mod marks;
 mod plan;
 mod pool;
 mod report;
+mod single;
 mod stop_words;
 mod text;
 mod weights;
 mod why_not;
 
 use loci_core::{
-    CollectionReader, Comparison, Drawer, DrawerCondition, DrawerId, Error, Filter, Finding, Place, Result,
-    Scalar, Severity, Span, Timestamp,
+    CollectionReader, Drawer, DrawerCondition, DrawerId, DrawerPlace, Error, Filter, FilterComparison,
+    FindingSeverity, MetadataScalar, PalaceFinding, Result, SourceSpan, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,42 +27,49 @@ use serde::Serialize;
 use crate::EmbedderCatalog;
 use crate::neighbours;
 use crate::view::DrawerScope;
-use legs::{Asked, Reached};
-use plan::Plan;
+use legs::{AskedQuery, LegAnswers};
+use plan::SearchPlan;
 
-pub use marks::{excerpt, marks};
-pub use plan::{Balance, Dated, PlanReport};
+pub use marks::{choose_excerpt, mark_words};
+pub use plan::{LegWeights, MentionedTime, PlanReport};
 pub use report::SearchReport;
-pub use why_not::{Reason, WhyNot, why_not};
+pub use single::SearchRetriever;
+pub use why_not::{WhyNotReason, WhyNotReport, explain_absence};
 
-/// The kind of drawers that are left out unless they are asked for: what tools printed.
+/// The kind of tool output, which is excluded unless requested.
 pub const TOOL_OUTPUT: &str = "tool_result";
 
-/// What is looked for, and where.
+/// A search query and its options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// The question or words.
     pub query: String,
-    /// At most this many hits; at least one.
+    /// The largest number of hits; at least one.
     pub limit: usize,
     /// The drawers searched.
     pub scope: DrawerScope,
-    /// The `next` of the page before; only [`Palace::search`] pages.
+    /// The `next` of the previous page; only [`Palace::search`] reads it.
     pub cursor: Option<String>,
-    /// What tools printed too; see [`SearchRequest::takes_tools`].
+    /// Whether to include tool output; see [`SearchRequest::takes_tools`].
     pub tools: bool,
-    /// The newest first rather than as a tie-break.
+    /// Whether newer drawers score higher, rather than only winning ties.
     pub recent: bool,
-    /// Whether times that the query mentions count.
+    /// Whether times mentioned in the query boost drawers said then.
     pub dates: bool,
-    /// How many neighbours on each side to bring with each hit.
+    /// The number of neighbours to return on each side of a hit.
     pub context: usize,
-    /// When it is asked.
+    /// Ranks by this retriever alone; only [`Palace::search`] reads it.
+    pub only: Option<SearchRetriever>,
+    /// Searches by meaning for this vector instead of the query's; only [`Palace::search`] reads it.
+    pub vector: Option<Vec<f32>>,
+    /// Refuses a backend that may miss the nearest drawers.
+    pub exact: bool,
+    /// The time of the request, from which times in the query are resolved.
     pub now: Timestamp,
 }
 
 impl SearchRequest {
-    /// Ten hits for `query` in everything but what tools printed.
+    /// Creates a request for ten hits in everything but tool output.
     pub fn new(query: impl Into<String>, now: Timestamp) -> Self {
         Self {
             query: query.into(),
@@ -72,15 +80,31 @@ impl SearchRequest {
             recent: false,
             dates: true,
             context: 0,
+            only: None,
+            vector: None,
+            exact: false,
             now,
         }
     }
 
-    /// Refuses requests for nothing.
+    /// Returns the retriever that ranks alone, if any; a vector can only be searched by meaning.
+    pub(crate) fn single_retriever(&self) -> Option<SearchRetriever> {
+        self.only
+            .or(self.vector.as_ref().map(|_| SearchRetriever::Meaning))
+    }
+
+    /// Refuses a request that cannot have hits or contradicts itself.
     pub fn check(&self) -> Result<()> {
-        if self.query.trim().is_empty() {
+        if self.vector.is_some() {
+            if !self.query.trim().is_empty() || self.only == Some(SearchRetriever::Words) {
+                return Err(
+                    Error::invalid("a vector is searched by meaning and takes no query")
+                        .with_hint("leave out the query and `--only words`, or leave out `--vector`"),
+                );
+            }
+        } else if self.query.trim().is_empty() {
             return Err(Error::invalid("there is nothing to search for")
-                .hint("write `loci search QUERY`; `loci list` and `loci timeline` show what there is"));
+                .with_hint("write `loci search QUERY`; `loci list` and `loci timeline` show what there is"));
         }
         if self.limit == 0 {
             return Err(Error::invalid("a search must ask for at least one hit"));
@@ -88,17 +112,17 @@ impl SearchRequest {
         self.scope.check()
     }
 
-    /// Whether tool output is searched, too: where that is asked for, or where the scope names a kind, since naming a
-    /// kind decides about tool output as well.
-    pub fn takes_tools(&self) -> bool {
+    /// Returns whether tool output is searched: on request, or if the scope names a kind, which overrides the default
+    /// exclusion.
+    pub fn includes_tool_output(&self) -> bool {
         self.tools || self.scope.kind.is_some() || names_kind(&self.scope.filter)
     }
 
-    /// The drawers searched: those of the scope, without tool output unless that is taken, too.
-    pub fn searched(&self, scope: &DrawerCondition) -> DrawerCondition {
+    /// Returns the condition of the drawers searched: the scope, without tool output unless that is included.
+    pub fn searched_condition(&self, scope: &DrawerCondition) -> DrawerCondition {
         let mut searched = scope.clone();
-        if !self.takes_tools() {
-            let printed = Comparison::Ne(Scalar::Text(TOOL_OUTPUT.into()));
+        if !self.includes_tool_output() {
+            let printed = FilterComparison::Ne(MetadataScalar::Text(TOOL_OUTPUT.into()));
             searched.filter = searched.filter.and(Filter::Compare("kind".into(), printed));
         }
         searched
@@ -113,85 +137,85 @@ fn names_kind(filter: &Filter) -> bool {
     }
 }
 
-/// What was found, and how far the search reached.
+/// The hits of a search and what its legs covered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// The query as it was asked.
+pub struct SearchAnswer {
+    /// The query as given.
     pub query: String,
     /// The hits, best first.
-    pub hits: Vec<Found>,
-    /// Which legs ran and what they reached.
-    pub legs: Legs,
-    /// How many drawers were searched.
+    pub hits: Vec<SearchHit>,
+    /// The legs that ran and what they covered.
+    pub legs: SearchLegs,
+    /// The number of drawers searched.
     pub in_scope: u64,
-    /// How many more the filter accepts that were left out as what tools printed.
+    /// The number of drawers in scope that were excluded as tool output.
     pub tool_output_left_out: u64,
     /// The times the query mentions.
-    pub dates: Vec<Dated>,
-    /// How the query was understood and weighed.
+    pub dates: Vec<MentionedTime>,
+    /// The query as it was parsed and weighted.
     pub plan: PlanReport,
-    /// What a reader should know.
-    pub warnings: Vec<Finding>,
+    /// Limits of this answer that a reader should know.
+    pub warnings: Vec<PalaceFinding>,
 }
 
 /// One hit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchHit {
     /// The drawer with its text and metadata.
     pub drawer: Drawer,
-    /// How good it is among the hits of this search; larger is better.
+    /// Its score, comparable within this search only; larger is better.
     pub score: f32,
-    /// What speaks for it.
-    pub why: Why,
-    /// Where else the same stands, nearly word for word.
-    pub also_in: Vec<AlsoIn>,
-    /// What stands around it in its source, if asked for.
-    pub around: neighbours::Around,
+    /// The evidence for it.
+    pub why: HitEvidence,
+    /// Other drawers with nearly the same text.
+    pub also_in: Vec<NearTwin>,
+    /// Its neighbours in its source, if requested.
+    pub around: neighbours::NeighbourDrawers,
 }
 
-/// What speaks for a hit. A leg that did not find it is absent.
+/// The evidence for a hit. A leg that did not find it is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Why {
-    /// Its place among the nearest.
+pub struct HitEvidence {
+    /// Its rank by meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nearest: Option<Standing>,
-    /// Its place among those that match the words.
+    pub nearest: Option<LegStanding>,
+    /// Its rank by words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub lexical: Option<Standing>,
-    /// What share of the query's telling words stands in its own text, from 0 to 1.
+    pub lexical: Option<LegStanding>,
+    /// The weighted share of the query's words in its own text, from 0 to 1.
     pub words: f32,
-    /// What else of its source was found.
+    /// Support from other pieces of its source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceEvidence>,
-    /// The words of the query that mention the time it was said.
+    /// The words of the query that mention the time it was said in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// Whether it counts more because a person said it and the query speaks of "I" or "my".
+    /// Whether it was boosted because a person said it and the query contains "I" or "my".
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_words: bool,
 }
 
-/// A place in one leg.
+/// A drawer's rank in one leg.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Standing {
+pub struct LegStanding {
     /// 1 for the best.
     pub rank: usize,
     /// The leg's own score: similarity, or BM25; larger is better.
     pub score: f32,
 }
 
-/// What the rest of a source says for its pieces.
+/// Support for a hit from the other pieces of its source.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SourceEvidence {
-    /// How many of its pieces were found.
+    /// The number of pieces found.
     pub pieces: usize,
-    /// What the best of the others add.
+    /// The score that the best of the others add.
     pub score: f32,
 }
 
-/// A drawer that says nearly the same as a hit.
+/// A drawer with nearly the same text as a hit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AlsoIn {
+pub struct NearTwin {
     /// Its id.
     pub id: DrawerId,
     /// Its wing.
@@ -200,15 +224,15 @@ pub struct AlsoIn {
     pub room: Option<String>,
     /// Its source.
     pub source: Option<String>,
-    /// Where in its source.
-    pub span: Option<Span>,
-    /// When it was said.
+    /// Its bytes and lines in the source.
+    pub span: Option<SourceSpan>,
+    /// The time it was said.
     pub said_at: Option<Timestamp>,
 }
 
-impl AlsoIn {
-    fn of(drawer: &Drawer) -> Self {
-        let Place {
+impl NearTwin {
+    fn from_drawer(drawer: &Drawer) -> Self {
+        let DrawerPlace {
             wing,
             room,
             source,
@@ -227,48 +251,54 @@ impl AlsoIn {
     }
 }
 
-/// Both ways of finding.
+/// Both legs of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Legs {
+pub struct SearchLegs {
     /// By meaning.
-    pub nearest: Leg,
+    pub nearest: LegStatus,
     /// By words.
-    pub lexical: Leg,
+    pub lexical: LegStatus,
 }
 
-/// One way of finding.
+/// The status of one leg.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Leg {
+pub struct LegStatus {
     /// Whether it ran.
     pub ran: bool,
-    /// What share of the drawers in scope it reached, from 0 to 1.
+    /// The share of the drawers in scope that it covered, from 0 to 1.
     pub coverage: f64,
-    /// Why it did not run, or what it did not reach.
+    /// The reason it did not run or did not cover everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Answers a request.
-pub fn search(
+/// Searches one collection with both legs.
+pub fn search_collection(
     collection: &dyn CollectionReader,
     embedders: &dyn EmbedderCatalog,
     request: &SearchRequest,
-) -> Result<Answer> {
+) -> Result<SearchAnswer> {
     request.check()?;
-    let plan = Plan::new(collection, request)?;
-    let asked = Asked::new(collection, embedders, &request.query)?;
-    let (reached, hits) = hits(collection, &plan, &asked)?;
-    answer(collection, plan, &asked, &reached, hits)
+    let plan = SearchPlan::new(collection, request)?;
+    // The query is embedded here, before the loop that may run the legs several times.
+    let asked = AskedQuery::new(collection, embedders, &request.query)?;
+    let (reached, hits) = collect_hits(collection, &plan, &asked)?;
+    compose_answer(collection, plan, &asked, &reached, hits)
 }
 
-/// The hits of a plan, and what the legs gave for them.
-fn hits(collection: &dyn CollectionReader, plan: &Plan<'_>, asked: &Asked) -> Result<(Reached, Vec<Found>)> {
-    let mut depth = plan.depth();
+/// Collects the hits of a plan, and the leg answers they come from.
+fn collect_hits(
+    collection: &dyn CollectionReader,
+    plan: &SearchPlan<'_>,
+    asked: &AskedQuery,
+) -> Result<(LegAnswers, Vec<SearchHit>)> {
+    let mut depth = plan.first_depth();
     loop {
-        let reached = legs::run(collection, plan, asked, depth)?;
-        let ranked = fuse::fuse(plan, &reached);
-        let hits = pool::gather(collection, plan, &ranked)?;
-        // Near-identical drawers can fill a leg; what they crowd out is looked for deeper.
+        let reached = legs::run_legs(collection, plan, asked, depth)?;
+        let ranked = fuse::fuse_legs(plan, &reached);
+        let hits = pool::gather_hits(collection, plan, &ranked)?;
+        // Near-identical drawers can fill a leg and fold into few hits. A deeper run reaches the drawers they crowded
+        // out; the loop ends because no leg is cut once the depth passes the scope.
         if hits.len() >= plan.request.limit || !reached.is_cut_short(depth) {
             return Ok((reached, hits));
         }
@@ -276,34 +306,37 @@ fn hits(collection: &dyn CollectionReader, plan: &Plan<'_>, asked: &Asked) -> Re
     }
 }
 
-fn answer(
+fn compose_answer(
     collection: &dyn CollectionReader,
-    plan: Plan<'_>,
-    asked: &Asked,
-    reached: &Reached,
-    mut hits: Vec<Found>,
-) -> Result<Answer> {
+    plan: SearchPlan<'_>,
+    asked: &AskedQuery,
+    reached: &LegAnswers,
+    mut hits: Vec<SearchHit>,
+) -> Result<SearchAnswer> {
     let request = plan.request;
-    let (legs, mut warnings) = legs::coverage(collection, &plan, asked, reached)?;
-    // Asked anew: damage is noticed where it is read, which may have been just now.
+    let (legs, mut warnings) = legs::report_coverage(collection, &plan, asked, reached)?;
+    // The info read before the search may be stale: a damaged row is noticed only when it is read, possibly just now.
     warnings.extend(collection.info()?.warnings);
     if plan.more_dates > 0 {
-        let message = format!("{} more times in the query count for nothing", plan.more_dates);
-        let finding = Finding::new("times_left_out", Severity::Note, message);
-        warnings.push(finding.hint("name fewer, or narrow with --since and --before"));
+        let message = format!("{} more times in the query were ignored", plan.more_dates);
+        let finding = PalaceFinding::new("times_left_out", FindingSeverity::Note, message);
+        warnings.push(finding.with_hint("name fewer, or narrow with --since and --before"));
     }
     if request.context > 0 {
         let drawers: Vec<&Drawer> = hits.iter().map(|hit| &hit.drawer).collect();
-        let around = neighbours::of_many(collection, &drawers, request.context, request.context)?;
+        let around =
+            neighbours::find_neighbours_of_many(collection, &drawers, request.context, request.context)?;
         for (hit, around) in hits.iter_mut().zip(around) {
             hit.around = around;
         }
     }
-    let tool_output_left_out = match request.takes_tools() {
-        true => 0,
-        false => collection.count(&plan.asked)?.saturating_sub(plan.in_scope),
+    // Saturating: the two counts may be one write apart on a backend without moments.
+    let tool_output_left_out = if request.includes_tool_output() {
+        0
+    } else {
+        collection.count(&plan.asked)?.saturating_sub(plan.in_scope)
     };
-    Ok(Answer {
+    Ok(SearchAnswer {
         query: request.query.clone(),
         hits,
         legs,

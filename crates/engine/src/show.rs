@@ -1,29 +1,32 @@
-//! Show: drawers by their ids, which may be shortened.
+//! Show: reads drawers by id or by a prefix of an id.
 
-use loci_core::{CollectionReader, DrawerId, DrawerPosition, Error, ErrorKind, Get, Include, Result};
+use loci_core::{
+    CollectionReader, Drawer, DrawerFields, DrawerId, DrawerPosition, Error, ErrorKind, GetRequest, Result,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::neighbours;
 use crate::palace::Palace;
 use crate::view::DrawerView;
 
-/// The fewest characters that stand for an id.
+/// The shortest prefix of an id that is completed, in characters.
 const SHORTEST_PREFIX: usize = 6;
-/// The fewest characters that are shown of a shortened id.
+/// The shortest form of a shortened id, in characters.
 const SHORTEST_SHOWN: usize = 8;
-/// How many candidates are named.
+/// The largest number of candidates named in an error.
 const NAMED_CANDIDATES: usize = 8;
 
-/// Drawers to be read whole.
+/// The drawers to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShowRequest {
-    /// Their ids, or the beginnings of ids that no other id shares.
+    /// Their ids, or unambiguous prefixes of ids.
     pub ids: Vec<DrawerId>,
-    /// With their exact vectors.
+    /// Whether to include their exact vectors.
     pub embeddings: bool,
 }
 
-/// Drawers as they are stored.
+/// The drawers as stored.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ShowReport {
     /// The drawers, each once, in the order asked.
@@ -34,13 +37,90 @@ pub struct ShowReport {
 }
 
 impl Palace {
-    /// Reads drawers by their ids; an id that is there stands for itself. A beginning that several ids share is refused.
+    /// Reads drawers by their ids or prefixes of ids. An exact id always wins; a prefix that several ids share
+    /// is refused.
     pub fn show(&self, request: &ShowRequest) -> Result<ShowReport> {
         self.read(|session| show_drawers(session.reader(), request))
     }
 }
 
+/// A drawer, with its neighbours if requested.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct DrawerInContext {
+    /// The drawer.
+    #[serde(flatten)]
+    pub drawer: DrawerView,
+    /// The drawers before it in its source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<DrawerView>,
+    /// The drawers after it in its source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<DrawerView>,
+}
+
+/// The drawers as stored, each with its neighbours.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ShowInContextReport {
+    /// The drawers, each once, in the order asked.
+    pub drawers: Vec<DrawerInContext>,
+    /// Ids that no drawer has, each once.
+    #[schemars(with = "Vec<String>")]
+    pub missing: Vec<DrawerId>,
+}
+
+impl Palace {
+    /// Reads drawers like [`Palace::show`], each with up to `context` neighbours on both sides.
+    ///
+    /// A drawer that was not cut from a source has no neighbours.
+    pub fn show_in_context(&self, request: &ShowRequest, context: usize) -> Result<ShowInContextReport> {
+        self.read(|session| {
+            let (found, missing) = find_drawers(session.reader(), request)?;
+            let around = if context > 0 {
+                let drawers: Vec<&Drawer> = found.iter().collect();
+                neighbours::find_neighbours_of_many(session.reader(), &drawers, context, context)?
+            } else {
+                vec![neighbours::NeighbourDrawers::default(); found.len()]
+            };
+            let view = choose_view(request);
+            let views = |drawers: Vec<Drawer>| drawers.into_iter().map(DrawerView::from).collect();
+            let drawers = found
+                .into_iter()
+                .zip(around)
+                .map(|(drawer, around)| DrawerInContext {
+                    drawer: view(drawer),
+                    before: views(around.before),
+                    after: views(around.after),
+                });
+            Ok(ShowInContextReport {
+                drawers: drawers.collect(),
+                missing,
+            })
+        })
+    }
+}
+
 fn show_drawers(reader: &dyn CollectionReader, request: &ShowRequest) -> Result<ShowReport> {
+    let (found, missing) = find_drawers(reader, request)?;
+    Ok(ShowReport {
+        drawers: found.into_iter().map(choose_view(request)).collect(),
+        missing,
+    })
+}
+
+/// Chooses how drawers are shown: with their vectors or without.
+fn choose_view(request: &ShowRequest) -> fn(Drawer) -> DrawerView {
+    if request.embeddings {
+        DrawerView::with_embedding
+    } else {
+        DrawerView::from
+    }
+}
+
+/// Finds the requested drawers, and the ids that no drawer has.
+fn find_drawers(
+    reader: &dyn CollectionReader,
+    request: &ShowRequest,
+) -> Result<(Vec<Drawer>, Vec<DrawerId>)> {
     let (mut ids, mut missing): (Vec<DrawerId>, Vec<DrawerId>) = (Vec::new(), Vec::new());
     for asked in &request.ids {
         match resolve_id(reader, asked)? {
@@ -49,36 +129,31 @@ fn show_drawers(reader: &dyn CollectionReader, request: &ShowRequest) -> Result<
             None => missing.push(asked.clone()),
         }
     }
-    let found = reader.get(&Get {
-        include: Include {
+    // One read for all: it returns each drawer once, even if an id and its prefix were both requested.
+    let found = reader.get(&GetRequest {
+        include: DrawerFields {
             embedding: request.embeddings,
-            ..Include::default()
+            ..DrawerFields::default()
         },
-        ..Get::ids(ids)
+        ..GetRequest::by_ids(ids)
     })?;
-    let view = if request.embeddings {
-        DrawerView::with_embedding
-    } else {
-        DrawerView::from
-    };
-    Ok(ShowReport {
-        drawers: found.into_iter().map(view).collect(),
-        missing,
-    })
+    Ok((found, missing))
 }
 
-/// The whole id that `asked` means, if any.
+/// Returns the whole id that `asked` stands for, if there is one.
 pub(crate) fn resolve_id(reader: &dyn CollectionReader, asked: &DrawerId) -> Result<Option<DrawerId>> {
-    let itself = reader.get(&Get {
-        include: Include::NOTHING,
-        ..Get::ids([asked.clone()])
+    let itself = reader.get(&GetRequest {
+        include: DrawerFields::NOTHING,
+        ..GetRequest::by_ids([asked.clone()])
     })?;
     if !itself.is_empty() {
         return Ok(Some(asked.clone()));
     }
+    // A few characters would match a random drawer in a small palace, and many in a large one.
     if asked.as_str().chars().count() < SHORTEST_PREFIX {
         return Ok(None);
     }
+    // An exact id was tried first, so an id that is a prefix of another is never ambiguous.
     let mut candidates = ids_beginning_with(reader, asked)?;
     match candidates.len() {
         0 | 1 => Ok(candidates.pop()),
@@ -86,16 +161,17 @@ pub(crate) fn resolve_id(reader: &dyn CollectionReader, asked: &DrawerId) -> Res
     }
 }
 
-/// The shortest beginning of an id that stands for it.
+/// Returns a short unambiguous prefix of an id, or the whole id.
 pub(crate) fn shorten_id(reader: &dyn CollectionReader, id: &DrawerId) -> Result<String> {
     let ends = id.as_str().char_indices().map(|(at, c)| at + c.len_utf8());
+    // Two characters at a time halve the reads; the prefix may be one longer than necessary.
     for end in ends.skip(SHORTEST_SHOWN - 1).step_by(2) {
         let Ok(short) = DrawerId::new(id.as_str().get(..end).unwrap_or_default()) else {
             continue;
         };
         match resolve_id(reader, &short) {
             Ok(Some(meant)) if meant == *id => return Ok(short.to_string()),
-            // Several ids begin like this.
+            // Several ids share this prefix; try a longer one.
             Err(error) if error.kind() == ErrorKind::Invalid => {}
             Err(error) => return Err(error),
             Ok(_) => {}
@@ -104,13 +180,14 @@ pub(crate) fn shorten_id(reader: &dyn CollectionReader, id: &DrawerId) -> Result
     Ok(id.to_string())
 }
 
-/// Ids that begin with `asked`: they come right after it, since ids are in byte order. One more than can be named.
+/// Returns ids that begin with `asked`, at most one more than an error names.
 fn ids_beginning_with(reader: &dyn CollectionReader, asked: &DrawerId) -> Result<Vec<DrawerId>> {
-    let after = reader.get(&Get {
+    // Ids are in byte order, so those with a common prefix come right after it: one short read finds them.
+    let after = reader.get(&GetRequest {
         after: Some(DrawerPosition::Id(asked.clone())),
         limit: Some(NAMED_CANDIDATES + 1),
-        include: Include::NOTHING,
-        ..Get::default()
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     })?;
     let ids = after.into_iter().map(|drawer| drawer.id);
     Ok(ids
@@ -127,5 +204,5 @@ fn refuse_ambiguous(asked: &DrawerId, candidates: &[DrawerId]) -> Error {
         ""
     };
     let message = format!("several drawers have ids that begin with {:?}", asked.as_str());
-    Error::invalid(message).hint(format!("type more of one of these: {}{more}", named.join(", ")))
+    Error::invalid(message).with_hint(format!("type more of one of these: {}{more}", named.join(", ")))
 }

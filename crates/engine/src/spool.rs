@@ -1,17 +1,18 @@
-//! The spool: what happened in conversations and waits to be mined, one durable line of JSON for each.
+//! The spool: events of conversations that wait to be mined, one durable line of JSON each.
 //!
-//! Whoever has something to say appends a line and goes away. Whoever has the turn mines what the lines name and takes
-//! out a line only when that is done, so that a crash costs nothing but time. Knows no harness, no clock and no home.
+//! A hook appends a line and exits. The process that holds the turn, the drainer, mines the conversations the
+//! lines name and removes a line only when its work is done, so a crash costs nothing but time. The spool
+//! depends on no harness, no system clock and no home folder.
 //!
-//! | file | what is in it |
+//! | file | content |
 //! |---|---|
-//! | `events.jsonl` | the lines that wait |
-//! | `events-PID-TIME.jsonl` | one line of somebody who could not get the lock in time |
+//! | `events.jsonl` | the waiting lines |
+//! | `events-PID-TIME.jsonl` | one line of a hook that did not get the lock in time |
 //! | `spool.lock` | held while `events.jsonl` is appended to or rewritten |
-//! | `drainer.lock` | held by whoever has the turn |
-//! | `begun.json` | the event that is being worked off |
-//! | `failed.jsonl` | what could not be mined, kept until it could |
-//! | `hook.log`, `hook.log.old` | what went wrong, within a bound |
+//! | `drainer.lock` | held by the drainer |
+//! | `begun.json` | the event being worked on |
+//! | `failed.jsonl` | events that could not be mined, kept until they can |
+//! | `hook.log`, `hook.log.old` | the log of failures, bounded in size |
 
 mod drain;
 mod event;
@@ -29,11 +30,12 @@ use std::time::Duration;
 use loci_core::{Error, ErrorKind, Result};
 use serde::Serialize;
 
-pub use drain::{Drained, MOST_TRIES, Outcome, drain};
-pub use event::{Event, VERSION};
-use lines::Line;
+pub use drain::{DrainReport, EventOutcome, MOST_TRIES, drain_spool};
+pub use event::{EVENT_VERSION, SpoolEvent};
+use lines::SpoolLine;
 
-/// How often, and how far apart, the lock is tried for before an event goes to a file of its own: a tenth of a second.
+/// The attempts to get the lock, and the pause between them, before an event goes to a separate file: a tenth
+/// of a second in all, since the harness waits for its hook.
 const TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
@@ -42,129 +44,138 @@ const FAILED: &str = "failed.jsonl";
 const BEGUN: &str = "begun.json";
 const LOCK: &str = "spool.lock";
 const TURN: &str = "drainer.lock";
-/// What the name of a file with a single event begins and ends with.
+/// The prefix and suffix of the name of a file with a single event.
 const ASIDE: (&str, &str) = ("events-", ".jsonl");
 
-/// The spool of one palace: a folder of its own, which need not be there yet.
+/// The spool of one palace: a separate folder, which need not exist yet.
 #[derive(Debug, Clone)]
-pub struct Spool {
+pub struct EventSpool {
     folder: PathBuf,
 }
 
-/// How much is in a spool.
+/// The number of events in a spool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Standing {
-    /// How many conversations wait to be mined.
+pub struct SpoolStanding {
+    /// The conversations that wait to be mined.
     pub waiting: u64,
-    /// How many could not be mined.
+    /// The conversations that could not be mined.
     pub failed: u64,
 }
 
-/// The right to mine what the spool names. One process has it at a time, and loses it when it ends.
+/// The right to drain the spool. One process holds it at a time, and loses it when it exits.
 #[derive(Debug)]
-pub struct Turn {
+pub struct DrainTurn {
     lock: File,
 }
 
-impl Turn {
-    /// The file whose lock is the turn. Whoever inherits it has the turn, with no gap in which others could take it.
+impl DrainTurn {
+    /// Returns the file whose lock is the turn. A child process that inherits it holds the turn, with no gap in
+    /// which another process could take it.
     pub fn into_file(self) -> File {
         self.lock
     }
 
-    /// Gives the turn back, also where others still have the file open.
-    fn release(&self) -> io::Result<()> {
+    /// Gives the turn back, even while other processes still have the file open.
+    fn release_lock(&self) -> io::Result<()> {
         self.lock.unlock()
     }
 }
 
-impl Spool {
-    /// The spool in a folder.
+impl EventSpool {
+    /// Returns the spool in a folder.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
         }
     }
 
-    /// The folder of a palace's spool among all spools: the palace may be missing or moved away, so it lies elsewhere.
-    pub fn of_palace(spools: &Path, palace: &Path) -> Self {
+    /// Returns the spool of a palace among all spools. It lies outside the palace, which may be missing or
+    /// moved when an event arrives.
+    pub fn for_palace(spools: &Path, palace: &Path) -> Self {
         let hash = blake3::hash(palace.as_os_str().as_encoded_bytes()).to_hex();
         Self::at(spools.join(hash.get(..16).unwrap_or_default()))
     }
 
-    /// Its folder.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Appends an event; it is durable when this returns. Waits for others a tenth of a second at most.
-    pub fn append(&self, event: &Event) -> Result<()> {
-        let line = event.line();
-        let kept = self.prepare().and_then(|()| match self.lock_soon()? {
+    /// Appends an event, which is durable when this returns. Waits at most a tenth of a second for other
+    /// processes.
+    pub fn append_event(&self, event: &SpoolEvent) -> Result<()> {
+        let line = event.to_line();
+        let kept = self.create_folder().and_then(|()| match self.try_lock_events()? {
             Some(held) => {
-                let appended = lines::append(&self.file(EVENTS), &line)?;
+                let appended = lines::append_line(&self.file_path(EVENTS), &line)?;
                 drop(held);
-                // The line may have been taken over into a new file by now, which was made durable with it.
-                appended.settle(&self.folder)
+                // Synced after the lock is released, so that appenders do not wait for each other's disk. A
+                // drainer may have moved the line to a new file by now; that file was synced with the line in
+                // it.
+                appended.make_durable(&self.folder)
             }
-            None => lines::write_aside(&self.folder, &self.aside_name(event), &line),
+            None => lines::write_aside(&self.folder, &self.name_aside_file(event), &line),
         });
-        kept.map_err(|cause| self.wrong("cannot keep an event in", cause))
+        kept.map_err(|cause| self.wrap_error("cannot write an event to", cause))
     }
 
-    /// The turn, if nobody has it.
-    pub fn turn(&self) -> Result<Option<Turn>> {
-        let taken = self.prepare().and_then(|()| {
-            let lock = lines::private().create(true).append(true).open(self.file(TURN))?;
-            try_lock(&lock).map(|got| got.then_some(Turn { lock }))
+    /// Takes the turn, unless another process holds it.
+    pub fn take_turn(&self) -> Result<Option<DrainTurn>> {
+        let taken = self.create_folder().and_then(|()| {
+            let lock = lines::private_options()
+                .create(true)
+                .append(true)
+                .open(self.file_path(TURN))?;
+            try_lock(&lock).map(|got| got.then_some(DrainTurn { lock }))
         });
-        taken.map_err(|cause| self.wrong("cannot take the turn in", cause))
+        taken.map_err(|cause| self.wrap_error("cannot take the turn to drain", cause))
     }
 
-    /// The turn that somebody handed over with the file of its lock; `None` if the file is another one.
-    pub fn accept(&self, handed: File) -> Option<Turn> {
-        let (one, other) = (handed.metadata().ok()?, self.file(TURN).metadata().ok()?);
+    /// Accepts a turn handed over with the file of its lock; `None` if the file is not this spool's lock.
+    pub fn accept_turn(&self, handed: File) -> Option<DrainTurn> {
+        let (one, other) = (handed.metadata().ok()?, self.file_path(TURN).metadata().ok()?);
+        // Device and inode identify the file: a path would not notice that the lock was deleted and created anew.
         let same = (one.dev(), one.ino()) == (other.dev(), other.ino());
-        (same && try_lock(&handed).ok()?).then_some(Turn { lock: handed })
+        (same && try_lock(&handed).ok()?).then_some(DrainTurn { lock: handed })
     }
 
-    /// How much is in it; makes nothing.
-    pub fn standing(&self) -> Result<Standing> {
+    /// Counts its events; creates nothing.
+    pub fn count_events(&self) -> Result<SpoolStanding> {
         let counted = || {
-            let mut waiting = lines::read(&self.file(EVENTS))?;
-            for path in self.aside()? {
-                waiting.extend(lines::read(&path)?);
+            let mut waiting = lines::read_lines(&self.file_path(EVENTS))?;
+            for path in self.list_aside_files()? {
+                waiting.extend(lines::read_lines(&path)?);
             }
-            Ok(Standing {
-                waiting: lines::merged(waiting).len() as u64,
-                failed: lines::read(&self.file(FAILED))?.len() as u64,
+            Ok(SpoolStanding {
+                waiting: lines::merge_by_conversation(waiting).len() as u64,
+                failed: lines::read_lines(&self.file_path(FAILED))?.len() as u64,
             })
         };
-        counted().map_err(|cause| self.wrong("cannot look into", cause))
+        counted().map_err(|cause| self.wrap_error("cannot read", cause))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    fn file_path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    fn prepare(&self) -> io::Result<()> {
+    fn create_folder(&self) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
-    fn wrong(&self, doing: &str, cause: io::Error) -> Error {
+    fn wrap_error(&self, doing: &str, cause: io::Error) -> Error {
         let message = format!("{doing} the spool {}", self.folder.display());
         Error::new(ErrorKind::Io, message).caused_by(cause)
     }
 
-    /// The lock on the lines, waited for as long as it takes: nobody holds it for long.
-    fn lock(&self) -> io::Result<File> {
+    /// Waits for the lock on the lines without a limit: no process holds it for long.
+    fn lock_events(&self) -> io::Result<File> {
         let file = self.open_lock()?;
         file.lock()?;
         Ok(file)
     }
 
-    /// The lock on the lines, if it is to be had soon.
-    fn lock_soon(&self) -> io::Result<Option<File>> {
+    /// Tries to get the lock on the lines within a tenth of a second.
+    fn try_lock_events(&self) -> io::Result<Option<File>> {
         let file = self.open_lock()?;
         for _ in 0..TRIES {
             if try_lock(&file)? {
@@ -176,16 +187,19 @@ impl Spool {
     }
 
     fn open_lock(&self) -> io::Result<File> {
-        lines::private().create(true).append(true).open(self.file(LOCK))
+        lines::private_options()
+            .create(true)
+            .append(true)
+            .open(self.file_path(LOCK))
     }
 
-    fn aside_name(&self, event: &Event) -> String {
+    fn name_aside_file(&self, event: &SpoolEvent) -> String {
         let (begin, end) = ASIDE;
         format!("{begin}{}-{}{end}", std::process::id(), event.at.as_micros())
     }
 
-    /// The files with single events, in order of their names.
-    fn aside(&self) -> io::Result<Vec<PathBuf>> {
+    /// Lists the files with single events, sorted by name.
+    fn list_aside_files(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match self.folder.read_dir() {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
@@ -202,62 +216,73 @@ impl Spool {
         Ok(found)
     }
 
-    /// Every event that waits, each conversation once, all in `events.jsonl`. Only with the lock held.
-    fn gather(&self) -> io::Result<Vec<Line>> {
-        let events = self.file(EVENTS);
-        let aside = self.aside()?;
-        let mut found = lines::read(&events)?;
+    /// Collects every waiting event in `events.jsonl`, one for each conversation, and returns them. The lock
+    /// must be held.
+    fn gather_events(&self) -> io::Result<Vec<SpoolLine>> {
+        let events = self.file_path(EVENTS);
+        let aside = self.list_aside_files()?;
+        let mut found = lines::read_lines(&events)?;
         for path in &aside {
-            found.extend(lines::read(path)?);
+            found.extend(lines::read_lines(path)?);
         }
         let before = found.len();
-        let (readable, torn): (Vec<Line>, Vec<Line>) =
+        let (readable, torn): (Vec<SpoolLine>, Vec<SpoolLine>) =
             found.into_iter().partition(|line| line.event.is_some());
         if !torn.is_empty() {
-            let mut failed = lines::read(&self.file(FAILED))?;
+            // A line that cannot be parsed is evidence of a bug or a torn write; it is kept aside, never dropped.
+            let mut failed = lines::read_lines(&self.file_path(FAILED))?;
             failed.extend(torn);
-            lines::replace(&self.file(FAILED), &failed)?;
+            lines::replace_lines(&self.file_path(FAILED), &failed)?;
         }
-        let merged = lines::merged(readable);
+        let merged = lines::merge_by_conversation(readable);
         if merged.len() != before || !aside.is_empty() {
-            lines::replace(&events, &merged)?;
+            lines::replace_lines(&events, &merged)?;
         }
+        // Removed only now: a crash before the rewrite leaves an event twice, which merging undoes, and never
+        // loses it.
         for path in aside {
             std::fs::remove_file(path)?;
         }
         Ok(merged)
     }
 
-    /// Puts `new` in the place of the line `old`, which may be nothing.
-    fn exchange(&self, old: &Line, new: Option<Line>) -> io::Result<()> {
-        let held = self.lock()?;
-        let events = self.file(EVENTS);
-        let mut lines = lines::read(&events)?;
-        // What was appended meanwhile stands behind it and stays, even if it says the same.
+    /// Replaces the line `old` by `new`, or removes it.
+    fn replace_line(&self, old: &SpoolLine, new: Option<SpoolLine>) -> io::Result<()> {
+        let held = self.lock_events()?;
+        let events = self.file_path(EVENTS);
+        let mut lines = lines::read_lines(&events)?;
+        // The first equal line is the one that was worked on. An equal line appended in the meantime stays: it
+        // reports something that happened after the work began.
         if let Some(at) = lines.iter().position(|line| line.raw == old.raw) {
             lines.splice(at..=at, new);
-            match lines.is_empty() {
-                true => lines::clear(&events)?,
-                false => lines::replace(&events, &lines)?,
+            if lines.is_empty() {
+                lines::clear_lines(&events)?;
+            } else {
+                lines::replace_lines(&events, &lines)?;
             }
         }
         drop(held);
         Ok(())
     }
 
-    /// Puts an event among those that failed, or takes its conversation out of them.
-    fn set_failed(&self, event: &Event, failed: bool) -> io::Result<()> {
-        let path = self.file(FAILED);
-        let before = lines::read(&path)?;
+    /// Adds an event to the failed ones, or removes its conversation from them.
+    fn set_failed(&self, event: &SpoolEvent, failed: bool) -> io::Result<()> {
+        let path = self.file_path(FAILED);
+        let before = lines::read_lines(&path)?;
         let count = before.len();
-        let other = |line: &Line| line.event.as_ref().is_none_or(|one| one.key() != event.key());
-        let mut lines: Vec<Line> = before.into_iter().filter(other).collect();
+        let other = |line: &SpoolLine| {
+            line.event
+                .as_ref()
+                .is_none_or(|one| one.conversation_key() != event.conversation_key())
+        };
+        let mut lines: Vec<SpoolLine> = before.into_iter().filter(other).collect();
         if failed {
-            lines.push(Line::of(event.clone()));
+            lines.push(SpoolLine::from_event(event.clone()));
         }
-        match failed || lines.len() != count {
-            true => lines::replace(&path, &lines),
-            false => Ok(()),
+        if failed || lines.len() != count {
+            lines::replace_lines(&path, &lines)
+        } else {
+            Ok(())
         }
     }
 }
@@ -266,6 +291,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
+        // A signal arrived; the caller tries again or treats the lock as taken.
         Err(TryLockError::Error(cause)) if cause.kind() == io::ErrorKind::Interrupted => Ok(false),
         Err(TryLockError::Error(cause)) => Err(cause),
     }

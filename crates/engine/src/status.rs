@@ -1,36 +1,38 @@
-//! Status: what a palace holds, where, and how far search reaches.
+//! Status: the contents of a palace, its model, its health and the coverage of search.
 
-use loci_core::{CollectionName, Coverage, Finding, Health, IdentityState, MaintenanceState, Result};
+use loci_core::{
+    BackendHealth, CollectionName, IdentityState, IndexCoverage, MaintenanceState, PalaceFinding, Result,
+};
 use serde::Serialize;
 
 use crate::facets::{WingCount, count_wings};
 use crate::moves::list_migrations;
 use crate::palace::{Palace, PalaceSession};
-use crate::spool::Standing;
+use crate::spool::SpoolStanding;
 use crate::view::DrawerScope;
 
-/// What a palace holds.
+/// The status of a palace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusReport {
     /// The palace.
     pub palace: String,
     /// The backend that holds it.
     pub backend: String,
-    /// The collection the figures are of.
+    /// The collection the figures describe.
     pub collection: CollectionName,
-    /// How many drawers that collection holds.
+    /// The number of drawers in that collection.
     pub drawers: u64,
-    /// Its drawers by wing and room, the most first.
+    /// Its drawers by wing and room, largest first.
     pub wings: Vec<WingCount>,
-    /// What made its vectors.
+    /// The model that made its vectors.
     pub embedder: EmbedderStatus,
-    /// How its vectors are compared.
+    /// The metric that compares its vectors.
     pub metric: &'static str,
-    /// How many of its drawers each way of searching reaches.
-    pub coverage: Coverage,
-    /// Whether the palace can be used, as its backend says.
-    pub health: Health,
-    /// The maintenance that is running or due; absent where the backend has none.
+    /// The number of its drawers that each retriever reaches.
+    pub coverage: IndexCoverage,
+    /// The health of the palace, as its backend reports it.
+    pub health: BackendHealth,
+    /// The maintenance that is running or due; absent if the backend has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<MaintenanceState>,
     /// Every collection of the palace.
@@ -38,38 +40,38 @@ pub struct StatusReport {
     /// Records of the migrations that brought the collection here, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<serde_json::Value>,
-    /// Events of hooks that wait to be mined; only a caller that knows the spool tells.
+    /// Events of hooks that wait to be mined; filled in by a caller that knows the spool.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spool: Option<Standing>,
-    /// What a reader should know.
-    pub warnings: Vec<Finding>,
+    pub spool: Option<SpoolStanding>,
+    /// Findings the reader should know about.
+    pub warnings: Vec<PalaceFinding>,
 }
 
-/// What is known of the model that made a collection's vectors.
+/// The model that made a collection's vectors, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EmbedderStatus {
-    /// Its name, where known.
+    /// Its name, if known.
     pub model: Option<String>,
-    /// What pins it, where known.
+    /// Its revision, if known.
     pub revision: Option<String>,
-    /// How many values the vectors have, once that is settled.
+    /// The dimension of the vectors, once it is fixed.
     pub dimension: Option<usize>,
     /// `none`, `known` or `unknown`.
     pub state: &'static str,
 }
 
-/// One collection in a list of them.
+/// A collection in a list of collections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionStatus {
     /// Its name.
     pub name: CollectionName,
-    /// How many drawers it holds.
+    /// The number of its drawers.
     pub drawers: u64,
 }
 
 impl Palace {
-    /// Reports what the palace and the collection meant hold.
-    pub fn status(&self) -> Result<StatusReport> {
+    /// Reports the status of the palace and of the selected collection.
+    pub fn report_status(&self) -> Result<StatusReport> {
         self.read(report_status)
     }
 }
@@ -89,7 +91,7 @@ fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
         collection: info.name,
         drawers: info.drawers,
         wings: count_wings(session, &DrawerScope::default())?,
-        embedder: embedder(&info.identity, info.dimension),
+        embedder: describe_embedder(&info.identity, info.dimension),
         metric: info.metric.name(),
         coverage: info.coverage,
         health: address.backend.health(Some(&address.reference)),
@@ -101,8 +103,8 @@ fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
     })
 }
 
-/// What is known of a model, as reports show it.
-pub fn embedder(identity: &IdentityState, dimension: Option<usize>) -> EmbedderStatus {
+/// Describes a model as reports show it.
+pub fn describe_embedder(identity: &IdentityState, dimension: Option<usize>) -> EmbedderStatus {
     let unnamed = |state| EmbedderStatus {
         model: None,
         revision: None,

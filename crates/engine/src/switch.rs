@@ -1,89 +1,90 @@
-//! Changing a collection's model: fill a space beside the one that answers, then turn over.
+//! Switching a collection's model: fills a new embedding space beside the active one, then cuts over atomically.
 
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    Collection, CollectionExt, Embedder, EmbedderIdentity, Error, ErrorKind, Filled, Filling, Get,
-    IdentityState, Include, Pending, Result, Space, SpaceState, Switch, Unembedded,
+    Collection, CollectionExt, DrawerFields, Embedder, EmbedderIdentity, EmbeddingSpace, Error, ErrorKind,
+    GetRequest, IdentityState, PendingRequest, Result, SpaceState, SwitchStep, UnembeddedDrawer, VectorFill,
+    VectorFillReport,
 };
 
 use serde::Serialize;
 
 use crate::embedder::serialize_spaces;
-use crate::palace::{Palace, cosine};
+use crate::palace::{Palace, cosine_similarity};
 
-/// How long a step should take: short transactions, and somebody who asks for a pause is soon heard.
+/// The target duration of a step: transactions stay short, and a request to pause takes effect soon.
 const STEP: Duration = Duration::from_millis(500);
 
 /// The fewest and the most drawers of a step.
 const STEPS: (usize, usize) = (4, 1_024);
 
-/// How often an embedder is compared with what it is said to have made.
+/// The number of drawers on which an embedder is compared with the stored vectors.
 const SAMPLE: usize = 8;
 
-/// How far a switch is.
+/// The progress of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct SwitchProgress {
     /// Drawers with a vector in the new space.
     pub done: u64,
     /// All drawers.
     pub of: u64,
-    /// Of those done, how many by this run.
+    /// The vectors stored by this run.
     pub filled: u64,
 }
 
-/// How a run ended.
+/// The way a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
-    /// The new model answers.
+pub enum SwitchOutcome {
+    /// The new model is active.
     Switched,
-    /// It answered already; drawers that lacked a vector have one.
+    /// The model was active already; drawers without a vector were embedded.
     WasActive,
-    /// Somebody asked for a pause.
+    /// Another process asked for a pause.
     Paused,
-    /// Its watcher asked to stop.
+    /// The caller's `watch` asked to stop.
     #[serde(rename = "paused")]
     Stopped,
-    /// The model before answers again.
+    /// The previous model is active again.
     RolledBack,
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SwitchReport {
-    /// How it ended.
+    /// The way it ended.
     #[serde(rename = "outcome")]
-    pub ended: Ended,
+    pub ended: SwitchOutcome,
     /// Vectors stored.
     #[serde(rename = "embedded")]
     pub filled: u64,
-    /// Vectors that came too late: their drawers had changed or somebody else was faster.
+    /// Vectors that came too late, because their drawers had changed or another process was faster.
     pub stale: u64,
     /// The spaces afterwards.
     #[serde(serialize_with = "serialize_spaces")]
-    pub spaces: Vec<Space>,
+    pub spaces: Vec<EmbeddingSpace>,
 }
 
 impl Palace {
-    /// Moves the collection meant to `embedder`, or goes on where an earlier run stopped; see [`switch`].
+    /// Switches the selected collection to `embedder`, or resumes an earlier run; see [`switch`].
     pub fn switch_embedder(
         &self,
         embedder: &dyn Embedder,
-        watch: &mut dyn FnMut(Progress) -> bool,
+        watch: &mut dyn FnMut(SwitchProgress) -> bool,
     ) -> Result<SwitchReport> {
         self.access().check_whole("a change of model")?;
-        self.write(|collection| switch(collection, embedder, watch))
+        self.write(|collection| switch_model(collection, embedder, watch))
     }
 
-    /// Takes one step of a change of model: pauses it, or rolls it back.
-    pub fn step_switch(&self, step: &Switch) -> Result<SwitchReport> {
+    /// Takes one step of a switch: pauses it or rolls it back.
+    pub fn step_switch(&self, step: &SwitchStep) -> Result<SwitchReport> {
         self.access().check_whole("a change of model")?;
         self.write(|collection| {
             Ok(SwitchReport {
                 ended: match step {
-                    Switch::Rollback => Ended::RolledBack,
-                    _ => Ended::Paused,
+                    SwitchStep::Rollback => SwitchOutcome::RolledBack,
+                    _ => SwitchOutcome::Paused,
                 },
                 filled: 0,
                 stale: 0,
@@ -93,24 +94,24 @@ impl Palace {
     }
 }
 
-/// Moves a collection to `embedder`, or goes on where an earlier run stopped.
+/// Switches a collection to `embedder`, or resumes an earlier run.
 ///
-/// `watch` hears of every step and says whether to go on. Everybody else reads and writes as before; search
-/// answers from the old space until the new one has a vector for every drawer.
-pub fn switch(
+/// `watch` is called after every step and returns whether to continue. Reads and writes continue meanwhile;
+/// search uses the old space until the new one has a vector for every drawer.
+pub fn switch_model(
     collection: &dyn Collection,
     embedder: &dyn Embedder,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    watch: &mut dyn FnMut(SwitchProgress) -> bool,
 ) -> Result<SwitchReport> {
     let identity = embedder.identity();
     let spaces = collection
         .require_spaces()?
-        .take_step(&Switch::Begin(identity.clone()))?;
+        .take_step(&SwitchStep::Begin(identity.clone()))?;
     let active = is_active(&spaces, identity);
-    let mut filler = Filler {
+    let mut filler = SpaceFiller {
         collection,
         embedder,
-        total: Filled::default(),
+        total: VectorFillReport::default(),
         step: STEPS.0,
     };
     loop {
@@ -118,17 +119,21 @@ pub fn switch(
             return filler.report(ended, collection.require_spaces()?.list_spaces()?);
         }
         if active {
-            return filler.report(Ended::WasActive, collection.require_spaces()?.list_spaces()?);
+            return filler.report(
+                SwitchOutcome::WasActive,
+                collection.require_spaces()?.list_spaces()?,
+            );
         }
-        match collection.require_spaces()?.take_step(&Switch::Finish) {
-            Ok(spaces) => return filler.report(Ended::Switched, spaces),
-            // Somebody filed a drawer in between, paused it, or finished it.
+        match collection.require_spaces()?.take_step(&SwitchStep::Finish) {
+            Ok(spaces) => return filler.report(SwitchOutcome::Switched, spaces),
+            // Another process filed a drawer since the last page, paused the switch or finished it.
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let spaces = collection.require_spaces()?.list_spaces()?;
-                match state_of(&spaces, identity) {
+                match find_space_state(&spaces, identity) {
+                    // Only a new drawer: fill it and try again.
                     Some(SpaceState::Building) => {}
-                    Some(SpaceState::Paused) => return filler.report(Ended::Paused, spaces),
-                    Some(SpaceState::Active) => return filler.report(Ended::Switched, spaces),
+                    Some(SpaceState::Paused) => return filler.report(SwitchOutcome::Paused, spaces),
+                    Some(SpaceState::Active) => return filler.report(SwitchOutcome::Switched, spaces),
                     _ => return Err(error),
                 }
             }
@@ -137,73 +142,79 @@ pub fn switch(
     }
 }
 
-/// Gives a vector to every drawer of the active space that lacks one and whose version is above `after`.
+/// Embeds every drawer without a vector in the embedder's space whose version is above `after`.
 pub(crate) fn fill_after(
     collection: &dyn Collection,
     embedder: &dyn Embedder,
     after: u64,
-    watch: &mut dyn FnMut(Progress) -> bool,
+    watch: &mut dyn FnMut(SwitchProgress) -> bool,
 ) -> Result<()> {
-    let mut filler = Filler {
+    let mut filler = SpaceFiller {
         collection,
         embedder,
-        total: Filled::default(),
+        total: VectorFillReport::default(),
         step: STEPS.0,
     };
     filler.fill_after(after, watch).map(drop)
 }
 
-/// Fills one space.
-struct Filler<'a> {
+/// Fills one embedding space.
+struct SpaceFiller<'a> {
     collection: &'a dyn Collection,
     embedder: &'a dyn Embedder,
-    total: Filled,
+    total: VectorFillReport,
     step: usize,
 }
 
-impl Filler<'_> {
-    /// Goes once through all drawers that lack a vector; `Some` if it must end before the last.
-    fn fill_all(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Ended>> {
+impl SpaceFiller<'_> {
+    /// Embeds all drawers without a vector, in one pass; returns `Some` if it ended before the last.
+    fn fill_all(&mut self, watch: &mut dyn FnMut(SwitchProgress) -> bool) -> Result<Option<SwitchOutcome>> {
         self.fill_after(0, watch)
     }
 
-    /// The same for drawers whose version is above `after`.
-    fn fill_after(&mut self, after: u64, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Ended>> {
+    /// Embeds the drawers without a vector whose version is above `after`.
+    fn fill_after(
+        &mut self,
+        after: u64,
+        watch: &mut dyn FnMut(SwitchProgress) -> bool,
+    ) -> Result<Option<SwitchOutcome>> {
         let mut after = after;
         loop {
-            let request = Pending {
+            let request = PendingRequest {
                 identity: self.embedder.identity().clone(),
                 after,
                 limit: self.step,
             };
             let pending = match self.collection.require_spaces()?.list_pending(&request) {
                 Err(error) if error.kind() == ErrorKind::IdentityMismatch => {
-                    return self.ended_elsewhere(error);
+                    return self.resolve_ended_elsewhere(error);
                 }
                 pending => pending?,
             };
             let Some(last) = pending.last() else {
                 return Ok(None);
             };
+            // Continued by version, not by id: a drawer changed in the meantime gets a higher version and is
+            // met again.
             after = last.version;
             let begun = Instant::now();
-            if let Some(ended) = self.fill(&pending)? {
+            if let Some(ended) = self.fill_batch(&pending)? {
                 return Ok(Some(ended));
             }
-            self.pace(begun.elapsed());
-            if !watch(self.progress()?) {
-                return Ok(Some(Ended::Stopped));
+            self.adapt_step(begun.elapsed());
+            if !watch(self.measure_progress()?) {
+                return Ok(Some(SwitchOutcome::Stopped));
             }
         }
     }
 
-    fn fill(&mut self, pending: &[Unembedded]) -> Result<Option<Ended>> {
+    fn fill_batch(&mut self, pending: &[UnembeddedDrawer]) -> Result<Option<SwitchOutcome>> {
         let texts: Vec<&str> = pending.iter().map(|drawer| drawer.text.as_str()).collect();
-        let vectors = self.embedder.passages(&texts)?;
-        let vectors: Vec<Filling> = pending
+        let vectors = self.embedder.embed_passages(&texts)?;
+        let vectors: Vec<VectorFill> = pending
             .iter()
             .zip(vectors)
-            .map(|(drawer, vector)| Filling {
+            .map(|(drawer, vector)| VectorFill {
                 id: drawer.id.clone(),
                 version: drawer.version,
                 vector,
@@ -219,25 +230,26 @@ impl Filler<'_> {
                 self.total.stale += filled.stale;
                 Ok(None)
             }
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Some(Ended::Paused)),
-            Err(error) if error.kind() == ErrorKind::IdentityMismatch => self.ended_elsewhere(error),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Some(SwitchOutcome::Paused)),
+            Err(error) if error.kind() == ErrorKind::IdentityMismatch => self.resolve_ended_elsewhere(error),
             Err(error) => Err(error),
         }
     }
 
-    /// The space is no longer being built: another process finished it, or gave it up.
-    fn ended_elsewhere(&self, error: Error) -> Result<Option<Ended>> {
-        match state_of(
+    /// Resolves a space that is no longer being built, because another process finished or abandoned it.
+    fn resolve_ended_elsewhere(&self, error: Error) -> Result<Option<SwitchOutcome>> {
+        match find_space_state(
             &self.collection.require_spaces()?.list_spaces()?,
             self.embedder.identity(),
         ) {
-            Some(SpaceState::Active) => Ok(Some(Ended::Switched)),
-            Some(SpaceState::Paused | SpaceState::Abandoned) => Ok(Some(Ended::Paused)),
+            Some(SpaceState::Active) => Ok(Some(SwitchOutcome::Switched)),
+            Some(SpaceState::Paused | SpaceState::Abandoned) => Ok(Some(SwitchOutcome::Paused)),
             _ => Err(error),
         }
     }
 
-    fn pace(&mut self, took: Duration) {
+    fn adapt_step(&mut self, took: Duration) {
+        // Models differ widely in speed, so the size of a step follows the time the last one took.
         let (fewest, most) = STEPS;
         if took * 2 < STEP {
             self.step = (self.step * 2).min(most);
@@ -246,17 +258,19 @@ impl Filler<'_> {
         }
     }
 
-    fn progress(&self) -> Result<Progress> {
+    fn measure_progress(&self) -> Result<SwitchProgress> {
         let spaces = self.collection.require_spaces()?.list_spaces()?;
-        let space = spaces.iter().find(|space| is_of(space, self.embedder.identity()));
-        Ok(Progress {
+        let space = spaces
+            .iter()
+            .find(|space| is_space_of(space, self.embedder.identity()));
+        Ok(SwitchProgress {
             done: space.map_or(0, |space| space.vectors),
             of: space.map_or(0, |space| space.drawers),
             filled: self.total.stored,
         })
     }
 
-    fn report(&self, ended: Ended, spaces: Vec<Space>) -> Result<SwitchReport> {
+    fn report(&self, ended: SwitchOutcome, spaces: Vec<EmbeddingSpace>) -> Result<SwitchReport> {
         Ok(SwitchReport {
             ended,
             filled: self.total.stored,
@@ -266,39 +280,42 @@ impl Filler<'_> {
     }
 }
 
-fn is_of(space: &Space, identity: &EmbedderIdentity) -> bool {
+fn is_space_of(space: &EmbeddingSpace, identity: &EmbedderIdentity) -> bool {
     matches!(&space.identity, IdentityState::Known(known) if known == identity)
 }
 
-fn state_of(spaces: &[Space], identity: &EmbedderIdentity) -> Option<SpaceState> {
+fn find_space_state(spaces: &[EmbeddingSpace], identity: &EmbedderIdentity) -> Option<SpaceState> {
     spaces
         .iter()
-        .find(|space| is_of(space, identity))
+        .find(|space| is_space_of(space, identity))
         .map(|space| space.state)
 }
 
-fn is_active(spaces: &[Space], identity: &EmbedderIdentity) -> bool {
-    state_of(spaces, identity) == Some(SpaceState::Active)
+fn is_active(spaces: &[EmbeddingSpace], identity: &EmbedderIdentity) -> bool {
+    find_space_state(spaces, identity) == Some(SpaceState::Active)
 }
 
-/// The least cosine between vectors a collection holds and what `embedder` makes of the same texts; `None` where
+/// Returns the least cosine between stored vectors and those `embedder` makes of the same texts; `None` if
 /// there is nothing to compare.
-pub fn agreement(collection: &dyn Collection, embedder: &dyn Embedder) -> Result<Option<f32>> {
-    let request = Get {
+pub fn measure_agreement(collection: &dyn Collection, embedder: &dyn Embedder) -> Result<Option<f32>> {
+    let request = GetRequest {
+        // More than are compared, because some drawers may lack a vector.
         limit: Some(SAMPLE * 4),
-        include: Include::EVERYTHING,
-        ..Get::default()
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::default()
     };
     let mut least: Option<f32> = None;
     let drawers = collection.get(&request)?.into_iter();
     let with_vector =
         drawers.filter_map(|drawer| Some((drawer.document?, drawer.context, drawer.embedding?)));
     for (document, context, vector) in with_vector.take(SAMPLE) {
-        let within = loci_core::Context::indexed(context.as_ref(), &document);
-        let made = embedder.passages(&[&within, &document])?;
+        // Vectors brought by other programs were made of the bare text, so the better of both counts. A context
+        // may also have changed since its vector was made.
+        let within = loci_core::DrawerContext::indexed_text(context.as_ref(), &document);
+        let made = embedder.embed_passages(&[&within, &document])?;
         let best = made
             .iter()
-            .map(|made| cosine(made, &vector))
+            .map(|made| cosine_similarity(made, &vector))
             .fold(f32::MIN, f32::max);
         least = Some(least.map_or(best, |least| least.min(best)));
     }

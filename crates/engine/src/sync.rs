@@ -1,7 +1,8 @@
-//! Sync: which sources are no longer where they were, and taking their drawers away once somebody insists.
+//! Sync: finds mined sources that no longer exist, and removes their drawers on request.
 //!
-//! A file that cannot be seen is not always a file that is gone: its volume may not be mounted, its folder may have
-//! moved, the whole disk may be another one. Only what certainly vanished can be removed, and never most of it at once.
+//! A file that cannot be seen is not always gone: its volume may not be mounted, its folder may have moved, the
+//! whole disk may be another one. Only sources that certainly vanished can be removed, and never most of them
+//! at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,119 +10,121 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use loci_core::{
-    Collection, CollectionExt, Error, ErrorKind, Result, Revised, Revision, Selection, SourceRecord, Sources,
-    Write,
+    Collection, CollectionExt, DeleteSelection, Error, ErrorKind, Result, RevisionOutcome, SourceRecord,
+    SourceRecordQuery, SourceRevision, Write,
 };
 use serde::Serialize;
 
-use crate::mine::stamp::Stamp;
-use crate::moves::RESERVED;
+use crate::mine::stamp::SourceStamp;
+use crate::moves::RESERVED_PREFIX;
 use crate::palace::Palace;
 use loci_mine::SourceFingerprint;
-use loci_mine::name::{self, WITHIN};
+use loci_mine::name::{self, CONVERSATION_SEPARATOR};
 
-/// How many records are read together.
+/// The number of records read in one call.
 const PAGE: usize = 1024;
 
-/// Up to this many sources may vanish together, however few there are.
+/// Up to this many sources may vanish at once, however few there are.
 const FEW: usize = 10;
 
-/// What became of the sources that were mined.
+/// The state of the mined sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SyncReport {
-    /// How many sources were looked at.
+    /// The number of sources checked.
     pub checked: u64,
-    /// Those that are gone, with how many drawers each has.
-    pub vanished: Vec<Vanished>,
-    /// Those that cannot be seen, for reasons that do not mean they are gone.
-    pub unresolved: Vec<Unresolved>,
-    /// Why nothing can be removed, if so.
+    /// The sources that are gone, each with its number of drawers.
+    pub vanished: Vec<VanishedSource>,
+    /// The sources that cannot be seen, for reasons that do not prove they are gone.
+    pub unresolved: Vec<UnresolvedSource>,
+    /// The reason nothing can be removed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The sources and drawers that were removed.
-    pub removed: Removed,
+    pub removed: RemovedCounts,
 }
 
 /// A source that is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Vanished {
+pub struct VanishedSource {
     /// The source.
     pub source: String,
-    /// How many drawers were filed from it.
+    /// The number of drawers filed from it.
     pub drawers: u64,
 }
 
-/// A source that cannot be seen now.
+/// A source that cannot be seen at present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unresolved {
+pub struct UnresolvedSource {
     /// The source.
     pub source: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What was removed.
+/// The numbers of removed sources and drawers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Removed {
+pub struct RemovedCounts {
     /// Sources.
     pub sources: u64,
     /// Drawers.
     pub drawers: u64,
 }
 
-enum State {
+enum SourcePresence {
     Present,
     Gone,
     Unclear(String),
 }
 
 impl Palace {
-    /// Looks at every source mined from these paths, or at all of them; changes nothing.
-    pub fn sync(&self, paths: &[PathBuf]) -> Result<SyncReport> {
-        self.read(|session| sync(session.collection(), paths))
+    /// Checks every source mined from these paths, or all sources if there are none; changes nothing.
+    pub fn check_sources(&self, paths: &[PathBuf]) -> Result<SyncReport> {
+        self.read(|session| check_sources(session.collection(), paths))
     }
 
-    /// Removes the drawers of the sources that `report` calls vanished, which must be `expected` sources.
-    pub fn remove_vanished(&self, report: &SyncReport, expected: u64) -> Result<Removed> {
+    /// Removes the drawers of the sources that `report` lists as vanished; their number must be `expected`.
+    pub fn remove_vanished(&self, report: &SyncReport, expected: u64) -> Result<RemovedCounts> {
         self.access().check_whole("removing vanished sources")?;
-        self.write(|collection| remove(collection, report, expected))
+        self.write(|collection| remove_vanished(collection, report, expected))
     }
 }
 
-/// Looks at every source mined from these paths, or at all of them; changes nothing.
-pub fn sync(collection: &dyn Collection, paths: &[PathBuf]) -> Result<SyncReport> {
+/// Checks every source mined from these paths, or all sources if there are none; changes nothing.
+pub fn check_sources(collection: &dyn Collection, paths: &[PathBuf]) -> Result<SyncReport> {
     let mut report = SyncReport::default();
-    let mut files = Files::default();
-    each_record(collection, paths, &mut |record| {
-        let Some(stamp) = Stamp::from_text(&record.stamp) else {
+    let mut files = SourceFileProbe::default();
+    visit_records(collection, paths, &mut |record| {
+        // A record without a readable stamp may come from another build; nothing certain is known of its source.
+        let Some(stamp) = SourceStamp::from_text(&record.stamp) else {
             return Ok(());
         };
         report.checked += 1;
-        match files.state(collection, &record.source, &stamp)? {
-            State::Present => {}
-            State::Gone => report.vanished.push(Vanished {
+        match files.find_presence(collection, &record.source, &stamp)? {
+            SourcePresence::Present => {}
+            SourcePresence::Gone => report.vanished.push(VanishedSource {
                 source: record.source,
                 drawers: stamp.drawers,
             }),
-            State::Unclear(reason) => report.unresolved.push(Unresolved {
+            SourcePresence::Unclear(reason) => report.unresolved.push(UnresolvedSource {
                 source: record.source,
                 reason,
             }),
         }
         Ok(())
     })?;
-    report.refused = too_many(&report, paths);
+    report.refused = refuse_mass_removal(&report, paths);
     Ok(report)
 }
 
-/// The names of the sources that are gone from these paths.
-pub(crate) fn vanished(collection: &dyn Collection, paths: &[PathBuf]) -> Result<Vec<String>> {
-    let report = sync(collection, paths)?;
+/// Returns the names of vanished sources below these paths.
+pub(crate) fn list_vanished(collection: &dyn Collection, paths: &[PathBuf]) -> Result<Vec<String>> {
+    let report = check_sources(collection, paths)?;
     Ok(report.vanished.into_iter().map(|gone| gone.source).collect())
 }
 
-fn too_many(report: &SyncReport, paths: &[PathBuf]) -> Option<String> {
-    let is_named = |gone: &Vanished| paths.iter().any(|path| name::of_path(path) == gone.source);
+fn refuse_mass_removal(report: &SyncReport, paths: &[PathBuf]) -> Option<String> {
+    // A source named by itself on the command line is meant, however many others are gone.
+    let is_named = |gone: &VanishedSource| paths.iter().any(|path| name::name_of_path(path) == gone.source);
     let gone = report.vanished.iter().filter(|gone| !is_named(gone)).count();
     let most = gone > FEW && gone as u64 * 2 > report.checked;
     most.then(|| {
@@ -132,49 +135,59 @@ fn too_many(report: &SyncReport, paths: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// Removes the drawers of vanished sources. `count` is how many sources the user expects to go: any other number, or a
-/// report that refuses, removes nothing. Each is looked at once more before it goes.
-pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> Result<Removed> {
+/// Removes the drawers of vanished sources. `count` is the number of sources the user expects to be removed:
+/// with any other number, or with a report that refuses, nothing is removed. Each source is checked once more
+/// before it goes.
+pub fn remove_vanished(
+    collection: &dyn Collection,
+    report: &SyncReport,
+    count: u64,
+) -> Result<RemovedCounts> {
     if let Some(why) = &report.refused {
-        return Err(Error::new(ErrorKind::Conflict, why.clone()).hint(
-            "nothing was removed; name the sources that may go one by one, or remove drawers with `loci delete --where`",
+        return Err(Error::new(ErrorKind::Conflict, why.clone()).with_hint(
+            "nothing was removed; name the sources to remove one by one, or remove drawers with `loci delete --where`",
         ));
     }
     let there = report.vanished.len() as u64;
     if count != there {
         return Err(Error::new(
             ErrorKind::Conflict,
-            format!("{there} sources are gone, and {count} were to be removed"),
+            format!("{there} sources are gone, but {count} were to be removed"),
         )
-        .hint("nothing was removed; look at them with `loci sync` and give their number"));
+        .with_hint("nothing was removed; list them with `loci sync` and give their number"));
     }
-    let mut removed = Removed::default();
-    let mut files = Files::default();
+    let mut removed = RemovedCounts::default();
+    let mut files = SourceFileProbe::default();
     for gone in &report.vanished {
-        let Some(record) = record_of(collection, &gone.source)? else {
+        let Some(record) = find_record(collection, &gone.source)? else {
             continue;
         };
-        let Some(stamp) = Stamp::from_text(&record.stamp) else {
+        let Some(stamp) = SourceStamp::from_text(&record.stamp) else {
             continue;
         };
-        if !matches!(files.state(collection, &gone.source, &stamp)?, State::Gone) {
+        // The report may be minutes old: a volume may have been mounted since.
+        if !matches!(
+            files.find_presence(collection, &gone.source, &stamp)?,
+            SourcePresence::Gone
+        ) {
             continue;
         }
-        let drawers = crate::mine::mined(collection, &gone.source)?.into_iter();
+        let drawers = crate::mine::read_mined_drawers(collection, &gone.source)?.into_iter();
         let ids: Vec<_> = drawers.map(|drawer| drawer.id).collect();
         let drawers = ids.len() as u64;
-        let revision = Revision {
+        let revision = SourceRevision {
             source: gone.source.clone(),
+            // A source that is mined again in this very moment has a new revision, and is passed over.
             expects: Some(record.revision),
             stamp: None,
             parts: Box::new(
                 std::iter::once(ids)
                     .filter(|ids| !ids.is_empty())
-                    .map(|ids| vec![Write::Delete(Selection::Ids(ids))]),
+                    .map(|ids| vec![Write::Delete(DeleteSelection::Ids(ids))]),
             ),
         };
         let done = collection.require_sources()?.revise(vec![revision])?;
-        if matches!(done.first(), Some(Revised::Done { .. })) {
+        if matches!(done.first(), Some(RevisionOutcome::Done { .. })) {
             removed.sources += 1;
             removed.drawers += drawers;
         }
@@ -182,34 +195,37 @@ pub fn remove(collection: &dyn Collection, report: &SyncReport, count: u64) -> R
     Ok(removed)
 }
 
-fn record_of(collection: &dyn Collection, name: &str) -> Result<Option<SourceRecord>> {
+fn find_record(collection: &dyn Collection, name: &str) -> Result<Option<SourceRecord>> {
     Ok(collection
         .require_sources()?
-        .find_records(&Sources::Named(vec![name.to_owned()]))?
+        .find_records(&SourceRecordQuery::Named(vec![name.to_owned()]))?
         .pop())
 }
 
-/// Calls `each` with the record of every source mined from these paths, or of all.
-fn each_record(
+/// Calls `each` with the record of every source mined from these paths, or of all sources.
+fn visit_records(
     collection: &dyn Collection,
     paths: &[PathBuf],
     each: &mut dyn FnMut(SourceRecord) -> Result<()>,
 ) -> Result<()> {
-    for prefix in outermost(paths) {
+    for prefix in outermost_prefixes(paths) {
         let mut after = None;
         loop {
-            let page = collection.require_sources()?.find_records(&Sources::Under {
-                prefix: prefix.clone(),
-                after: after.take(),
-                limit: PAGE,
-            })?;
+            let page = collection
+                .require_sources()?
+                .find_records(&SourceRecordQuery::Under {
+                    prefix: prefix.clone(),
+                    after: after.take(),
+                    limit: PAGE,
+                })?;
             after = page
                 .last()
                 .filter(|_| page.len() == PAGE)
                 .map(|last| last.source.clone());
             for record in page {
-                // What Loci keeps for itself is no source.
-                if is_below(&record.source, &prefix) && !record.source.starts_with(RESERVED) {
+                // Reserved names are Loci's own records, not sources. A prefix also matches siblings like
+                // `notes.old`.
+                if is_below(&record.source, &prefix) && !record.source.starts_with(RESERVED_PREFIX) {
                     each(record)?;
                 }
             }
@@ -221,13 +237,14 @@ fn each_record(
     Ok(())
 }
 
-/// How the names of the sources below these paths begin, each source once; below no path in particular, all.
-fn outermost(paths: &[PathBuf]) -> Vec<String> {
-    let mut prefixes: Vec<String> = paths.iter().map(|path| name::of_path(path)).collect();
+/// Returns the name prefixes of the sources below these paths, without nested ones, so that no source is
+/// visited twice; without paths, one empty prefix.
+fn outermost_prefixes(paths: &[PathBuf]) -> Vec<String> {
+    let mut prefixes: Vec<String> = paths.iter().map(|path| name::name_of_path(path)).collect();
     if prefixes.is_empty() {
         return vec![String::new()];
     }
-    // What lies within another comes after it.
+    // Sorted, so that a folder comes before the paths inside it.
     prefixes.sort();
     let mut outer: Vec<String> = Vec::new();
     for prefix in prefixes {
@@ -238,45 +255,55 @@ fn outermost(paths: &[PathBuf]) -> Vec<String> {
     outer
 }
 
-/// Whether a source is `prefix`, lies in it, or is a conversation within it.
+/// Returns whether a source is `prefix`, lies in it, or is a conversation within it.
 fn is_below(source: &str, prefix: &str) -> bool {
     match source.strip_prefix(prefix) {
         Some(rest) => {
-            rest.is_empty() || prefix.is_empty() || prefix.ends_with('/') || rest.starts_with(['/', WITHIN])
+            rest.is_empty()
+                || prefix.is_empty()
+                || prefix.ends_with('/')
+                || rest.starts_with(['/', CONVERSATION_SEPARATOR])
         }
         None => false,
     }
 }
 
-/// Looks at files, and remembers what it saw of those that hold several sources.
+/// Checks files, and caches the hashes of those that hold several conversations.
 #[derive(Debug, Default)]
-struct Files {
+struct SourceFileProbe {
     hashes: HashMap<String, Option<String>>,
 }
 
-impl Files {
-    fn state(&mut self, collection: &dyn Collection, source: &str, stamp: &Stamp) -> Result<State> {
+impl SourceFileProbe {
+    fn find_presence(
+        &mut self,
+        collection: &dyn Collection,
+        source: &str,
+        stamp: &SourceStamp,
+    ) -> Result<SourcePresence> {
         let Some(within) = &stamp.within else {
-            return Ok(look_at(&name::to_path(source), &stamp.look.seen));
+            return Ok(probe_path(&name::path_of_name(source), &stamp.look.seen));
         };
-        match look_at(&name::to_path(&within.file), &stamp.look.seen) {
-            State::Present => {}
+        match probe_path(&name::path_of_name(&within.file), &stamp.look.seen) {
+            SourcePresence::Present => {}
             elsewhere => return Ok(elsewhere),
         }
         if !self.hashes.contains_key(&within.file) {
-            let record = record_of(collection, &within.file)?;
-            let stamp = record.and_then(|record| Stamp::from_text(&record.stamp));
+            let record = find_record(collection, &within.file)?;
+            let stamp = record.and_then(|record| SourceStamp::from_text(&record.stamp));
             self.hashes
                 .insert(within.file.clone(), stamp.map(|stamp| stamp.hash));
         }
+        // The file was mined in a newer version than the one this conversation was last seen in: it is no
+        // longer there.
         Ok(match self.hashes.get(&within.file) {
-            Some(Some(hash)) if *hash != within.hash => State::Gone,
-            _ => State::Present,
+            Some(Some(hash)) if *hash != within.hash => SourcePresence::Gone,
+            _ => SourcePresence::Present,
         })
     }
 }
 
-fn look_at(path: &Path, seen: &SourceFingerprint) -> State {
+fn probe_path(path: &Path, seen: &SourceFingerprint) -> SourcePresence {
     let device = seen.device();
     let was_file = matches!(seen, SourceFingerprint::File(_));
     let missing = |error: &io::Error| {
@@ -286,20 +313,21 @@ fn look_at(path: &Path, seen: &SourceFingerprint) -> State {
         )
     };
     match path.symlink_metadata() {
-        Ok(now) if was_file && now.is_dir() => return State::Gone,
+        Ok(now) if was_file && now.is_dir() => return SourcePresence::Gone,
         Ok(now) if was_file && !now.is_file() => {
-            return State::Unclear("something else than a file is in its place".into());
+            return SourcePresence::Unclear("it is no longer a regular file".into());
         }
-        Ok(_) => return State::Present,
-        Err(error) if !missing(&error) => return State::Unclear(error.to_string()),
+        Ok(_) => return SourcePresence::Present,
+        Err(error) if !missing(&error) => return SourcePresence::Unclear(error.to_string()),
         Err(_) => {}
     }
+    // Only a file that is missing from a folder which exists on the same volume is certainly gone.
     match path.parent().map(Path::metadata) {
         Some(Ok(folder)) if folder.dev() != device => {
-            State::Unclear("its folder is on another volume now; perhaps its own is not mounted".into())
+            SourcePresence::Unclear("its folder is now on another volume; its own may not be mounted".into())
         }
-        Some(Ok(_)) => State::Gone,
-        Some(Err(error)) if !missing(&error) => State::Unclear(error.to_string()),
-        Some(Err(_)) | None => State::Unclear("its folder is not there either".into()),
+        Some(Ok(_)) => SourcePresence::Gone,
+        Some(Err(error)) if !missing(&error) => SourcePresence::Unclear(error.to_string()),
+        Some(Err(_)) | None => SourcePresence::Unclear("its folder is missing, too".into()),
     }
 }

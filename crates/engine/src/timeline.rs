@@ -1,62 +1,63 @@
-//! Timeline: how much was said when, and in which sources, without reading a text.
+//! Timeline: counts drawers by period and source, without reading their texts.
 
 mod period;
 mod tally;
 
 use loci_core::{
-    CollectionReader, Comparison, DrawerCondition, ErrorKind, Filter, Finding, Get, Include, Result, Scalar,
-    Severity, Timestamp,
+    CollectionReader, DrawerCondition, DrawerFields, ErrorKind, Filter, FilterComparison, FindingSeverity,
+    GetRequest, MetadataScalar, PalaceFinding, Result, Timestamp,
 };
 use serde::Serialize;
 
 use crate::palace::Palace;
 use crate::view::DrawerScope;
-use crate::walk::Walk;
-use tally::Tally;
+use crate::walk::CollectionWalk;
+use tally::PeriodTally;
 
-pub use period::Period;
+pub use period::CalendarPeriod;
 
-/// How many drawers are looked at together. A filter is worked out anew for each page, so that pages are large.
+/// The number of drawers read in one call. The filter is evaluated anew for each page, so pages are large.
 const PAGE: usize = 1 << 15;
 
-/// Which time of a drawer counts.
+/// The time of a drawer that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
+pub enum TimelineClock {
     /// When it was said.
     Said,
     /// When it was filed.
     Filed,
 }
 
-/// What a timeline shows.
+/// A request for a timeline.
 #[derive(Debug, Clone)]
 pub struct TimelineRequest {
-    /// The drawers meant; its times are those of [`TimelineRequest::clock`].
+    /// The drawers to count; its time bounds apply to [`TimelineRequest::clock`].
     pub scope: DrawerScope,
-    /// How long a period is.
-    pub by: Period,
-    /// Which time counts.
-    pub clock: Clock,
-    /// Latest period first, else earliest first.
+    /// The length of a period.
+    pub by: CalendarPeriod,
+    /// The time that counts.
+    pub clock: TimelineClock,
+    /// Whether the latest period comes first.
     pub newest: bool,
-    /// How many periods at most.
+    /// The most periods.
     pub limit: usize,
-    /// How many sources of each period are named at most.
+    /// The most sources named for each period.
     pub sources: usize,
 }
 
-/// How much was said when.
+/// The counts of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Timeline {
+pub struct TimelineReport {
     /// The periods in which something was said.
     pub periods: Vec<PeriodReport>,
-    /// The number of drawers of the scope that have no such time.
+    /// The number of drawers in the scope without such a time.
     pub undated: u64,
-    /// Where a timeline that was cut goes on: `since` this moment, or `before` it where the latest comes first.
+    /// The moment at which a truncated timeline continues: pass it as `since`, or as `before` if the latest
+    /// comes first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
-    /// Damage that was gone around, and names in the scope that no drawer has.
-    pub warnings: Vec<Finding>,
+    /// Damage that was skipped, and names in the scope that no drawer has.
+    pub warnings: Vec<PalaceFinding>,
 }
 
 /// One period.
@@ -66,29 +67,34 @@ pub struct PeriodReport {
     pub from: Timestamp,
     /// The moment at which the next one begins.
     pub before: Timestamp,
-    /// How many drawers.
+    /// The number of drawers.
     pub drawers: u64,
-    /// The sources with the most drawers, most first.
+    /// The sources with the most drawers, largest first.
     pub sources: Vec<SourceCount>,
-    /// How many sources are not named.
+    /// The number of sources that are not named.
     pub more_sources: u64,
 }
 
-/// How many drawers come from one source.
+/// The number of drawers from one source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceCount {
     /// The source; `None` for drawers without one.
     pub source: Option<String>,
-    /// How many drawers.
+    /// The number of drawers.
     pub drawers: u64,
 }
 
 impl Palace {
-    /// Counts drawers by the time they were said or filed. `each` hears how many drawers were looked at so far.
-    pub fn timeline(&self, request: &TimelineRequest, each: &mut dyn FnMut(u64)) -> Result<Timeline> {
+    /// Counts drawers by the time they were said or filed. `each` is called with the number of drawers examined
+    /// so far.
+    pub fn count_timeline(
+        &self,
+        request: &TimelineRequest,
+        each: &mut dyn FnMut(u64),
+    ) -> Result<TimelineReport> {
         request.scope.check()?;
         self.read(|session| {
-            let mut report = timeline(session.reader(), request, each)?;
+            let mut report = count_timeline(session.reader(), request, each)?;
             if report.periods.is_empty() {
                 report.warnings.extend(session.unknown_names(&request.scope)?);
             }
@@ -97,27 +103,30 @@ impl Palace {
     }
 }
 
-/// The same for a collection.
-pub fn timeline(
+/// Counts the drawers of one collection by time; see [`Palace::timeline`].
+pub fn count_timeline(
     collection: &dyn CollectionReader,
     request: &TimelineRequest,
     each: &mut dyn FnMut(u64),
-) -> Result<Timeline> {
+) -> Result<TimelineReport> {
+    // The scope's own bounds always mean the time said; here they may mean the time filed, so they are applied
+    // apart.
     let unbounded = DrawerScope {
         since: None,
         before: None,
         ..request.scope.clone()
     };
     let unbounded = unbounded.resolve(collection)?;
-    let narrowed = request.narrow(&unbounded);
+    let narrowed = request.narrow_condition(&unbounded);
     match count_pages(collection, request, &narrowed, each) {
         Ok(mut tally) => {
             if narrowed != unbounded {
+                // Bounds exclude undated drawers from the pages, so they are counted separately.
                 tally.undated = count_undated(collection, &unbounded)?;
             }
-            Ok(tally.report())
+            Ok(tally.into_report())
         }
-        // A store that does not compare by order is asked for everything; damage is gone around drawer by drawer.
+        // A store without range filters must return everything; damage is skipped drawer by drawer.
         Err(error) if matches!(error.kind(), ErrorKind::UnsupportedFilter | ErrorKind::Corrupt) => {
             count_walked(collection, request, &unbounded, each)
         }
@@ -126,35 +135,40 @@ pub fn timeline(
 }
 
 impl TimelineRequest {
-    /// The condition with the bounds in it, where stores have the time in their index.
-    fn narrow(&self, unbounded: &DrawerCondition) -> DrawerCondition {
+    /// Adds the time bounds to a condition if stores index that time; only the time said is indexed.
+    fn narrow_condition(&self, unbounded: &DrawerCondition) -> DrawerCondition {
         let mut narrowed = unbounded.clone();
-        if self.clock == Clock::Filed {
+        if self.clock == TimelineClock::Filed {
             return narrowed;
         }
-        let since = self.scope.since.map(|since| said(Comparison::Gte(micros(since))));
+        let since = self
+            .scope
+            .since
+            .map(|since| said_filter(FilterComparison::Gte(micros_scalar(since))));
         let before = self
             .scope
             .before
-            .map(|before| said(Comparison::Lt(micros(before))));
+            .map(|before| said_filter(FilterComparison::Lt(micros_scalar(before))));
         let bounds = since.into_iter().chain(before);
         narrowed.filter = bounds.fold(narrowed.filter, Filter::and);
         narrowed
     }
 }
 
-fn said(comparison: Comparison) -> Filter {
+fn said_filter(comparison: FilterComparison) -> Filter {
     Filter::Compare("said_at".into(), comparison)
 }
 
-fn micros(time: Timestamp) -> Scalar {
-    Scalar::Int(time.as_micros())
+fn micros_scalar(time: Timestamp) -> MetadataScalar {
+    MetadataScalar::Int(time.as_micros())
 }
 
-/// The number of drawers that do not say when they were said, counted without reading them.
+/// Counts the drawers without a said time, without reading them.
 fn count_undated(collection: &dyn CollectionReader, condition: &DrawerCondition) -> Result<u64> {
     let mut dated = condition.clone();
-    dated.filter = dated.filter.and(said(Comparison::Gte(Scalar::Int(i64::MIN))));
+    dated.filter = dated
+        .filter
+        .and(said_filter(FilterComparison::Gte(MetadataScalar::Int(i64::MIN))));
     Ok(collection
         .count(condition)?
         .saturating_sub(collection.count(&dated)?))
@@ -165,18 +179,18 @@ fn count_pages<'a>(
     asked: &'a TimelineRequest,
     condition: &DrawerCondition,
     each: &mut dyn FnMut(u64),
-) -> Result<Tally<'a>> {
-    let mut tally = Tally::new(asked);
-    let mut request = Get {
+) -> Result<PeriodTally<'a>> {
+    let mut tally = PeriodTally::new(asked);
+    let mut request = GetRequest {
         filter: condition.filter.clone(),
         document: condition.document.clone(),
         limit: Some(PAGE),
-        include: Include::NOTHING,
-        ..Get::default()
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
     loop {
         let drawers = collection.get(&request)?;
-        drawers.iter().for_each(|drawer| tally.take(drawer));
+        drawers.iter().for_each(|drawer| tally.count_drawer(drawer));
         each(tally.seen);
         if drawers.len() < PAGE {
             return Ok(tally);
@@ -192,18 +206,19 @@ fn count_walked(
     request: &TimelineRequest,
     condition: &DrawerCondition,
     each: &mut dyn FnMut(u64),
-) -> Result<Timeline> {
-    let mut tally = Tally::new(request);
+) -> Result<TimelineReport> {
+    let mut tally = PeriodTally::new(request);
     let DrawerCondition { filter, document } = condition.clone();
-    let mut walk = Walk::matching(collection, Include::NOTHING, filter, document);
+    let mut walk = CollectionWalk::matching(collection, DrawerFields::NOTHING, filter, document);
     for drawer in walk.by_ref() {
-        tally.take(&drawer?);
+        tally.count_drawer(&drawer?);
         each(tally.seen);
     }
     let left_out = walk.left_out().iter();
-    let warnings = left_out.map(|left| Finding::new("left_out", Severity::Error, left.message.clone()));
-    Ok(Timeline {
+    let warnings =
+        left_out.map(|left| PalaceFinding::new("left_out", FindingSeverity::Error, left.message.clone()));
+    Ok(TimelineReport {
         warnings: warnings.collect(),
-        ..tally.report()
+        ..tally.into_report()
     })
 }

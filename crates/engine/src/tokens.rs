@@ -1,20 +1,21 @@
-//! How many tokens a model will count in a text, estimated so that it is rarely too few.
+//! An estimate of the tokens in a text that is rarely too low.
 //!
-//! Every tokeniser counts differently and none is asked here. Each character has a weight by its script, a run of one
-//! sort of characters (letters of one word, digits, punctuation, another script) is rounded up, and so words cost at
-//! least one token. Ordinary English comes out at about one and a half times what large vocabularies give.
+//! Every tokeniser counts differently and none is used here. Each character has a weight by its script, and
+//! each run of one class of characters (letters of one word, digits, punctuation, another script) is rounded
+//! up, so a word costs at least one token. Ordinary English is estimated at about one and a half times the
+//! count of large vocabularies.
 
 use crate::invisible::is_invisible;
 
-/// What a whole token weighs. A twelfth is fine enough to tell scripts apart.
+/// The weight of a whole token. Twelfths are fine enough to tell scripts apart.
 const TOKEN: usize = 12;
 
-/// How many spaces in a row make a token.
+/// The number of consecutive spaces that make a token.
 const SPACES: usize = 4;
 
-/// What sort of character one is: a run ends where the sort changes.
+/// The class of a character; a run ends where the class changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum CharacterClass {
     Blank,
     Lower,
     Upper,
@@ -23,30 +24,31 @@ enum Sort {
     Other,
 }
 
-impl Sort {
-    fn of(c: char) -> Self {
+impl CharacterClass {
+    fn from_char(c: char) -> Self {
         match c {
             _ if c.is_whitespace() => Self::Blank,
             'a'..='z' => Self::Lower,
             'A'..='Z' => Self::Upper,
             '0'..='9' => Self::Digit,
             _ if c.is_ascii_punctuation() => Self::Mark,
-            // Letters with accents belong to the word around them.
+            // Accented letters belong to the word around them.
             '\u{c0}'..='\u{24f}' => Self::Lower,
             _ => Self::Other,
         }
     }
 
-    /// Whether a run goes on from this sort to `next`: a capital begins a word, and small letters go on with it.
-    fn goes_on(self, next: Self) -> bool {
+    /// Returns whether a run continues from this class to `next`: lower-case letters continue a word that
+    /// begins with a capital.
+    fn continues_with(self, next: Self) -> bool {
         self == next || (self, next) == (Self::Upper, Self::Lower)
     }
 }
 
-/// What a character weighs, in twelfths of a token.
-fn weight(c: char) -> usize {
+/// Returns the weight of a character, in twelfths of a token.
+fn character_weight(c: char) -> usize {
     match c {
-        // People are shown an escape like `\u{202e}` instead, which costs more than they do.
+        // Output may show an escape like `\u{202e}` instead, which costs more than the character.
         _ if is_invisible(c) => 9 * TOKEN,
         'a'..='z' => 4,
         '0'..='9' => 14,
@@ -75,37 +77,39 @@ fn weight(c: char) -> usize {
     }
 }
 
-/// An estimate of the tokens in `text`.
+/// Estimates the tokens in `text`.
 ///
-/// It grows or stays as text is appended, is never 0 for text that is not blank, and lines cost what each costs alone
-/// and one for each line break between them. Cutting a text in two makes it at most one cheaper.
-pub fn estimate(text: &str) -> usize {
+/// The estimate never falls as text is appended and is never 0 for text that is not blank. Lines cost the sum
+/// of their own costs and one for each line break between them. The two halves of a text cost at most one token
+/// less than the whole.
+pub fn estimate_tokens(text: &str) -> usize {
+    // `closed` counts whole tokens of finished runs, `open` the twelfths of the run in progress.
     let mut closed = 0;
     let mut open = 0;
     let mut blanks = 0;
-    let mut last = Sort::Blank;
+    let mut last = CharacterClass::Blank;
     for c in text.chars() {
-        let sort = Sort::of(c);
-        if !last.goes_on(sort) {
+        let sort = CharacterClass::from_char(c);
+        if !last.continues_with(sort) {
             closed += usize::div_ceil(open, TOKEN);
             open = 0;
         }
         last = sort;
         match (sort, c) {
-            (Sort::Blank, '\n') => {
+            (CharacterClass::Blank, '\n') => {
                 closed += 1;
                 blanks = 0;
             }
-            (Sort::Blank, _) => {
+            (CharacterClass::Blank, _) => {
                 blanks += 1;
                 closed += usize::from(blanks % SPACES == 0);
             }
             _ => {
                 blanks = 0;
-                open += weight(c);
+                open += character_weight(c);
             }
         }
-        if sort == Sort::Blank && is_invisible(c) {
+        if sort == CharacterClass::Blank && is_invisible(c) {
             closed += 9;
         }
     }
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: usize) {
-        assert_eq!(estimate(text), expect, "{text:?}");
+        assert_eq!(estimate_tokens(text), expect, "{text:?}");
     }
 
     #[test]
@@ -144,7 +148,7 @@ mod tests {
     #[test]
     fn ordinary_text_of_many_scripts_is_not_underestimated() {
         for (text, counted) in COUNTED {
-            let estimated = estimate(text);
+            let estimated = estimate_tokens(text);
             assert!(estimated >= *counted, "{text}: {estimated} < {counted}");
             assert!(
                 estimated <= 3 * counted,
@@ -187,19 +191,19 @@ mod tests {
     proptest! {
         #[test]
         fn more_text_is_never_cheaper(a in some_text(), b in some_text()) {
-            let both = estimate(&format!("{a}{b}"));
-            prop_assert!(both >= estimate(&a) && both >= estimate(&b));
-            prop_assert!(both <= estimate(&a) + estimate(&b) + 1);
+            let both = estimate_tokens(&format!("{a}{b}"));
+            prop_assert!(both >= estimate_tokens(&a) && both >= estimate_tokens(&b));
+            prop_assert!(both <= estimate_tokens(&a) + estimate_tokens(&b) + 1);
         }
 
         #[test]
         fn lines_cost_what_each_costs_alone(a in some_text(), b in some_text()) {
-            prop_assert_eq!(estimate(&format!("{a}\n{b}")), estimate(&a) + 1 + estimate(&b));
+            prop_assert_eq!(estimate_tokens(&format!("{a}\n{b}")), estimate_tokens(&a) + 1 + estimate_tokens(&b));
         }
 
         #[test]
         fn only_blank_text_may_cost_nothing(text in some_text()) {
-            prop_assert!(text.trim().is_empty() || estimate(&text) > 0);
+            prop_assert!(text.trim().is_empty() || estimate_tokens(&text) > 0);
         }
     }
 }

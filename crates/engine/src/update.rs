@@ -1,7 +1,8 @@
-//! Update: another text, place or time for one drawer.
+//! Update: changes the text, place or time of one drawer.
 
 use loci_core::{
-    CollectionExt, DrawerId, Error, ErrorKind, Patch, Place, Result, Selection, Timestamp, Write,
+    CollectionExt, DeleteSelection, DrawerId, DrawerPatch, DrawerPlace, Error, ErrorKind, Result, Timestamp,
+    Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,10 +11,10 @@ use crate::note::{check_text, choose_wing, note_provenance, parse_optional_name}
 use crate::palace::Palace;
 use crate::show::resolve_id;
 
-/// A change of a drawer. Fields that are not given stay as they are.
+/// A change of a drawer. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateRequest {
-    /// The drawer's id, or the beginning of it.
+    /// The drawer's id, or a prefix of it.
     pub id: DrawerId,
     /// Its new text.
     pub text: Option<String>,
@@ -23,15 +24,15 @@ pub struct UpdateRequest {
     pub room: Option<String>,
     /// Its new source.
     pub source: Option<String>,
-    /// When it was said.
+    /// Its new time.
     pub said_at: Option<Timestamp>,
-    /// The agent that changes it, as its door knows it.
+    /// The agent that changes it, as its client names itself.
     pub by: Option<String>,
-    /// Drawers removed in the same step, because the new text stands for them, too.
+    /// Drawers removed in the same transaction, because the new text replaces them, too.
     pub absorbs: Vec<DrawerId>,
 }
 
-/// The outcome of an update. It is durable.
+/// The outcome of an update, which is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UpdateReport {
     /// The drawer's whole id.
@@ -39,13 +40,14 @@ pub struct UpdateReport {
     pub id: DrawerId,
     /// Always true; a missing drawer is an error.
     pub updated: bool,
-    /// The number of the change. It counts the whole palace, so callers for whom only some wings exist are not told.
+    /// The sequence number of the change. It counts changes of the whole palace, so restricted callers do not
+    /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }
 
 impl UpdateRequest {
-    /// A change of the drawer `id` that changes nothing yet.
+    /// Creates a request for the drawer `id` that changes nothing yet.
     pub fn new(id: DrawerId) -> Self {
         Self {
             id,
@@ -66,41 +68,45 @@ impl UpdateRequest {
 }
 
 impl Palace {
-    /// Changes a drawer. A missing one is `NotFound`.
+    /// Changes a drawer; a missing drawer is `NotFound`.
     pub fn update(&self, request: &UpdateRequest) -> Result<UpdateReport> {
         if !request.changes_something() {
-            return Err(Error::invalid("nothing says what to change").hint("nothing was changed"));
+            return Err(Error::invalid("no change was given").with_hint("nothing was changed"));
         }
         if let Some(text) = &request.text {
             check_text(text)?;
         }
         let wing = parse_optional_name("wing", request.wing.as_deref())?;
         let room = parse_optional_name("room", request.room.as_deref())?;
-        self.change(|filing| {
+        self.run_change(|filing| {
             let reader = filing.reader();
             let id = resolve_id(reader, &request.id)?.ok_or_else(|| missing_drawer(&request.id))?;
-            let mut patch = Patch::new(id.clone());
+            let mut patch = DrawerPatch::new(id.clone());
             patch.document.clone_from(&request.text);
+            // Provenance speaks of the words: moving a drawer does not make the agent its author.
             patch.provenance = request
                 .text
                 .as_ref()
                 .map(|_| note_provenance(self, request.by.as_deref()));
-            patch.place = Place {
+            patch.place = DrawerPlace {
                 room: room.clone(),
                 source: request.source.clone(),
                 said_at: request.said_at,
-                ..Place::default()
+                ..DrawerPlace::default()
             };
             if wing.is_some() {
                 patch.place.wing = choose_wing(self, reader, wing.as_deref())?;
+                // A restricted caller must not move a drawer out of its own sight, nor into a wing that it
+                // cannot see.
                 self.access().check_wing(reader, patch.place.wing.as_deref())?;
             }
             filing.embed_patch(&mut patch)?;
             let mut batch = vec![Write::Update(patch)];
             if !request.absorbs.is_empty() {
-                batch.push(Write::Delete(Selection::Ids(request.absorbs.clone())));
+                batch.push(Write::Delete(DeleteSelection::Ids(request.absorbs.clone())));
             }
             let receipt = filing.collection().apply_batch(&batch)?;
+            // Removed by another process between the lookup and the write.
             if receipt.missing.contains(&id) {
                 return Err(missing_drawer(&id));
             }
@@ -115,5 +121,6 @@ impl Palace {
 
 fn missing_drawer(id: &DrawerId) -> Error {
     let message = format!("no drawer has the id {}", id.as_str());
-    Error::new(ErrorKind::NotFound, message).hint("nothing was changed; ids come from `search` and `list`")
+    Error::new(ErrorKind::NotFound, message)
+        .with_hint("nothing was changed; ids come from `search` and `list`")
 }

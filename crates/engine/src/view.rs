@@ -1,6 +1,6 @@
-//! The one view: a drawer, a hit and a scope as every door shows and takes them.
+//! The one view: drawers, hits and scopes as every interface shows and accepts them.
 //!
-//! `--json`, export, MCP and the web page serialise these types, so that a field has one name everywhere.
+//! `--json`, export, MCP and the web page serialise these types, so a field has one name everywhere.
 
 pub mod address;
 mod cursor;

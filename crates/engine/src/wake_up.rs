@@ -1,6 +1,7 @@
-//! Waking up: what to read at the start of a session, within a budget of tokens.
+//! Wake-up: a page to read at the start of a session, within a budget of tokens.
 //!
-//! Who I am, what matters most, what is newest; each line says where it is from and how to see the whole.
+//! The page has three parts: identity, important drawers, newest sources. Each line names its origin and the id
+//! that shows the whole text.
 
 mod latest;
 mod matters;
@@ -13,86 +14,86 @@ mod tests;
 
 use std::collections::HashSet;
 
-use loci_core::{CollectionReader, Drawer, DrawerId, Error, Finding, Result, Timestamp};
+use loci_core::{CollectionReader, Drawer, DrawerId, Error, PalaceFinding, Result, Timestamp};
 use serde::Serialize;
 
 use crate::palace::Palace;
-use crate::tokens::estimate;
+use crate::tokens::estimate_tokens;
 use crate::view::{DrawerScope, ScopeNote};
-use latest::{Beginnings, Recent, is_file};
-use loci_mine::project::folded;
-use page::{Line, Page, Part};
-use quote::{SHORTEST_TEXT, origin};
+use latest::{ConversationOpenings, RecentSource, is_file};
+use loci_mine::project::fold_name;
+use page::{WakeUpLine, WakeUpPage, WakeUpPart};
+use quote::{SHORTEST_TEXT, format_origin};
 use read::NewestReader;
-use snippet::snippet;
+use snippet::cut_snippet;
 
-/// What to wake up to.
+/// A request for a wake-up page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WakeUpRequest {
-    /// The drawers meant, beside those that say who I am.
+    /// The drawers to choose from; identity drawers are always included.
     pub scope: DrawerScope,
-    /// The most tokens the text may have, by [`crate::tokens::estimate`].
+    /// The token budget of the text, by [`crate::tokens::estimate`].
     pub tokens: usize,
-    /// What time it is.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// What to read at the start of a session.
+/// A page to read at the start of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WakeUpReport {
-    /// The text. Stored words in it stand on one line each, without control characters, and are otherwise verbatim.
+    /// The text. Each quotation is on one line, without control characters, and otherwise verbatim.
     pub text: String,
-    /// How many tokens it has, by [`crate::tokens::estimate`]; never more than were asked for.
+    /// The number of tokens, by [`crate::tokens::estimate`]; never above the budget.
     pub tokens: usize,
-    /// The drawers it quotes, in its order; none if there is nothing to read.
+    /// The quoted drawers, in the order of the page; empty if there is nothing to read.
     pub drawers: Vec<DrawerId>,
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
 impl Palace {
-    /// Reports what to read at the start of a session.
+    /// Writes the page to read at the start of a session.
     pub fn wake_up(&self, request: &WakeUpRequest) -> Result<WakeUpReport> {
         request.scope.check()?;
-        self.read(|session| wake_up(session.reader(), request))
+        self.read(|session| write_wake_up(session.reader(), request))
     }
 }
 
-/// The fewest tokens that may be asked for: the heading and one line.
+/// The smallest budget: enough for the heading and one line.
 pub const FEWEST_TOKENS: usize = 120;
 
-/// How much of its budget is for who I am, and how much of the rest for what matters most: one in so many.
+/// The share of the budget for identity, and the share of the rest for important drawers, each as a divisor.
 const IDENTITY_SHARE: usize = 3;
 const IMPORTANT_SHARE: usize = 2;
 
-/// How many lines of who I am there may be, and how many of everything else.
+/// The most lines of the identity part, and of each other part.
 const IDENTITY_LINES: usize = 8;
 const LINES: usize = 64;
 
-/// How many characters of a drawer are quoted for a budget: one for so many tokens, and its bounds.
+/// The length of a quotation: one character for so many tokens of the budget, within bounds.
 const TOKENS_PER_CHARACTER: usize = 6;
 const CHARACTERS: (usize, usize) = (80, 600);
 
-/// How much of a title, or of the first words of a conversation, is quoted, in characters.
+/// The most characters quoted of a title or of the opening words of a conversation.
 const TITLE: usize = 60;
 
-/// Says what to read at the start of a session.
-pub fn wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Result<WakeUpReport> {
+/// Writes the page to read at the start of a session from one collection.
+pub fn write_wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Result<WakeUpReport> {
     if request.tokens < FEWEST_TOKENS {
-        return Err(Error::invalid(format!(
-            "{} tokens are too few to say anything in",
-            request.tokens
-        ))
-        .hint(format!("ask for {FEWEST_TOKENS} or more; 800 is a good start")));
+        return Err(
+            Error::invalid(format!("{} tokens are too few for a wake-up", request.tokens))
+                .with_hint(format!("ask for {FEWEST_TOKENS} or more; 800 is a good start")),
+        );
     }
     if collection.info()?.drawers == 0 {
-        return Ok(nothing(
+        return Ok(report_nothing(
             "This palace is empty. Fill it with `loci mine PATH` or `loci add TEXT`.",
         ));
     }
     let scope = request.scope.resolve(collection)?;
-    if !scope.asks_nothing() && collection.count(&scope)? == 0 {
+    // Without this check an unknown wing would still show identity drawers and look like a found one.
+    if !scope.is_unrestricted() && collection.count(&scope)? == 0 {
         return report_empty_scope(collection, &request.scope);
     }
     let reader = NewestReader {
@@ -100,209 +101,231 @@ pub fn wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Re
         now: request.now,
         scope,
     };
-    let mut writer = Writer::new(reader, request.tokens);
-    writer.write()?;
-    Ok(writer.report())
+    let mut writer = WakeUpWriter::new(reader, request.tokens);
+    writer.write_page()?;
+    Ok(writer.into_report())
 }
 
-fn nothing(text: &str) -> WakeUpReport {
+fn report_nothing(text: &str) -> WakeUpReport {
     WakeUpReport {
         text: text.to_owned(),
-        tokens: estimate(text),
+        tokens: estimate_tokens(text),
         drawers: Vec::new(),
         warnings: Vec::new(),
     }
 }
 
-/// The report where no drawer is in scope: a name in it that does not exist is the likeliest reason.
+/// Reports an empty scope, whose likeliest cause is a name that does not exist.
 fn report_empty_scope(collection: &dyn CollectionReader, scope: &DrawerScope) -> Result<WakeUpReport> {
-    let unknown = scope.unknown_names(collection)?;
+    let unknown = scope.find_unknown_names(collection)?;
     Ok(WakeUpReport {
-        warnings: unknown.iter().map(ScopeNote::finding).collect(),
-        ..nothing("Nothing is filed there. `loci status` lists wings and rooms.")
+        warnings: unknown.iter().map(ScopeNote::to_finding).collect(),
+        ..report_nothing("Nothing is filed there. `loci status` lists wings and rooms.")
     })
 }
 
-/// Writes the page.
+/// Writes one page.
 #[derive(Debug)]
-struct Writer<'a> {
+struct WakeUpWriter<'a> {
     reader: NewestReader<'a>,
-    page: Page,
-    /// How many characters of a drawer are quoted.
+    page: WakeUpPage,
+    /// The most characters quoted of one drawer.
     characters: usize,
-    /// What was quoted, so that no text stands there twice.
+    /// The quotations so far, so that no text appears twice.
     quoted: HashSet<String>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> WakeUpWriter<'a> {
     fn new(reader: NewestReader<'a>, tokens: usize) -> Self {
         let (least, most) = CHARACTERS;
         Self {
             reader,
-            page: Page::new(tokens),
+            page: WakeUpPage::new(tokens),
             characters: (tokens / TOKENS_PER_CHARACTER).clamp(least, most),
             quoted: HashSet::new(),
         }
     }
 
-    fn report(self) -> WakeUpReport {
-        let text = self.page.text();
-        let drawers = self.page.drawers();
-        match drawers.is_empty() {
-            true => nothing(
-                "This palace holds nothing that could be quoted here. `loci status` shows what there is.",
-            ),
-            false => WakeUpReport {
-                tokens: estimate(&text),
+    fn into_report(self) -> WakeUpReport {
+        let text = self.page.to_text();
+        let drawers = self.page.quoted_drawers();
+        if drawers.is_empty() {
+            report_nothing("This palace holds nothing to quote here. `loci status` shows its contents.")
+        } else {
+            WakeUpReport {
+                tokens: estimate_tokens(&text),
                 text,
                 drawers,
                 warnings: Vec::new(),
-            },
+            }
         }
     }
 
-    fn write(&mut self) -> Result<()> {
-        let mine = matters::identity(&self.reader)?;
-        self.identity(&mine)?;
-        let recent = self.reader.recent()?;
-        let important = matters::important(&self.reader, &recent)?;
-        let half = self.page.left() / IMPORTANT_SHARE;
-        self.important(&important, half)?;
-        self.newest(&latest::latest(&self.reader, &recent))?;
-        // What the newest left over.
-        self.important(&important, self.page.left())
+    fn write_page(&mut self) -> Result<()> {
+        let mine = matters::find_identity(&self.reader)?;
+        self.write_identity(&mine)?;
+        let recent = self.reader.read_recent()?;
+        let important = matters::find_important(&self.reader, &recent)?;
+        // Important drawers are written twice: first within half of the budget, so that news always fits, and
+        // again at the end for whatever the news did not use.
+        let half = self.page.tokens_left() / IMPORTANT_SHARE;
+        self.write_important(&important, half)?;
+        self.write_newest(&latest::find_latest(&self.reader, &recent))?;
+        self.write_important(&important, self.page.tokens_left())
     }
 
-    fn identity(&mut self, drawers: &[Drawer]) -> Result<()> {
-        let mut share = (self.page.left() + estimate(page::HEADING)) / IDENTITY_SHARE;
+    fn write_identity(&mut self, drawers: &[Drawer]) -> Result<()> {
+        // The share is taken from the whole budget, as if the heading had not been paid for yet.
+        let mut share = (self.page.tokens_left() + estimate_tokens(page::HEADING)) / IDENTITY_SHARE;
         for drawer in drawers.iter().take(IDENTITY_LINES) {
-            share = share.saturating_sub(self.line(Part::Identity, drawer, share, usize::MAX)?);
+            share = share.saturating_sub(self.write_line(WakeUpPart::Identity, drawer, share, usize::MAX)?);
         }
         Ok(())
     }
 
-    fn important(&mut self, drawers: &[Drawer], mut share: usize) -> Result<()> {
+    fn write_important(&mut self, drawers: &[Drawer], mut share: usize) -> Result<()> {
         for drawer in drawers {
-            if self.page.count(Part::Important) >= LINES {
+            if self.page.count_lines(WakeUpPart::Important) >= LINES {
                 break;
             }
-            if !self.page.quotes(&drawer.id) {
-                share = share.saturating_sub(self.line(Part::Important, drawer, share, self.characters)?);
+            if !self.page.quotes_drawer(&drawer.id) {
+                share = share.saturating_sub(self.write_line(
+                    WakeUpPart::Important,
+                    drawer,
+                    share,
+                    self.characters,
+                )?);
             }
         }
         Ok(())
     }
 
-    /// Sets down a line for one drawer, at most as dear as said; returns what it cost.
-    fn line(&mut self, part: Part, drawer: &Drawer, share: usize, characters: usize) -> Result<usize> {
-        let room = self.page.room(part, share);
+    /// Adds a line for one drawer that costs at most `share` tokens; returns its cost.
+    fn write_line(
+        &mut self,
+        part: WakeUpPart,
+        drawer: &Drawer,
+        share: usize,
+        characters: usize,
+    ) -> Result<usize> {
+        let room = self.page.room_for_line(part, share);
         if room < SHORTEST_TEXT {
             return Ok(0);
         }
-        let origin = origin(&self.reader, drawer)?;
-        let left = room.saturating_sub(estimate(&origin));
-        match self.quote(&drawer.id, characters, left)? {
-            Some(words) => Ok(self.set(part, format!("{origin}{words}"), vec![drawer.id.clone()])),
+        // Checked before the drawer is read: on a full page each remaining drawer would cost a read for nothing.
+        let origin = format_origin(&self.reader, drawer)?;
+        let left = room.saturating_sub(estimate_tokens(&origin));
+        match self.quote_drawer(&drawer.id, characters, left)? {
+            Some(words) => Ok(self.set_line(part, format!("{origin}{words}"), vec![drawer.id.clone()])),
             None => Ok(0),
         }
     }
 
-    fn set(&mut self, part: Part, text: String, drawers: Vec<DrawerId>) -> usize {
-        self.page.set(part, Line { text, drawers }).unwrap_or(0)
+    fn set_line(&mut self, part: WakeUpPart, text: String, drawers: Vec<DrawerId>) -> usize {
+        self.page
+            .set_line(part, WakeUpLine { text, drawers })
+            .unwrap_or(0)
     }
 
-    /// The beginning of a drawer's text, if it is worth a line and was not quoted yet.
-    fn quote(&mut self, id: &DrawerId, characters: usize, tokens: usize) -> Result<Option<String>> {
-        let whole = self.reader.whole(id)?;
+    /// Returns the beginning of a drawer's text, if it is worth a line and was not quoted yet.
+    fn quote_drawer(&mut self, id: &DrawerId, characters: usize, tokens: usize) -> Result<Option<String>> {
+        let whole = self.reader.read_whole(id)?;
         let document = whole.and_then(|drawer| drawer.document).unwrap_or_default();
-        Ok(self.fresh(&document, characters, tokens))
+        Ok(self.quote_once(&document, characters, tokens))
     }
 
-    fn fresh(&mut self, text: &str, characters: usize, tokens: usize) -> Option<String> {
-        let words = snippet(text, characters, tokens);
+    fn quote_once(&mut self, text: &str, characters: usize, tokens: usize) -> Option<String> {
+        let words = cut_snippet(text, characters, tokens);
+        // A few cut-off words say nothing, but a text that is short by itself may say all.
         let cut_short = tokens < SHORTEST_TEXT && words.ends_with('…');
         (!words.is_empty() && !cut_short && self.quoted.insert(words.clone())).then_some(words)
     }
 
-    fn newest(&mut self, found: &[Recent]) -> Result<()> {
-        let mut beginnings = Beginnings::default();
+    fn write_newest(&mut self, found: &[RecentSource]) -> Result<()> {
+        let mut beginnings = ConversationOpenings::default();
         for recent in found {
-            let room = self.page.room(Part::Newest, usize::MAX);
-            if room < SHORTEST_TEXT || self.page.count(Part::Newest) >= LINES {
+            let room = self.page.room_for_line(WakeUpPart::Newest, usize::MAX);
+            if room < SHORTEST_TEXT || self.page.count_lines(WakeUpPart::Newest) >= LINES {
                 break;
             }
-            if self.page.quotes(&recent.last.id) {
+            if self.page.quotes_drawer(&recent.last.id) {
                 continue;
             }
-            self.recent(recent, &mut beginnings, room)?;
+            self.write_recent(recent, &mut beginnings, room)?;
         }
         Ok(())
     }
 
-    /// Sets down where a conversation stands, or how a file begins.
-    fn recent(&mut self, recent: &Recent, beginnings: &mut Beginnings, room: usize) -> Result<()> {
-        let Some(whole) = self.reader.whole(&recent.last.id)? else {
+    /// Adds a line with the last message of a conversation, or the beginning of a file.
+    fn write_recent(
+        &mut self,
+        recent: &RecentSource,
+        beginnings: &mut ConversationOpenings,
+        room: usize,
+    ) -> Result<()> {
+        let Some(whole) = self.reader.read_whole(&recent.last.id)? else {
             return Ok(());
         };
         let text = |key: &str| Some(whole.metadata.as_ref()?.get(key)?.as_text()?.to_owned());
-        // What a sub-agent said is part of another conversation.
+        // A sub-agent's thread belongs to its parent conversation, which has a line of its own.
         if text("parent_thread").is_some() {
             return Ok(());
         }
-        let mut line = origin(&self.reader, &recent.last)?;
+        let mut line = format_origin(&self.reader, &recent.last)?;
         let mut drawers = Vec::new();
-        let left = |line: &str| room.saturating_sub(estimate(line));
-        match is_file(&recent.last) {
-            true => line.push_str(&called(whole.place.source.as_deref(), left(&line))),
-            false => {
-                let (about, first) = self.about(recent, text("title"), beginnings, left(&line) / 2)?;
-                let speaker = whole.place.speaker.as_deref().or(whole.place.kind.as_deref());
-                let speaker = snippet(speaker.unwrap_or_default(), 24, 8);
-                line.push_str(&format!("{about}{speaker}: "));
-                drawers.extend(first);
-            }
+        let left = |line: &str| room.saturating_sub(estimate_tokens(line));
+        if is_file(&recent.last) {
+            line.push_str(&format_file_name(whole.place.source.as_deref(), left(&line)));
+        } else {
+            // At most half of the line goes to the topic; the other half is for the words themselves.
+            let (about, first) = self.describe_topic(recent, text("title"), beginnings, left(&line) / 2)?;
+            let speaker = whole.place.speaker.as_deref().or(whole.place.kind.as_deref());
+            let speaker = cut_snippet(speaker.unwrap_or_default(), 24, 8);
+            line.push_str(&format!("{about}{speaker}: "));
+            drawers.extend(first);
         }
         let document = whole.document.as_deref().unwrap_or_default();
-        if let Some(words) = self.fresh(document, self.characters, left(&line)) {
+        if let Some(words) = self.quote_once(document, self.characters, left(&line)) {
             drawers.push(recent.last.id.clone());
-            self.set(Part::Newest, format!("{line}{words}"), drawers);
+            self.set_line(WakeUpPart::Newest, format!("{line}{words}"), drawers);
         }
         Ok(())
     }
 
-    /// What a conversation is about: its title where its room does not say it, else its first words.
-    fn about(
+    /// Describes the topic of a conversation: its title unless the room repeats it, else its opening words.
+    fn describe_topic(
         &self,
-        recent: &Recent,
+        recent: &RecentSource,
         title: Option<String>,
-        beginnings: &mut Beginnings,
+        beginnings: &mut ConversationOpenings,
         tokens: usize,
     ) -> Result<(String, Option<DrawerId>)> {
-        let quoted = |text: &str| match snippet(text, TITLE, tokens.saturating_sub(4)) {
+        let quoted = |text: &str| match cut_snippet(text, TITLE, tokens.saturating_sub(4)) {
             words if words.is_empty() => String::new(),
             words => format!("\"{words}\", then "),
         };
         if let Some(title) = title {
             let room = recent.last.place.room.as_deref().unwrap_or_default();
-            let said = folded(room) == folded(&title);
+            // Mining names the room after the title, and the room is part of the origin already.
+            let said = fold_name(room) == fold_name(&title);
             return Ok((if said { String::new() } else { quoted(&title) }, None));
         }
-        let Some(first) = beginnings.of(&self.reader, recent)? else {
+        let Some(first) = beginnings.find_opening(&self.reader, recent)? else {
             return Ok((String::new(), None));
         };
-        let document = self.reader.whole(&first)?.and_then(|drawer| drawer.document);
+        let document = self.reader.read_whole(&first)?.and_then(|drawer| drawer.document);
         let words = quoted(document.as_deref().unwrap_or_default());
-        let first = Some(first).filter(|first| !words.is_empty() && !self.page.quotes(first));
+        let first = Some(first).filter(|first| !words.is_empty() && !self.page.quotes_drawer(first));
         Ok((words, first))
     }
 }
 
-/// What a file is called, without its folder.
-fn called(source: Option<&str>, tokens: usize) -> String {
+/// Formats the name of a file without its folder.
+fn format_file_name(source: Option<&str>, tokens: usize) -> String {
     let name = source
         .and_then(|source| source.rsplit('/').next())
         .unwrap_or_default();
-    match snippet(name, TITLE, (tokens / 2).min(24)) {
+    match cut_snippet(name, TITLE, (tokens / 2).min(24)) {
         name if name.is_empty() => name,
         name => format!("{name}: "),
     }

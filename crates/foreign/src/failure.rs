@@ -1,4 +1,4 @@
-//! Why a database of another program could not be opened.
+//! The reasons why a database of another program cannot be opened.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use loci_core::{Error, ErrorKind};
 use rusqlite::ErrorCode;
 
-/// Why a database of another program could not be opened. Nothing was changed.
+/// The reason why a database of another program could not be opened. Nothing was changed.
 #[derive(Debug)]
 pub enum ForeignFailure {
     /// The file system refused to do this to this file.
@@ -19,12 +19,12 @@ pub enum ForeignFailure {
 }
 
 impl ForeignFailure {
-    /// The failure as an error about the database `path`.
+    /// Converts the failure into an error about the database `path`.
     pub fn into_error(self, path: &Path) -> Error {
         let name = path.display();
         match self {
             Self::Changing(_) => Error::new(ErrorKind::Locked, self.to_string())
-                .hint("nothing was changed; close the program that writes to it and try again"),
+                .with_hint("nothing was changed; close the program that writes to it and try again"),
             Self::Io(action, file, cause) => {
                 let kind = match cause.kind() {
                     io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -33,7 +33,7 @@ impl ForeignFailure {
                 let message = format!("cannot {action} {}: {cause}", file.display());
                 Error::new(kind, message)
                     .caused_by(cause)
-                    .hint("nothing was changed")
+                    .with_hint("nothing was changed")
             }
             Self::Sqlite(cause) => {
                 let kind = match cause.sqlite_error_code() {
@@ -43,12 +43,12 @@ impl ForeignFailure {
                 };
                 Error::new(kind, format!("cannot read the database {name}: {cause}"))
                     .caused_by(cause)
-                    .hint("nothing was changed")
+                    .with_hint("nothing was changed")
             }
         }
     }
 
-    /// Whether another process holds or changes the file, so that it may be readable later.
+    /// Returns whether another process holds or changes the file, so that a retry may succeed.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Changing(_) => true,

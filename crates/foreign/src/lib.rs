@@ -1,14 +1,15 @@
-//! Opens the SQLite files of other programs, which may be writing to them, and changes nothing in them or beside them.
+//! Opens the SQLite files of other programs, which may be writing to them, and changes nothing in them or beside
+//! them.
 //!
-//! | what lies there | how it is read |
+//! | files found | how the database is read |
 //! |---|---|
-//! | a file alone | in place and read-only, under SQLite's own read locks |
-//! | one in log mode without a log | in place and immutable: opening it otherwise would make files beside it |
+//! | a database alone | in place and read-only, under SQLite's own read locks |
+//! | one in log mode without a log | in place and immutable: any other mode would create files beside it |
 //! | one with a log and the log's index | from a copy; in place where [`ForeignOpener::reads_live_logs`] allows it |
 //! | one with a log alone, or with a journal of an unfinished transaction | from a copy, in which SQLite settles it |
 //!
-//! A copy is of one moment: if the file, its log or its journal changed meanwhile, it is made again, and after a few
-//! attempts opening fails with [`ForeignFailure::Changing`].
+//! A copy is a consistent snapshot: if the file, its log or its journal changes while it is made, it is made again,
+//! and after a few attempts opening fails with [`ForeignFailure::Changing`].
 
 mod copy;
 mod failure;

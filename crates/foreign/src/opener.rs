@@ -1,4 +1,4 @@
-//! The one way in: which of the ways to read a database leaves it as it is.
+//! Opens a database in the one mode that leaves it and its folder unchanged.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,25 +15,25 @@ use crate::stamp::{ForeignStamp, LOGS, has_bytes, path_beside};
 const LOCKED: &str = "mode=ro";
 /// Read-only, without locks and without a log.
 const IMMUTABLE: &str = "mode=ro&immutable=1";
-/// Read-only, with a log and the log's index as others keep it.
+/// Read-only, with the log and the log's index that other processes maintain.
 const LIVE: &str = "mode=ro&readonly_shm=1";
-/// For a private copy, in which SQLite may do as it likes.
+/// For a private copy, in which SQLite may write: it rolls back a journal or checkpoints a log there.
 const PRIVATE: &str = "mode=rw";
 
-/// Sizes within damaged pages are not trusted, nor is what a schema says.
-const CAREFUL: &str = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
+/// Trusts neither the sizes within damaged pages nor the schema.
+const DISTRUST_SETUP: &str = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;";
 
 /// The options for opening a database of another program.
 #[derive(Clone, Copy)]
 pub struct ForeignOpener<'a> {
-    /// The longest wait for a process that is writing.
+    /// The maximum time to wait for a process that is writing.
     pub patience: Duration,
-    /// Whether a log whose index lies beside it is read in place, together with the programs that write to it. Else
+    /// Whether a log whose index lies beside it is read in place, alongside the programs that write to it. Otherwise
     /// file and log are copied.
     pub reads_live_logs: bool,
     /// SQL to run on the connection before anything is read.
     pub setup: &'a str,
-    /// Called after each copy that is made, before it is checked, with its number.
+    /// Called after each copy, before it is checked, with the number of the attempt.
     pub on_copied: &'a dyn Fn(usize),
 }
 
@@ -48,61 +48,66 @@ impl Default for ForeignOpener<'_> {
     }
 }
 
-/// A database of another program, open to be read.
+/// A database of another program, open for reading.
 #[derive(Debug)]
 pub struct ForeignDatabase {
-    /// The connection; never one that can write to the file or beside it.
+    /// The connection, which can never write to the file or beside it.
     pub connection: Connection,
-    /// The way it is read.
+    /// The mode in which it is read.
     pub reading: ForeignReading,
     /// The stamp of the file when it was opened.
     pub stamp: ForeignStamp,
     path: PathBuf,
 }
 
-/// The way a database is read.
+/// The mode in which a database is read.
 #[derive(Debug)]
 pub enum ForeignReading {
     /// In place.
     InPlace,
-    /// In place and without its log, which may hold more.
+    /// In place and without its log, which may hold newer commits.
     AsItStands,
     /// From a private copy, because a log or a journal lies beside it.
     Copied {
-        /// The ending of what lay beside it: `-wal` or `-journal`.
+        /// The suffix of the file beside it: `-wal` or `-journal`.
         beside: &'static str,
-        /// The copy, which must be kept as long as the connection.
+        /// The copy, which must outlive the connection.
         copy: PrivateCopy,
     },
 }
 
 impl ForeignDatabase {
-    /// Whether the file is as it was when it was opened. One that was written to meanwhile may have been read half
-    /// old and half new.
+    /// Returns whether the file is unchanged since it was opened. If it was written to meanwhile, the rows that were
+    /// read may mix old and new.
     pub fn is_unchanged(&self) -> bool {
-        self.stamp == ForeignStamp::of(&self.path)
+        self.stamp == ForeignStamp::read(&self.path)
     }
 }
 
 impl ForeignOpener<'_> {
-    /// Opens the database at `path`, and reads its schema, so that what cannot be opened fails now.
+    /// Opens the database at `path` and reads its schema, so that an unreadable file fails here and not later.
     pub fn open(&self, path: &Path) -> Result<ForeignDatabase, ForeignFailure> {
         // A log lies beside the file itself, not beside a link to it.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let has_log = has_bytes(&path_beside(&path, "-wal"));
         if has_log && self.reads_live_logs && path_beside(&path, "-shm").is_file() {
+            // Cursor's databases grow to gigabytes and stay open,
+            // so copying one for each read is out of the question.
             return self.open_in_place(path, LIVE, ForeignReading::InPlace);
         }
         if has_log {
             return self.open_copy(path, "-wal");
         }
-        let mode = if is_trapped(&path) || is_in_log_mode(&path)? {
+        // With a header in log mode, even a read-only connection
+        // would create `-wal` and `-shm` beside the file.
+        let mode = if has_trap_beside(&path) || is_in_log_mode(&path)? {
             IMMUTABLE
         } else {
             LOCKED
         };
         match self.open_in_place(path.clone(), mode, ForeignReading::InPlace) {
-            // The journal of a transaction whose writer is gone must be rolled back first.
+            // The journal of a writer that died must be rolled back first, which only a copy allows. A
+            // journal of a live writer shows as a passing lock instead, and there waiting helps.
             Err(failure) if has_bytes(&path_beside(&path, "-journal")) && !failure.is_passing() => {
                 self.open_copy(path, "-journal")
             }
@@ -110,13 +115,13 @@ impl ForeignOpener<'_> {
         }
     }
 
-    /// Opens the database at `path` without its log and without locks, for a caller that can live with what the file
-    /// itself holds.
+    /// Opens the database at `path` without its log and without locks, for a caller that accepts only the commits in
+    /// the file itself.
     pub fn open_as_it_stands(&self, path: &Path) -> Result<ForeignDatabase, ForeignFailure> {
         self.open_in_place(path.to_path_buf(), IMMUTABLE, ForeignReading::AsItStands)
     }
 
-    /// Opens the database at `path` from a copy, whatever lies beside it.
+    /// Opens the database at `path` from a copy, regardless of the files beside it.
     pub fn open_copy_of(&self, path: &Path) -> Result<ForeignDatabase, ForeignFailure> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         self.open_copy(path, "")
@@ -128,9 +133,10 @@ impl ForeignOpener<'_> {
         mode: &str,
         reading: ForeignReading,
     ) -> Result<ForeignDatabase, ForeignFailure> {
-        let stamp = ForeignStamp::of(&path);
+        // Taken before the connection opens, so that a write in between shows as a change.
+        let stamp = ForeignStamp::read(&path);
         Ok(ForeignDatabase {
-            connection: self.connect_ready(&path, mode)?,
+            connection: self.connect_and_probe(&path, mode)?,
             reading,
             stamp,
             path,
@@ -140,14 +146,14 @@ impl ForeignOpener<'_> {
     fn open_copy(&self, path: PathBuf, beside: &'static str) -> Result<ForeignDatabase, ForeignFailure> {
         let (copy, stamp) = copy_settled(&path, self.on_copied)?;
         Ok(ForeignDatabase {
-            connection: self.connect_ready(&copy.path(), PRIVATE)?,
+            connection: self.connect_and_probe(&copy.path(), PRIVATE)?,
             reading: ForeignReading::Copied { beside, copy },
             stamp,
             path,
         })
     }
 
-    fn connect_ready(&self, path: &Path, mode: &str) -> Result<Connection, ForeignFailure> {
+    fn connect_and_probe(&self, path: &Path, mode: &str) -> Result<Connection, ForeignFailure> {
         let connection = connect(path, mode)?;
         connection.busy_timeout(self.patience)?;
         connection.execute_batch(self.setup)?;
@@ -158,17 +164,18 @@ impl ForeignOpener<'_> {
     }
 }
 
-/// Connects to the database at `path` with these parameters of SQLite's addresses, and trusts none of it.
+/// Connects to the database at `path` with the URI parameters `mode`, and trusts none of its contents.
 pub fn connect(path: &Path, mode: &str) -> rusqlite::Result<Connection> {
+    // `mode=` in the address narrows READ_WRITE; without URI addresses `immutable` could not be asked for.
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(format!("{}?{mode}", address_of(path)), flags)?;
-    connection.execute_batch(CAREFUL)?;
+    let connection = Connection::open_with_flags(format!("{}?{mode}", sqlite_address(path)), flags)?;
+    connection.execute_batch(DISTRUST_SETUP)?;
     Ok(connection)
 }
 
-/// A path as SQLite's address of it; every byte that could mean something in an address is written by number.
-fn address_of(path: &Path) -> String {
+/// Formats a path as a SQLite URI, in which every byte with a special meaning is percent-encoded.
+fn sqlite_address(path: &Path) -> String {
     let mut address = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -180,20 +187,21 @@ fn address_of(path: &Path) -> String {
     address
 }
 
-/// Whether something that is not a file stands where a log or a journal would: SQLite would open it, and a pipe never
-/// answers.
-fn is_trapped(path: &Path) -> bool {
+/// Returns whether something other than a regular file lies where a log or a journal would: SQLite would open it, and
+/// a read from a pipe never returns.
+fn has_trap_beside(path: &Path) -> bool {
     LOGS.iter().any(|ending| {
         let beside = path_beside(path, ending);
         fs::symlink_metadata(&beside).is_ok() && !beside.is_file()
     })
 }
 
-/// Whether the header says that a log belongs to the database.
+/// Returns whether the header puts the database in log mode.
 fn is_in_log_mode(path: &Path) -> Result<bool, ForeignFailure> {
     let mut header = [0; 20];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
     match read {
+        // Bytes 18 and 19 are the write and the read version of the format: 2 is WAL.
         Ok(()) => Ok(header.ends_with(&[2, 2])),
         Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(cause) => Err(ForeignFailure::Io("open", path.to_path_buf(), cause)),

@@ -1,11 +1,11 @@
-//! The rows that may still be among the k nearest, given bounds of their distances.
+//! Rows that may still be among the k nearest, given bounds of their distances.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// One row that an exact rescoring has to look at.
+/// One row that exact rescoring has to compare.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Candidate {
+pub struct RowCandidate {
     /// The row number as it was offered.
     pub row: i64,
     /// No exact distance of this row is smaller.
@@ -14,21 +14,21 @@ pub struct Candidate {
 
 /// Collects offered rows and keeps those that can still be among the k nearest.
 ///
-/// If every offered pair of bounds holds the exact distance of its row, the k nearest of all
-/// offered rows (ties broken by row number) are among the candidates. Memory stays within a
-/// constant factor of what has to be kept.
+/// If every offered pair of bounds encloses the exact distance of its row, the k nearest of all offered rows (ties
+/// broken by row number) are among the candidates. Memory stays within a constant factor of the rows that have to
+/// be kept.
 #[derive(Debug, Clone)]
-pub struct Candidates {
+pub struct NearestCandidates {
     k: usize,
-    uppers: BinaryHeap<Upper>,
-    kept: Vec<Candidate>,
+    uppers: BinaryHeap<UpperBound>,
+    kept: Vec<RowCandidate>,
     prune_at: usize,
 }
 
 /// Below this many candidates nothing is pruned before the end.
 const ROOM: usize = 1024;
 
-impl Candidates {
+impl NearestCandidates {
     /// Starts a search for the `k` nearest rows.
     pub fn new(k: usize) -> Self {
         Self {
@@ -43,34 +43,37 @@ impl Candidates {
     ///
     /// A bound that is not a number bounds nothing. A row is offered at most once.
     #[inline]
-    pub fn offer(&mut self, row: i64, lower: f32, upper: f32) {
+    pub fn offer_row(&mut self, row: i64, lower: f32, upper: f32) {
         if lower > self.limit() {
             return;
         }
-        self.keep(row, lower, upper);
+        self.keep_row(row, lower, upper);
     }
 
-    fn keep(&mut self, row: i64, lower: f32, upper: f32) {
+    fn keep_row(&mut self, row: i64, lower: f32, upper: f32) {
         if self.k == 0 {
             return;
         }
+        // A NaN must not drop a row: as the widest bounds it only costs one exact comparison.
         let lower = if lower.is_nan() { f32::NEG_INFINITY } else { lower };
-        let upper = Upper(if upper.is_nan() { f32::INFINITY } else { upper });
-        self.kept.push(Candidate { row, lower });
+        let upper = UpperBound(if upper.is_nan() { f32::INFINITY } else { upper });
+        self.kept.push(RowCandidate { row, lower });
         if self.uppers.len() < self.k {
             self.uppers.push(upper);
+        // The heap holds the k smallest upper bounds, the largest of them on top.
         } else if let Some(mut worst) = self.uppers.peek_mut()
             && upper < *worst
         {
             *worst = upper;
         }
         if self.kept.len() >= self.prune_at {
-            self.prune();
+            self.prune_kept();
+            // Doubling keeps the cost of pruning linear over all offers.
             self.prune_at = self.kept.len().saturating_mul(2).max(ROOM);
         }
     }
 
-    /// The k-th smallest upper bound so far; infinite until k rows were kept.
+    /// Returns the k-th smallest upper bound so far; infinite until k rows were kept.
     ///
     /// A row whose lower bound exceeds it cannot be among the k nearest.
     #[inline]
@@ -81,50 +84,51 @@ impl Candidates {
         self.uppers.peek().map_or(f32::NEG_INFINITY, |worst| worst.0)
     }
 
-    /// Every offered row whose lower bound does not exceed the final limit, by (lower, row).
-    pub fn finish(mut self) -> Vec<Candidate> {
-        self.prune();
+    /// Returns every offered row whose lower bound does not exceed the final limit, ordered by (lower, row).
+    pub fn finish(mut self) -> Vec<RowCandidate> {
+        self.prune_kept();
         self.kept
             .sort_unstable_by(|a, b| a.lower.total_cmp(&b.lower).then(a.row.cmp(&b.row)));
         self.kept
     }
 
-    fn prune(&mut self) {
+    fn prune_kept(&mut self) {
         let limit = self.limit();
+        // Equality stays: a row that ties with the k-th may win by its row number.
         self.kept.retain(|candidate| candidate.lower <= limit);
     }
 }
 
 /// An upper bound, never NaN, in the order of numbers.
 #[derive(Debug, Clone, Copy)]
-struct Upper(f32);
+struct UpperBound(f32);
 
-impl Ord for Upper {
+impl Ord for UpperBound {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Upper {
+impl PartialOrd for UpperBound {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Upper {
+impl PartialEq for UpperBound {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Upper {}
+impl Eq for UpperBound {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rows(candidates: Candidates) -> Vec<i64> {
+    fn rows(candidates: NearestCandidates) -> Vec<i64> {
         candidates
             .finish()
             .iter()
@@ -134,35 +138,35 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_and_nothing_is_kept() {
-        let mut candidates = Candidates::new(0);
-        candidates.offer(1, f32::NEG_INFINITY, 0.0);
+        let mut candidates = NearestCandidates::new(0);
+        candidates.offer_row(1, f32::NEG_INFINITY, 0.0);
         assert!(rows(candidates).is_empty());
     }
 
     #[test]
     fn fewer_rows_than_asked_are_all_kept() {
-        let mut candidates = Candidates::new(usize::MAX);
-        candidates.offer(7, 2.0, 3.0);
-        candidates.offer(3, 1.0, 9.0);
+        let mut candidates = NearestCandidates::new(usize::MAX);
+        candidates.offer_row(7, 2.0, 3.0);
+        candidates.offer_row(3, 1.0, 9.0);
         assert_eq!(candidates.limit(), f32::INFINITY);
         assert_eq!(rows(candidates), [3, 7]);
     }
 
     #[test]
     fn bounds_that_are_no_numbers_bound_nothing() {
-        let mut candidates = Candidates::new(1);
-        candidates.offer(1, f32::NAN, f32::NAN);
-        candidates.offer(2, 0.0, 1.0);
+        let mut candidates = NearestCandidates::new(1);
+        candidates.offer_row(1, f32::NAN, f32::NAN);
+        candidates.offer_row(2, 0.0, 1.0);
         assert_eq!(candidates.limit(), 1.0);
         assert_eq!(rows(candidates), [1, 2]);
     }
 
     #[test]
     fn memory_does_not_grow_with_rows_that_cannot_win() {
-        let mut candidates = Candidates::new(3);
+        let mut candidates = NearestCandidates::new(3);
         for row in 0..100_000_i64 {
             let distance = (100_000 - row) as f32;
-            candidates.offer(row, distance, distance + 1.5);
+            candidates.offer_row(row, distance, distance + 1.5);
         }
         assert!(candidates.kept.len() <= 2 * ROOM);
         assert_eq!(rows(candidates), [99_999, 99_998, 99_997, 99_996]);
@@ -174,10 +178,10 @@ mod tests {
             k in 0usize..20,
             offers in proptest::collection::vec((-50i32..50, 0i32..20), 0..3000),
         ) {
-            let mut candidates = Candidates::new(k);
+            let mut candidates = NearestCandidates::new(k);
             let mut uppers = Vec::new();
             for (row, &(lower, width)) in offers.iter().enumerate() {
-                candidates.offer(row as i64, lower as f32, (lower + width) as f32);
+                candidates.offer_row(row as i64, lower as f32, (lower + width) as f32);
                 uppers.push(lower + width);
             }
             uppers.sort_unstable();

@@ -11,8 +11,8 @@ pub(crate) mod portable;
 /// The largest magnitude of a quantised query component.
 pub(crate) const QUERY_MAX: i16 = 4095;
 
-/// How many products of a query component and a code fit an `i32` whatever their order:
-/// 4096 · 4095 · 127 < 2³¹, and rows are summed block by block.
+/// The number of products of a query component and a code that fit an `i32` in any order: 4096 · 4095 · 127 < 2³¹.
+/// Longer rows are summed block by block.
 pub(crate) const BLOCK: usize = 4096;
 
 /// Sums the products of two slices over the length of the shorter.
@@ -50,27 +50,30 @@ pub(crate) fn squared_difference(a: &[f32], b: &[f32]) -> f32 {
 
 /// Writes to `out` the product of `query` with each whole row of `codes` whose bit is set.
 ///
-/// `query` holds magnitudes of at most [`QUERY_MAX`]; `codes` holds rows of `query.len()` signed
-/// bytes. Entries without a bit or without codes keep what they held.
-pub(crate) fn products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
+/// `query` holds magnitudes of at most [`QUERY_MAX`]; `codes` holds rows of `query.len()` signed bytes. Entries
+/// without a bit or without codes are left unchanged.
+pub(crate) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
+    // Rows of zero bytes would all lie at offset zero, and every position would count as a row.
     if query.is_empty() {
         return;
     }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: the feature was detected on the line above.
-        return unsafe { avx2::products(query, codes, bits, out) };
+        return unsafe { avx2::row_products(query, codes, bits, out) };
     }
-    portable::products(query, codes, bits, out);
+    portable::row_products(query, codes, bits, out);
 }
 
-/// Calls `product` for each whole row of `codes` whose bit is set and writes its answer.
+/// Calls `product` for each whole row of `codes` whose bit is set and writes the result.
 #[inline(always)]
 fn each_row(dimension: usize, codes: &[u8], bits: &[u64], out: &mut [i64], product: impl Fn(&[u8]) -> i64) {
     for (word, &bits) in bits.iter().enumerate() {
         let mut left = bits;
         while left != 0 {
             let position = word * 64 + left.trailing_zeros() as usize;
+            // Clears the lowest set bit, so that a sparse mask costs one step per selected row and not
+            // per row.
             left &= left - 1;
             let start = position * dimension;
             let (Some(row), Some(out)) = (codes.get(start..start + dimension), out.get_mut(position)) else {
@@ -124,10 +127,10 @@ mod tests {
                 }
             }
             let mut fast = vec![7i64; 64];
-            products(&query, &bytes, &[bits], &mut fast);
+            row_products(&query, &bytes, &[bits], &mut fast);
             prop_assert_eq!(&fast, &expected);
             let mut plain = vec![7i64; 64];
-            portable::products(&query, &bytes, &[bits], &mut plain);
+            portable::row_products(&query, &bytes, &[bits], &mut plain);
             prop_assert_eq!(&plain, &expected);
         }
     }
@@ -136,7 +139,7 @@ mod tests {
     fn the_largest_products_of_the_largest_dimension_do_not_overflow() {
         let query = vec![QUERY_MAX; 65_536];
         let codes = vec![-127i8 as u8; 65_536];
-        for kernel in [products, portable::products] {
+        for kernel in [row_products, portable::row_products] {
             let mut out = [0i64];
             kernel(&query, &codes, &[1], &mut out);
             assert_eq!(out, [-65_536 * 4095 * 127]);

@@ -1,4 +1,4 @@
-//! Search maths on slices: words, postings, distances, packed vectors, sets of rows. No files, no locks.
+//! Search mathematics on slices: tokens, postings, distances, packed vectors, row sets. No files, no locks.
 
 pub mod bm25;
 pub mod candidates;
@@ -9,7 +9,7 @@ pub mod rows;
 pub mod segment;
 pub mod tokenise;
 
-pub use candidates::{Candidate, Candidates};
-pub use distance::{Probe, distance, dot};
-pub use rows::Rows;
-pub use segment::{Head, Mask, Seal};
+pub use candidates::{NearestCandidates, RowCandidate};
+pub use distance::{QueryProbe, dot_product, measure_distance};
+pub use rows::RowSet;
+pub use segment::{RowMask, SegmentHead, SegmentSeal};

@@ -1,8 +1,8 @@
-//! Which drawers hold which words, as bytes: the words of one drawer, and sealed segments of many.
+//! Postings as bytes: the words of one drawer, and sealed segments of many drawers.
 //!
-//! A segment numbers its drawers from zero in the order of their rows and is never changed. It has
+//! A segment numbers its drawers from zero in the order of their rows and is never changed. It contains
 //!
-//! * its rows, as pairs of numbers: how many row numbers are passed over, then how many follow each other;
+//! * its rows, as pairs of numbers: the row numbers skipped, then the length of the consecutive run;
 //! * the length of each drawer in words;
 //! * blocks of terms in byte order, each term with the list of drawers that hold it;
 //! * a directory of the first term of each block.
@@ -15,7 +15,7 @@
 //! The words of one drawer are: its length in words, then in byte order each term (its length as one
 //! byte, then its bytes) with its count.
 //!
-//! Whatever reads any of this gives an error for bytes that nobody wrote, and never panics.
+//! Every reader returns an error for bytes that no writer produces, and never panics.
 
 mod bag;
 mod block;
@@ -23,23 +23,23 @@ mod list;
 mod numbers;
 mod segment;
 
-pub use bag::Bag;
-pub use block::{Block, BlockEntry, Directory};
-pub use list::{List, ListWriter};
-pub use segment::{Sealed, SegmentWriter, read_lengths, read_rows};
+pub use bag::WordBag;
+pub use block::{TermBlock, TermBlockEntry, TermDirectory};
+pub use list::{PostingList, PostingListWriter};
+pub use segment::{PostingsWriter, SealedPostings, read_lengths, read_rows};
 
 use loci_core::{Error, ErrorKind};
 
-/// The most drawers a segment holds.
+/// The most drawers in a segment.
 pub const MOST_DRAWERS: usize = 1 << 16;
 
-/// How many bytes of terms and lists a block holds, unless a single list is longer.
+/// The size of a block of terms and lists in bytes, unless a single list is longer.
 pub const BLOCK: usize = 4000;
 
-fn damaged(what: &str) -> Error {
+fn damaged_error(what: &str) -> Error {
     Error::new(
         ErrorKind::Corrupt,
-        format!("{what} cannot be read: it is damaged"),
+        format!("{what} cannot be read: the bytes are damaged"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! A set of row numbers, or everything but one: what a filter allows.
+//! A set of row numbers or its complement: the rows that a filter allows.
 
 use std::cmp::Ordering;
 
@@ -6,39 +6,40 @@ use std::cmp::Ordering;
 ///
 /// Every operation is linear in the lists it holds; a complement never lists its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rows(Kind);
+pub struct RowSet(RowSetKind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum RowSetKind {
     Listed(Vec<i64>),
     Excluded(Vec<i64>),
 }
 
-impl Rows {
-    /// Holds every row there is.
+impl RowSet {
+    /// Creates the set of all rows.
     pub fn everything() -> Self {
-        Self(Kind::Excluded(Vec::new()))
+        Self(RowSetKind::Excluded(Vec::new()))
     }
 
-    /// Holds no row.
+    /// Creates the empty set.
     pub fn nothing() -> Self {
-        Self(Kind::Listed(Vec::new()))
+        Self(RowSetKind::Listed(Vec::new()))
     }
 
-    /// Holds exactly these rows, given in any order and with repeats.
-    pub fn of(mut rows: Vec<i64>) -> Self {
+    /// Creates the set of these rows, given in any order and with repeats.
+    pub fn from_rows(mut rows: Vec<i64>) -> Self {
+        // Rows that come from an index are sorted already; checking is much cheaper than sorting again.
         if !rows.is_sorted_by(|a, b| a < b) {
             rows.sort_unstable();
             rows.dedup();
         }
-        Self(Kind::Listed(rows))
+        Self(RowSetKind::Listed(rows))
     }
 
-    /// Tells whether `row` is a member.
+    /// Reports whether `row` is a member.
     pub fn contains(&self, row: i64) -> bool {
         match &self.0 {
-            Kind::Listed(rows) => rows.binary_search(&row).is_ok(),
-            Kind::Excluded(rows) => rows.binary_search(&row).is_err(),
+            RowSetKind::Listed(rows) => rows.binary_search(&row).is_ok(),
+            RowSetKind::Excluded(rows) => rows.binary_search(&row).is_err(),
         }
     }
 
@@ -46,11 +47,10 @@ impl Rows {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(match (self.0, other.0) {
-            (Kind::Listed(a), Kind::Listed(b)) => Kind::Listed(shared(a, &b)),
-            (Kind::Listed(a), Kind::Excluded(b)) | (Kind::Excluded(b), Kind::Listed(a)) => {
-                Kind::Listed(without(a, &b))
-            }
-            (Kind::Excluded(a), Kind::Excluded(b)) => Kind::Excluded(joined(a, b)),
+            (RowSetKind::Listed(a), RowSetKind::Listed(b)) => RowSetKind::Listed(intersect_rows(a, &b)),
+            (RowSetKind::Listed(a), RowSetKind::Excluded(b))
+            | (RowSetKind::Excluded(b), RowSetKind::Listed(a)) => RowSetKind::Listed(subtract_rows(a, &b)),
+            (RowSetKind::Excluded(a), RowSetKind::Excluded(b)) => RowSetKind::Excluded(merge_rows(a, b)),
         })
     }
 
@@ -58,78 +58,80 @@ impl Rows {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(match (self.0, other.0) {
-            (Kind::Listed(a), Kind::Listed(b)) => Kind::Listed(joined(a, b)),
-            (Kind::Listed(a), Kind::Excluded(b)) | (Kind::Excluded(b), Kind::Listed(a)) => {
-                Kind::Excluded(without(b, &a))
-            }
-            (Kind::Excluded(a), Kind::Excluded(b)) => Kind::Excluded(shared(a, &b)),
+            (RowSetKind::Listed(a), RowSetKind::Listed(b)) => RowSetKind::Listed(merge_rows(a, b)),
+            (RowSetKind::Listed(a), RowSetKind::Excluded(b))
+            | (RowSetKind::Excluded(b), RowSetKind::Listed(a)) => RowSetKind::Excluded(subtract_rows(b, &a)),
+            (RowSetKind::Excluded(a), RowSetKind::Excluded(b)) => RowSetKind::Excluded(intersect_rows(a, &b)),
         })
     }
 
-    /// Turns members into strangers and strangers into members.
+    /// Returns the complement.
     #[must_use]
     #[allow(clippy::should_implement_trait, reason = "reads as and, or, not")]
     pub fn not(self) -> Self {
         Self(match self.0 {
-            Kind::Listed(rows) => Kind::Excluded(rows),
-            Kind::Excluded(rows) => Kind::Listed(rows),
+            RowSetKind::Listed(rows) => RowSetKind::Excluded(rows),
+            RowSetKind::Excluded(rows) => RowSetKind::Listed(rows),
         })
     }
 
-    /// For each of these ascending rows whether it is a member.
-    pub fn marks(&self, ascending: &[i64]) -> Vec<bool> {
+    /// Reports for each of these ascending rows whether it is a member.
+    pub fn mark_members(&self, ascending: &[i64]) -> Vec<bool> {
         let (rows, listed) = match &self.0 {
-            Kind::Listed(rows) => (rows, true),
-            Kind::Excluded(rows) => (rows, false),
+            RowSetKind::Listed(rows) => (rows, true),
+            RowSetKind::Excluded(rows) => (rows, false),
         };
-        let mut seeker = Seeker(rows);
-        ascending.iter().map(|row| seeker.finds(*row) == listed).collect()
+        let mut seeker = RowSeeker(rows);
+        ascending
+            .iter()
+            .map(|row| seeker.seek_row(*row) == listed)
+            .collect()
     }
 
-    /// What may be said of all rows from `first` to `last` at once: members, strangers, or neither.
-    pub fn all_between(&self, first: i64, last: i64) -> Option<bool> {
+    /// Reports whether all rows from `first` to `last` are members, or none is; `None` if that is not certain.
+    pub fn membership_between(&self, first: i64, last: i64) -> Option<bool> {
         let (rows, listed) = match &self.0 {
-            Kind::Listed(rows) => (rows, true),
-            Kind::Excluded(rows) => (rows, false),
+            RowSetKind::Listed(rows) => (rows, true),
+            RowSetKind::Excluded(rows) => (rows, false),
         };
         let from = rows.partition_point(|row| *row < first);
         let touched = rows.get(from).is_some_and(|row| *row <= last);
         (!touched).then_some(!listed)
     }
 
-    /// The members in ascending order; `None` if this is a complement.
-    pub fn listed(&self) -> Option<&[i64]> {
+    /// Returns the members in ascending order; `None` if this is a complement.
+    pub fn listed_rows(&self) -> Option<&[i64]> {
         match &self.0 {
-            Kind::Listed(rows) => Some(rows),
-            Kind::Excluded(_) => None,
+            RowSetKind::Listed(rows) => Some(rows),
+            RowSetKind::Excluded(_) => None,
         }
     }
 
-    /// The rows that are not members, in ascending order; `None` if the members are listed.
-    pub fn excluded(&self) -> Option<&[i64]> {
+    /// Returns the rows that are not members, in ascending order; `None` if the members are listed.
+    pub fn excluded_rows(&self) -> Option<&[i64]> {
         match &self.0 {
-            Kind::Listed(_) => None,
-            Kind::Excluded(rows) => Some(rows),
+            RowSetKind::Listed(_) => None,
+            RowSetKind::Excluded(rows) => Some(rows),
         }
     }
 }
 
-/// Keeps of ascending `a` what is also in ascending `b`.
-fn shared(mut a: Vec<i64>, b: &[i64]) -> Vec<i64> {
-    let mut seeker = Seeker(b);
-    a.retain(|&row| seeker.finds(row));
+/// Returns the rows of ascending `a` that are also in ascending `b`.
+fn intersect_rows(mut a: Vec<i64>, b: &[i64]) -> Vec<i64> {
+    let mut seeker = RowSeeker(b);
+    a.retain(|&row| seeker.seek_row(row));
     a
 }
 
-/// Keeps of ascending `a` what is not in ascending `b`.
-fn without(mut a: Vec<i64>, b: &[i64]) -> Vec<i64> {
-    let mut seeker = Seeker(b);
-    a.retain(|&row| !seeker.finds(row));
+/// Returns the rows of ascending `a` that are not in ascending `b`.
+fn subtract_rows(mut a: Vec<i64>, b: &[i64]) -> Vec<i64> {
+    let mut seeker = RowSeeker(b);
+    a.retain(|&row| !seeker.seek_row(row));
     a
 }
 
 /// Merges two ascending lists into one without repeats.
-fn joined(a: Vec<i64>, b: Vec<i64>) -> Vec<i64> {
+fn merge_rows(a: Vec<i64>, b: Vec<i64>) -> Vec<i64> {
     if a.is_empty() {
         return b;
     }
@@ -153,17 +155,17 @@ fn joined(a: Vec<i64>, b: Vec<i64>) -> Vec<i64> {
     merged
 }
 
-/// Answers ascending questions about an ascending list, never looking back.
-pub(crate) struct Seeker<'a>(pub(crate) &'a [i64]);
+/// Looks up ascending rows in an ascending list without ever going back.
+pub(crate) struct RowSeeker<'a>(pub(crate) &'a [i64]);
 
-impl Seeker<'_> {
-    /// Tells whether `row` is in the list; each call must ask for a larger row than the last.
-    pub(crate) fn finds(&mut self, row: i64) -> bool {
+impl RowSeeker<'_> {
+    /// Reports whether `row` is in the list; each call must ask for a larger row than the last.
+    pub(crate) fn seek_row(&mut self, row: i64) -> bool {
         self.skip_below(row);
         self.0.first() == Some(&row)
     }
 
-    /// Drops what is smaller than `row`, doubling its stride so that long gaps cost little.
+    /// Skips rows smaller than `row`, doubling its stride so that long gaps cost little.
     fn skip_below(&mut self, row: i64) {
         let mut stride = 1;
         while self.0.get(stride).is_some_and(|&next| next < row) {
@@ -184,14 +186,14 @@ mod tests {
 
     const UNIVERSE: std::ops::Range<i64> = -4..60;
 
-    fn members(rows: &Rows) -> BTreeSet<i64> {
+    fn members(rows: &RowSet) -> BTreeSet<i64> {
         UNIVERSE.filter(|&row| rows.contains(row)).collect()
     }
 
-    fn any_rows() -> impl Strategy<Value = (Rows, BTreeSet<i64>)> {
+    fn any_rows() -> impl Strategy<Value = (RowSet, BTreeSet<i64>)> {
         (proptest::collection::vec(UNIVERSE, 0..80), any::<bool>()).prop_map(|(list, complement)| {
             let set: BTreeSet<i64> = list.iter().copied().collect();
-            let rows = Rows::of(list);
+            let rows = RowSet::from_rows(list);
             if complement {
                 (rows.not(), UNIVERSE.filter(|row| !set.contains(row)).collect())
             } else {
@@ -202,12 +204,12 @@ mod tests {
 
     #[test]
     fn everything_holds_all_and_nothing_holds_none() {
-        assert!(Rows::everything().contains(i64::MIN));
-        assert!(!Rows::nothing().contains(0));
-        assert_eq!(Rows::everything().excluded(), Some(&[][..]));
-        assert_eq!(Rows::everything().listed(), None);
-        assert_eq!(Rows::of(vec![3, 1, 3]).listed(), Some(&[1, 3][..]));
-        assert_eq!(Rows::nothing().excluded(), None);
+        assert!(RowSet::everything().contains(i64::MIN));
+        assert!(!RowSet::nothing().contains(0));
+        assert_eq!(RowSet::everything().excluded_rows(), Some(&[][..]));
+        assert_eq!(RowSet::everything().listed_rows(), None);
+        assert_eq!(RowSet::from_rows(vec![3, 1, 3]).listed_rows(), Some(&[1, 3][..]));
+        assert_eq!(RowSet::nothing().excluded_rows(), None);
     }
 
     proptest! {
@@ -220,11 +222,11 @@ mod tests {
             prop_assert_eq!(members(&a.clone().not()), outside);
             let asked: Vec<i64> = right.iter().copied().collect();
             let marks: Vec<bool> = asked.iter().map(|row| left.contains(row)).collect();
-            prop_assert_eq!(a.marks(&asked), marks);
+            prop_assert_eq!(a.mark_members(&asked), marks);
             let between: Vec<bool> = (10..30).map(|row| left.contains(&row)).collect();
-            match a.all_between(10, 29) {
+            match a.membership_between(10, 29) {
                 Some(all) => prop_assert!(between.iter().all(|one| *one == all)),
-                None => prop_assert!(between.contains(&a.listed().is_some())),
+                None => prop_assert!(between.contains(&a.listed_rows().is_some())),
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A segment is sealed once and never changed. All numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0..8 | magic `LOCISEG1` |
 //! | 8 | metric: 0 cosine, 1 squared Euclidean, 2 inner product |
@@ -21,17 +21,15 @@
 //! | 64 + 16n.. | `n` errors, f32 |
 //! | 64 + 20n.. | the body: `n` rows of `d` codes, i8 |
 //!
-//! A row stands for a vector `v`: the stored vector, divided by its length if the metric is
-//! cosine. Its codes are `v` times 127 over the largest magnitude of its components, rounded to
-//! the nearest integer; its scale is the factor by which the codes come nearest to `v` (so that
-//! what is left is at right angles to them); its squared length is that of `v`; its error is the
-//! length of `v` minus scale times codes, rounded up. A vector too small for its scale to be a
-//! normal f32 has scale and codes zero and is all error.
+//! A row represents a vector `v`: the stored vector, divided by its length if the metric is cosine. Its codes are
+//! `v` times 127 over the largest magnitude of its components, rounded to the nearest integer; its scale is the
+//! factor by which the codes come nearest to `v`, so that the residual is perpendicular to them; its squared length
+//! is that of `v`; its error is the length of `v` minus scale times codes, rounded up. A vector too small for its
+//! scale to be a normal f32 has zero scale and codes and consists of error only.
 //!
-//! Checksums are XXH3-64. The seed is the XXH3-64, with seed zero, of the 16 bytes of the palace
-//! followed by the space as i64, so that a segment brought from elsewhere fails its check. The
-//! head checksum covers everything before the body with its own field as zeros; the body
-//! checksum covers the body.
+//! Checksums are XXH3-64. The seed is the XXH3-64, with seed zero, of the 16 bytes of the palace followed by the
+//! space as i64, so that a segment copied from another palace or space fails its check. The head checksum covers
+//! everything before the body with its own field as zeros; the body checksum covers the body.
 
 mod bounds;
 mod head;
@@ -40,29 +38,31 @@ mod mask;
 mod pack;
 mod quantise;
 
-pub use head::Head;
+pub use head::SegmentHead;
 pub use layout::{PREFIX, head_len};
-pub use mask::Mask;
-pub use pack::pack;
+pub use mask::RowMask;
+pub use pack::pack_segment;
 
 use std::hash::Hasher;
 use twox_hash::XxHash3_64;
 
-/// The most rows a segment holds.
+/// The most rows in a segment.
 pub const ROWS: usize = 1024;
 
-/// Which palace and space a segment belongs to; it seeds the checksums.
+/// The palace and space a segment belongs to; it seeds the checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seal {
-    /// The palace's own identity, as its file holds it.
+pub struct SegmentSeal {
+    /// The palace's identity, as stored in its file.
     pub palace: [u8; 16],
     /// The embedding space within the palace.
     pub space: i64,
 }
 
-impl Seal {
-    /// The checksum of `parts`, one after the other, under this seal.
+impl SegmentSeal {
+    /// Computes the checksum of the concatenated `parts` under this seal.
     fn checksum(&self, parts: &[&[u8]]) -> u64 {
+        // Streaming gives the same value as hashing the concatenation, without copying the head to zero
+        // its own field.
         let mut hasher = XxHash3_64::with_seed(self.seed());
         for part in parts {
             hasher.write(part);

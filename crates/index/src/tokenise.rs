@@ -1,12 +1,11 @@
-//! Words of a text as the full-text index keeps them: folded, stemmed, dense scripts as bigrams.
+//! Tokens of the full-text index: words folded and stemmed, dense scripts as bigrams.
 //!
-//! A word is a maximal run of Unicode alphanumerics and the combining marks that follow one;
-//! everything else separates. An apostrophe inside a word joins (`don't` is `dont`), and a
-//! trailing `'s` is dropped. Words are decomposed for compatibility, stripped of diacritics,
-//! Hebrew points and Arabic vowel signs, lower-cased and recomposed. What is then only ASCII
-//! letters is stemmed as English. Scripts written without spaces (Han, kana, Hangul, Thai, Lao,
-//! Khmer, Myanmar) are cut into overlapping pairs of characters. No token is longer than
-//! [`LONGEST`] bytes; a longer one is cut, here and in queries alike.
+//! A word is a maximal run of Unicode alphanumerics and the combining marks that follow one; everything else
+//! separates. An apostrophe inside a word joins (`don't` is `dont`), and a trailing `'s` is dropped. Words are
+//! decomposed for compatibility, stripped of diacritics, Hebrew points and Arabic vowel signs, lower-cased and
+//! recomposed. Words that then consist of ASCII letters only are stemmed as English. Scripts written without spaces
+//! (Han, kana, Hangul, Thai, Lao, Khmer, Myanmar) are cut into overlapping pairs of characters. No token is longer
+//! than [`LONGEST`] bytes; a longer one is cut, here and in queries alike.
 
 mod fold;
 mod pieces;
@@ -17,14 +16,14 @@ mod stem;
 use pieces::Tokeniser;
 use std::collections::HashSet;
 use std::fmt;
-use stem::Stems;
+use stem::StemCache;
 
-/// The most bytes a token has.
+/// The most bytes in a token.
 pub const LONGEST: usize = 64;
 
-/// What the tokens are for.
+/// The purpose of the tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum TokenPurpose {
     /// Every character of a dense script, and every pair.
     Index,
     /// Every pair; a character only where it stands alone.
@@ -33,29 +32,28 @@ enum Purpose {
 
 /// Calls `sink` with every index token of `text`, in order.
 ///
-/// Tokens are not empty and consist of ASCII lower-case letters, digits and non-ASCII
-/// characters that are not white space. Of a dense script every character comes too, so that a
-/// query of one character finds it.
-pub fn tokens(text: &str, sink: &mut dyn FnMut(&str)) {
-    Tokeniser::new(Purpose::Index, &mut Stems::default(), sink).read(text);
+/// Tokens are not empty and consist of ASCII lower-case letters, digits and non-ASCII characters that are not white
+/// space. For dense scripts every single character is a token too, so that a query of one character finds it.
+pub fn for_each_token(text: &str, sink: &mut dyn FnMut(&str)) {
+    Tokeniser::new(TokenPurpose::Index, &mut StemCache::default(), sink).read(text);
 }
 
-/// The tokens to index, joined by single spaces.
+/// Returns the tokens to index, joined by single spaces.
 ///
 /// Consists only of ASCII lower-case letters and digits, non-ASCII characters and single spaces.
-pub fn indexed(text: &str) -> String {
-    Indexer::default().indexed(text)
+pub fn join_index_tokens(text: &str) -> String {
+    TextIndexer::default().join_index_tokens(text)
 }
 
-/// Cuts many texts, remembering the stems of their words from one to the next.
+/// Tokenises many texts, caching the stems of their words across texts.
 #[derive(Default)]
-pub struct Indexer {
-    stems: Stems,
+pub struct TextIndexer {
+    stems: StemCache,
 }
 
-impl Indexer {
-    /// The same as [`indexed`], faster for each further text.
-    pub fn indexed(&mut self, text: &str) -> String {
+impl TextIndexer {
+    /// Does the same as [`indexed`], faster for each further text.
+    pub fn join_index_tokens(&mut self, text: &str) -> String {
         let mut joined = String::with_capacity(text.len());
         let mut sink = |token: &str| {
             if !joined.is_empty() {
@@ -63,24 +61,25 @@ impl Indexer {
             }
             joined.push_str(token);
         };
-        Tokeniser::new(Purpose::Index, &mut self.stems, &mut sink).read(text);
+        Tokeniser::new(TokenPurpose::Index, &mut self.stems, &mut sink).read(text);
         joined
     }
 }
 
-impl fmt::Debug for Indexer {
+impl fmt::Debug for TextIndexer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Indexer").finish_non_exhaustive()
     }
 }
 
-/// The distinct tokens to ask for, in order of first appearance.
+/// Returns the distinct tokens to search for, in order of first appearance.
 ///
 /// Each is among the index tokens of the same text.
 pub fn query_tokens(text: &str) -> Vec<String> {
     let mut distinct = Vec::new();
     let mut seen = HashSet::new();
-    Tokeniser::new(Purpose::Query, &mut Stems::for_query(), &mut |token| {
+    Tokeniser::new(TokenPurpose::Query, &mut StemCache::for_query(), &mut |token| {
+        // Asked twice, a word would count twice in every score.
         if !seen.contains(token) {
             seen.insert(token.to_owned());
             distinct.push(token.to_owned());

@@ -1,7 +1,7 @@
-//! Whole palaces: verified, compared with each other, and moved from one backend to another.
+//! Operations on whole palaces: verify, compare, and move from one backend to another.
 //!
-//! Every collection of a palace is meant here, so operations take palaces or their addresses instead of a session on one
-//! collection. Knows no backend and no model by name, prints nothing and reads no clock.
+//! They cover every collection of a palace, so they take palaces or their addresses instead of a session on
+//! one collection. This crate knows no backend and no model by name, prints nothing and reads no wall clock.
 
 mod canonical;
 mod merge;
@@ -9,4 +9,7 @@ pub mod migrate;
 pub mod verify;
 
 pub use migrate::{MigrateOptions, MigrateReport, MigrateRequest, migrate, migrate_palace};
-pub use verify::{VerifyReport, VerifyRequest, VerifyStep, compare, examine, verify, verify_palace};
+pub use verify::{
+    VerifyReport, VerifyRequest, VerifyStep, compare_palaces, examine_palace, verify_collections,
+    verify_palace,
+};

@@ -1,30 +1,30 @@
-//! Two collections walked side by side in the order of their ids.
+//! A walk over two collections side by side, in the order of their ids.
 
 use std::cmp::Ordering;
 
 use loci_core::{Drawer, Result};
 
-use loci_engine::Walk;
+use loci_engine::CollectionWalk;
 
-/// The next drawers of two walks.
-pub(crate) enum Pair {
-    /// Both have it.
+/// The next drawer of one or both walks.
+pub(crate) enum DrawerPair {
+    /// Both collections have it.
     Both(Box<Drawer>, Box<Drawer>),
-    /// Only the first has it.
+    /// Only the first collection has it.
     First(Box<Drawer>),
-    /// Only the second has it.
+    /// Only the second collection has it.
     Second(Box<Drawer>),
 }
 
-/// Two walks; one that is missing is one without drawers.
-pub(crate) struct Merge<'a> {
-    walks: [Option<Walk<'a>>; 2],
+/// Two walks merged by id. A missing walk counts as one without drawers.
+pub(crate) struct MergedWalk<'a> {
+    walks: [Option<CollectionWalk<'a>>; 2],
     next: [Option<Drawer>; 2],
     begun: bool,
 }
 
-impl<'a> Merge<'a> {
-    pub(crate) fn new(first: Option<Walk<'a>>, second: Option<Walk<'a>>) -> Self {
+impl<'a> MergedWalk<'a> {
+    pub(crate) fn new(first: Option<CollectionWalk<'a>>, second: Option<CollectionWalk<'a>>) -> Self {
         Self {
             walks: [first, second],
             next: [None, None],
@@ -32,13 +32,15 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// What neither walk could read so far.
-    pub(crate) fn walks(&self) -> impl Iterator<Item = &Walk<'a>> {
+    /// Returns both walks, which list the drawers they could not read so far.
+    pub(crate) fn walks(&self) -> impl Iterator<Item = &CollectionWalk<'a>> {
         self.walks.iter().flatten()
     }
 
-    /// The next drawers, or `None` once both walks have ended.
-    pub(crate) fn step(&mut self) -> Result<Option<Pair>> {
+    /// Returns the next pair, or `None` once both walks have ended.
+    pub(crate) fn next_pair(&mut self) -> Result<Option<DrawerPair>> {
+        // Read on the first step and not in `new`, so that an error of the first read reaches a caller who
+        // can report it.
         if !std::mem::replace(&mut self.begun, true) {
             self.advance(true, true)?;
         }
@@ -48,14 +50,15 @@ impl<'a> Merge<'a> {
             [None, Some(_)] => Ordering::Greater,
             [Some(one), Some(other)] => one.id.cmp(&other.id),
         };
+        // Of two different ids only the smaller one is consumed; the other waits for its turn.
         let [one, other] = &mut self.next;
         let one = if order.is_le() { one.take() } else { None };
         let other = if order.is_ge() { other.take() } else { None };
         self.advance(order.is_le(), order.is_ge())?;
         Ok(match (one, other) {
-            (Some(one), Some(other)) => Some(Pair::Both(Box::new(one), Box::new(other))),
-            (Some(one), None) => Some(Pair::First(Box::new(one))),
-            (None, Some(other)) => Some(Pair::Second(Box::new(other))),
+            (Some(one), Some(other)) => Some(DrawerPair::Both(Box::new(one), Box::new(other))),
+            (Some(one), None) => Some(DrawerPair::First(Box::new(one))),
+            (None, Some(other)) => Some(DrawerPair::Second(Box::new(other))),
             (None, None) => None,
         })
     }

@@ -1,8 +1,9 @@
-//! Migrate: a whole palace from one backend to another, built beside its target and put in place once it is whole.
+//! Migrate: moves a whole palace from one backend to another. It is built beside its target and renamed once
+//! complete.
 //!
-//! The source is only read. A target in a folder is built in a hidden folder beside it, compared with the source
-//! drawer by drawer, and renamed; whoever stops it, and however, finds either no target or a whole one, and the same
-//! request goes on where it stopped.
+//! The source is only read. A target in a folder is built in a hidden folder beside it, compared with the
+//! source drawer by drawer, and renamed. However a run is interrupted, there is either no target or a
+//! complete one, and the same request resumes where it stopped.
 
 mod carry;
 mod check;
@@ -18,124 +19,127 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use loci_core::{
-    Capability, CollectionInfo, Embedder, Error, ErrorKind, Finding, OpenOptions, Result, Severity, Timestamp,
+    Capability, CollectionInfo, Embedder, Error, ErrorKind, FindingSeverity, OpenOptions, PalaceFinding,
+    Result, Timestamp,
 };
 use serde::Serialize;
 
-use crate::verify::examine;
+use crate::verify::examine_palace;
 use check::CheckedPalace;
 use loci_engine::EmbedderCatalog;
 use loci_engine::palace::{BorrowedAddress, Palace};
-use plan::Plan;
-use record::{CollectionRecord, Flags, Record};
-use stage::Target;
-use survey::Survey;
+use plan::CollectionPlan;
+use record::{CollectionRecord, MigrateFlags, MigrationRecord};
+use stage::MigrationTarget;
+use survey::SourceSurvey;
 
-/// A palace to be moved, and how.
+/// A palace to migrate, and how.
 #[derive(Debug)]
 pub struct MigrateRequest<'a> {
-    /// Where it is.
+    /// The source.
     pub from: BorrowedAddress<'a>,
-    /// Where it shall be.
+    /// The target.
     pub to: BorrowedAddress<'a>,
-    /// What may be done beside carrying everything as it is.
-    pub flags: Flags,
-    /// The embedder somebody asked for, by name.
+    /// Changes that are allowed on the way.
+    pub flags: MigrateFlags,
+    /// The embedder the user named.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// What else may embed.
+    /// The other embedders on this machine.
     pub embedders: &'a dyn EmbedderCatalog,
-    /// The moment this is asked.
+    /// The time of the request.
     pub now: Timestamp,
 }
 
-/// How far a migration is.
+/// Progress of a migration.
 #[derive(Debug, Clone, Copy)]
-pub enum Step<'a> {
-    /// What an earlier run left is of another request, and was moved here.
+pub enum MigrateStep<'a> {
+    /// The remains of an earlier run of another request were moved to this path.
     SetAside(&'a Path),
-    /// It is built here; `resumed` says whether an earlier run began it.
+    /// The target is built in this folder.
     Staged {
         /// The hidden folder.
         folder: &'a Path,
-        /// Whether an earlier run began it.
+        /// Whether an earlier run began the work.
         resumed: bool,
     },
-    /// The source has this defect.
-    SourceFinding(&'a Finding),
-    /// So many drawers of so many were looked at.
+    /// A defect of the source.
+    SourceFinding(&'a PalaceFinding),
+    /// Drawers surveyed so far, and their total.
     Surveyed(u64, u64),
-    /// So many drawers of so many are in the target.
+    /// Drawers copied so far, and their total.
     Copied(u64, u64),
-    /// So many drawers of so many were compared.
+    /// Drawers compared so far, and their total.
     Checked(u64, u64),
 }
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MigrateReport {
-    /// Whether every drawer is in the target as it was, vectors and all.
+    /// Whether every drawer is in the target unchanged, vectors included.
     pub lossless: bool,
-    /// How many drawers the target holds.
+    /// The number of drawers in the target.
     pub rows: u64,
-    /// By collection.
+    /// The same by collection.
     pub collections: Vec<CollectionRows>,
-    /// Whether nothing graver than a note is to be said.
+    /// Whether all findings are notes.
     pub ok: bool,
-    /// What is to be said.
-    pub findings: Vec<Finding>,
-    /// Defects of the source: what it lost before cannot be moved either.
-    pub source_findings: Vec<Finding>,
-    /// Where the palace is now.
+    /// The findings.
+    pub findings: Vec<PalaceFinding>,
+    /// Defects of the source: data it had already lost cannot be moved.
+    pub source_findings: Vec<PalaceFinding>,
+    /// The location of the target.
     pub target: String,
-    /// Where the palace is that stood there before.
+    /// The new location of the palace that was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
-    /// Whether an earlier run had begun it.
+    /// Whether this run resumed an earlier one.
     pub resumed: bool,
-    /// What is written into the target.
-    pub record: Record,
+    /// The record that was written into the target.
+    pub record: MigrationRecord,
 }
 
-/// How many drawers a collection of the target holds.
+/// The numbers of drawers in a collection of the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CollectionRows {
     /// Its name.
     pub name: String,
-    /// All of them.
+    /// All drawers.
     pub rows: u64,
-    /// Those with a vector.
+    /// Drawers with a vector.
     pub with_vector: u64,
-    /// Those without.
+    /// Drawers without a vector.
     pub without_vector: u64,
 }
 
-/// A move of a whole palace.
+/// The options of a migration.
 #[derive(Debug, Clone, Default)]
 pub struct MigrateOptions {
-    /// What may be done beside carrying everything as it is.
-    pub flags: Flags,
-    /// The model the target shall have; that of the source if not given.
+    /// Changes that are allowed on the way.
+    pub flags: MigrateFlags,
+    /// The model of the target; that of the source if not given.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 
-/// Moves a palace, with all its collections, to `target`. `watch` hears of every step.
+/// Migrates a palace, with all its collections, to `target`. `watch` receives every step.
 ///
-/// Whatever cannot be carried as it is and may not be changed is refused before anything is made.
+/// Anything that can be carried neither unchanged nor with an allowed change is refused before anything is
+/// created.
 pub fn migrate_palace(
     source: &Palace,
     target: &Palace,
     options: MigrateOptions,
-    watch: &mut dyn FnMut(Step<'_>),
+    watch: &mut dyn FnMut(MigrateStep<'_>),
 ) -> Result<MigrateReport> {
+    // A missing source must fail here, before a doctor looks at a folder that does not exist.
     source.collections()?;
     let (from, to) = (source.address()?, target.address()?);
-    // Once the source was examined, whatever is damaged in it is no longer trusted when it is read.
-    let diagnosis = examine(source)?.into_iter();
-    let mut defects: Vec<Finding> = diagnosis.flat_map(|diagnosis| diagnosis.findings).collect();
-    defects.retain(|finding| finding.severity != Severity::Note);
+    // Also for its effect: a backend no longer trusts damaged parts once its doctor has found them.
+    let diagnosis = examine_palace(source)?.into_iter();
+    let mut defects: Vec<PalaceFinding> = diagnosis.flat_map(|diagnosis| diagnosis.findings).collect();
+    defects.retain(|finding| finding.severity != FindingSeverity::Note);
     defects
         .iter()
-        .for_each(|finding| watch(Step::SourceFinding(finding)));
+        .for_each(|finding| watch(MigrateStep::SourceFinding(finding)));
     let request = MigrateRequest {
         from: from.as_borrowed(),
         to: to.as_borrowed(),
@@ -151,64 +155,70 @@ pub fn migrate_palace(
     })
 }
 
-/// Moves a palace. `watch` hears of every step.
+/// Migrates a palace. `watch` receives every step.
 ///
-/// Whatever cannot be carried as it is and may not be changed is refused before anything is made.
-pub fn migrate(request: &MigrateRequest<'_>, watch: &mut dyn FnMut(Step<'_>)) -> Result<MigrateReport> {
+/// Anything that can be carried neither unchanged nor with an allowed change is refused before anything is
+/// created.
+pub fn migrate(
+    request: &MigrateRequest<'_>,
+    watch: &mut dyn FnMut(MigrateStep<'_>),
+) -> Result<MigrateReport> {
     let began = Instant::now();
     let (from, to) = (request.from, request.to);
-    if to.backend.descriptor().can(&Capability::ReadOnly) {
-        return Err(read_only(request));
+    if to.backend.descriptor().has_capability(&Capability::ReadOnly) {
+        return Err(read_only_error(request));
     }
     if request.flags.force_model_swap && request.embedder.is_none() {
-        return Err(
-            Error::invalid("--force-model-swap is given, and no other model is asked for")
-                .hint("nothing was changed; name the model with --embedder NAME"),
-        );
+        return Err(Error::invalid("--force-model-swap needs another model")
+            .with_hint("nothing was changed; name the model with --embedder NAME"));
     }
-    paths::check(from, to)?;
+    paths::check_paths(from, to)?;
     let infos = from.backend.collections(from.reference)?;
     if infos.is_empty() {
         let message = format!(
-            "{} holds no collections, so there is nothing to move",
+            "{} has no collections, so there is nothing to migrate",
             from.reference.id
         );
         return Err(Error::new(ErrorKind::NotFound, message)
-            .hint("nothing was changed; make a palace with `loci init`"));
+            .with_hint("nothing was changed; create a palace with `loci init`"));
     }
+    // Vectors that may not be carried are refused here, before the target's place is touched.
     let plans = infos
         .iter()
-        .map(|info| Plan::of(request, info))
+        .map(|info| CollectionPlan::decide(request, info))
         .collect::<Result<Vec<_>>>()?;
-    let mut target = Target::reserve(request)?;
-    let survey = Survey::of(request, &infos, watch)?;
-    target.prepare(request, &survey.fingerprint, watch)?;
-    copy::palace(request, &plans, &survey, &target, watch)?;
-    let checked = check::palace(request, &plans, &survey, &target, watch)?;
-    let changed = has_changed(request, &infos)?;
-    check::must_agree(&checked, changed, &target)?;
-    let mut report = Work {
+    // Reserved before the survey, which may take long: a second run should fail at once and not after it.
+    let mut target = MigrationTarget::reserve_place(request)?;
+    let survey = SourceSurvey::take(request, &infos, watch)?;
+    target.prepare_stage(request, &survey.fingerprint, watch)?;
+    copy::copy_palace(request, &plans, &survey, &target, watch)?;
+    let checked = check::check_palace(request, &plans, &survey, &target, watch)?;
+    // A source that changed meanwhile explains differences; then the copy is kept, with a warning.
+    let changed = has_source_changed(request, &infos)?;
+    check::refuse_differences(&checked, changed, &target)?;
+    let mut report = MigrateOutcome {
         request,
         plans: &plans,
         survey: &survey,
         checked,
         target: &target,
-        finished: later(request.now, began),
+        finished: moment_after(request.now, began),
     }
-    .report(changed)?;
+    .build_report(changed)?;
+    // Last of all: the record is already in the target when the rename makes it visible.
     report.replaced = target
-        .settle(request)?
+        .move_into_place(request)?
         .map(|path| path.to_string_lossy().into_owned());
     Ok(report)
 }
 
-/// The moment that is as long after `now` as has passed since `began`.
-fn later(now: Timestamp, began: Instant) -> Timestamp {
+/// Returns `now` plus the time since `began`: the caller's clock is the only one, and it was read once.
+fn moment_after(now: Timestamp, began: Instant) -> Timestamp {
     let passed = i64::try_from(began.elapsed().as_micros()).unwrap_or(0);
     Timestamp::from_micros(now.as_micros().saturating_add(passed)).unwrap_or(now)
 }
 
-fn read_only(request: &MigrateRequest<'_>) -> Error {
+fn read_only_error(request: &MigrateRequest<'_>) -> Error {
     let BorrowedAddress {
         backend,
         reference: palace,
@@ -217,18 +227,19 @@ fn read_only(request: &MigrateRequest<'_>) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!(
-            "the backend {name:?} takes no writes, so {} cannot be moved to",
+            "the backend {name:?} is read-only, so {} cannot be a target",
             palace.id
         ),
     )
-    .hint("nothing was changed; name another target with --to, like `--to embedded:PATH`")
+    .with_hint("nothing was changed; name another target with --to, like `--to embedded:PATH`")
 }
 
-/// Whether somebody wrote to the source since `before`.
-fn has_changed(request: &MigrateRequest<'_>, before: &[CollectionInfo]) -> Result<bool> {
+/// Returns whether another process wrote to the source since `before`.
+fn has_source_changed(request: &MigrateRequest<'_>, before: &[CollectionInfo]) -> Result<bool> {
     let look = |infos: &[CollectionInfo]| -> Vec<_> {
         let infos = infos.iter();
         infos
+            // Backends of other software may have no sequence number, so the counts are compared as well.
             .map(|info| (info.name.clone(), info.drawers, info.coverage.nearest, info.seq))
             .collect()
     };
@@ -239,33 +250,36 @@ fn has_changed(request: &MigrateRequest<'_>, before: &[CollectionInfo]) -> Resul
     Ok(look(&backend.collections(palace)?) != look(before))
 }
 
-/// What is known once everything is copied and compared.
-struct Work<'a> {
+/// A migration whose drawers are all copied and compared.
+struct MigrateOutcome<'a> {
     request: &'a MigrateRequest<'a>,
-    plans: &'a [Plan],
-    survey: &'a Survey,
+    plans: &'a [CollectionPlan],
+    survey: &'a SourceSurvey,
     checked: CheckedPalace,
-    target: &'a Target,
+    target: &'a MigrationTarget,
     finished: Timestamp,
 }
 
-impl Work<'_> {
-    fn report(self, changed: bool) -> Result<MigrateReport> {
-        let record = self.record();
-        let rows = record.collections.iter().map(rows_of).collect::<Vec<_>>();
-        let mut findings = self.findings(&record, changed)?;
-        findings.extend(damage(self.plans));
-        if !self.keep(&record)? {
-            let message = "the target has no room for a record of the migration";
+impl MigrateOutcome<'_> {
+    fn build_report(self, changed: bool) -> Result<MigrateReport> {
+        let record = self.build_record();
+        let rows = record.collections.iter().map(count_rows).collect::<Vec<_>>();
+        let mut findings = self.list_findings(&record, changed)?;
+        findings.extend(list_damage(self.plans));
+        if !self.store_record(&record)? {
+            let message = "the target cannot store a record of the migration";
             findings.push(
-                Finding::new("record_not_kept", Severity::Note, message).hint("keep the output of --json"),
+                PalaceFinding::new("record_not_kept", FindingSeverity::Note, message)
+                    .with_hint("keep the output of --json"),
             );
         }
         Ok(MigrateReport {
             lossless: record.lossless,
             rows: rows.iter().map(|one| one.rows).sum(),
             collections: rows,
-            ok: findings.iter().all(|finding| finding.severity == Severity::Note),
+            ok: findings
+                .iter()
+                .all(|finding| finding.severity == FindingSeverity::Note),
             findings,
             source_findings: Vec::new(),
             target: self.request.to.reference.id.clone(),
@@ -275,7 +289,7 @@ impl Work<'_> {
         })
     }
 
-    fn record(&self) -> Record {
+    fn build_record(&self) -> MigrationRecord {
         let (from, to) = (self.request.from, self.request.to);
         let collections: Vec<CollectionRecord> = self
             .plans
@@ -283,15 +297,16 @@ impl Work<'_> {
             .zip(&self.checked.collections)
             .map(|(plan, checked)| {
                 let survey = self.survey.of_collection(&plan.info.name);
-                CollectionRecord::of(plan, checked, survey)
+                CollectionRecord::from_check(plan, checked, survey)
             })
             .collect();
-        Record {
+        MigrationRecord {
             from: from.reference.id.clone(),
             from_backend: from.backend.descriptor().name.clone(),
             to_backend: to.backend.descriptor().name.clone(),
-            kind: plan::kind(self.plans),
-            lossless: collections.iter().all(CollectionRecord::is_lossless) && damage(self.plans).is_empty(),
+            kind: plan::migration_kind(self.plans),
+            lossless: collections.iter().all(CollectionRecord::is_lossless)
+                && list_damage(self.plans).is_empty(),
             started_at: self.target.started_at().unwrap_or(self.request.now),
             finished_at: self.finished,
             flags: self.request.flags,
@@ -306,56 +321,61 @@ impl Work<'_> {
         }
     }
 
-    /// Writes the record into every collection of the target; false where it has no room for records.
-    fn keep(&self, record: &Record) -> Result<bool> {
+    /// Writes the record into every collection of the target. False if its backend has no records.
+    fn store_record(&self, record: &MigrationRecord) -> Result<bool> {
         let backend = self.request.to.backend;
-        if !backend.descriptor().can(&Capability::Sources) {
+        if !backend.descriptor().has_capability(&Capability::Sources) {
             return Ok(false);
         }
         for plan in self.plans {
+            // A collection may later be moved or compared on its own, so each keeps its own part and its
+            // earlier history.
             let own = record.of_collection(
                 &plan.info.name,
-                record::read_of(self.request.from, &plan.info.name)?,
+                record::read_records(self.request.from, &plan.info.name)?,
             );
-            let options = OpenOptions::writable();
+            let options = OpenOptions::for_writing();
             let opened = backend.open(self.target.palace(), &plan.info.name, &options)?;
-            record::store(opened.as_ref(), &own.to_json()?.to_string())?;
+            record::store_record(opened.as_ref(), &own.to_json()?.to_string())?;
         }
         Ok(true)
     }
 
-    fn findings(&self, record: &Record, changed: bool) -> Result<Vec<Finding>> {
+    fn list_findings(&self, record: &MigrationRecord, changed: bool) -> Result<Vec<PalaceFinding>> {
         let mut findings = Vec::new();
         for collection in &record.collections {
             findings.extend(collection.findings());
         }
         for plan in self.plans {
-            findings.extend(plan.spaces_left(self.request.from)?);
+            findings.extend(plan.note_spaces_left(self.request.from)?);
         }
         if changed {
             let message = format!(
-                "{} was changed while it was read, so the target may hold drawers of two moments",
+                "{} changed while it was read, so the target may mix two states of it",
                 self.request.from.reference.id
             );
-            let again = "run the same again with --overwrite, when nobody writes to the source";
-            findings.push(Finding::new("changed_meanwhile", Severity::Warning, message).hint(again));
+            let again =
+                "run the same command again with --overwrite, while no other process writes to the source";
+            findings.push(
+                PalaceFinding::new("changed_meanwhile", FindingSeverity::Warning, message).with_hint(again),
+            );
         }
         Ok(findings)
     }
 }
 
-/// What the source itself says is damaged in it: what it lost before nobody can carry.
-fn damage(plans: &[Plan]) -> Vec<Finding> {
-    let mut damage: Vec<Finding> = Vec::new();
+/// Lists the damage that the source reports about itself: data it has already lost cannot be carried.
+fn list_damage(plans: &[CollectionPlan]) -> Vec<PalaceFinding> {
+    let mut damage: Vec<PalaceFinding> = Vec::new();
     for warning in plans.iter().flat_map(|plan| &plan.info.warnings) {
-        if warning.severity == Severity::Error && !damage.contains(warning) {
+        if warning.severity == FindingSeverity::Error && !damage.contains(warning) {
             damage.push(warning.clone());
         }
     }
     damage
 }
 
-fn rows_of(collection: &CollectionRecord) -> CollectionRows {
+fn count_rows(collection: &CollectionRecord) -> CollectionRows {
     CollectionRows {
         name: collection.name.to_string(),
         rows: collection.rows,

@@ -1,4 +1,4 @@
-//! Verify: walks every drawer through the contract and says whether everything adds up.
+//! Verify: walks every drawer through the contract and checks that counts and indexes agree with it.
 
 mod compare;
 mod findings;
@@ -7,25 +7,25 @@ mod pardon;
 mod sample;
 mod whole;
 
-pub use compare::{Against, Comparison, compare};
-pub use whole::{VerifyStep, examine, verify_palace};
+pub use compare::{ComparedPalace, PalaceComparison, compare_palaces};
+pub use whole::{VerifyStep, examine_palace, verify_palace};
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionName, Cursor, Diagnosis, Error, ErrorKind, Facets, Filter,
-    Finding, IdentityState, Include, OpenOptions, PalaceRef, Result, Severity,
+    Backend, Capability, Collection, CollectionName, Cursor, DrawerFields, Error, ErrorKind, FacetRequest,
+    Filter, FindingSeverity, IdentityState, OpenOptions, PalaceDiagnosis, PalaceFinding, PalaceRef, Result,
 };
 use serde::Serialize;
 
 use crate::canonical::canonical_line;
-use findings::Findings;
-use loci_engine::Walk;
+use findings::FindingList;
+use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
-use lookup::Lookup;
+use lookup::LookupSample;
 
-/// How closely to look.
+/// The thoroughness of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyRequest {
-    /// How many drawers of each collection to look up again by their id and by their own vector.
+    /// The number of drawers per collection that are looked up again, by their id and by their own vector.
     pub sample: u64,
 }
 
@@ -35,33 +35,33 @@ impl Default for VerifyRequest {
     }
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// Whether nothing graver than a note was found.
+    /// Whether all findings are notes.
     pub ok: bool,
-    /// What was found.
-    pub findings: Vec<Finding>,
-    /// How many drawers were walked, over all collections.
+    /// The findings.
+    pub findings: Vec<PalaceFinding>,
+    /// The number of drawers walked, over all collections.
     pub drawers: u64,
-    /// A digest of every drawer with its vector; equal palaces have equal digests.
+    /// A digest over every drawer with its vector; equal palaces have equal digests.
     pub hash: String,
-    /// The same of the palace it was compared with.
+    /// The palace it was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub against: Option<Against>,
+    pub against: Option<ComparedPalace>,
 }
 
 impl VerifyReport {
-    /// Adds what came of comparing it with another palace.
-    pub fn compared(&mut self, comparison: Comparison) {
-        self.add(comparison.findings);
+    /// Adds the result of a comparison with another palace.
+    pub fn add_comparison(&mut self, comparison: PalaceComparison) {
+        self.add_findings(comparison.findings);
         self.against = Some(comparison.against);
     }
 
-    /// Adds what else was found, and what follows from it.
-    pub fn add(&mut self, findings: Vec<Finding>) {
+    /// Adds findings, without repeating any, and updates `ok`.
+    pub fn add_findings(&mut self, findings: Vec<PalaceFinding>) {
         for finding in findings {
-            self.ok &= finding.severity == Severity::Note;
+            self.ok &= finding.severity == FindingSeverity::Note;
             if !self.findings.contains(&finding) {
                 self.findings.push(finding);
             }
@@ -69,13 +69,14 @@ impl VerifyReport {
     }
 }
 
-/// Walks every drawer of every collection of `palace`, counts, looks some up again, and adds what a doctor found.
+/// Walks every drawer of every collection of a palace, compares counts, looks some drawers up again, and adds
+/// the findings of a doctor.
 ///
-/// `progress` is told how many of how many drawers were walked. A collection that cannot be opened because it is
-/// damaged is a finding; a palace that is not there is an error.
-pub fn verify(
+/// `progress` receives the number of drawers walked and the total. A collection too damaged to open is a
+/// finding; a missing palace is an error.
+pub fn verify_collections(
     address: BorrowedAddress<'_>,
-    diagnosis: Option<&Diagnosis>,
+    diagnosis: Option<&PalaceDiagnosis>,
     request: VerifyRequest,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<VerifyReport> {
@@ -83,12 +84,12 @@ pub fn verify(
         backend,
         reference: palace,
     } = address;
-    let mut check = Check {
+    let mut check = VerifyRun {
         backend,
         palace,
         request,
         progress,
-        findings: Findings::default(),
+        findings: FindingList::default(),
         hasher: blake3::Hasher::new(),
         drawers: 0,
         total: 0,
@@ -97,10 +98,11 @@ pub fn verify(
         Ok(collections) => {
             check.total = collections.iter().map(|info| info.drawers).sum();
             for info in collections {
-                check.collection(&info.name)?;
+                check.verify_collection(&info.name)?;
             }
         }
-        Err(error) => check.findings.push(unreadable("the palace", error)?),
+        // Even then the doctor's findings are added below: they name the damage itself.
+        Err(error) => check.findings.push(unreadable_finding("the palace", error)?),
     }
     let mut report = VerifyReport {
         ok: true,
@@ -110,23 +112,25 @@ pub fn verify(
         against: None,
     };
     if let Some(diagnosis) = diagnosis {
-        report.add(diagnosis.findings.clone());
+        report.add_findings(diagnosis.findings.clone());
     }
-    report.add(check.findings.into_vec());
+    report.add_findings(check.findings.into_vec());
     Ok(report)
 }
 
-/// Damage is a finding; everything else stays an error.
-fn unreadable(what: &str, error: Error) -> Result<Finding> {
+/// Turns damage into a finding; any other error stays one.
+fn unreadable_finding(what: &str, error: Error) -> Result<PalaceFinding> {
+    // A verification must finish on a damaged palace and list the damage. Errors such as a lock say nothing
+    // about it.
     match error.kind() {
         ErrorKind::Corrupt | ErrorKind::Format => {
-            let finding = Finding::new(
+            let finding = PalaceFinding::new(
                 "unreadable",
-                Severity::Error,
+                FindingSeverity::Error,
                 format!("{what} cannot be read: {error}"),
             );
             Ok(match error.hint_text() {
-                Some(hint) => finding.hint(hint),
+                Some(hint) => finding.with_hint(hint),
                 None => finding,
             })
         }
@@ -134,79 +138,88 @@ fn unreadable(what: &str, error: Error) -> Result<Finding> {
     }
 }
 
-struct Check<'a> {
+struct VerifyRun<'a> {
     backend: &'a dyn Backend,
     palace: &'a PalaceRef,
     request: VerifyRequest,
     progress: &'a mut dyn FnMut(u64, u64),
-    findings: Findings,
+    findings: FindingList,
     hasher: blake3::Hasher,
     drawers: u64,
     total: u64,
 }
 
-impl Check<'_> {
-    fn collection(&mut self, name: &CollectionName) -> Result<()> {
+impl VerifyRun<'_> {
+    fn verify_collection(&mut self, name: &CollectionName) -> Result<()> {
         let opened = self.backend.open(self.palace, name, &OpenOptions::default());
-        let checked = opened.and_then(|collection| self.walk(name, collection.as_ref()));
+        let checked = opened.and_then(|collection| self.walk_collection(name, collection.as_ref()));
         if let Err(error) = checked {
-            let finding = unreadable(&format!("the collection {name}"), error)?;
-            self.findings.push(finding.collection(name.as_str()));
+            let finding = unreadable_finding(&format!("the collection {name}"), error)?;
+            self.findings.push(finding.in_collection(name.as_str()));
         }
         Ok(())
     }
 
-    fn walk(&mut self, name: &CollectionName, collection: &dyn Collection) -> Result<()> {
+    fn walk_collection(&mut self, name: &CollectionName, collection: &dyn Collection) -> Result<()> {
+        // Taken before the walk: the sequence number tells afterwards whether another process wrote
+        // meanwhile.
         let before = collection.info()?;
-        let include = Include {
-            embedding: self.backend.descriptor().can(&Capability::EmbeddingsOut),
-            ..Include::EVERYTHING
+        let include = DrawerFields {
+            embedding: self
+                .backend
+                .descriptor()
+                .has_capability(&Capability::EmbeddingsOut),
+            ..DrawerFields::EVERYTHING
         };
-        let mut lookup = Lookup::new(collection, &before, include, self.request.sample);
+        let mut lookup = LookupSample::new(collection, &before, include, self.request.sample);
         let mut walked = 0;
-        let mut walk = Walk::new(collection, include);
+        let mut walk = CollectionWalk::new(collection, include);
         for drawer in walk.by_ref() {
             let drawer = drawer?;
             self.hasher.update(canonical_line(name, &drawer).as_bytes());
             self.hasher.update(b"\n");
             for damage in &drawer.damage {
                 let message = format!("the drawer {:?} is damaged: {damage}", drawer.id.as_str());
-                self.findings.push(found("damaged_drawer", message, name));
+                self.findings.push(error_finding("damaged_drawer", message, name));
             }
-            lookup.offer(walked, drawer)?;
+            // During the walk and not after it, so that no second copy of the sample is held in memory.
+            lookup.offer_drawer(walked, drawer)?;
             walked += 1;
             self.drawers += 1;
             (self.progress)(self.drawers, self.total.max(self.drawers));
         }
-        lookup.settle()?;
+        lookup.look_up_waiting()?;
         for left in walk.left_out() {
             self.findings
-                .push(found("unreadable_drawer", left.message.clone(), name));
+                .push(error_finding("unreadable_drawer", left.message.clone(), name));
         }
+        // With drawers left out the counts cannot agree; reporting that as well would only hide the cause.
         let left_out = !walk.left_out().is_empty();
         let mut doubts = lookup.into_findings(name);
         if !left_out {
-            doubts.extend(sums(name, collection, walked)?);
+            doubts.extend(check_sums(name, collection, walked)?);
         }
-        self.settle(name, collection, before.seq, doubts)?;
+        self.push_doubts(name, collection, before.seq, doubts)?;
         let after = collection.info()?;
         for mut warning in after.warnings {
-            // Nobody knows the model: worth knowing, and no fault of what is stored.
+            // Vectors of an unknown model are worth a note, but nothing stored is wrong. They are usual after
+            // a migration.
             if after.identity == IdentityState::Unknown && warning.code == "embedder_unknown" {
-                warning.severity = Severity::Note;
+                warning.severity = FindingSeverity::Note;
             }
             self.findings.push(warning);
         }
         Ok(())
     }
 
-    /// What does not add up counts only if nobody wrote meanwhile.
-    fn settle(
+    /// Reports doubts, unless another process wrote meanwhile: then a note says that they could not be
+    /// settled.
+    fn push_doubts(
         &mut self,
         name: &CollectionName,
         collection: &dyn Collection,
         before: Cursor,
-        doubts: Vec<Finding>,
+        doubts: Vec<PalaceFinding>,
     ) -> Result<()> {
         if doubts.is_empty() {
             return Ok(());
@@ -216,40 +229,42 @@ impl Check<'_> {
             return Ok(());
         }
         let message =
-            format!("the collection {name} was changed while it was walked, so counts could not be compared");
+            format!("the collection {name} changed during the walk, so counts could not be compared");
         self.findings.push(
-            Finding::new("changed_meanwhile", Severity::Note, message)
-                .hint("run `loci verify` again when nobody writes")
-                .collection(name.as_str()),
+            PalaceFinding::new("changed_meanwhile", FindingSeverity::Note, message)
+                .with_hint("run `loci verify` again while no other process writes")
+                .in_collection(name.as_str()),
         );
         Ok(())
     }
 }
 
-fn found(code: &str, message: String, name: &CollectionName) -> Finding {
-    Finding::new(code, Severity::Error, message)
-        .hint("`loci export` writes what is readable; `loci restore` brings a backup back")
-        .collection(name.as_str())
+fn error_finding(code: &str, message: String, name: &CollectionName) -> PalaceFinding {
+    PalaceFinding::new(code, FindingSeverity::Error, message)
+        .with_hint("`loci export` writes everything that is readable; `loci restore` restores a backup")
+        .in_collection(name.as_str())
 }
 
-/// Counts and facets must say what the walk saw.
-fn sums(name: &CollectionName, collection: &dyn Collection, walked: u64) -> Result<Vec<Finding>> {
+/// Checks that counts and facets agree with the number of drawers walked.
+fn check_sums(name: &CollectionName, collection: &dyn Collection, walked: u64) -> Result<Vec<PalaceFinding>> {
     let mut findings = Vec::new();
     let counted = collection.count(&Filter::All.into())?;
     if counted != walked {
-        let message = format!("{name} counts {counted} drawers, but {walked} can be read");
-        findings.push(found("count_differs", message, name));
+        let message = format!("{name} reports {counted} drawers, but {walked} can be read");
+        findings.push(error_finding("count_differs", message, name));
     }
     let sorted: u64 = collection
-        .facets(&Facets::by_room())?
+        .facets(&FacetRequest::by_room())?
         .iter()
         .map(|facet| facet.drawers)
         .sum();
     if sorted != walked {
         let message =
             format!("the wings and rooms of {name} hold {sorted} drawers, but {walked} can be read");
-        findings
-            .push(found("facets_differ", message, name).hint("`loci maintain reindex` rebuilds every index"));
+        findings.push(
+            error_finding("facets_differ", message, name)
+                .with_hint("`loci maintain reindex` rebuilds every index"),
+        );
     }
     Ok(findings)
 }

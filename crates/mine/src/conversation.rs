@@ -1,26 +1,26 @@
-//! A conversation as it was had: messages in order, each with its own speaker, kind, time and id.
+//! A conversation: messages in order, each with its own speaker, kind, time and id.
 
 use loci_core::{Metadata, Timestamp};
 
-/// What kind of thing was said.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A person said it.
+pub enum MessageKind {
+    /// Words of a person.
     Human,
-    /// A model said it.
+    /// Words of a model.
     Assistant,
-    /// A model called a tool; the text holds the arguments.
+    /// A model's call of a tool; the text holds the arguments.
     ToolCall,
-    /// A tool answered; kept whole.
+    /// The answer of a tool, kept whole.
     ToolResult,
-    /// A model thought it.
+    /// A thought of a model.
     Thinking,
-    /// The software said it: instructions, summaries, errors.
+    /// Words of the software: instructions, summaries, errors.
     System,
 }
 
-impl Kind {
-    /// The name drawers carry.
+impl MessageKind {
+    /// Returns the name that drawers carry.
     pub fn name(self) -> &'static str {
         match self {
             Self::Human => "human",
@@ -35,27 +35,27 @@ impl Kind {
 
 /// One message, or one part of a message that has several kinds of parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
-    /// Its own id, as the software that wrote it calls it. Parts of one message share it. Without one, the message is
-    /// known by its place in the conversation.
+pub struct ConversationMessage {
+    /// The id given by the software that wrote it. Parts of one message share it. Without an id, the message is
+    /// identified by its place in the conversation.
     pub id: Option<String>,
-    /// The thread it belongs to, where that is not the conversation's own.
+    /// The thread it belongs to, if that is not the conversation's own.
     pub thread: Option<String>,
-    /// Who said it: a name where one is known, else the role ("user", "assistant", the tool's name).
+    /// The speaker: a name if one is known, else the role ("user", "assistant", the tool's name).
     pub speaker: Option<String>,
-    /// What kind of thing it is.
-    pub kind: Kind,
-    /// When it was said.
+    /// The kind of message.
+    pub kind: MessageKind,
+    /// The time it was said.
     pub at: Option<Timestamp>,
-    /// What was said, exactly.
+    /// The exact words.
     pub text: String,
-    /// What else is worth keeping, under plain keys: `tool`, `call_id`, `model`, `reply_to`, `branch`, `parent`…
+    /// Further metadata under plain keys: `tool`, `call_id`, `model`, `reply_to`, `branch`, `parent`…
     pub about: Metadata,
 }
 
-impl Message {
-    /// A message with a kind and a text and nothing else.
-    pub fn new(kind: Kind, text: impl Into<String>) -> Self {
+impl ConversationMessage {
+    /// Creates a message with a kind and a text and nothing else.
+    pub fn new(kind: MessageKind, text: impl Into<String>) -> Self {
         Self {
             id: None,
             thread: None,
@@ -71,31 +71,31 @@ impl Message {
 /// A conversation read from a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conversation {
-    /// What tells it from the others in the same file; `None` where the file is the conversation.
+    /// The key that distinguishes it in its file; `None` if the file is the conversation.
     pub key: Option<String>,
-    /// Its own id, as the software that wrote it calls it: the session or thread.
+    /// The id given by the software that wrote it: the session or thread.
     pub id: Option<String>,
-    /// What it is called.
+    /// The title.
     pub title: Option<String>,
-    /// The folder it was had in.
+    /// The working folder of the conversation.
     pub cwd: Option<String>,
-    /// The id of the conversation that started this one, for a sub-agent's.
+    /// The id of the conversation that started this one, for a sub-agent.
     pub parent: Option<String>,
-    /// What was said, in order. Messages without any text are left out.
-    pub messages: Vec<Message>,
+    /// The messages in order. Messages without text are left out.
+    pub messages: Vec<ConversationMessage>,
 }
 
-/// Something of a source that could not be taken over: a broken line, an image, an attachment that is elsewhere.
+/// A part of a source that could not be kept: a broken line, an image, an attachment stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// The line it stands on, counted from 1, where the source has lines.
+pub struct ReadingNote {
+    /// The line it is on, counted from 1, if the source has lines.
     pub line: Option<u64>,
-    /// What it is, and what became of it.
+    /// A description of the part and of what became of it.
     pub text: String,
 }
 
-impl Note {
-    /// A note about one line.
+impl ReadingNote {
+    /// Creates a note about one line.
     pub fn at_line(line: u64, text: impl Into<String>) -> Self {
         Self {
             line: Some(line),
@@ -103,7 +103,7 @@ impl Note {
         }
     }
 
-    /// A note about the whole source.
+    /// Creates a note about the whole source.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             line: None,

@@ -1,8 +1,8 @@
-//! Text into pieces that tile it: contiguous, in order, never inside a grapheme, and cut where a reader would.
+//! Cuts text into pieces that tile it: contiguous, in order, never cut inside a grapheme, and cut where a reader would.
 //!
-//! One scanner for each shape of text reports seams as it comes to them, the packer decides which of them part two
-//! pieces. Seams that stand for themselves (a heading, an item of code) begin a new piece wherever the one before
-//! is long enough, and elsewhere the text behind a seam decides, so that an edit moves only the seams near it.
+//! One scanner for each shape of text reports seams in order, and the packer decides which of them separate two
+//! pieces. Strong seams (a heading, an item of code) begin a new piece if the one before is long enough. Between
+//! equal seams the text after each decides, so that an edit moves only the cuts near it.
 
 mod code;
 mod config;
@@ -21,22 +21,22 @@ mod shape;
 use std::sync::Arc;
 
 pub use edge::{edge_after, edge_before};
-use pack::Packer;
-pub use shape::{Shape, shape_of};
+use pack::PiecePacker;
+pub use shape::{TextShape, shape_of};
 
-/// How long pieces are, in characters.
+/// The lengths of pieces, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cutting {
-    /// About this many; half as many to half as many more where the text allows it.
+pub struct PieceLengths {
+    /// The usual length; pieces have half to one and a half times as many characters if the text allows it.
     pub target: usize,
-    /// Fenced blocks, tables and the like stay whole up to this many. No piece is longer than this or twice the
+    /// The length up to which fenced blocks, tables and the like stay whole. No piece is longer than this or twice the
     /// target, whichever is more, unless it is a single grapheme.
     pub whole: usize,
 }
 
-impl Cutting {
-    /// Pieces of about `target` characters.
-    pub fn of(target: usize) -> Self {
+impl PieceLengths {
+    /// Creates the lengths for pieces of about `target` characters.
+    pub fn from_target(target: usize) -> Self {
         Self {
             target,
             whole: target.saturating_mul(4),
@@ -44,7 +44,7 @@ impl Cutting {
     }
 }
 
-impl Default for Cutting {
+impl Default for PieceLengths {
     fn default() -> Self {
         Self {
             target: 800,
@@ -55,36 +55,37 @@ impl Default for Cutting {
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    /// Where it begins, in bytes.
+pub struct TextPiece {
+    /// The byte offset of its start.
     pub start: usize,
-    /// Where it ends, in bytes.
+    /// The byte offset of its end.
     pub end: usize,
-    /// The line it begins in, from 1. Lines end at `\n`.
+    /// The line of its first character, from 1. Lines end at `\n`.
     pub line_start: u64,
-    /// The line its last character is of, be it the newline that ends that line.
+    /// The line of its last character, even if that is the newline that ends the line.
     pub line_end: u64,
-    /// What all of it stands under, "Guide > Install > Linux"; for code the first line of the item around it.
+    /// The headings above all of it, "Guide > Install > Linux"; for code the first line of the enclosing item.
     pub heading: Option<Arc<str>>,
 }
 
-/// Cuts a text into pieces: together, in order, they are the text. An empty text has none.
-pub fn cut(text: &str, shape: Shape, how: &Cutting) -> Vec<Piece> {
-    let mut packer = Packer::new(text, how);
+/// Cuts a text into pieces that, joined in order, are the text. An empty text has none.
+pub fn cut_text(text: &str, shape: TextShape, how: &PieceLengths) -> Vec<TextPiece> {
+    // Scanners only report seams; the packer alone guarantees that the pieces tile the text, for any shape.
+    let mut packer = PiecePacker::new(text, how);
     match shape {
-        Shape::Prose => prose::scan(text, &mut packer),
-        Shape::Markdown => markdown::scan(text, &mut packer),
-        Shape::Code => code::scan(text, &mut packer),
-        Shape::Markup => markup::scan(text, &mut packer),
-        Shape::Rows => rows::scan(text, &mut packer),
-        Shape::Config => config::scan(text, &mut packer),
-        Shape::Notebook => notebook::scan(text, &mut packer),
+        TextShape::Prose => prose::scan_prose(text, &mut packer),
+        TextShape::Markdown => markdown::scan_markdown(text, &mut packer),
+        TextShape::Code => code::scan_code(text, &mut packer),
+        TextShape::Markup => markup::scan_markup(text, &mut packer),
+        TextShape::Rows => rows::scan_rows(text, &mut packer),
+        TextShape::Config => config::scan_config(text, &mut packer),
+        TextShape::Notebook => notebook::scan_notebook(text, &mut packer),
     }
     packer.finish()
 }
 
-/// The part of a text between two places that are known to lie between characters.
-fn part(text: &str, start: usize, end: usize) -> &str {
+/// Returns the part of a text between two offsets that are known to be character boundaries.
+fn slice_text(text: &str, start: usize, end: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 

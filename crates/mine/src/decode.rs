@@ -1,42 +1,42 @@
-//! Bytes into text and back: whatever is read as text gives its very bytes again.
+//! Decodes bytes to text and back. Decoding is reversible: encoding a decoded text gives the same bytes.
 
 mod guess;
 mod magic;
 mod stray;
 mod windows;
 
-pub use stray::{Stray, piece_strays, read_strays, write_strays};
+pub use stray::{StrayBytes, piece_strays, read_strays, write_strays};
 
-/// Text as it was read, and what it takes to give the bytes back exactly.
+/// Decoded text, with everything needed to restore the bytes exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decoded {
+pub struct DecodedText {
     /// The text. A byte order mark stays in it as U+FEFF.
     pub text: String,
-    /// How the bytes spell it.
-    pub encoding: Encoding,
-    /// Where the bytes were no text, in ascending order.
-    pub strays: Vec<Stray>,
+    /// The encoding of the bytes.
+    pub encoding: TextEncoding,
+    /// The places where the bytes were not valid text, in ascending order.
+    pub strays: Vec<StrayBytes>,
 }
 
-/// How bytes spell text.
+/// A text encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Encoding {
+pub enum TextEncoding {
     /// One to four bytes a character.
     Utf8,
     /// Two or four bytes a character, the low byte first.
     Utf16Le,
     /// Two or four bytes a character, the high byte first.
     Utf16Be,
-    /// One byte a character, for the languages of western Europe. The five bytes it leaves open are the control
+    /// One byte a character, for the languages of western Europe. The five undefined bytes decode to the control
     /// characters of the same number.
     Windows1252,
 }
 
-impl Encoding {
-    /// Every encoding there is.
+impl TextEncoding {
+    /// All encodings.
     pub const ALL: [Self; 4] = [Self::Utf8, Self::Utf16Le, Self::Utf16Be, Self::Windows1252];
 
-    /// The name it is kept under.
+    /// Returns the name that drawers carry.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -46,46 +46,48 @@ impl Encoding {
         }
     }
 
-    /// The encoding of this name.
+    /// Returns the encoding of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|encoding| encoding.name() == name)
     }
 }
 
-/// Why bytes are no text.
+/// The reason why bytes are not text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotText {
-    /// There are none.
+pub enum NotTextCause {
+    /// There are no bytes.
     Empty,
-    /// They are something else, and this is what: "a PNG image", "binary data".
+    /// They are something else, such as "a PNG image" or "binary data".
     Binary(&'static str),
 }
 
-/// Reads bytes as text. Bytes that are UTF-8 are not copied.
-pub fn decode(bytes: Vec<u8>) -> Result<Decoded, NotText> {
+/// Decodes bytes as text. Valid UTF-8 is not copied.
+pub fn decode_bytes(bytes: Vec<u8>) -> Result<DecodedText, NotTextCause> {
     if bytes.is_empty() {
-        return Err(NotText::Empty);
+        return Err(NotTextCause::Empty);
     }
-    if let Some(what) = magic::certain(&bytes) {
-        return Err(NotText::Binary(what));
+    // Before any guess: the bytes of a PDF may well decode as text.
+    if let Some(what) = magic::certain_binary_kind(&bytes) {
+        return Err(NotTextCause::Binary(what));
     }
-    if let Some(encoding) = guess::wide(&bytes) {
-        return wide(&bytes, encoding);
+    // Before UTF-8, because ASCII in UTF-16 is valid UTF-8 full of NULs.
+    if let Some(encoding) = guess::guess_utf16(&bytes) {
+        return read_utf16(&bytes, encoding);
     }
     match String::from_utf8(bytes) {
-        Ok(text) if guess::is_noise(text.as_bytes()) => Err(binary(text.as_bytes())),
-        Ok(text) => Ok(Decoded {
+        Ok(text) if guess::is_noise(text.as_bytes()) => Err(describe_binary(text.as_bytes())),
+        Ok(text) => Ok(DecodedText {
             text,
-            encoding: Encoding::Utf8,
+            encoding: TextEncoding::Utf8,
             strays: Vec::new(),
         }),
-        Err(error) => not_quite_utf8(error.as_bytes()),
+        Err(error) => decode_near_utf8(error.as_bytes()),
     }
 }
 
-/// Gives back the bytes that [`decode`] read. A stray that does not stand at a U+FFFD is passed over, and a
-/// character the encoding lacks becomes `?`; what `decode` gave has neither.
-pub fn encode(text: &str, encoding: Encoding, strays: &[Stray]) -> Vec<u8> {
+/// Restores the bytes that [`decode`] read. A stray that is not at a U+FFFD is ignored, and a character that the
+/// encoding lacks becomes `?`; the output of `decode` contains neither.
+pub fn encode_text(text: &str, encoding: TextEncoding, strays: &[StrayBytes]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut done = 0;
     for stray in strays {
@@ -93,44 +95,48 @@ pub fn encode(text: &str, encoding: Encoding, strays: &[Stray]) -> Vec<u8> {
             continue;
         };
         let behind = text.get(stray.at..).unwrap_or_default();
+        // A U+FFFD without a stray was in the original text and is encoded as it is.
         if behind.starts_with(char::REPLACEMENT_CHARACTER) {
-            write(before, encoding, &mut bytes);
+            write_encoded(before, encoding, &mut bytes);
             bytes.extend_from_slice(&stray.bytes);
             done = stray.at + char::REPLACEMENT_CHARACTER.len_utf8();
         }
     }
-    write(text.get(done..).unwrap_or_default(), encoding, &mut bytes);
+    write_encoded(text.get(done..).unwrap_or_default(), encoding, &mut bytes);
     bytes
 }
 
-fn write(text: &str, encoding: Encoding, bytes: &mut Vec<u8>) {
+fn write_encoded(text: &str, encoding: TextEncoding, bytes: &mut Vec<u8>) {
     match encoding {
-        Encoding::Utf8 => bytes.extend_from_slice(text.as_bytes()),
-        Encoding::Utf16Le => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
-        Encoding::Utf16Be => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
-        Encoding::Windows1252 => bytes.extend(text.chars().map(|c| windows::byte(c).unwrap_or(b'?'))),
+        TextEncoding::Utf8 => bytes.extend_from_slice(text.as_bytes()),
+        TextEncoding::Utf16Le => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+        TextEncoding::Utf16Be => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+        TextEncoding::Windows1252 => {
+            bytes.extend(text.chars().map(|c| windows::encode_character(c).unwrap_or(b'?')))
+        }
     }
 }
 
-fn binary(bytes: &[u8]) -> NotText {
-    NotText::Binary(magic::likely(bytes).unwrap_or("binary data"))
+fn describe_binary(bytes: &[u8]) -> NotTextCause {
+    NotTextCause::Binary(magic::likely_binary_kind(bytes).unwrap_or("binary data"))
 }
 
-fn not_quite_utf8(bytes: &[u8]) -> Result<Decoded, NotText> {
-    match guess::narrow(bytes) {
-        Some(Encoding::Windows1252) => Ok(Decoded {
-            text: bytes.iter().copied().map(windows::character).collect(),
-            encoding: Encoding::Windows1252,
+fn decode_near_utf8(bytes: &[u8]) -> Result<DecodedText, NotTextCause> {
+    match guess::guess_byte_encoding(bytes) {
+        Some(TextEncoding::Windows1252) => Ok(DecodedText {
+            text: bytes.iter().copied().map(windows::decode_byte).collect(),
+            encoding: TextEncoding::Windows1252,
             strays: Vec::new(),
         }),
-        Some(_) => Ok(utf8_with_strays(bytes)),
-        None => Err(binary(bytes)),
+        Some(_) => Ok(decode_utf8_with_strays(bytes)),
+        None => Err(describe_binary(bytes)),
     }
 }
 
-fn utf8_with_strays(bytes: &[u8]) -> Decoded {
+fn decode_utf8_with_strays(bytes: &[u8]) -> DecodedText {
     let mut text = String::with_capacity(bytes.len());
-    let mut strays: Vec<Stray> = Vec::new();
+    let mut strays: Vec<StrayBytes> = Vec::new();
+    // Invalid bytes in a row share one U+FFFD, although `utf8_chunks` reports them one by one.
     let mut open = false;
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -138,21 +144,21 @@ fn utf8_with_strays(bytes: &[u8]) -> Decoded {
         match strays.last_mut() {
             _ if chunk.invalid().is_empty() => {}
             Some(stray) if open => stray.bytes.extend_from_slice(chunk.invalid()),
-            _ => strays.push(Stray::mark(&mut text, chunk.invalid())),
+            _ => strays.push(StrayBytes::push_replacement(&mut text, chunk.invalid())),
         }
         open = !chunk.invalid().is_empty();
     }
-    Decoded {
+    DecodedText {
         text,
-        encoding: Encoding::Utf8,
+        encoding: TextEncoding::Utf8,
         strays,
     }
 }
 
-/// Reads UTF-16. What stands for no character, half a pair or half a unit, is a stray.
-fn wide(bytes: &[u8], encoding: Encoding) -> Result<Decoded, NotText> {
+/// Decodes UTF-16. Lone surrogates and half a unit at the end become strays.
+fn read_utf16(bytes: &[u8], encoding: TextEncoding) -> Result<DecodedText, NotTextCause> {
     let (units, rest) = bytes.as_chunks::<2>();
-    let big = encoding == Encoding::Utf16Be;
+    let big = encoding == TextEncoding::Utf16Be;
     let order = if big {
         u16::from_be_bytes
     } else {
@@ -164,17 +170,20 @@ fn wide(bytes: &[u8], encoding: Encoding) -> Result<Decoded, NotText> {
     for unit in char::decode_utf16(units.iter().copied().map(order)) {
         match unit {
             Ok(character) => text.push(character),
-            Err(lone) => strays.push(Stray::mark(&mut text, &back(lone.unpaired_surrogate()))),
+            Err(lone) => strays.push(StrayBytes::push_replacement(
+                &mut text,
+                &back(lone.unpaired_surrogate()),
+            )),
         }
     }
     if !rest.is_empty() {
-        strays.push(Stray::mark(&mut text, rest));
+        strays.push(StrayBytes::push_replacement(&mut text, rest));
     }
-    // A hundredth of a text may be broken; more than that was never text.
+    // Up to a hundredth of a text may be broken; with more it was binary that happened to look like UTF-16.
     if strays.len() > 2 + units.len() / 100 || guess::is_noise(text.as_bytes()) {
-        return Err(NotText::Binary("binary data"));
+        return Err(NotTextCause::Binary("binary data"));
     }
-    Ok(Decoded {
+    Ok(DecodedText {
         text,
         encoding,
         strays,

@@ -1,33 +1,34 @@
-//! The fingerprint of a source: everything a stat says of it, without reading it.
+//! The fingerprint of a source: everything its stats say, without reading it.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::name;
-use crate::stat::Stat;
+use crate::stat::FileStat;
 
-/// Everything a stat says of a file, or of the files of a bundle; equal means unchanged as far as stats can tell.
+/// The stats of a file, or of the files of a bundle; equal means unchanged as far as stats can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceFingerprint {
     /// One file.
-    File(Stat),
-    /// Several: a hash of their names and stats, and the volume they are on.
+    File(FileStat),
+    /// Several files: a hash of their names and stats, and their volume.
     Files {
         /// The hash.
         hash: String,
-        /// The device number of the first.
+        /// The device number of the first file.
         device: u64,
     },
 }
 
 impl SourceFingerprint {
-    /// The fingerprint of files that belong together.
-    pub(crate) fn of_files(files: &[(PathBuf, Stat)]) -> Self {
+    /// Computes the fingerprint of files that belong together.
+    pub(crate) fn from_files(files: &[(PathBuf, FileStat)]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for (path, stat) in files {
-            hasher.update(name::of_path(path).as_bytes());
+            hasher.update(name::name_of_path(path).as_bytes());
+            // Ends the name: no path holds a NUL, so two lists of files never feed the hasher the same bytes.
             hasher.update(&[0]);
             let numbers = [
                 stat.size,
@@ -46,7 +47,7 @@ impl SourceFingerprint {
         }
     }
 
-    /// The volume the source is on.
+    /// Returns the device number of the volume the source is on.
     pub fn device(&self) -> u64 {
         match self {
             Self::File(stat) => stat.device,

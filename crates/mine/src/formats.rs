@@ -1,7 +1,7 @@
-//! The formats conversations come in, each recognised by its structure and never by its name alone.
+//! The formats of conversations, each recognised by its structure and never by its name alone.
 //!
-//! A text format is one file of text. A bundle is several files, or a file that is no text, which together hold
-//! conversations. To add a format: its own file with a folder of fixtures, and its line in [`FORMATS`]; names, docs and
+//! A text format is one file of text. A bundle is several files, or one that is not text, which together hold
+//! conversations. To add a format, add its file with a folder of fixtures, and its line in [`FORMATS`]; names, docs and
 //! tests follow from the table.
 
 mod aider;
@@ -33,48 +33,48 @@ use std::sync::LazyLock;
 
 use loci_core::{Error, Result};
 
-use crate::conversation::{Conversation, Note};
+use crate::conversation::{Conversation, ReadingNote};
 use ConversationFormat::{Bundle, Text};
 
 /// A text file, as a parser sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Given<'a> {
-    /// Where it lies; parsers may look at the names around it, and read what lies beside it.
+pub struct ParserInput<'a> {
+    /// Its path; parsers may look at the names around it and read files beside it.
     pub path: &'a Path,
     /// All its text.
     pub text: &'a str,
 }
 
-/// Takes conversations as they are read; an error from it ends the reading.
-pub type Sink<'a> = dyn FnMut(Conversation) -> Result<()> + 'a;
+/// A callback that takes conversations as they are read; an error from it ends the reading.
+pub type ConversationSink<'a> = dyn FnMut(Conversation) -> Result<()> + 'a;
 
 /// A format of one text file.
 #[derive(Debug, Clone, Copy)]
 pub struct TextFormat {
-    /// What `--as` calls it.
+    /// The name that `--as` accepts.
     pub name: &'static str,
-    /// Whether a file is of this format: by structure, from its beginning where that is enough. Never fails.
-    pub recognise: fn(&Given<'_>) -> bool,
-    /// Reads it. Unknown fields are passed over; what is broken or cannot be kept becomes a note with its line, and the
-    /// rest is read. Only what is not of this format at all is an error.
-    pub parse: fn(&Given<'_>, &mut Sink<'_>) -> Result<Vec<Note>>,
+    /// Returns whether a file is of this format, by structure and from its beginning if that is enough. Never fails.
+    pub recognise: fn(&ParserInput<'_>) -> bool,
+    /// Reads the file. Unknown fields are ignored; a part that is broken or cannot be kept becomes a note with its
+    /// line, and the rest is read. Only a file that is not of this format at all is an error.
+    pub parse: fn(&ParserInput<'_>, &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>>,
 }
 
-/// A format of several files, or of one that is no text.
+/// A format of several files, or of one that is not text.
 #[derive(Debug, Clone, Copy)]
 pub struct BundleFormat {
-    /// What `--as` calls it.
+    /// The name that `--as` accepts.
     pub name: &'static str,
-    /// The files that make up the bundle whose root is this folder or file, if it is one; `None` if it is not.
-    /// Opens as little as it can; never follows a link out of the folder. The files are not mined for themselves.
+    /// Returns the files of the bundle whose root is this folder or file; `None` if it is not a bundle. Opens as
+    /// little as possible and never follows a link out of the folder. The files are not mined separately.
     pub files: fn(&Path) -> Option<Vec<PathBuf>>,
-    /// Reads it, as a text format is read.
-    pub parse: fn(&Path, &mut Sink<'_>) -> Result<Vec<Note>>,
+    /// Reads the bundle, under the rules of a text format.
+    pub parse: fn(&Path, &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>>,
 }
 
-/// The format every file is to be taken for.
+/// The format that every source is read as.
 #[derive(Debug, Clone, Copy)]
-pub enum Chosen {
+pub enum FormatChoice {
     /// Any file of text.
     File,
     /// A conversation in one file of text.
@@ -83,8 +83,8 @@ pub enum Chosen {
     Bundle(BundleFormat),
 }
 
-/// What `--as` calls a file that is no conversation.
-pub const FILE: &str = "text";
+/// The name that `--as` accepts for a file that is not a conversation.
+pub const FILE_FORMAT: &str = "text";
 
 /// A format of conversations.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ pub enum ConversationFormat {
 }
 
 impl ConversationFormat {
-    /// What `--as` calls it.
+    /// The name that `--as` accepts.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Text(format) => format.name,
@@ -105,13 +105,14 @@ impl ConversationFormat {
     }
 }
 
-/// Every format, those that are told most surely first: where several claim a file, the first has it.
+/// All formats, the most distinctive first: if several recognise a file, the first one reads it.
 pub static FORMATS: [ConversationFormat; 21] = [
     Text(claude_code::CLAUDE_CODE),
     Text(codex::CODEX),
     Text(gemini_cli::GEMINI_CLI),
     Text(pi::PI),
     Text(copilot_cli::COPILOT_CLI),
+    // Before ChatGPT, because DeepSeek's export also has a `mapping` of nodes.
     Text(deepseek::DEEPSEEK),
     Text(chatgpt::CHATGPT),
     Text(claude_ai::CLAUDE_AI),
@@ -122,6 +123,7 @@ pub static FORMATS: [ConversationFormat; 21] = [
     Text(slack::SLACK_DAY),
     Text(cursor_agent::CURSOR_AGENT),
     Text(kimi::KIMI),
+    // Any list of messages with roles fits this one, so it comes after all others that have roles.
     Text(openai_messages::OPENAI_MESSAGES),
     Text(aider::AIDER),
     Text(plain::CHAT_TEXT),
@@ -138,64 +140,64 @@ static BUNDLES: LazyLock<Vec<BundleFormat>> = LazyLock::new(|| {
     FORMATS.iter().filter_map(bundle).collect()
 });
 
-/// The bundle formats.
-pub fn bundles() -> &'static [BundleFormat] {
+/// Returns the bundle formats.
+pub fn bundle_formats() -> &'static [BundleFormat] {
     &BUNDLES
 }
 
-/// The bundles to look for where every source is taken for this format.
-pub fn bundles_of(chosen: Option<Chosen>) -> &'static [BundleFormat] {
+/// Returns the bundles to look for if every source is read as this format.
+pub fn bundles_to_find(chosen: Option<FormatChoice>) -> &'static [BundleFormat] {
     match chosen {
-        None => bundles(),
-        Some(Chosen::Bundle(format)) => {
+        None => bundle_formats(),
+        Some(FormatChoice::Bundle(format)) => {
             let known = BUNDLES.iter().find(|known| known.name == format.name);
             known.map(std::slice::from_ref).unwrap_or_default()
         }
-        Some(Chosen::File | Chosen::Text(_)) => &[],
+        // No bundles: `--as text` mines the files of a bundle one by one, and a text format cannot read one.
+        Some(FormatChoice::File | FormatChoice::Text(_)) => &[],
     }
 }
 
-/// The text formats.
-pub fn texts() -> impl Iterator<Item = &'static TextFormat> {
+/// Returns the text formats.
+pub fn text_formats() -> impl Iterator<Item = &'static TextFormat> {
     FORMATS.iter().filter_map(|format| match format {
         Text(format) => Some(format),
         Bundle(_) => None,
     })
 }
 
-/// Everything `--as` takes.
-pub fn names() -> Vec<&'static str> {
+/// Returns all names that `--as` accepts, sorted.
+pub fn format_names() -> Vec<&'static str> {
     let mut names: Vec<_> = FORMATS
         .iter()
         .map(ConversationFormat::name)
-        .chain([FILE])
+        .chain([FILE_FORMAT])
         .collect();
     names.sort_unstable();
     names
 }
 
-/// What a name stands for; an unknown one is refused with all that are known.
-pub fn chosen(name: Option<&str>) -> Result<Option<Chosen>> {
+/// Returns the format of a name; an unknown one is refused with the list of known ones.
+pub fn choose_format(name: Option<&str>) -> Result<Option<FormatChoice>> {
     match name {
         None => Ok(None),
-        Some(FILE) => Ok(Some(Chosen::File)),
+        // Checked before the table, which holds conversation formats only.
+        Some(FILE_FORMAT) => Ok(Some(FormatChoice::File)),
         Some(name) => match FORMATS.iter().find(|format| format.name() == name) {
-            Some(Text(format)) => Ok(Some(Chosen::Text(*format))),
-            Some(Bundle(format)) => Ok(Some(Chosen::Bundle(*format))),
-            None => Err(
-                Error::invalid(format!("{name:?} is no format that sources come in"))
-                    .hint(format!("take one of {}", names().join(", "))),
-            ),
+            Some(Text(format)) => Ok(Some(FormatChoice::Text(*format))),
+            Some(Bundle(format)) => Ok(Some(FormatChoice::Bundle(*format))),
+            None => Err(Error::invalid(format!("{name:?} is not a known format"))
+                .with_hint(format!("use one of {}", format_names().join(", ")))),
         },
     }
 }
 
-/// Whether this is the name of a format of conversations.
-pub fn is_talk(name: &str) -> bool {
+/// Returns whether this is the name of a conversation format.
+pub fn is_conversation_format(name: &str) -> bool {
     FORMATS.iter().any(|format| format.name() == name)
 }
 
-/// The format a text is of, if it is a conversation.
-pub fn recognise(given: &Given<'_>) -> Option<TextFormat> {
-    texts().find(|format| (format.recognise)(given)).copied()
+/// Returns the format of a text, if it is a conversation.
+pub fn recognise_format(given: &ParserInput<'_>) -> Option<TextFormat> {
+    text_formats().find(|format| (format.recognise)(given)).copied()
 }

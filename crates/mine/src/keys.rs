@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// Hands out a key for each conversation of one file, none of them twice.
+/// Hands out a unique key for each conversation of one file.
 #[derive(Debug, Default)]
 pub(crate) struct ConversationKeys {
     used: HashSet<String>,
@@ -11,38 +11,41 @@ pub(crate) struct ConversationKeys {
 }
 
 impl ConversationKeys {
-    /// Whether one of the conversations is the file itself.
+    /// Returns whether one of the conversations is the file itself.
     pub(crate) fn has_whole(&self) -> bool {
         self.has_whole
     }
 
-    /// Whether no conversation has a key.
+    /// Returns whether no conversation has a key.
     pub(crate) fn is_empty(&self) -> bool {
         self.used.is_empty()
     }
 
-    /// The key of the next conversation of a source; `None` for the one that is the file itself. A key that is taken
-    /// is numbered.
+    /// Returns the key of the next conversation of a source; `None` for the first without a key, which is the file
+    /// itself. A key that is taken gets a number.
     pub(crate) fn claim_in_source(&mut self, given: Option<&str>) -> Option<String> {
         if given.is_none() && !self.has_whole {
             self.has_whole = true;
             return None;
         }
         let base = given.unwrap_or_default();
+        // An empty key would name the conversation `file#`; it gets the number instead: `~2`.
         let first = Some(base.to_owned()).filter(|key| !key.is_empty());
-        Some(self.claim(first, |number| format!("{base}~{number}")))
+        Some(self.claim_first_free(first, |number| format!("{base}~{number}")))
     }
 
-    /// The key of the next conversation of an export: its name, numbered where that is taken; without a name, its
-    /// place in the file.
+    /// Returns the key of the next conversation of an export: its name, numbered if that is taken; without a name, its
+    /// position in the file.
     pub(crate) fn claim_in_export(&mut self, name: Option<String>) -> String {
         self.count += 1;
+        // Keys are part of the names of sources. A key that depended on anything but the file would file a
+        // chat twice.
         let name = name.unwrap_or_else(|| format!("#{}", self.count));
-        self.claim(Some(name.clone()), |number| format!("{name} ({number})"))
+        self.claim_first_free(Some(name.clone()), |number| format!("{name} ({number})"))
     }
 
-    /// Takes the first of these keys that is free: as it stands, then with each number from 2 on.
-    fn claim(&mut self, plain: Option<String>, numbered: impl Fn(u64) -> String) -> String {
+    /// Takes the first free key: the plain one, then the numbered ones from 2 on.
+    fn claim_first_free(&mut self, plain: Option<String>, numbered: impl Fn(u64) -> String) -> String {
         let mut candidates = plain.into_iter().chain((2..).map(numbered));
         candidates
             .find(|key| self.used.insert(key.clone()))

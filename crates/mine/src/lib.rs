@@ -1,14 +1,14 @@
-//! Reads what other programs and people left behind, and writes none of it: finds sources, reads them into documents.
+//! Finds sources that people and other programs left behind and reads them into documents. Never writes to a source.
 //!
 //! ```text
 //! WalkRequest → SourceWalk → FoundSource (its stat: unchanged? done) → LoadedSource → SourceDocument
 //! ```
 //!
-//! A [`FoundSource`] costs a stat. [`FoundSource::load`] reads its bytes, [`LoadedSource::read`] hands over what they
-//! say, one document at a time: a file cut into pieces, or a conversation of messages. What becomes of a document is
-//! the caller's affair; nothing here knows a palace, prints, or asks what time it is. The environment is read in two
-//! places: [`walk::global_excludes`], which callers may ask, and the temporary folder into which a database of another
-//! program is copied where it could not be read without writing beside it.
+//! A [`FoundSource`] costs a stat. [`FoundSource::load`] reads its bytes, and [`LoadedSource::read`] hands over the
+//! documents in it, one at a time: a file cut into pieces, or a conversation of messages. The caller decides what
+//! becomes of a document; nothing here knows a palace, prints, or reads the clock. The environment is read in two
+//! places: [`walk::global_excludes`], which callers may use, and the temporary folder into which a database of
+//! another program is copied if reading it in place would write beside it.
 
 pub mod conversation;
 pub mod cut;

@@ -4,17 +4,18 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What separates a file from one of the conversations in it.
-pub const WITHIN: char = '#';
+/// The separator between the name of a file and the key of a conversation in it.
+pub const CONVERSATION_SEPARATOR: char = '#';
 
-/// The name of a file as a source: its path. Bytes that are no text are written `\xHH`, and so is a backslash that
-/// would read like one, so that every path has a name of its own.
-pub fn of_path(path: &Path) -> String {
+/// Returns the source name of a file: its path. Bytes that are not UTF-8 are written `\xHH`, and so is a backslash that
+/// would read as such an escape, so that no two paths share a name.
+pub fn name_of_path(path: &Path) -> String {
     let mut name = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find("\\x") {
             name.push_str(rest.get(..at).unwrap_or_default());
+            // Only a backslash before an `x` is escaped, so that ordinary Windows paths stay readable.
             name.push_str("\\x5c");
             rest = rest.get(at + 1..).unwrap_or_default();
         }
@@ -26,8 +27,8 @@ pub fn of_path(path: &Path) -> String {
     name
 }
 
-/// The path a source is named after.
-pub fn to_path(name: &str) -> PathBuf {
+/// Returns the path that a source is named after.
+pub fn path_of_name(name: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find("\\x") {
@@ -40,6 +41,7 @@ pub fn to_path(name: &str) -> PathBuf {
                 4
             }
             None => {
+                // Not an escape that this module wrote; a name from elsewhere is kept as it stands.
                 bytes.extend_from_slice(b"\\x");
                 2
             }
@@ -50,9 +52,9 @@ pub fn to_path(name: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }
 
-/// The name of a conversation within a file.
-pub fn within(file: &str, key: &str) -> String {
-    format!("{file}{WITHIN}{key}")
+/// Returns the name of a conversation within a file.
+pub fn name_within(file: &str, key: &str) -> String {
+    format!("{file}{CONVERSATION_SEPARATOR}{key}")
 }
 
 #[cfg(test)]
@@ -61,8 +63,8 @@ mod tests {
 
     fn check(bytes: &[u8], name: &str) {
         let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
-        assert_eq!(of_path(&path), name);
-        assert_eq!(to_path(name), path);
+        assert_eq!(name_of_path(&path), name);
+        assert_eq!(path_of_name(name), path);
     }
 
     #[test]

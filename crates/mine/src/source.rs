@@ -1,4 +1,4 @@
-//! Sources on their way into documents: found by a walk, loaded, read.
+//! The stages of a source: found by a walk, loaded, read into documents.
 
 mod read;
 
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use loci_core::Timestamp;
 
-use crate::conversation::{Conversation, Note};
-use crate::cut::{Cutting, Piece, Shape};
-use crate::decode::{Decoded, NotText};
+use crate::conversation::{Conversation, ReadingNote};
+use crate::cut::{PieceLengths, TextPiece, TextShape};
+use crate::decode::{DecodedText, NotTextCause};
 use crate::fingerprint::SourceFingerprint;
-use crate::formats::{BundleFormat, Chosen};
+use crate::formats::{BundleFormat, FormatChoice};
 use crate::name;
-use crate::stat::{ReadFailure, Stat, read_whole};
+use crate::stat::{FileStat, ReadFailure, read_whole};
 
-/// A file or a bundle of files that a walk found. Nothing of it was read.
+/// A file or a bundle of files that a walk found. None of its bytes have been read.
 #[derive(Debug, Clone)]
 pub struct FoundSource {
     path: PathBuf,
@@ -25,13 +25,13 @@ pub struct FoundSource {
 /// The files a source consists of.
 #[derive(Debug, Clone)]
 enum FoundContent {
-    File(Stat),
-    Bundle(BundleFormat, Vec<(PathBuf, Stat)>),
+    File(FileStat),
+    Bundle(BundleFormat, Vec<(PathBuf, FileStat)>),
 }
 
 impl FoundSource {
-    /// A file.
-    pub(crate) fn file(path: PathBuf, root: PathBuf, stat: Stat) -> Self {
+    /// Creates the source of a single file.
+    pub(crate) fn new_file(path: PathBuf, root: PathBuf, stat: FileStat) -> Self {
         Self {
             path,
             root,
@@ -39,12 +39,12 @@ impl FoundSource {
         }
     }
 
-    /// Files that are mined together, as their format lists them.
-    pub(crate) fn bundle(
+    /// Creates the source of files that are mined together, as their format lists them.
+    pub(crate) fn new_bundle(
         path: PathBuf,
         root: PathBuf,
         format: BundleFormat,
-        files: Vec<(PathBuf, Stat)>,
+        files: Vec<(PathBuf, FileStat)>,
     ) -> Self {
         Self {
             path,
@@ -53,51 +53,53 @@ impl FoundSource {
         }
     }
 
-    /// The path of the file, or of the folder or file a bundle begins at.
+    /// Returns the path of the file, or of the folder or file at which a bundle begins.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The outermost folder asked for that holds it; its own folder, where only the file was asked for.
+    /// Returns the outermost requested folder that contains it; its own folder if only the file was requested.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The name of the source.
+    /// Returns the name of the source.
     pub fn name(&self) -> String {
-        name::of_path(&self.path)
+        name::name_of_path(&self.path)
     }
 
-    /// The number of bytes its files hold.
-    pub fn bytes(&self) -> u64 {
+    /// Returns the total size of its files in bytes.
+    pub fn total_bytes(&self) -> u64 {
         self.stats().map(|stat| stat.size).sum()
     }
 
-    /// When its files last changed, in nanoseconds since 1970.
+    /// Returns the time its files last changed, in nanoseconds since 1970.
     pub fn modified(&self) -> Option<i64> {
         self.stats().map(|stat| stat.modified).max()
     }
 
-    /// The bundle's format and files; `None` for a single file.
-    pub fn bundle_files(&self) -> Option<(&'static str, &[(PathBuf, Stat)])> {
+    /// Returns the bundle's format and files; `None` for a single file.
+    pub fn bundle_files(&self) -> Option<(&'static str, &[(PathBuf, FileStat)])> {
         match &self.content {
             FoundContent::File(_) => None,
             FoundContent::Bundle(format, files) => Some((format.name, files)),
         }
     }
 
-    /// Everything the walk's stats said of it.
+    /// Returns the fingerprint of the source as the walk saw it.
     pub fn fingerprint(&self) -> SourceFingerprint {
         match &self.content {
             FoundContent::File(stat) => SourceFingerprint::File(*stat),
-            FoundContent::Bundle(_, files) => SourceFingerprint::of_files(files),
+            FoundContent::Bundle(_, files) => SourceFingerprint::from_files(files),
         }
     }
 
-    /// Reads the bytes of a file of at most `max_bytes`; a bundle is read later, by its format.
+    /// Reads the bytes of a file of at most `max_bytes`; the format of a bundle reads its files later.
     pub fn load(&self, max_bytes: u64) -> Result<LoadedSource<'_>, ReadFailure> {
         match &self.content {
             FoundContent::File(_) => {
+                // The stat of this read replaces the walk's: the file may have changed in between, and the
+                // record that the engine stores has to describe the bytes that were filed.
                 let (bytes, stat) = read_whole(&self.path, max_bytes)?;
                 Ok(LoadedSource {
                     found: self,
@@ -108,6 +110,8 @@ impl FoundSource {
                 })
             }
             FoundContent::Bundle(_, files) => {
+                // A bundle keeps the walk's stats. A file that changes afterwards differs from them and is
+                // read again next time.
                 let fingerprint = self.fingerprint();
                 let hash = match &fingerprint {
                     SourceFingerprint::Files { hash, .. } => hash.clone(),
@@ -124,7 +128,7 @@ impl FoundSource {
         }
     }
 
-    fn stats(&self) -> impl Iterator<Item = &Stat> {
+    fn stats(&self) -> impl Iterator<Item = &FileStat> {
         let (file, files) = match &self.content {
             FoundContent::File(stat) => (Some(stat), [].as_slice()),
             FoundContent::Bundle(_, files) => (None, files.as_slice()),
@@ -133,34 +137,34 @@ impl FoundSource {
     }
 }
 
-/// A source whose bytes were read, before anything is made of them.
+/// A source whose bytes have been read but not yet interpreted.
 #[derive(Debug)]
 pub struct LoadedSource<'a> {
     found: &'a FoundSource,
     fingerprint: SourceFingerprint,
-    stats: Vec<Stat>,
+    stats: Vec<FileStat>,
     hash: String,
-    /// The bytes of a file; a bundle's are read by its format.
+    /// The bytes of a file; `None` for a bundle, whose format reads its files.
     bytes: Option<Vec<u8>>,
 }
 
 impl LoadedSource<'_> {
-    /// The fingerprint of the source at the moment it was read.
+    /// Returns the fingerprint of the source at the moment it was read.
     pub fn fingerprint(&self) -> &SourceFingerprint {
         &self.fingerprint
     }
 
-    /// A hash of a file's bytes, or of a bundle's fingerprint.
+    /// Returns a hash of a file's bytes, or of a bundle's fingerprint.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Whether this is a single file.
+    /// Returns whether this is a single file.
     pub fn is_file(&self) -> bool {
         self.bytes.is_some()
     }
 
-    /// Whether a later write could have left the same fingerprint, at `now` in nanoseconds since 1970.
+    /// Returns whether a later write could leave the same fingerprint, with `now` in nanoseconds since 1970.
     pub fn is_fresh(&self, now: i64) -> bool {
         self.stats.iter().any(|stat| stat.is_fresh(now))
     }
@@ -169,13 +173,13 @@ impl LoadedSource<'_> {
 /// The options for reading sources.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
-    /// The format every source is taken for; else each is recognised by its structure.
-    pub format: Option<Chosen>,
+    /// The format that every source is read as; without it, each is recognised by its structure.
+    pub format: Option<FormatChoice>,
     /// The size of a file's pieces.
-    pub cutting: Cutting,
+    pub cutting: PieceLengths,
 }
 
-/// Something a source says.
+/// A document read from a source.
 #[derive(Debug)]
 pub enum SourceDocument {
     /// A file of text.
@@ -184,23 +188,23 @@ pub enum SourceDocument {
     Conversation(ConversationDocument),
 }
 
-/// A file of text and where it is cut.
+/// A file of text and the pieces it is cut into.
 #[derive(Debug)]
 pub struct FileDocument {
     /// All its text.
-    pub decoded: Decoded,
+    pub decoded: DecodedText,
     /// The pieces that tile the text.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TextPiece>,
     /// The shape of the text.
-    pub shape: Shape,
-    /// When the file was last changed.
+    pub shape: TextShape,
+    /// The time the file was last changed.
     pub modified: Option<Timestamp>,
 }
 
-/// A conversation and what tells it from others in its source.
+/// A conversation, and the key that distinguishes it in its source.
 #[derive(Debug)]
 pub struct ConversationDocument {
-    /// Its key, which no other of the same source has; `None` where the source is the conversation.
+    /// Its key, unique in the source; `None` if the source is the conversation.
     pub key: Option<String>,
     /// The name of the format it was read from.
     pub format: &'static str,
@@ -208,37 +212,37 @@ pub struct ConversationDocument {
     pub conversation: Conversation,
 }
 
-/// The outcome of reading a source, beside the documents it gave.
+/// The outcome of reading a source, apart from its documents.
 #[derive(Debug)]
 pub struct ReadOutcome {
     /// The name of the format or shape the source was read as.
     pub format: &'static str,
-    /// Everything that could not be taken over.
-    pub notes: Vec<Note>,
-    /// The part of the source that a document is.
+    /// Everything that could not be kept.
+    pub notes: Vec<ReadingNote>,
+    /// The part of the source that each document covers.
     pub extent: SourceExtent,
-    /// Whether the source looks like the format it was read as; if not, the format was insisted on.
+    /// Whether the source looks like the format it was read as; if not, the caller demanded that format.
     pub is_recognised: bool,
 }
 
-/// The part of its source that a document is.
+/// The part of its source that a document covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceExtent {
     /// All of it.
     Whole,
     /// One of the conversations in it.
     Several,
-    /// There was none.
+    /// There was no document.
     Empty,
 }
 
-/// Why a source gave no documents, or not all. `E` is the taker's own error.
+/// The reason why a source gave no documents, or not all. `E` is the error type of the callback that takes documents.
 #[derive(Debug)]
 pub enum SourceTrouble<E> {
     /// It is not text.
-    NotText(NotText),
-    /// It is wrong in itself; the reason in words.
+    NotText(NotTextCause),
+    /// Its content is invalid; the reason in words.
     Unreadable(String),
-    /// The taker of its documents refused one.
+    /// The callback refused a document.
     Refused(E),
 }

@@ -1,6 +1,6 @@
-//! What a file looks like to a stat, and how to read one whole without ever waiting for it.
+//! Stats of files, and reading a whole file without ever blocking on it.
 //!
-//! The only file of `mine` that knows Unix.
+//! The only file of `mine` that uses Unix interfaces.
 
 use std::fmt;
 use std::fs::{File, FileType, Metadata};
@@ -11,22 +11,22 @@ use std::path::Path;
 use rustix::fs::{Access, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
-/// How long after a change another one may leave the same times behind, in nanoseconds, on the coarsest file systems
-/// in use, which count whole seconds.
+/// The time after a change in which another one may leave the same timestamps, in nanoseconds, on the coarsest file
+/// systems in use, which count whole seconds.
 const COARSE: i64 = 2_000_000_000;
 /// The same where times have fractions: ten ticks of the slowest kernel clock.
 const FINE: i64 = 100_000_000;
-/// How often a file that changes while it is read is read again.
+/// The number of further attempts at a file that changes while it is read.
 const RETRIES: u32 = 2;
 
-/// What a stat says of a file; equal means unchanged as far as a stat can tell.
+/// The stat of a file; equal stats mean unchanged as far as a stat can tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stat {
-    /// How many bytes it holds.
+pub struct FileStat {
+    /// The size of the file in bytes.
     pub size: u64,
-    /// When its bytes last changed, in nanoseconds since 1970.
+    /// The time its bytes last changed, in nanoseconds since 1970.
     pub modified: i64,
-    /// When its bytes or anything about it last changed, in nanoseconds since 1970; nobody can set it.
+    /// The time its bytes or its metadata last changed, in nanoseconds since 1970; programs cannot set it.
     pub changed: i64,
     /// Its number on its device.
     pub inode: u64,
@@ -34,13 +34,13 @@ pub struct Stat {
     pub device: u64,
 }
 
-impl Stat {
-    /// What `metadata` says.
-    pub fn of(metadata: &Metadata) -> Self {
+impl FileStat {
+    /// Takes the stat from `metadata`.
+    pub fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             size: metadata.len(),
-            modified: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            changed: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            modified: join_nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed: join_nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
             inode: metadata.ino(),
             device: metadata.dev(),
         }
@@ -48,25 +48,27 @@ impl Stat {
 
     /// Stats the file itself; a link is not followed.
     pub fn read(path: &Path) -> io::Result<Self> {
-        path.symlink_metadata().map(|metadata| Self::of(&metadata))
+        path.symlink_metadata()
+            .map(|metadata| Self::from_metadata(&metadata))
     }
 
-    /// Whether a write could have come after this stat within the clock's grain: the file was changed just before
-    /// `now`, in nanoseconds since 1970, or later than `now`.
+    /// Returns whether a later write could leave this same stat, because the file was changed within the clock's grain
+    /// of `now`, in nanoseconds since 1970, or after it.
     pub fn is_fresh(&self, now: i64) -> bool {
+        // A time without a fraction most likely comes from a file system that counts whole seconds.
         let grain = |time: i64| if time % 1_000_000_000 == 0 { COARSE } else { FINE };
-        // Anybody can set `modified` to a year that is far off; that alone says nothing of another write.
+        // Programs may set `modified` to any time, so a far-off one says nothing about another write.
         let near = |time: i64| now.saturating_sub(time).saturating_abs() < grain(time);
         self.changed > now || near(self.changed) || near(self.modified)
     }
 }
 
-fn nanoseconds(seconds: i64, rest: i64) -> i64 {
+fn join_nanoseconds(seconds: i64, rest: i64) -> i64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
-/// What something is in words, where it is neither a file nor a folder.
-pub fn odd_kind(kind: FileType) -> Option<&'static str> {
+/// Describes a file type in words; `None` for files and folders.
+pub fn describe_special_file(kind: FileType) -> Option<&'static str> {
     if kind.is_file() || kind.is_dir() {
         None
     } else if kind.is_symlink() {
@@ -82,15 +84,15 @@ pub fn odd_kind(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// Whether this process may read the file, asked without opening it.
+/// Checks that this process may read the file, without opening it.
 pub fn check_readable(path: &Path) -> io::Result<()> {
     rustix::fs::access(path, Access::READ_OK).map_err(io::Error::from)
 }
 
-/// Why a file could not be read whole.
+/// The reason why a file could not be read whole.
 #[derive(Debug)]
 pub enum ReadFailure {
-    /// It is no regular file; what it is, in words.
+    /// It is not a regular file; the words describe it.
     NotRegular(&'static str),
     /// It holds this many bytes, or more, which is over the limit.
     TooLarge(u64),
@@ -105,7 +107,7 @@ impl fmt::Display for ReadFailure {
         match self {
             Self::NotRegular(kind) => f.write_str(kind),
             Self::TooLarge(size) => write!(f, "{} is over the limit", size_in_words(*size)),
-            Self::Changed => f.write_str("it was written to each time it was read"),
+            Self::Changed => f.write_str("it changed each time it was read"),
             Self::Io(error) => f.write_str(&system_words(error)),
         }
     }
@@ -126,18 +128,19 @@ impl From<io::Error> for ReadFailure {
     }
 }
 
-/// Reads a regular file whole, if it holds at most `most` bytes, and says what a stat said of it before.
+/// Reads a whole regular file of at most `most` bytes, and returns its stat from before the read.
 ///
-/// Never waits for a pipe, a device or a lock, and follows no link. A file that changes while it is read is read
-/// again, twice at most, so that the bytes are those of one moment as far as a stat can tell.
-pub fn read_whole(path: &Path, most: u64) -> Result<(Vec<u8>, Stat), ReadFailure> {
+/// Never blocks on a pipe, a device or a lock, and follows no link. A file that changes while it is read is read again,
+/// twice at most, so that the bytes are those of one moment as far as a stat can tell.
+pub fn read_whole(path: &Path, most: u64) -> Result<(Vec<u8>, FileStat), ReadFailure> {
     for _ in 0..=RETRIES {
         let (file, before) = open_regular(path)?;
         if before.size > most {
             return Err(ReadFailure::TooLarge(before.size));
         }
-        let bytes = read_some(&file, before.size)?;
-        let after = Stat::of(&file.metadata()?);
+        let bytes = read_one_beyond(&file, before.size)?;
+        let after = FileStat::from_metadata(&file.metadata()?);
+        // The length is compared as well: files under /proc report a size of 0 and hold more.
         if after == before && bytes.len() as u64 == before.size {
             return Ok((bytes, before));
         }
@@ -145,36 +148,39 @@ pub fn read_whole(path: &Path, most: u64) -> Result<(Vec<u8>, Stat), ReadFailure
     Err(ReadFailure::Changed)
 }
 
-/// Opens a regular file. Other things are told apart before they are opened, because opening alone can move a tape
-/// or wake a writer, and again afterwards, because somebody may have put one there meanwhile.
-fn open_regular(path: &Path) -> Result<(File, Stat), ReadFailure> {
+/// Opens a regular file. The file type is checked before opening, because opening a device can have effects (a tape
+/// rewinds, a writer of a pipe wakes up), and after it, because another process may have replaced the file meanwhile.
+fn open_regular(path: &Path) -> Result<(File, FileStat), ReadFailure> {
     check_regular(&path.symlink_metadata()?)?;
+    // NONBLOCK: a pipe put here since the check must not block the open. NOCTTY: nor may a terminal become
+    // ours.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
     let metadata = file.metadata()?;
     check_regular(&metadata)?;
-    Ok((file, Stat::of(&metadata)))
+    Ok((file, FileStat::from_metadata(&metadata)))
 }
 
 fn check_regular(metadata: &Metadata) -> Result<(), ReadFailure> {
     let kind = metadata.file_type();
-    match odd_kind(kind) {
+    match describe_special_file(kind) {
         Some(odd) => Err(ReadFailure::NotRegular(odd)),
         None if kind.is_dir() => Err(ReadFailure::NotRegular("a folder")),
         None => Ok(()),
     }
 }
 
-/// Reads `size` bytes and one more, if there is one, which shows that the file grew.
-fn read_some(file: &File, size: u64) -> io::Result<Vec<u8>> {
+/// Reads up to `size` bytes and one more, which reveals that the file grew.
+fn read_one_beyond(file: &File, size: u64) -> io::Result<Vec<u8>> {
     let room = usize::try_from(size.saturating_add(1)).unwrap_or(usize::MAX);
     let mut bytes = Vec::new();
+    // A huge sparse file must be an error of this source, not an abort of the process.
     bytes.try_reserve_exact(room)?;
     file.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What the system says went wrong, without its number.
+/// Returns the system's error message without its number.
 pub fn system_words(error: &io::Error) -> String {
     let words = error.to_string();
     match words.find(" (os error") {
@@ -183,7 +189,7 @@ pub fn system_words(error: &io::Error) -> String {
     }
 }
 
-/// A number of bytes as people say it: `812 bytes`, `82.4 MB`.
+/// Formats a number of bytes for people: `812 bytes`, `82.4 MB`.
 pub fn size_in_words(bytes: u64) -> String {
     const STEPS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match STEPS.iter().find(|(step, _)| bytes >= *step) {
@@ -198,8 +204,8 @@ mod tests {
     use std::fs;
     use std::os::unix::net::UnixListener;
 
-    fn stat(modified: i64, changed: i64) -> Stat {
-        Stat {
+    fn stat(modified: i64, changed: i64) -> FileStat {
+        FileStat {
             size: 1,
             modified,
             changed,
@@ -231,7 +237,7 @@ mod tests {
         fs::write(&path, "every word").unwrap();
         let (bytes, stat) = read_whole(&path, 10).unwrap();
         assert_eq!(bytes, b"every word");
-        assert_eq!(stat, Stat::read(&path).unwrap());
+        assert_eq!(stat, FileStat::read(&path).unwrap());
         assert_eq!(stat.size, 10);
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
         let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -243,10 +249,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, "one").unwrap();
-        let before = Stat::read(&path).unwrap();
+        let before = FileStat::read(&path).unwrap();
         fs::write(folder.path().join("b"), "two").unwrap();
         fs::rename(folder.path().join("b"), &path).unwrap();
-        assert_ne!(before, Stat::read(&path).unwrap());
+        assert_ne!(before, FileStat::read(&path).unwrap());
     }
 
     fn failure(path: &Path) -> String {
@@ -301,7 +307,7 @@ mod tests {
                 }
             });
             while !writer.is_finished() {
-                // A file half written is a moment, too; a mixture of two rounds is none.
+                // A half-written file is one moment, too; a mixture of two rounds is not.
                 match read_whole(&path, 1 << 20) {
                     Ok((bytes, stat)) => {
                         assert_eq!(bytes.len() as u64, stat.size);

@@ -4,8 +4,8 @@
 //! transport → server (names, cancellation, progress) → arguments → tool → reply within its budget
 //! ```
 //!
-//! What answers `initialize` and the lists knows no palace. A tool runs on a thread of its own and returns a report; what
-//! goes wrong is an answer of the tool, with a kind and a hint, and never an error of the protocol.
+//! `initialize` and the lists are answered without touching a palace. A tool runs on a blocking thread and
+//! returns a report; a failure is the tool's answer, with a kind and a hint, and never a protocol error.
 
 mod arguments;
 mod budget;
@@ -22,6 +22,6 @@ mod tool;
 mod tools;
 mod words;
 
-pub use http::{Limits, Listening, Rate, address, serve as serve_http};
-pub use server::{Dialect, Server};
+pub use http::{HttpLimits, HttpOptions, RequestRate, parse_listen_address, serve as serve_http};
+pub use server::{McpServer, ToolDialect};
 pub use stdio::serve as serve_stdio;

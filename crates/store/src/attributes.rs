@@ -1,30 +1,30 @@
-//! The attribute index: which rows have which value under which key, so that a filter never reads documents.
+//! The attribute index: the rows that have a value under a key, so that a filter never reads documents.
 
 use std::collections::{HashMap, HashSet};
 
-use loci_core::filter::comparable;
-use loci_core::{Comparison, Drawer, Filter, Place, Result, Scalar, Value};
-use loci_index::rows::Rows;
+use loci_core::filter::normalise_operand;
+use loci_core::{Drawer, DrawerPlace, Filter, FilterComparison, MetadataScalar, MetadataValue, Result};
+use loci_index::rows::RowSet;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
 
-use crate::failure::sqlite;
+use crate::failure::sqlite_error;
 
-/// The longest text kept as it is; a longer one is kept as its hash, which still answers equality.
+/// The longest text stored as is; a longer one is stored as its hash, which still answers equality.
 const LONGEST_TEXT: usize = 256;
 
-/// The last format whose index has neither filing times nor members of lists.
+/// The last format whose index lacks filing times and members of lists.
 const LAST_BARE_FORMAT: i32 = 4;
 
-/// Makes the table of a new projection.
-pub(crate) fn create(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
+/// Creates the table of a new projection.
+pub(crate) fn create_table(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
     transaction
         .execute_batch(&format!(
             "CREATE TABLE attributes_{projection} (
                 key INTEGER NOT NULL, value ANY NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, value, row)
              ) STRICT, WITHOUT ROWID"
         ))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 /// Removes the table of a projection.
@@ -34,15 +34,15 @@ pub(crate) fn drop_table(transaction: &Transaction<'_>, projection: i64) -> Resu
             "DROP TABLE IF EXISTS attributes_{projection}; DELETE FROM palace WHERE key = '{}'",
             bare_mark(projection)
         ))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The line in the palace's own table that says of a projection: it has neither filing times nor members of lists.
+/// Returns the key in the palace's own table that marks a projection without filing times and members of lists.
 fn bare_mark(projection: i64) -> String {
     format!("bare_attributes_{projection}")
 }
 
-/// Notes that a projection of an earlier format could not be given filing times and members.
+/// Marks a projection of an earlier format that could not be given filing times and members.
 pub(crate) fn mark_bare(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
     transaction
         .execute(
@@ -50,11 +50,11 @@ pub(crate) fn mark_bare(transaction: &Transaction<'_>, projection: i64) -> Resul
             [bare_mark(projection)],
         )
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Whether filing times and members of lists are indexed: not in a file of an earlier format, nor where bringing
-/// one up to date met damage.
+/// Returns whether filing times and members of lists are indexed: not in a file of an earlier format, nor in one
+/// whose upgrade met damage.
 pub(crate) fn are_whole(connection: &Connection, projection: i64) -> Result<bool> {
     let sql = "SELECT (SELECT user_version FROM pragma_user_version) > ?1
         AND NOT EXISTS (SELECT 1 FROM palace WHERE key = ?2)";
@@ -63,16 +63,16 @@ pub(crate) fn are_whole(connection: &Connection, projection: i64) -> Result<bool
         .and_then(|mut statement| {
             statement.query_row(params![LAST_BARE_FORMAT, bare_mark(projection)], |row| row.get(0))
         })
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The numbers of attribute names, remembered for one transaction.
+/// The numbers of attribute names, cached for one transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Keys(HashMap<String, i64>);
+pub(crate) struct AttributeKeys(HashMap<String, i64>);
 
-impl Keys {
-    /// The number of `name`, given now if it has none.
-    fn number(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<i64> {
+impl AttributeKeys {
+    /// Returns the number of `name`, assigning one if it has none.
+    fn key_number(&mut self, transaction: &Transaction<'_>, name: &str) -> Result<i64> {
         if let Some(number) = self.0.get(name) {
             return Ok(*number);
         }
@@ -81,7 +81,7 @@ impl Keys {
             None => {
                 transaction
                     .execute("INSERT INTO keys(name) VALUES (?1)", [name])
-                    .map_err(sqlite)?;
+                    .map_err(sqlite_error)?;
                 transaction.last_insert_rowid()
             }
         };
@@ -90,73 +90,76 @@ impl Keys {
     }
 }
 
-/// The number of an attribute name, if it has one; members of lists have its negative.
+/// Returns the number of an attribute name, if it has one; members of lists are stored under its negative.
 pub(crate) fn known_key(connection: &Connection, name: &str) -> Result<Option<i64>> {
     connection
         .prepare_cached("SELECT key FROM keys WHERE name = ?1")
         .and_then(|mut statement| statement.query_row([name], |row| row.get(0)).optional())
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 /// One entry of the index: a single value under a key, or a member of the list there.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Attribute<'a> {
+pub(crate) struct IndexedAttribute<'a> {
     pub(crate) key: &'a str,
     pub(crate) member: bool,
     pub(crate) value: Sql,
 }
 
-impl Attribute<'_> {
-    /// Whether earlier formats lack it.
+impl IndexedAttribute<'_> {
+    /// Returns whether earlier formats lack it.
     pub(crate) fn is_new_in_5(&self) -> bool {
         self.member || self.key == "filed_at"
     }
 }
 
-/// What is indexed of a drawer: the same values that [`Drawer::attribute`] and [`Drawer::members`] give.
-pub(crate) fn of(drawer: &Drawer) -> Vec<Attribute<'_>> {
+/// Returns the index entries of a drawer: the same values that [`Drawer::attribute`] and [`Drawer::members`] give.
+pub(crate) fn list_attributes(drawer: &Drawer) -> Vec<IndexedAttribute<'_>> {
     let metadata = || drawer.metadata.iter().flat_map(|metadata| metadata.iter());
-    let loose = metadata().filter(|(key, value)| !is_placed(key) && matches!(value, Value::One(_)));
-    let placed = Place::TEXT_KEYS.into_iter().chain(["said_at", "filed_at"]);
+    // A place field and the metadata key of its name are one attribute (decision 004), so such keys
+    // are left to the fields.
+    let loose = metadata().filter(|(key, value)| !is_placed(key) && matches!(value, MetadataValue::One(_)));
+    let placed = DrawerPlace::TEXT_KEYS.into_iter().chain(["said_at", "filed_at"]);
     let single = placed
         .chain(loose.map(|(key, _)| key))
-        .filter_map(|key| Some(single(key, drawer.attribute(key)?.as_ref())));
-    let lists = metadata().filter(|(_, value)| matches!(value, Value::Many(_)));
-    let members = lists.flat_map(|(key, _)| members(key, drawer.members(key)));
+        .filter_map(|key| Some(single_attribute(key, drawer.attribute(key)?.as_ref())));
+    let lists = metadata().filter(|(_, value)| matches!(value, MetadataValue::Many(_)));
+    let members = lists.flat_map(|(key, _)| member_attributes(key, drawer.list_members(key)));
     single.chain(members).collect()
 }
 
-fn single<'a>(key: &'a str, scalar: &Scalar) -> Attribute<'a> {
-    Attribute {
+fn single_attribute<'a>(key: &'a str, scalar: &MetadataScalar) -> IndexedAttribute<'a> {
+    IndexedAttribute {
         key,
         member: false,
         value: stored_value(scalar),
     }
 }
 
-/// The members of a list, each once: of equal ones the first.
-fn members<'a>(key: &'a str, list: &[Scalar]) -> Vec<Attribute<'a>> {
+/// Returns the members of a list, each once: of equal ones the first.
+fn member_attributes<'a>(key: &'a str, list: &[MetadataScalar]) -> Vec<IndexedAttribute<'a>> {
     let mut seen = HashSet::new();
     list.iter()
-        .filter(|scalar| seen.insert(identity(scalar)))
-        .map(|scalar| Attribute {
+        .filter(|scalar| seen.insert(equality_bytes(scalar)))
+        .map(|scalar| IndexedAttribute {
             member: true,
-            ..single(key, scalar)
+            ..single_attribute(key, scalar)
         })
         .collect()
 }
 
-/// Bytes that two scalars share exactly if they compare as equal.
-fn identity(scalar: &Scalar) -> (u8, Vec<u8>) {
+/// Returns bytes that are the same for two scalars exactly if these compare as equal.
+fn equality_bytes(scalar: &MetadataScalar) -> (u8, Vec<u8>) {
     match scalar {
-        Scalar::Bool(truth) => (b'b', vec![u8::from(*truth)]),
-        Scalar::Text(text) => (b't', text.as_bytes().to_vec()),
-        Scalar::Int(int) => (b'i', int.to_le_bytes().to_vec()),
-        // A float that is a whole number in range equals that integer; beyond it no integer is equal.
-        Scalar::Float(float) if float.fract() == 0.0 && scalar_fits(*float) => {
+        MetadataScalar::Bool(truth) => (b'b', vec![u8::from(*truth)]),
+        MetadataScalar::Text(text) => (b't', text.as_bytes().to_vec()),
+        MetadataScalar::Int(int) => (b'i', int.to_le_bytes().to_vec()),
+        // A float that is a whole number in the range of i64 equals that integer; outside it
+        // no integer is equal.
+        MetadataScalar::Float(float) if float.fract() == 0.0 && scalar_fits(*float) => {
             (b'i', (*float as i64).to_le_bytes().to_vec())
         }
-        Scalar::Float(float) => (b'f', float.to_le_bytes().to_vec()),
+        MetadataScalar::Float(float) => (b'f', float.to_le_bytes().to_vec()),
     }
 }
 
@@ -167,123 +170,137 @@ fn scalar_fits(float: f64) -> bool {
 }
 
 fn is_placed(key: &str) -> bool {
-    Place::TEXT_KEYS.contains(&key) || matches!(key, "said_at" | "filed_at")
+    DrawerPlace::TEXT_KEYS.contains(&key) || matches!(key, "said_at" | "filed_at")
 }
 
-/// The value as the index keeps it. Booleans are bytes, so that they equal no number.
-fn stored_value(scalar: &Scalar) -> Sql {
+/// Returns the value as the index stores it. Booleans are bytes, so that they equal no number.
+fn stored_value(scalar: &MetadataScalar) -> Sql {
     match scalar {
-        Scalar::Bool(truth) => Sql::Blob(vec![u8::from(*truth)]),
-        Scalar::Int(int) => Sql::Integer(*int),
-        Scalar::Float(float) => Sql::Real(*float),
-        Scalar::Text(text) if text.len() > LONGEST_TEXT => {
+        MetadataScalar::Bool(truth) => Sql::Blob(vec![u8::from(*truth)]),
+        MetadataScalar::Int(int) => Sql::Integer(*int),
+        MetadataScalar::Float(float) => Sql::Real(*float),
+        MetadataScalar::Text(text) if text.len() > LONGEST_TEXT => {
             Sql::Blob(blake3::hash(text.as_bytes()).as_bytes().to_vec())
         }
-        Scalar::Text(text) => Sql::Text(text.clone()),
+        MetadataScalar::Text(text) => Sql::Text(text.clone()),
     }
 }
 
-/// Indexes the attributes of a drawer in `row`.
+/// Adds the attributes of a drawer in `row` to the index.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     projection: i64,
-    keys: &mut Keys,
+    keys: &mut AttributeKeys,
     row: i64,
     drawer: &Drawer,
 ) -> Result<()> {
-    each(transaction, &insert_sql(projection), keys, row, of(drawer))
+    execute_each(
+        transaction,
+        &insert_sql(projection),
+        keys,
+        row,
+        list_attributes(drawer),
+    )
 }
 
-/// Indexes of a drawer in `row` what earlier formats did not.
+/// Adds those attributes of a drawer in `row` that earlier formats did not index.
 pub(crate) fn insert_new_in_5(
     transaction: &Transaction<'_>,
     projection: i64,
-    keys: &mut Keys,
+    keys: &mut AttributeKeys,
     row: i64,
     drawer: &Drawer,
 ) -> Result<()> {
-    let mut new = of(drawer);
-    new.retain(Attribute::is_new_in_5);
-    each(transaction, &insert_sql(projection), keys, row, new)
+    let mut new = list_attributes(drawer);
+    new.retain(IndexedAttribute::is_new_in_5);
+    execute_each(transaction, &insert_sql(projection), keys, row, new)
 }
 
 fn insert_sql(projection: i64) -> String {
     format!("INSERT OR IGNORE INTO attributes_{projection}(key, value, row) VALUES (?1, ?2, ?3)")
 }
 
-/// Takes the attributes of a drawer in `row` out of the index.
+/// Removes the attributes of a drawer in `row` from the index.
 pub(crate) fn delete(
     transaction: &Transaction<'_>,
     projection: i64,
-    keys: &mut Keys,
+    keys: &mut AttributeKeys,
     row: i64,
     drawer: &Drawer,
 ) -> Result<()> {
+    // Deleted by full key, computed from the stored drawer: the table is not ordered by row, so deleting by row
+    // alone would scan all of it.
     let sql = format!("DELETE FROM attributes_{projection} WHERE key = ?1 AND value = ?2 AND row = ?3");
-    each(transaction, &sql, keys, row, of(drawer))
+    execute_each(transaction, &sql, keys, row, list_attributes(drawer))
 }
 
-fn each(
+fn execute_each(
     transaction: &Transaction<'_>,
     sql: &str,
-    keys: &mut Keys,
+    keys: &mut AttributeKeys,
     row: i64,
-    attributes: Vec<Attribute<'_>>,
+    attributes: Vec<IndexedAttribute<'_>>,
 ) -> Result<()> {
-    let mut statement = transaction.prepare_cached(sql).map_err(sqlite)?;
-    for Attribute { key, member, value } in attributes {
-        let number = keys.number(transaction, key)?;
+    let mut statement = transaction.prepare_cached(sql).map_err(sqlite_error)?;
+    for IndexedAttribute { key, member, value } in attributes {
+        let number = keys.key_number(transaction, key)?;
         statement
             .execute(params![if member { -number } else { number }, value, row])
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
     }
     Ok(())
 }
 
-/// The rows a filter may accept.
+/// The rows that a filter may accept.
 #[derive(Debug)]
-pub(crate) struct Scope {
+pub(crate) struct FilterScope {
     /// A superset of the accepted rows of the collection.
-    pub(crate) rows: Rows,
-    /// Whether it is the accepted rows exactly; else each must still be asked.
+    pub(crate) rows: RowSet,
+    /// Whether these are exactly the accepted rows; otherwise each drawer must still be tested.
     pub(crate) exact: bool,
 }
 
-impl Scope {
+impl FilterScope {
     fn everything(exact: bool) -> Self {
         Self {
-            rows: Rows::everything(),
+            rows: RowSet::everything(),
             exact,
         }
     }
 }
 
-/// Works out from the index which rows `filter` accepts. A comparison that is not indexed leaves the scope wide and
+/// Resolves `filter` to rows from the index. A comparison that is not indexed leaves the scope wide and
 /// inexact.
-pub(crate) fn scope(connection: &Connection, projection: i64, filter: &Filter) -> Result<Scope> {
+pub(crate) fn resolve_scope(
+    connection: &Connection,
+    projection: i64,
+    filter: &Filter,
+) -> Result<FilterScope> {
     match filter {
-        Filter::All => Ok(Scope::everything(true)),
-        Filter::Compare(key, comparison) => compare(connection, projection, key, comparison),
-        Filter::And(parts) => combine(connection, projection, parts, Rows::everything(), Rows::and),
-        Filter::Or(parts) => combine(connection, projection, parts, Rows::nothing(), Rows::or),
+        Filter::All => Ok(FilterScope::everything(true)),
+        Filter::Compare(key, comparison) => resolve_comparison(connection, projection, key, comparison),
+        Filter::And(parts) => {
+            combine_scopes(connection, projection, parts, RowSet::everything(), RowSet::and)
+        }
+        Filter::Or(parts) => combine_scopes(connection, projection, parts, RowSet::nothing(), RowSet::or),
     }
 }
 
-fn combine(
+fn combine_scopes(
     connection: &Connection,
     projection: i64,
     parts: &[Filter],
-    start: Rows,
-    join: fn(Rows, Rows) -> Rows,
-) -> Result<Scope> {
+    start: RowSet,
+    join: fn(RowSet, RowSet) -> RowSet,
+) -> Result<FilterScope> {
     parts.iter().try_fold(
-        Scope {
+        FilterScope {
             rows: start,
             exact: true,
         },
         |all, part| {
-            let one = scope(connection, projection, part)?;
-            Ok(Scope {
+            let one = resolve_scope(connection, projection, part)?;
+            Ok(FilterScope {
                 rows: join(all.rows, one.rows),
                 exact: all.exact && one.exact,
             })
@@ -291,89 +308,99 @@ fn combine(
     )
 }
 
-fn compare(connection: &Connection, projection: i64, key: &str, comparison: &Comparison) -> Result<Scope> {
-    use Comparison::{Contains, Eq, Gt, Gte, In, Lt, Lte, Ne, Nin, NotContains};
+fn resolve_comparison(
+    connection: &Connection,
+    projection: i64,
+    key: &str,
+    comparison: &FilterComparison,
+) -> Result<FilterScope> {
+    use FilterComparison::{Contains, Eq, Gt, Gte, In, Lt, Lte, Ne, Nin, NotContains};
+    // `$in` and `$nin` match members of lists as well as single values.
     let of_lists = matches!(comparison, In(_) | Nin(_) | Contains(_) | NotContains(_));
     if (of_lists || key == "filed_at") && !are_whole(connection, projection)? {
-        return Ok(Scope::everything(false));
+        return Ok(FilterScope::everything(false));
     }
-    let listing = Listing {
+    let listing = AttributeListing {
         connection,
         projection,
         key,
     };
     let one = std::slice::from_ref;
     let rows = match comparison {
-        Eq(operand) => Some(listing.equal(one(operand))?),
-        Ne(operand) => Some(listing.equal(one(operand))?.not()),
-        In(operands) => Some(listing.among(operands)?),
-        Nin(operands) => Some(listing.among(operands)?.not()),
-        Contains(operand) => Some(listing.holding(one(operand))?),
-        NotContains(operand) => Some(listing.holding(one(operand))?.not()),
-        Gt(operand) => listing.range(">", operand)?,
-        Gte(operand) => listing.range(">=", operand)?,
-        Lt(operand) => listing.range("<", operand)?,
-        Lte(operand) => listing.range("<=", operand)?,
+        Eq(operand) => Some(listing.rows_equal_to(one(operand))?),
+        // Negations are complements, since a drawer without the key meets them too.
+        Ne(operand) => Some(listing.rows_equal_to(one(operand))?.not()),
+        In(operands) => Some(listing.rows_among(operands)?),
+        Nin(operands) => Some(listing.rows_among(operands)?.not()),
+        Contains(operand) => Some(listing.rows_holding(one(operand))?),
+        NotContains(operand) => Some(listing.rows_holding(one(operand))?.not()),
+        Gt(operand) => listing.rows_in_range(">", operand)?,
+        Gte(operand) => listing.rows_in_range(">=", operand)?,
+        Lt(operand) => listing.rows_in_range("<", operand)?,
+        Lte(operand) => listing.rows_in_range("<=", operand)?,
     };
-    Ok(rows.map_or_else(|| Scope::everything(false), |rows| Scope { rows, exact: true }))
+    Ok(rows.map_or_else(
+        || FilterScope::everything(false),
+        |rows| FilterScope { rows, exact: true },
+    ))
 }
 
 /// Lists rows from the index under one key.
-struct Listing<'a> {
+struct AttributeListing<'a> {
     connection: &'a Connection,
     projection: i64,
     key: &'a str,
 }
 
-/// What stands on the left side of a comparison.
+/// The stored value that a comparison looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum ComparedValue {
     /// The single value under the key.
     Single,
     /// The members of the list there.
     Members,
 }
 
-impl Listing<'_> {
-    /// Rows whose value equals one of `operands`.
-    fn equal(&self, operands: &[Scalar]) -> Result<Rows> {
-        self.one_of(Side::Single, operands)
+impl AttributeListing<'_> {
+    /// Returns the rows whose value equals one of `operands`.
+    fn rows_equal_to(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+        self.rows_with_any(ComparedValue::Single, operands)
     }
 
-    /// Rows with a list that has one of `operands` as a member.
-    fn holding(&self, operands: &[Scalar]) -> Result<Rows> {
-        self.one_of(Side::Members, operands)
+    /// Returns the rows with a list that has one of `operands` as a member.
+    fn rows_holding(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+        self.rows_with_any(ComparedValue::Members, operands)
     }
 
-    /// Rows whose value equals one of `operands`, or whose list has one.
-    fn among(&self, operands: &[Scalar]) -> Result<Rows> {
-        Ok(self.equal(operands)?.or(self.holding(operands)?))
+    /// Returns the rows whose value equals one of `operands`, or whose list contains one.
+    fn rows_among(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+        Ok(self.rows_equal_to(operands)?.or(self.rows_holding(operands)?))
     }
 
-    fn one_of(&self, side: Side, operands: &[Scalar]) -> Result<Rows> {
+    fn rows_with_any(&self, side: ComparedValue, operands: &[MetadataScalar]) -> Result<RowSet> {
         let values: Vec<Sql> = operands
             .iter()
-            .map(|operand| stored_value(&comparable(self.key, operand)))
+            .map(|operand| stored_value(&normalise_operand(self.key, operand)))
             .collect();
         let marks = vec!["?"; values.len()].join(", ");
-        self.list(side, &format!("value IN ({marks})"), values)
+        self.list_rows(side, &format!("value IN ({marks})"), values)
     }
 
-    /// Rows whose number stands on one side of `operand`; texts are not kept in order, so `None` for them.
-    fn range(&self, operator: &str, operand: &Scalar) -> Result<Option<Rows>> {
-        // Numbers sort before texts and bytes, so an upper range needs its own end.
-        match comparable(self.key, operand) {
-            Scalar::Text(_) | Scalar::Bool(_) => Ok(None),
+    /// Returns the rows whose number lies on one side of `operand`; `None` for texts, which are not kept in order.
+    fn rows_in_range(&self, operator: &str, operand: &MetadataScalar) -> Result<Option<RowSet>> {
+        // SQLite sorts numbers before texts and bytes, so a range open to above needs an upper end.
+        match normalise_operand(self.key, operand) {
+            MetadataScalar::Text(_) | MetadataScalar::Bool(_) => Ok(None),
             number if operator.starts_with('>') => self
-                .list(
-                    Side::Single,
+                .list_rows(
+                    ComparedValue::Single,
                     &format!("value {operator} ? AND value < ''"),
                     vec![stored_value(&number)],
                 )
                 .map(Some),
             number => self
-                .list(
-                    Side::Single,
+                .list_rows(
+                    ComparedValue::Single,
                     &format!("value {operator} ?"),
                     vec![stored_value(&number)],
                 )
@@ -381,23 +408,24 @@ impl Listing<'_> {
         }
     }
 
-    fn list(&self, side: Side, condition: &str, values: Vec<Sql>) -> Result<Rows> {
+    fn list_rows(&self, side: ComparedValue, condition: &str, values: Vec<Sql>) -> Result<RowSet> {
+        // A key that no drawer ever had has no number, and so no rows.
         let Some(number) = known_key(self.connection, self.key)? else {
-            return Ok(Rows::nothing());
+            return Ok(RowSet::nothing());
         };
         let key = match side {
-            Side::Single => number,
-            Side::Members => -number,
+            ComparedValue::Single => number,
+            ComparedValue::Members => -number,
         };
         let sql = format!(
             "SELECT row FROM attributes_{} WHERE key = {key} AND {condition}",
             self.projection
         );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
+        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite_error)?;
         let found = statement
             .query_map(params_from_iter(values), |row| row.get(0))
-            .map_err(sqlite)?;
-        let rows: Vec<i64> = found.collect::<rusqlite::Result<_>>().map_err(sqlite)?;
-        Ok(Rows::of(rows))
+            .map_err(sqlite_error)?;
+        let rows: Vec<i64> = found.collect::<rusqlite::Result<_>>().map_err(sqlite_error)?;
+        Ok(RowSet::from_rows(rows))
     }
 }

@@ -1,4 +1,4 @@
-//! The embedded backend: which palaces this process has open, and what it can do with them.
+//! The embedded backend: the palaces this process has open, and the operations on whole palaces.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -7,42 +7,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor, Error,
-    ErrorKind, Health, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION, SnapshotStore,
+    Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result,
+    SPEC_VERSION, SnapshotStore,
 };
 
-use crate::collection::Handle;
+use crate::collection::CollectionHandle;
 use crate::deadline::CallLimits;
-use crate::palace::{self, PageSpread, Palace};
-use crate::shelf::Shelf;
-use crate::view::describe;
+use crate::palace::{self, PageSpread, PalaceFile};
+use crate::shelf::CollectionShelf;
+use crate::view::describe_collection;
 use crate::{clock, disk, schema};
 
-/// How long reads wait for a palace that is just being made.
+/// The longest wait for a palace that another process is creating or writing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The embedded backend: each palace is one SQLite file in a folder of its own.
+/// The embedded backend: each palace is one SQLite file in its own folder.
 ///
 /// Any number of processes may use a palace at once. Readers never block; writers wait for each other.
 #[derive(Debug)]
-pub struct Embedded {
-    descriptor: Descriptor,
+pub struct EmbeddedBackend {
+    descriptor: BackendDescriptor,
     base: Option<String>,
     closed: AtomicBool,
-    palaces: Mutex<HashMap<PathBuf, Arc<Palace>>>,
+    palaces: Mutex<HashMap<PathBuf, Arc<PalaceFile>>>,
 }
 
-impl Default for Embedded {
+impl Default for EmbeddedBackend {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Embedded {
+impl EmbeddedBackend {
     /// The file that is the palace, within its folder.
     pub const FILE: &'static str = "palace.db";
 
-    /// Makes the backend; does no I/O.
+    /// Creates the backend; does no I/O.
     pub fn new() -> Self {
         use Capability::{
             AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Export, Lexical,
@@ -64,7 +65,7 @@ impl Embedded {
             Spaces,
         ];
         Self {
-            descriptor: Descriptor {
+            descriptor: BackendDescriptor {
                 name: "embedded".to_owned(),
                 spec_version: SPEC_VERSION,
                 capabilities: BTreeSet::from(capabilities),
@@ -81,69 +82,75 @@ impl Embedded {
         }
     }
 
-    /// The same backend over another virtual file system of SQLite's, by name; tests record and cut I/O there.
-    pub fn over(base: impl Into<String>) -> Self {
+    /// Creates the backend over another SQLite VFS, by name. Tests use it to record and interrupt I/O.
+    pub fn over_vfs(base: impl Into<String>) -> Self {
         Self {
             base: Some(base.into()),
             ..Self::new()
         }
     }
 
-    /// Whether the folder at `path` holds an embedded palace.
+    /// Returns whether the folder at `path` holds an embedded palace.
     pub fn detect(path: &Path) -> bool {
         path.join(Self::FILE).is_file()
     }
 
-    fn palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<Palace>>> {
+    fn lock_palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<PalaceFile>>> {
         self.palaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The palace in a folder; `create` makes the folder first.
-    pub(crate) fn palace(&self, palace: &PalaceRef, create: bool) -> Result<Arc<Palace>> {
+    /// Returns the palace in a folder; `create` makes the folder first.
+    pub(crate) fn open_palace(&self, palace: &PalaceRef, create: bool) -> Result<Arc<PalaceFile>> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(palace::closed());
+            return Err(palace::closed_error());
         }
         if let Some(namespace) = &palace.namespace {
             return Err(self
                 .descriptor
-                .require(&Capability::NamespaceIsolation)
+                .require_capability(&Capability::NamespaceIsolation)
                 .map_or_else(
                     |error| {
                         error
-                            .with("namespace", namespace)
-                            .hint("leave the namespace out, or use another backend")
+                            .with_context("namespace", namespace)
+                            .with_hint("leave the namespace out, or use another backend")
                     },
-                    |()| Error::invalid("namespaces are not kept apart here"),
+                    |()| Error::invalid("the embedded backend does not isolate namespaces"),
                 ));
         }
-        let path = palace.folder()?;
+        // A path that is a file is a palace by itself, such as a backup, so no folder is made in its place.
+        let path = palace.require_folder()?;
         if create && !path.is_file() {
             disk::make_folder(path)?;
         }
-        let file = file_of(path);
+        let file = palace_file(path);
         if !create && !file.is_file() {
-            return Err(palace::missing(&file));
+            return Err(palace::missing_palace_error(&file));
         }
+        // Checked before SQLite touches anything: its shared log relies on coherent memory maps and byte locks,
+        // which network file systems do not provide.
         disk::refuse_network(file.parent().unwrap_or(path))?;
-        let fresh = || Arc::new(Palace::new(file.clone(), self.base.clone()));
+        // One entry for each file, however often it is opened, so that its readers share one pool of
+        // connections and its writers one queue.
+        let fresh = || Arc::new(PalaceFile::new(file.clone(), self.base.clone()));
         Ok(Arc::clone(
-            self.palaces().entry(file.clone()).or_insert_with(fresh),
+            self.lock_palaces().entry(file.clone()).or_insert_with(fresh),
         ))
     }
 }
 
-/// The file of the palace at `path`: in its folder, or `path` itself where that is a file, such as a backup.
-fn file_of(path: &Path) -> PathBuf {
+/// Returns the file of the palace at `path`: in its folder, or `path` itself if that is a file, such as a backup.
+fn palace_file(path: &Path) -> PathBuf {
+    // Two spellings of a path must share one entry in `palaces`; a path that does not exist yet stays as given.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     if real.is_file() {
         real
     } else {
-        real.join(Embedded::FILE)
+        real.join(EmbeddedBackend::FILE)
     }
 }
 
-impl Backend for Embedded {
-    fn descriptor(&self) -> &Descriptor {
+impl Backend for EmbeddedBackend {
+    fn descriptor(&self) -> &BackendDescriptor {
         &self.descriptor
     }
 
@@ -153,14 +160,16 @@ impl Backend for Embedded {
         collection: &CollectionName,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let palace = self.palace(palace, false)?;
+        let palace = self.open_palace(palace, false)?;
         let limits = CallLimits::new(options.wait, None);
         let (generation, shelf) = palace.read_within(limits, PageSpread::Near, |opened| {
-            let shelf = Shelf::find(opened.connection, collection)?;
+            let shelf = CollectionShelf::find(opened.connection, collection)?;
             shelf.check_options(options)?;
             Ok((opened.generation, shelf))
         })?;
-        Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
+        Ok(Arc::new(CollectionHandle::new(
+            palace, generation, &shelf, options,
+        )))
     }
 
     fn create(
@@ -170,71 +179,75 @@ impl Backend for Embedded {
         mode: CreateMode,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
+        // The handle that `create` returns can always write, whether or not the caller asked for it.
         let options = &OpenOptions {
             writable: true,
             ..options.clone()
         };
-        let palace = self.palace(palace, true)?;
+        let palace = self.open_palace(palace, true)?;
         let limits = CallLimits::new(options.wait, None);
-        let take = |found: Shelf| match mode {
-            CreateMode::Exclusive => Err(exists(collection)),
+        let take = |found: CollectionShelf| match mode {
+            CreateMode::Exclusive => Err(exists_error(collection)),
             CreateMode::OpenExisting => found.check_options(options).map(|()| found),
         };
+        // A collection that already exists, the usual case, is found without taking the write lock.
         let there = palace.make_and_read(limits, |opened| {
-            let found = Shelf::look(opened.connection, collection)?.map(take);
+            let found = CollectionShelf::look_up(opened.connection, collection)?.map(take);
             Ok(found.transpose()?.map(|shelf| (opened.generation, shelf)))
         })?;
         let (generation, shelf) = match there {
             Some(there) => there,
-            // Whether it is there is decided within the lock: another process may make it at the same moment.
+            // Decided again within the lock: another process may create it at the same moment.
             None => palace.write_within(limits, |transaction, generation| {
-                let shelf = match Shelf::look(transaction, collection)? {
+                let shelf = match CollectionShelf::look_up(transaction, collection)? {
                     Some(found) => take(found)?,
-                    None => Shelf::make(transaction, collection, options)?,
+                    None => CollectionShelf::create(transaction, collection, options)?,
                 };
                 shelf.check_options(options).map(|()| (generation, shelf))
             })?,
         };
-        Ok(Arc::new(Handle::new(palace, generation, &shelf, options)))
+        Ok(Arc::new(CollectionHandle::new(
+            palace, generation, &shelf, options,
+        )))
     }
 
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
-        let palace = self.palace(palace, false)?;
+        let palace = self.open_palace(palace, false)?;
         let dropped = palace.write(PATIENCE, |transaction| {
-            let shelf = Shelf::find(transaction, collection)?;
-            shelf.drop_all(transaction)?;
+            let shelf = CollectionShelf::find(transaction, collection)?;
+            shelf.drop_collection(transaction)?;
             let text = format!(
                 "dropped the collection {:?} with {} drawers",
                 collection.as_str(),
                 shelf.drawers
             );
-            schema::note(transaction, clock::now(), &text)
+            schema::add_note(transaction, clock::now(), &text)
         });
         dropped.map_err(Error::from)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
-        let palace = self.palace(palace, false)?;
+        let palace = self.open_palace(palace, false)?;
         palace.read(PATIENCE, |connection| {
-            let shelves = Shelf::all(connection)?;
+            let shelves = CollectionShelf::list_all(connection)?;
             shelves
                 .iter()
-                .map(|shelf| describe(connection, &palace, shelf))
+                .map(|shelf| describe_collection(connection, &palace, shelf))
                 .collect()
         })
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         let looked = match palace {
-            None if self.closed.load(Ordering::SeqCst) => Err(palace::closed()),
+            None if self.closed.load(Ordering::SeqCst) => Err(palace::closed_error()),
             None => Ok("ready".to_owned()),
             Some(palace) => self
                 .collections(palace)
                 .map(|all| format!("{} collections", all.len())),
         };
         match looked {
-            Ok(detail) => Health { ok: true, detail },
-            Err(error) => Health {
+            Ok(detail) => BackendHealth { ok: true, detail },
+            Err(error) => BackendHealth {
                 ok: false,
                 detail: error.to_string(),
             },
@@ -242,15 +255,15 @@ impl Backend for Embedded {
     }
 
     fn close_palace(&self, palace: &PalaceRef) {
-        let Ok(path) = palace.folder() else { return };
-        if let Some(palace) = self.palaces().remove(&file_of(path)) {
+        let Ok(path) = palace.require_folder() else { return };
+        if let Some(palace) = self.lock_palaces().remove(&palace_file(path)) {
             palace.close();
         }
     }
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        for (_, palace) in self.palaces().drain() {
+        for (_, palace) in self.lock_palaces().drain() {
             palace.close();
         }
     }
@@ -264,10 +277,10 @@ impl Backend for Embedded {
     }
 }
 
-fn exists(collection: &CollectionName) -> Error {
+fn exists_error(collection: &CollectionName) -> Error {
     Error::new(
         ErrorKind::Conflict,
-        format!("the palace has a collection {:?} already", collection.as_str()),
+        format!("the palace already has a collection {:?}", collection.as_str()),
     )
-    .hint("it was left unchanged; open it, or choose another name")
+    .with_hint("it was not changed; open it, or choose another name")
 }

@@ -1,10 +1,10 @@
-//! The one place where the store reads the time.
+//! The only place where the store reads the clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use loci_core::Timestamp;
 
-/// Now, to the microsecond; 1970 if the machine's clock stands before it.
+/// Returns the current time to the microsecond; 1970 if the machine's clock is set to an earlier time.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let micros = i64::try_from(since.as_micros()).unwrap_or(0);

@@ -5,61 +5,68 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use loci_core::{
-    ApplyRequest, ChangeFeed, Changes, Collection, CollectionInfo, CollectionName, CollectionReader, Cursor,
-    Declared, Drawer, DrawerCondition, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, Facet,
-    Facets, Filled, Filling, Finding, Get, Hit, IdentityChange, IdentityState, Lexical, Maintenance,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, Pending, Query, Receipt, Result,
-    Revised, Revision, Severity, SourceLedger, SourceRecord, Sources, Space, Switch, Unembedded, Visibility,
+    ApplyRequest, ChangeFeed, ChangePage, Collection, CollectionInfo, CollectionName, CollectionReader,
+    Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
+    EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, FindingSeverity, GetRequest,
+    IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
+    MaintenanceState, OpenOptions, PalaceFinding, PendingRequest, QueryRequest, Receipt, Result,
+    RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep,
+    UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 use rusqlite::{Connection, Transaction};
 
-use crate::deadline::{CallLimits, Deadline};
-use crate::moment::Moment;
-use crate::palace::{PageSpread, Palace, WriteFailure};
+use crate::deadline::{BudgetDeadline, CallLimits};
+use crate::moment::ReadMoment;
+use crate::palace::{PageSpread, PalaceFile, WriteFailure};
 use crate::receipts::KeyedBatch;
-use crate::shelf::Shelf;
-use crate::switch::{self, Surveyed};
+use crate::shelf::CollectionShelf;
+use crate::switch::{self, SpaceSurvey};
 use crate::view::ReadView;
 use crate::write::WriteTerms;
 use crate::{clock, feed, fill, maintain, schema, sources, words, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
-pub(crate) struct Handle {
-    palace: Arc<Palace>,
+pub(crate) struct CollectionHandle {
+    palace: Arc<PalaceFile>,
     name: CollectionName,
-    bound: Mutex<Binding>,
-    /// The model that was recorded when it was opened.
+    bound: Mutex<CollectionBinding>,
+    /// The model recorded at the time of opening.
     model: IdentityState,
-    declared: Declared,
+    declared: DeclaredEmbedder,
     visibility: Visibility,
     writable: bool,
     wait: Duration,
-    /// Set when a commit failed: what is on disk is whole, but this handle no longer claims to know it.
+    /// Set when a commit failed: the file is consistent, but this handle no longer knows what it holds.
     poisoned: AtomicBool,
 }
 
 /// The collection that a handle was opened on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Binding {
-    /// Which of the files that stood at the palace's path it lies in.
+struct CollectionBinding {
+    /// The generation of the palace's file that holds it.
     generation: u64,
     /// Its number there.
     collection: i64,
 }
 
-impl Handle {
-    /// A handle on the collection as the transaction that opened it saw it.
-    pub(crate) fn new(palace: Arc<Palace>, generation: u64, opened: &Shelf, how: &OpenOptions) -> Self {
+impl CollectionHandle {
+    /// Creates a handle on the collection as seen by the transaction that opened it.
+    pub(crate) fn new(
+        palace: Arc<PalaceFile>,
+        generation: u64,
+        opened: &CollectionShelf,
+        how: &OpenOptions,
+    ) -> Self {
         let model = opened.identity();
         Self {
             palace,
             name: opened.name.clone(),
-            bound: Mutex::new(Binding {
+            bound: Mutex::new(CollectionBinding {
                 generation,
                 collection: opened.collection,
             }),
-            declared: how.declared(&model),
+            declared: how.declared_embedder(&model),
             model,
             visibility: Visibility::new(how.visible.clone()),
             writable: how.writable,
@@ -68,24 +75,24 @@ impl Handle {
         }
     }
 
-    /// The collection as it is in an open transaction; `NotFound` once it was dropped, though another may have its name.
-    fn find(&self, connection: &Connection, generation: u64) -> Result<Shelf> {
-        let shelf = Shelf::find(connection, &self.name)?;
+    /// Returns the collection in an open transaction; `NotFound` once it was dropped, even if another has its name now.
+    fn find_shelf(&self, connection: &Connection, generation: u64) -> Result<CollectionShelf> {
+        let shelf = CollectionShelf::find(connection, &self.name)?;
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         if bound.generation != generation {
-            // The file was replaced, and is served with its new content.
-            *bound = Binding {
+            // The file was replaced, by a restore for example; the handle continues on its new content.
+            *bound = CollectionBinding {
                 generation,
                 collection: shelf.collection,
             };
         } else if bound.collection != shelf.collection {
-            return Err(Shelf::missing(&self.name));
+            return Err(CollectionShelf::missing_error(&self.name));
         }
         Ok(shelf)
     }
 
-    /// Answers from one read transaction.
-    fn view<T>(
+    /// Runs `answer` in one read transaction.
+    fn with_view<T>(
         &self,
         spread: PageSpread,
         budget: Option<Duration>,
@@ -94,7 +101,7 @@ impl Handle {
         let limits = CallLimits::new(self.wait, budget);
         limits.deadline.check()?;
         self.palace.read_within(limits, spread, |opened| {
-            let shelf = self.find(opened.connection, opened.generation)?;
+            let shelf = self.find_shelf(opened.connection, opened.generation)?;
             answer(&ReadView {
                 connection: opened.connection,
                 palace: &self.palace,
@@ -106,34 +113,37 @@ impl Handle {
         })
     }
 
-    fn read<T>(&self, answer: impl FnOnce(&Connection, &Shelf) -> Result<T>) -> Result<T> {
-        self.view(PageSpread::Near, None, |view| answer(view.connection, view.shelf))
+    fn read<T>(&self, answer: impl FnOnce(&Connection, &CollectionShelf) -> Result<T>) -> Result<T> {
+        self.with_view(PageSpread::Near, None, |view| answer(view.connection, view.shelf))
     }
 
-    /// The same for answers that are strewn over the whole file.
-    fn read_strewn<T>(&self, answer: impl FnOnce(&Connection, &Shelf) -> Result<T>) -> Result<T> {
-        self.view(PageSpread::Strewn, None, |view| {
+    /// As `read`, for answers whose pages are scattered over the whole file.
+    fn read_strewn<T>(&self, answer: impl FnOnce(&Connection, &CollectionShelf) -> Result<T>) -> Result<T> {
+        self.with_view(PageSpread::Strewn, None, |view| {
             answer(view.connection, view.shelf)
         })
     }
 
-    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>, Shelf) -> Result<T>) -> Result<T> {
+    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>, CollectionShelf) -> Result<T>) -> Result<T> {
         self.write_within(CallLimits::new(self.wait, None), change)
     }
 
     fn write_within<T>(
         &self,
         limits: CallLimits,
-        change: impl FnOnce(&Transaction<'_>, Shelf) -> Result<T>,
+        change: impl FnOnce(&Transaction<'_>, CollectionShelf) -> Result<T>,
     ) -> Result<T> {
         self.check_writable()?;
         let done = self.palace.write_within(limits, |transaction, generation| {
-            let shelf = self.find(transaction, generation)?;
+            let shelf = self.find_shelf(transaction, generation)?;
             let projection = shelf.projection;
             let answer = change(transaction, shelf)?;
+            // Asked while the tables are at hand; the merge itself follows in another transaction, after the
+            // caller's batch is durable.
             Ok((answer, words::merge_is_due(transaction, projection)?))
         });
         let (answer, due) = done.map_err(|WriteFailure { error, at_commit }| {
+            // Only a failed commit leaves the outcome unknown. Any other error was rolled back.
             if at_commit {
                 self.poisoned.store(true, Ordering::SeqCst);
             }
@@ -145,24 +155,23 @@ impl Handle {
         Ok(answer)
     }
 
-    /// Refuses to write through a handle that may not, or that no longer knows what is stored.
+    /// Refuses to write through a handle that is read-only, or that no longer knows what is stored.
     fn check_writable(&self) -> Result<()> {
         if !self.writable {
             let message = format!(
                 "the collection {:?} was opened for reading only",
                 self.name.as_str()
             );
-            return Err(
-                Error::new(ErrorKind::Unsupported, message).hint("nothing was written; open it for writing")
-            );
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .with_hint("nothing was written; open it for writing"));
         }
         if self.poisoned.load(Ordering::SeqCst) {
-            return Err(poisoned());
+            return Err(poisoned_error());
         }
         Ok(())
     }
 
-    fn terms(&self, deadline: Deadline) -> WriteTerms<'_> {
+    fn write_terms(&self, deadline: BudgetDeadline) -> WriteTerms<'_> {
         WriteTerms {
             declared: &self.declared,
             visibility: &self.visibility,
@@ -170,75 +179,77 @@ impl Handle {
         }
     }
 
-    /// Puts small segments of words together. What was asked for is done, so a failure here is a warning, and the next
+    /// Merges small segments of words. The write itself is done, so a failure here is a warning, and the next
     /// writer tries again.
     fn merge_words(&self) {
         let merged = self.palace.write(self.wait, |transaction| {
-            let shelf = Shelf::find(transaction, &self.name)?;
-            words::merge(transaction, shelf.projection)
+            let shelf = CollectionShelf::find(transaction, &self.name)?;
+            words::merge_small(transaction, shelf.projection)
         });
         if let Err(WriteFailure { error, .. }) = merged {
-            let message = format!("segments of words could not be put together: {error}");
-            let finding = Finding::new("full_text_unmerged", Severity::Warning, message);
+            let message = format!("word segments could not be merged: {error}");
+            let finding = PalaceFinding::new("full_text_unmerged", FindingSeverity::Warning, message);
             self.palace.warn(
                 finding
-                    .hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
-                    .collection(self.name.as_str()),
+                    .with_hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
+                    .in_collection(self.name.as_str()),
             );
         }
     }
 }
 
-impl CollectionReader for Handle {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        // By id or in order of ids, rows are strewn over the file: they lie in the order they were filed.
-        self.view(PageSpread::Strewn, request.budget, |view| view.get(request))
+impl CollectionReader for CollectionHandle {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
+        // Rows lie in the order they were filed, so reading them by id touches pages all over the file.
+        self.with_view(PageSpread::Strewn, request.budget, |view| view.get(request))
     }
 
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        self.view(PageSpread::ScannedFirst, request.budget, |view| {
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+        self.with_view(PageSpread::ScannedFirst, request.budget, |view| {
             view.query(request)
         })
     }
 
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        self.view(PageSpread::Strewn, request.budget, |view| view.lexical(request))
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        self.with_view(PageSpread::Strewn, request.budget, |view| view.lexical(request))
     }
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.view(PageSpread::Near, None, |view| view.count(condition))
+        self.with_view(PageSpread::Near, None, |view| view.count(condition))
     }
 
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        self.view(PageSpread::Near, None, |view| view.facets(request))
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
+        self.with_view(PageSpread::Near, None, |view| view.facets(request))
     }
 
     fn info(&self) -> Result<CollectionInfo> {
-        self.view(PageSpread::Near, None, |view| view.info())
+        self.with_view(PageSpread::Near, None, |view| view.info())
     }
 }
 
-impl Collection for Handle {
+impl Collection for CollectionHandle {
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         self.check_writable()?;
         let limits = CallLimits::new(self.wait, request.budget);
         limits.deadline.check()?;
         let batch = request.writes;
-        let prepared = match write::prepare(batch, limits.deadline) {
+        let prepared = match write::prepare_batch(batch, limits.deadline) {
             Ok(prepared) => prepared,
-            // Of several defects the first in the batch is named, and a wrong dimension is one of them.
+            // Of several defects the first in the batch is reported, and a wrong dimension, which only the
+            // stored collection can tell, is one of them.
             Err(error) => {
                 self.read(|_, shelf| loci_core::write::check_batch(batch, shelf.space.dimension))?;
                 return Err(error);
             }
         };
+        // Hashing the batch is slow and needs no stored row, so it is done before the lock.
         let keyed = request
             .key
             .map(|key| KeyedBatch::new(key, &self.visibility, batch));
         self.write_within(limits, |transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            let terms = self.terms(limits.deadline);
-            write::apply(
+            let terms = self.write_terms(limits.deadline);
+            write::apply_batch(
                 transaction,
                 palace,
                 shelf,
@@ -256,12 +267,13 @@ impl Collection for Handle {
 
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         if self.visibility.is_restricted() {
-            return Err(Visibility::whole_collection_only("naming the model"));
+            return Err(Visibility::whole_collection_error("naming the model"));
         }
         self.write(|transaction, mut shelf| {
             let space = &mut shelf.space;
             if let Some(own) = space
                 .dimension
+                // Without vectors the dimension is only a declaration, and may change with the model.
                 .filter(|own| *own != identity.dimension && space.vectors > 0)
             {
                 return Err(loci_core::write::dimension_mismatch(own, identity.dimension));
@@ -274,14 +286,14 @@ impl Collection for Handle {
                 "{why:?}: the embedder of {:?} is {identity} (was {before:?})",
                 self.name.as_str()
             );
-            schema::note(transaction, clock::now(), &note)?;
+            schema::add_note(transaction, clock::now(), &note)?;
             space.record_embedder(transaction, identity)
         })
     }
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        let find = |lease: &crate::palace::Lease<'_>| self.find(lease, lease.generation());
-        let moment = Moment::begin(&self.palace, &self.visibility, self.wait, find)?;
+        let find = |lease: &crate::palace::ConnectionLease<'_>| self.find_shelf(lease, lease.generation());
+        let moment = ReadMoment::begin(&self.palace, &self.visibility, self.wait, find)?;
         Ok(Some(Box::new(moment)))
     }
 
@@ -306,92 +318,97 @@ impl Collection for Handle {
     }
 }
 
-impl Handle {
-    /// This handle, if it sees every drawer: the sub-traits speak of the collection as a whole.
+impl CollectionHandle {
+    /// Returns this handle if it sees every drawer: the sub-traits act on the collection as a whole.
     fn unrestricted(&self) -> Option<&Self> {
         (!self.visibility.is_restricted()).then_some(self)
     }
 }
 
-impl EmbeddingSpaces for Handle {
-    fn list_spaces(&self) -> Result<Vec<Space>> {
-        self.read(|_, shelf| Ok(switch::spaces(shelf)))
+impl EmbeddingSpaces for CollectionHandle {
+    fn list_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
+        self.read(|_, shelf| Ok(switch::describe_spaces(shelf)))
     }
 
-    fn take_step(&self, step: &Switch) -> Result<Vec<Space>> {
+    fn take_step(&self, step: &SwitchStep) -> Result<Vec<EmbeddingSpace>> {
         self.check_writable()?;
-        // Looking at every drawer takes long, so it is done before the lock; what came since is looked at within.
+        // Checking every drawer takes long, so it is done before the lock; only later drawers
+        // are checked within it.
         let surveyed = match step {
-            Switch::Finish => self.read(switch::survey)?,
-            _ => Surveyed::default(),
+            SwitchStep::Finish => self.read(switch::survey_space)?,
+            _ => SpaceSurvey::default(),
         };
         self.write(|transaction, shelf| {
-            switch::step(transaction, &shelf, step, surveyed)?;
-            Ok(switch::spaces(&Shelf::find(transaction, &self.name)?))
+            switch::take_step(transaction, &shelf, step, surveyed)?;
+            Ok(switch::describe_spaces(&CollectionShelf::find(
+                transaction,
+                &self.name,
+            )?))
         })
     }
 
-    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
-        self.read_strewn(|connection, shelf| fill::pending(connection, shelf, request))
+    fn list_pending(&self, request: &PendingRequest) -> Result<Vec<UnembeddedDrawer>> {
+        self.read_strewn(|connection, shelf| fill::list_pending(connection, shelf, request))
     }
 
-    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
-        fill::check(identity, vectors)?;
+    fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<VectorFillReport> {
+        fill::check_vectors(identity, vectors)?;
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            fill::fill(transaction, palace, shelf, identity, vectors)
+            fill::fill_space(transaction, palace, shelf, identity, vectors)
         })
     }
 }
 
-impl SourceLedger for Handle {
-    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
-        request.check()?;
-        self.read_strewn(|connection, shelf| sources::find(connection, shelf.collection, request))
+impl SourceLedger for CollectionHandle {
+    fn find_records(&self, request: &SourceRecordQuery) -> Result<Vec<SourceRecord>> {
+        request.check_request()?;
+        self.read_strewn(|connection, shelf| sources::find_records(connection, shelf.collection, request))
     }
 
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+    fn revise(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>> {
         self.check_writable()?;
         if revisions.is_empty() {
+            // Nothing to write, yet a collection that was dropped must still be `NotFound`.
             return self.read(|_, _| Ok(Vec::new()));
         }
-        let drafts = sources::draft(revisions)?;
+        let drafts = sources::draft_revisions(revisions)?;
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
-            sources::revise(
+            sources::revise_sources(
                 transaction,
                 palace,
                 shelf,
-                self.terms(Deadline::default()),
+                self.write_terms(BudgetDeadline::default()),
                 drafts,
             )
         })
     }
 }
 
-impl ChangeFeed for Handle {
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        self.read(|connection, shelf| feed::since(connection, shelf, cursor, limit))
+impl ChangeFeed for CollectionHandle {
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<ChangePage> {
+        self.read(|connection, shelf| feed::changes_since(connection, shelf, cursor, limit))
     }
 }
 
-impl Maintenance for Handle {
+impl Maintenance for CollectionHandle {
     fn state(&self) -> Result<MaintenanceState> {
-        self.read(|connection, shelf| maintain::state(connection, &self.palace, shelf))
+        self.read(|connection, shelf| maintain::maintenance_state(connection, &self.palace, shelf))
     }
 
     fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
         self.check_writable()?;
-        // A palace that is not there is said so, not given a lock file.
+        // A missing palace must fail with `NotFound` before a lock file is created in its folder.
         self.read(|_, _| Ok(()))?;
         maintain::run(&self.palace, &self.name, kind, self.wait)
     }
 }
 
-fn poisoned() -> Error {
+fn poisoned_error() -> Error {
     Error::new(
         ErrorKind::Poisoned,
         "an earlier commit through this handle failed, so it takes no more writes",
     )
-    .hint("what was acknowledged is stored; open the palace again to go on")
+    .with_hint("acknowledged writes are stored; open the palace again to continue")
 }

@@ -1,4 +1,4 @@
-//! Opening one connection to a palace file: recognised first, then set up the one way every connection is.
+//! Opening one connection to a palace file: the file is recognised first, then every connection is set up alike.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,33 +7,33 @@ use loci_core::{Error, ErrorKind, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::failure::{self, sqlite};
+use crate::failure::{self, sqlite_error};
 use crate::schema::{self, FileKind};
 use crate::{collapse, lost, read_only, upgrade, vfs};
 
-/// How much of the file SQLite may map: all of it, up to SQLite's own limit.
+/// The most bytes of the file SQLite may map: SQLite's own limit.
 const MAPPED_BYTES: i64 = 0x7fff_0000;
 
-/// How a connection is opened.
+/// The options for opening a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Opening<'a> {
+pub(crate) struct ConnectionOptions<'a> {
     /// The file.
     pub(crate) file: &'a Path,
     /// The virtual file system under the page checksums; tests put their own there.
     pub(crate) base: Option<&'a str>,
-    /// Make the file and its tables if they are missing.
+    /// Create the file and its tables if they are missing.
     pub(crate) create: bool,
     /// Bring a file of an earlier format up to date; an examination leaves it as it is.
     pub(crate) mend: bool,
-    /// How long to wait for other processes.
+    /// The longest wait for other processes.
     pub(crate) wait: Duration,
 }
 
-/// Opens a connection to a palace of the current version, or says why not and leaves the file untouched.
+/// Opens a connection to a palace of the current version, or fails and leaves the file untouched.
 ///
-/// The connection comes within the read transaction in which the file was recognised, so that the first read of a caller
-/// need not begin another; [`end_read`] ends it.
-pub(crate) fn open(how: Opening<'_>) -> Result<Connection> {
+/// The connection is returned within the read transaction in which the file was recognised, so that the caller's first
+/// read need not begin another; [`end_read`] ends it.
+pub(crate) fn open(how: ConnectionOptions<'_>) -> Result<Connection> {
     let name = vfs::register(how.base)?;
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if how.create {
@@ -41,89 +41,95 @@ pub(crate) fn open(how: Opening<'_>) -> Result<Connection> {
     }
     let started = Instant::now();
     loop {
-        match attempt(how, flags, name) {
+        match attempt_open(how, flags, name) {
             Err(error) if error.kind() == ErrorKind::Locked && started.elapsed() < how.wait => {
-                // Another process is just making or switching the file; SQLite does not wait for that by itself.
+                // Another process is creating the file or switching it to a log; SQLite's busy timeout
+                // does not cover that.
                 std::thread::sleep(Duration::from_millis(5));
             }
-            done => return done.map_err(|error| error.with("file", how.file.display())),
+            done => return done.map_err(|error| error.with_context("file", how.file.display())),
         }
     }
 }
 
-fn attempt(how: Opening<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connection> {
-    let read_only = !how.create && read_only::applies(how.file);
-    let mut connection = match read_only {
-        true => read_only::open(how.file, vfs_name)?,
-        false => Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite)?,
+fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connection> {
+    let read_only = !how.create && read_only::is_read_only_place(how.file);
+    let mut connection = if read_only {
+        read_only::open(how.file, vfs_name)?
+    } else {
+        Connection::open_with_flags_and_vfs(how.file, flags, vfs_name).map_err(sqlite_error)?
     };
     crate::crash::point("file-opened");
-    connection.busy_timeout(how.wait).map_err(sqlite)?;
-    // Until the file is known to be ours, closing must not even move its log into it. Where there is no log,
-    // closing as usual removes what opening has put beside the file.
+    connection.busy_timeout(how.wait).map_err(sqlite_error)?;
+    // Until the file is recognised as a palace, closing must not even checkpoint its log. Without a log,
+    // a usual close removes the files that opening has put beside it.
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log(how.file))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     set_up(&connection)?;
     let mut kind = begin_recognised(&connection)?;
     if kind == FileKind::Empty {
         end_read(&connection)?;
-        make(&mut connection, how.create)?;
+        make_tables(&mut connection, how.create)?;
         kind = begin_recognised(&connection)?;
     }
+    // Only now does the connection count as one to a palace, and closing may checkpoint as usual.
     refuse_unchecked(&connection)?;
     connection
         .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
-        .map_err(sqlite)?;
-    let writable = !read_only && !connection.is_readonly(MAIN_DB).map_err(sqlite)?;
+        .map_err(sqlite_error)?;
+    let writable = !read_only && !connection.is_readonly(MAIN_DB).map_err(sqlite_error)?;
     if how.mend && writable {
         if needs_mending(&connection, kind)? {
             end_read(&connection)?;
-            mend(&mut connection)?;
+            mend_file(&mut connection)?;
             begin_recognised(&connection)?;
         }
     } else if let FileKind::Older(version) = kind {
         upgrade::read_as_current(&connection, version)?;
-        // Committed here: a damaged page that is met later must not undo it.
-        connection.execute_batch("COMMIT").map_err(sqlite)?;
+        // Committed here: a damaged page met later rolls the transaction back, and must not
+        // take the views along.
+        connection.execute_batch("COMMIT").map_err(sqlite_error)?;
         begin_read(&connection)?;
     }
-    // Both may be set within a transaction; the first needs the tables to be known, as they are by now.
+    // Both may be set within a transaction; the first needs the schema to be loaded, as it is by now.
     set_pragma(&connection, "cache_size", &-16_384)?;
-    map(&connection, MAPPED_BYTES).map_err(sqlite)?;
+    set_map_size(&connection, MAPPED_BYTES).map_err(sqlite_error)?;
     Ok(connection)
 }
 
-/// Makes the tables of a palace in a file in which nothing is stored, if it may.
-fn make(connection: &mut Connection, create: bool) -> Result<()> {
+/// Creates the tables of a palace in an empty file, if `create` allows it.
+fn make_tables(connection: &mut Connection, create: bool) -> Result<()> {
+    // An empty file whose mark promises a log is a palace that lost everything, not a new one.
     if vfs::lost_log(connection)?.is_some() {
-        return Err(lost::nothing_left());
+        return Err(lost::nothing_left_error());
     }
     if !create {
         return Err(
-            Error::new(ErrorKind::NotFound, "the file is empty: there is no palace in it")
-                .hint("make one with `loci init`"),
+            Error::new(ErrorKind::NotFound, "the file is empty and holds no palace")
+                .with_hint("make one with `loci init`"),
         );
     }
     schema::prepare_file(connection)?;
-    schema::create(connection)
+    schema::create_tables(connection)
 }
 
-/// Whether something must be written before a palace of this kind can be used as one of the current version.
+/// Returns whether a palace of this kind must be changed before it can be used as one of the current version.
 fn needs_mending(connection: &Connection, kind: FileKind) -> Result<bool> {
     let lost = vfs::lost_log(connection)?.is_some();
     Ok(lost || kind != FileKind::Current || !schema::has_unique_pieces(connection)?)
 }
 
-/// Brings a palace to what this build writes; each step looks for itself whether another process did it meanwhile.
-fn mend(connection: &mut Connection) -> Result<()> {
-    // A loss that cannot be noted now stays on record in the file and is said all the same.
-    let _ = lost::note(connection);
+/// Brings a palace up to date; each step checks again whether another process has already done it.
+fn mend_file(connection: &mut Connection) -> Result<()> {
+    // A loss that cannot be noted now stays on record in the file and is reported all the same.
+    let _ = lost::record_loss(connection);
+    // Upgraded first: collapsing writes rows, and knows only the tables of the current version.
     upgrade::run_if_needed(connection)?;
     collapse::run_if_needed(connection)
 }
 
-/// Begins a read transaction and says what the file is in it.
+/// Begins a read transaction and recognises the file in it.
 fn begin_recognised(connection: &Connection) -> Result<FileKind> {
     begin_read(connection)?;
     schema::recognise_in(connection)
@@ -133,15 +139,15 @@ fn begin_recognised(connection: &Connection) -> Result<FileKind> {
 pub(crate) fn begin_read(connection: &Connection) -> Result<()> {
     if connection.is_autocommit() {
         crate::crash::point("read-begins");
-        connection.execute_batch("BEGIN").map_err(sqlite)?;
+        connection.execute_batch("BEGIN").map_err(sqlite_error)?;
     }
     Ok(())
 }
 
-/// Ends the read transaction that the connection is in, if a damaged page has not ended it already.
+/// Ends the connection's read transaction, unless a damaged page has already ended it.
 pub(crate) fn end_read(connection: &Connection) -> Result<()> {
     if !connection.is_autocommit() {
-        connection.execute_batch("ROLLBACK").map_err(sqlite)?;
+        connection.execute_batch("ROLLBACK").map_err(sqlite_error)?;
     }
     Ok(())
 }
@@ -154,17 +160,18 @@ fn has_log(file: &Path) -> bool {
 
 /// Refuses a palace whose pages carry no checksums: a damaged header could have switched them off.
 fn refuse_unchecked(connection: &Connection) -> Result<()> {
-    if vfs::checked(connection)? {
+    if vfs::is_checked(connection)? {
         return Ok(());
     }
-    Err(failure::corrupt(
+    Err(failure::corrupt_error(
         "the palace's pages carry no checksums, so its header is damaged",
     ))
 }
 
-/// Sets what can be set without reading the file, and cannot be within a transaction.
+/// Applies the settings that need no read of the file and cannot be changed within a transaction.
 fn set_up(connection: &Connection) -> Result<()> {
     set_pragma(connection, "foreign_keys", &true)?;
+    // The file may come from anywhere; a hostile schema must not run functions with side effects.
     set_pragma(connection, "trusted_schema", &false)?;
     set_pragma(connection, "temp_store", &"MEMORY")?;
     connection.set_prepared_statement_cache_capacity(128);
@@ -172,38 +179,41 @@ fn set_up(connection: &Connection) -> Result<()> {
 }
 
 fn set_pragma(connection: &Connection, name: &str, value: &dyn rusqlite::ToSql) -> Result<()> {
-    connection.pragma_update(None, name, value).map_err(sqlite)
+    connection.pragma_update(None, name, value).map_err(sqlite_error)
 }
 
-fn map(connection: &Connection, bytes: i64) -> rusqlite::Result<()> {
+fn set_map_size(connection: &Connection, bytes: i64) -> rusqlite::Result<()> {
     connection.pragma_update_and_check(None, "mmap_size", bytes, |_| Ok(()))
 }
 
-/// Lets go of the mapped file; it is read page by page.
-pub(crate) fn unmap(connection: &Connection) -> Result<()> {
-    map(connection, 0).map_err(sqlite)
+/// Removes the memory map; the file is then read page by page.
+pub(crate) fn unmap_file(connection: &Connection) -> Result<()> {
+    set_map_size(connection, 0).map_err(sqlite_error)
 }
 
-/// Maps the file anew at its present length; SQLite does so only when the limit changes.
-pub(crate) fn map_again(connection: &Connection) -> Result<()> {
-    unmap(connection)?;
-    map(connection, MAPPED_BYTES).map_err(sqlite)
+/// Maps the file again at its present length; SQLite does so only when the limit changes.
+pub(crate) fn remap_file(connection: &Connection) -> Result<()> {
+    unmap_file(connection)?;
+    set_map_size(connection, MAPPED_BYTES).map_err(sqlite_error)
 }
 
-/// Begins the only kind of transaction that writes; the connection stays without a map after it.
+/// Begins the only kind of transaction that writes; the connection has no memory map after it.
 ///
-/// Whoever writes must not map the file: a page that its transaction takes anew may lie within the map and behind the end
-/// of a file that another process has cut meanwhile, and touching it there ends the process.
+/// A writer must not map the file: a page newly taken by its transaction may lie within the map and behind the end
+/// of a file that another process has truncated meanwhile, and touching it there kills the process.
 pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     crate::crash::point("write-begins");
-    map(connection, 0)?;
-    // Not when the connection is opened: SQLite reads the tables for it, which would be a transaction of its own.
+    set_map_size(connection, 0)?;
+    // Not set when the connection is opened: SQLite loads the schema for it, which would cost
+    // another transaction.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // Immediate takes the write lock at once. A read transaction that wanted to write later could not wait for
+    // it: the state it has read would be stale by then.
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
-/// The error for a write that waited in vain, naming the process that holds the palace where that can be known.
-pub(crate) fn locked(file: &Path, wait: Duration, cause: rusqlite::Error) -> Error {
+/// Returns the error for a write that waited in vain; names the process that holds the lock if it is known.
+pub(crate) fn locked_error(file: &Path, wait: Duration, cause: rusqlite::Error) -> Error {
     let holder = crate::holder::writer_of(file);
     let who = holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     let error = Error::new(
@@ -213,14 +223,14 @@ pub(crate) fn locked(file: &Path, wait: Duration, cause: rusqlite::Error) -> Err
             wait.as_secs_f64()
         ),
     )
-    .hint("nothing was written; try again, or look at what that process is doing");
+    .with_hint("nothing was written; try again, or look at what that process is doing");
     let error = match holder {
-        Some(pid) => error.with("pid", pid),
+        Some(pid) => error.with_context("pid", pid),
         None => error,
     };
     error
-        .with("file", file.display())
-        .caused_by(failure::sqlite(cause))
+        .with_context("file", file.display())
+        .caused_by(failure::sqlite_error(cause))
 }
 
 #[cfg(test)]
@@ -231,7 +241,7 @@ mod tests {
     fn a_connection_is_handed_over_in_a_read_transaction_and_set_up() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("palace.db");
-        let opening = |create| Opening {
+        let opening = |create| ConnectionOptions {
             file: &file,
             base: None,
             create,

@@ -1,5 +1,5 @@
-//! Named points at which a test can end the process, as a power cut or kill −9 would, or count how often they are passed.
-//! Empty in every real build.
+//! Named points at which a test can end the process, as a power cut or kill −9 would, or count how often they are
+//! reached. Empty in every real build.
 
 /// Ends the process here if a test asked for it; does nothing without the feature `crash-points`.
 #[inline]
@@ -18,8 +18,8 @@ mod armed {
 
     static PASSED: AtomicU64 = AtomicU64::new(0);
 
-    /// `LOCI_CRASH_AT=name:n` aborts at the n-th passing of the point `name`, counted from 1. `LOCI_POINTS_TO=file` appends
-    /// the name of each point that is passed.
+    /// `LOCI_CRASH_AT=name:n` aborts at the n-th passing of the point `name`, counted from 1. `LOCI_POINTS_TO=file`
+    /// appends the name of each point that is passed.
     pub(super) fn point(name: &str) {
         if let Some(file) = std::env::var_os("LOCI_POINTS_TO") {
             let opened = std::fs::File::options().create(true).append(true).open(file);

@@ -1,4 +1,4 @@
-//! Time budgets: the moment at which a call gives up, and how long it waits for others until then.
+//! Time budgets: the moment at which a call gives up, and the time it may wait for locks until then.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use loci_core::{Error, ErrorKind, Result};
 
 /// The moment at which a call gives up, if it has one.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Deadline(Option<Instant>);
+pub(crate) struct BudgetDeadline(Option<Instant>);
 
-impl Deadline {
-    /// Gives up once `budget` is used up; never without one.
+impl BudgetDeadline {
+    /// Returns the deadline that `budget` sets from now; none without a budget.
     pub(crate) fn after(budget: Option<Duration>) -> Self {
-        // A budget beyond what the clock can tell is none.
+        // A budget beyond the range of the clock is no limit.
         Self(budget.and_then(|budget| Instant::now().checked_add(budget)))
     }
 
-    /// The moment itself.
+    /// Returns the moment itself.
     pub(crate) fn instant(self) -> Option<Instant> {
         self.0
     }
 
-    /// Refuses to go on once the time is used up.
+    /// Fails with `TimedOut` once the time is used up.
     pub(crate) fn check(self) -> Result<()> {
         match self.0 {
             Some(instant) if Instant::now() >= instant => Err(timed_out()),
@@ -29,11 +29,11 @@ impl Deadline {
     }
 }
 
-/// How long one call may take, and how much of that it may wait for other processes.
+/// The time one call may take, and how much of it the call may wait for other processes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimits {
     wait: Duration,
-    pub(crate) deadline: Deadline,
+    pub(crate) deadline: BudgetDeadline,
 }
 
 impl CallLimits {
@@ -41,11 +41,11 @@ impl CallLimits {
     pub(crate) fn new(wait: Duration, budget: Option<Duration>) -> Self {
         Self {
             wait,
-            deadline: Deadline::after(budget),
+            deadline: BudgetDeadline::after(budget),
         }
     }
 
-    /// How long to wait from now on.
+    /// Returns the longest wait from now on.
     pub(crate) fn wait(self) -> Duration {
         match self.deadline.0 {
             Some(instant) => self.wait.min(instant.saturating_duration_since(Instant::now())),
@@ -53,8 +53,8 @@ impl CallLimits {
         }
     }
 
-    /// The error for a lock that was not given within [`CallLimits::wait`]: which of the two limits it was.
-    pub(crate) fn explain(self, error: Error) -> Error {
+    /// Turns `Locked` into `TimedOut` if the budget and not the wait was the limit that was reached.
+    pub(crate) fn explain_lock(self, error: Error) -> Error {
         let budget_ended = self.deadline.0.is_some_and(|instant| {
             // SQLite waits in whole milliseconds, so it may give up that much before the deadline.
             instant.saturating_duration_since(Instant::now()) <= Duration::from_millis(2)
@@ -66,10 +66,10 @@ impl CallLimits {
     }
 }
 
-/// The error of a call whose time is used up.
+/// Returns the error of a call whose time is used up.
 pub(crate) fn timed_out() -> Error {
     Error::new(ErrorKind::TimedOut, "the time given for this call is used up")
-        .hint("nothing was written; ask for less, or give it more time")
+        .with_hint("nothing was written; ask for less, or give it more time")
 }
 
 #[cfg(test)]
@@ -82,8 +82,8 @@ mod tests {
         assert_eq!(CallLimits::new(wait, None).wait(), wait);
         assert!(CallLimits::new(wait, Some(Duration::from_secs(1))).wait() <= Duration::from_secs(1));
         assert_eq!(CallLimits::new(wait, Some(Duration::MAX)).wait(), wait);
-        assert!(Deadline::after(None).check().is_ok());
-        let used_up = Deadline::after(Some(Duration::ZERO));
+        assert!(BudgetDeadline::after(None).check().is_ok());
+        let used_up = BudgetDeadline::after(Some(Duration::ZERO));
         assert_eq!(used_up.check().unwrap_err().kind(), ErrorKind::TimedOut);
     }
 
@@ -92,11 +92,11 @@ mod tests {
         let locked = || Error::new(ErrorKind::Locked, "locked");
         let wait = Duration::from_secs(30);
         let ended = CallLimits::new(wait, Some(Duration::ZERO));
-        assert_eq!(ended.explain(locked()).kind(), ErrorKind::TimedOut);
+        assert_eq!(ended.explain_lock(locked()).kind(), ErrorKind::TimedOut);
         let going_on = CallLimits::new(wait, Some(wait));
-        assert_eq!(going_on.explain(locked()).kind(), ErrorKind::Locked);
+        assert_eq!(going_on.explain_lock(locked()).kind(), ErrorKind::Locked);
         assert_eq!(
-            CallLimits::new(wait, None).explain(locked()).kind(),
+            CallLimits::new(wait, None).explain_lock(locked()).kind(),
             ErrorKind::Locked
         );
     }

@@ -1,4 +1,4 @@
-//! Where a palace lies on disk: its folder, which file it is, and whether that disk can hold it.
+//! The place of a palace on disk: its folder, the identity of its file, and whether the file system can hold it.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,18 @@ use loci_core::{Error, ErrorKind, Result};
 
 use crate::failure;
 
-/// Which file a path names at a moment, and how long it is; an inode of 0 means the file system has none.
+/// The file a path names at one moment, and its length; an inode of 0 means that the file system has none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileIdentity {
     device: u64,
     inode: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub(crate) bytes: u64,
 }
 
 impl FileIdentity {
-    /// Which file stands at `path` now, if any.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    /// Returns the identity of the file at `path` now, if there is one.
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let found = fs::metadata(path).ok()?;
         found.is_file().then(|| Self {
@@ -28,14 +28,14 @@ impl FileIdentity {
         })
     }
 
-    /// Whether `other` may be the same file; file systems without inodes get the benefit of the doubt.
+    /// Returns whether `other` may be the same file; file systems without inodes get the benefit of the doubt.
     pub(crate) fn same_as(self, other: Self) -> bool {
         let without_inodes = self.inode == 0 || other.inode == 0;
         self.device == other.device && (self.inode == other.inode || without_inodes)
     }
 }
 
-/// Makes the folder of a palace, private to its owner. A folder that is there keeps its permissions.
+/// Creates the folder of a palace, private to its owner. An existing folder keeps its permissions.
 pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     if folder.is_dir() {
@@ -43,15 +43,16 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     }
     fs::DirBuilder::new()
         .recursive(true)
+        // A palace may hold private conversations, which other users must not read.
         .mode(0o700)
         .create(folder)
-        .map_err(|cause| failure::io("make the palace folder", folder, cause))
+        .map_err(|cause| failure::io_error("make the palace folder", folder, cause))
 }
 
 /// Refuses a folder on a network file system, where SQLite's shared log is not safe.
 pub(crate) fn refuse_network(folder: &Path) -> Result<()> {
     let found = rustix::fs::statfs(folder)
-        .map_err(|cause| failure::io("look at the file system of", folder, cause.into()))?;
+        .map_err(|cause| failure::io_error("look at the file system of", folder, cause.into()))?;
     #[allow(
         clippy::cast_sign_loss,
         clippy::cast_possible_truncation,
@@ -66,13 +67,14 @@ pub(crate) fn refuse_network(folder: &Path) -> Result<()> {
                 folder.display()
             ),
         )
-        .hint("keep the palace on a local disk and copy it with `loci backup`")),
+        .with_hint("keep the palace on a local disk and copy it with `loci backup`")),
     }
 }
 
 /// The name of a file system that is served over a network, by its magic number (statfs(2)).
 fn network_name(magic: u32) -> Option<&'static str> {
     Some(match magic {
+        // Numbers from linux/magic.h. FUSE is not among them: it serves local file systems as well.
         0x0000_6969 => "NFS",
         0xff53_4d42 => "CIFS",
         0x0000_517b => "SMB",
@@ -87,11 +89,11 @@ fn network_name(magic: u32) -> Option<&'static str> {
     })
 }
 
-/// Makes what was written into `folder` survive a power cut: names as well as bytes.
+/// Syncs a folder, so that the names of new files in it survive a power cut.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(|cause| failure::io("sync the folder", folder, cause))
+        .map_err(|cause| failure::io_error("sync the folder", folder, cause))
 }
 
 #[cfg(test)]
@@ -111,13 +113,13 @@ mod tests {
     fn a_replaced_file_is_another_file() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a"), folder.path().join("b"));
-        assert!(FileIdentity::of(&path).is_none());
+        assert!(FileIdentity::from_path(&path).is_none());
         fs::write(&path, "1").unwrap();
-        let first = FileIdentity::of(&path).unwrap();
-        assert!(first.same_as(FileIdentity::of(&path).unwrap()));
+        let first = FileIdentity::from_path(&path).unwrap();
+        assert!(first.same_as(FileIdentity::from_path(&path).unwrap()));
         fs::write(&other, "2").unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(!first.same_as(FileIdentity::of(&path).unwrap()));
+        assert!(!first.same_as(FileIdentity::from_path(&path).unwrap()));
         let no_inode = FileIdentity { inode: 0, ..first };
         assert!(
             no_inode.same_as(first),

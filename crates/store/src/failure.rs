@@ -1,4 +1,4 @@
-//! Turns SQLite's and the system's failures into errors that name the palace and the next step.
+//! Turns failures of SQLite and the system into errors that name the next step.
 
 use std::path::Path;
 
@@ -10,33 +10,35 @@ use crate::vfs;
 /// The extended code of a page whose checksum does not match its bytes.
 const IOERR_DATA: i32 = ffi::SQLITE_IOERR | (32 << 8);
 
-/// The error for what SQLite said, without knowing which palace it was about.
-pub(crate) fn sqlite(cause: rusqlite::Error) -> Error {
+/// Returns the error for a failure of SQLite; the palace is not known here.
+pub(crate) fn sqlite_error(cause: rusqlite::Error) -> Error {
     let (kind, message, hint) = match extended_code(&cause) {
-        Some(code) => describe(code),
+        Some(code) => describe_code(code),
         None => (
             ErrorKind::Internal,
-            "the palace answered in an unexpected shape",
+            "the palace returned a value of an unexpected type",
             None,
         ),
     };
     let error = Error::new(kind, message).caused_by(cause);
     match hint {
-        Some(hint) => error.hint(hint),
+        Some(hint) => error.with_hint(hint),
         None => error,
     }
 }
 
-/// Whether SQLite refused because another connection held the lock for too long.
+/// Returns whether SQLite refused because another connection held the lock for too long.
 pub(crate) fn is_busy(cause: &rusqlite::Error) -> bool {
     matches!(
+        // The low byte is the primary code; the extended ones (BUSY_SNAPSHOT, BUSY_RECOVERY,
+        // …) mean the same here.
         extended_code(cause).map(|code| code & 0xff),
         Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
     )
 }
 
-/// The error for a failed file operation on `path`.
-pub(crate) fn io(doing: &str, path: &Path, cause: std::io::Error) -> Error {
+/// Returns the error for a failed file operation on `path`.
+pub(crate) fn io_error(doing: &str, path: &Path, cause: std::io::Error) -> Error {
     let kind = match cause.kind() {
         std::io::ErrorKind::NotFound => ErrorKind::NotFound,
         _ => ErrorKind::Io,
@@ -44,9 +46,10 @@ pub(crate) fn io(doing: &str, path: &Path, cause: std::io::Error) -> Error {
     Error::new(kind, format!("cannot {doing} {}", path.display())).caused_by(cause)
 }
 
-/// The error for stored bytes that are not what was written.
-pub(crate) fn corrupt(what: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, what).hint("run `loci verify` to see what is damaged; nothing was changed")
+/// Returns the error for stored bytes that differ from what was written.
+pub(crate) fn corrupt_error(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, what)
+        .with_hint("run `loci verify` to see what is damaged; nothing was changed")
 }
 
 fn extended_code(cause: &rusqlite::Error) -> Option<i32> {
@@ -57,13 +60,13 @@ fn extended_code(cause: &rusqlite::Error) -> Option<i32> {
     }
 }
 
-type Description = (ErrorKind, &'static str, Option<&'static str>);
+type FailureDescription = (ErrorKind, &'static str, Option<&'static str>);
 
 const DAMAGED: Option<&str> =
     Some("run `loci verify` to see what is damaged, and `loci export` to save everything readable");
 
-/// What the checking file system found, where the code is one of its own.
-fn describe_damage(code: i32) -> Option<Description> {
+/// Returns the description of a code that only the checking VFS gives.
+fn describe_damage(code: i32) -> Option<FailureDescription> {
     let (message, hint) = match code {
         IOERR_DATA => ("a page of the palace file is damaged", DAMAGED),
         vfs::FOREIGN_LOG => (
@@ -83,7 +86,7 @@ fn describe_damage(code: i32) -> Option<Description> {
     Some((ErrorKind::Corrupt, message, hint))
 }
 
-fn describe(code: i32) -> Description {
+fn describe_code(code: i32) -> FailureDescription {
     if let Some(damage) = describe_damage(code) {
         return damage;
     }
@@ -100,7 +103,7 @@ fn describe(code: i32) -> Description {
         }
         ffi::SQLITE_FULL => (
             ErrorKind::Io,
-            "there is no room left on the disk",
+            "no space is left on the disk",
             Some(
                 "nothing of this batch was stored and nothing stored before is lost; free some space and try again",
             ),
@@ -115,7 +118,7 @@ fn describe(code: i32) -> Description {
         ),
         ffi::SQLITE_READONLY | ffi::SQLITE_PERM => (
             ErrorKind::Io,
-            "the palace may not be written here",
+            "the palace is not writable here",
             Some("check the permissions of its folder"),
         ),
         ffi::SQLITE_CANTOPEN => (
@@ -123,6 +126,7 @@ fn describe(code: i32) -> Description {
             "the palace file cannot be opened",
             Some("check the permissions of its folder"),
         ),
+        // A page that the file ends before means a truncated file, not a failing disk.
         ffi::SQLITE_IOERR if code == ffi::SQLITE_IOERR_SHORT_READ => {
             (ErrorKind::Corrupt, "the palace file is cut short", DAMAGED)
         }

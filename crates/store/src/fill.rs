@@ -1,51 +1,57 @@
-//! Filling a space: which drawers lack a vector in it, and storing the vectors that were made of them.
+//! Filling a space: listing the drawers that lack a vector in it, and storing the vectors made for them.
 
 use loci_core::write::{check_vector, dimension_mismatch};
 use loci_core::{
-    Context, EmbedderIdentity, Error, ErrorKind, Filled, Filling, Include, Pending, Result, SpaceState,
-    Unembedded,
+    DrawerContext, DrawerFields, EmbedderIdentity, Error, ErrorKind, PendingRequest, Result, SpaceState,
+    UnembeddedDrawer, VectorFill, VectorFillReport,
 };
 use rusqlite::{Connection, Transaction};
 
-use crate::attributes::Keys;
-use crate::failure::corrupt;
-use crate::row::{self, Stored};
-use crate::shelf::Shelf;
-use crate::space::Space;
+use crate::attributes::AttributeKeys;
+use crate::failure::corrupt_error;
+use crate::row::{self, StoredDrawer};
+use crate::shelf::CollectionShelf;
+use crate::space::StoredSpace;
 use crate::write::{self, last_seq, store_seq};
 use crate::{vectors, words};
 
-/// Answers a [`Pending`]: walks the rows after the last one seen, and reads the text of those without a vector.
-pub(crate) fn pending(connection: &Connection, shelf: &Shelf, request: &Pending) -> Result<Vec<Unembedded>> {
-    let space = space_of(shelf, &request.identity)?;
+/// Answers a [`Pending`] request: walks the rows after the last one seen, and reads the texts without a vector.
+pub(crate) fn list_pending(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &PendingRequest,
+) -> Result<Vec<UnembeddedDrawer>> {
+    let space = find_target_space(shelf, &request.identity)?;
     let after = i64::try_from(request.after).unwrap_or(i64::MAX);
-    let rows = vectors::lacking(connection, space, after, i64::MAX, request.limit)?;
-    rows.into_iter().map(|row| unembedded(connection, row)).collect()
+    let rows = vectors::rows_lacking_vector(connection, space, after, i64::MAX, request.limit)?;
+    rows.into_iter()
+        .map(|row| read_unembedded(connection, row))
+        .collect()
 }
 
-fn unembedded(connection: &Connection, row: i64) -> Result<Unembedded> {
-    let include = Include {
+fn read_unembedded(connection: &Connection, row: i64) -> Result<UnembeddedDrawer> {
+    let include = DrawerFields {
         document: true,
         context: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let drawer = stored(connection, row, include)?.drawer;
+    let drawer = read_stored(connection, row, include)?.drawer;
     let document = drawer.document.as_deref().unwrap_or_default();
-    Ok(Unembedded {
-        text: Context::indexed(drawer.context.as_ref(), document).into_owned(),
+    Ok(UnembeddedDrawer {
+        text: DrawerContext::indexed_text(drawer.context.as_ref(), document).into_owned(),
         version: u64::try_from(row).unwrap_or(0),
         id: drawer.id,
     })
 }
 
-fn stored(connection: &Connection, row: i64, include: Include) -> Result<Stored> {
-    row::by_row(connection, row, include)?
-        .ok_or_else(|| corrupt(format!("row {row} is in an index but not in the table")))
+fn read_stored(connection: &Connection, row: i64, include: DrawerFields) -> Result<StoredDrawer> {
+    row::load_by_row(connection, row, include)?
+        .ok_or_else(|| corrupt_error(format!("row {row} is in an index but not in the table")))
 }
 
-/// The space a model's vectors are filled into: the one being built, or else the active one.
-fn space_of<'s>(shelf: &'s Shelf, identity: &EmbedderIdentity) -> Result<&'s Space> {
-    let fits = |space: &&Space| space.embedder.as_ref() == Some(identity);
+/// Returns the space a model's vectors are filled into: the one being built, or else the active one.
+fn find_target_space<'s>(shelf: &'s CollectionShelf, identity: &EmbedderIdentity) -> Result<&'s StoredSpace> {
+    let fits = |space: &&StoredSpace| space.embedder.as_ref() == Some(identity);
     let active = Some(&shelf.space);
     let found = shelf.being_built().filter(fits).or(active.filter(fits));
     found.ok_or_else(|| {
@@ -56,53 +62,55 @@ fn space_of<'s>(shelf: &'s Shelf, identity: &EmbedderIdentity) -> Result<&'s Spa
         Error::new(
             ErrorKind::IdentityMismatch,
             format!(
-                "the collection {:?} has no space for {identity}: {} answers, and {building}",
+                "the collection {:?} has no space for {identity}: {} is active, and {building}",
                 shelf.name.as_str(),
                 shelf.space.model()
             ),
         )
-        .hint(format!(
+        .with_hint(format!(
             "nothing was changed; begin one with `loci embedder switch {}`",
             identity.model
         ))
     })
 }
 
-/// Checks vectors before anything is written.
-pub(crate) fn check(identity: &EmbedderIdentity, vectors: &[Filling]) -> Result<()> {
-    for Filling { id, vector, .. } in vectors {
-        check_vector(vector).map_err(|error| error.with("id", id))?;
+/// Checks vectors before the lock is taken.
+pub(crate) fn check_vectors(identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<()> {
+    for VectorFill { id, vector, .. } in vectors {
+        check_vector(vector).map_err(|error| error.with_context("id", id))?;
         if vector.len() != identity.dimension {
-            return Err(dimension_mismatch(identity.dimension, vector.len()).with("id", id));
+            return Err(dimension_mismatch(identity.dimension, vector.len()).with_context("id", id));
         }
     }
     Ok(())
 }
 
 /// Stores checked vectors within one write transaction.
-pub(crate) fn fill(
+pub(crate) fn fill_space(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
-    shelf: Shelf,
+    shelf: CollectionShelf,
     identity: &EmbedderIdentity,
-    vectors: &[Filling],
-) -> Result<Filled> {
-    let space = space_of(&shelf, identity)?;
+    vectors: &[VectorFill],
+) -> Result<VectorFillReport> {
+    let space = find_target_space(&shelf, identity)?;
+    // A process that began to fill before the pause must stop as well.
     if space.state == SpaceState::Paused {
-        return Err(paused(identity));
+        return Err(paused_error(identity));
     }
-    let mut work = Work {
+    let mut work = FillWork {
         transaction,
         number: space.number,
         shelf,
-        keys: Keys::default(),
+        keys: AttributeKeys::default(),
         seq: last_seq(transaction)?,
     };
-    let mut filled = Filled::default();
+    let mut filled = VectorFillReport::default();
     for filling in vectors {
-        match work.store(filling)? {
-            true => filled.stored += 1,
-            false => filled.stale += 1,
+        if work.store_vector(filling)? {
+            filled.stored += 1;
+        } else {
+            filled.stale += 1;
         }
     }
     crate::crash::point("fill-stored");
@@ -110,59 +118,62 @@ pub(crate) fn fill(
     Ok(filled)
 }
 
-fn paused(identity: &EmbedderIdentity) -> Error {
+fn paused_error(identity: &EmbedderIdentity) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!("the switch to {identity} is paused, so no vectors are stored"),
     )
-    .hint(format!(
-        "nothing was written; go on with `loci embedder switch {}`",
+    .with_hint(format!(
+        "nothing was written; continue with `loci embedder switch {}`",
         identity.model
     ))
 }
 
-/// Some vectors being stored in one space.
-struct Work<'t, 'c> {
+/// Vectors being stored in one space within one transaction.
+struct FillWork<'t, 'c> {
     transaction: &'t Transaction<'c>,
     /// The number of the space.
     number: i64,
-    shelf: Shelf,
-    keys: Keys,
+    shelf: CollectionShelf,
+    keys: AttributeKeys,
     seq: i64,
 }
 
-impl Work<'_, '_> {
-    fn space(&mut self) -> Result<&mut Space> {
-        let gone = || corrupt("the embedding space is gone");
-        self.shelf.numbered(self.number).ok_or_else(gone)
+impl FillWork<'_, '_> {
+    fn target_space(&mut self) -> Result<&mut StoredSpace> {
+        let gone = || corrupt_error("the embedding space is gone");
+        self.shelf.space_by_number(self.number).ok_or_else(gone)
     }
 
-    /// Stores one vector; `false` if it is stale.
-    fn store(&mut self, filling: &Filling) -> Result<bool> {
+    /// Stores one vector; returns `false` if it is stale.
+    fn store_vector(&mut self, filling: &VectorFill) -> Result<bool> {
         let transaction = self.transaction;
         let found = row::row_of(transaction, self.shelf.collection, &filling.id)?;
+        // The row is the version of the text: another one means that the text the vector was made of is gone.
         let Some(mut row) = found.filter(|row| u64::try_from(*row) == Ok(filling.version)) else {
             return Ok(false);
         };
-        if vectors::has(transaction, self.space()?, row)? {
+        // Several processes may fill one space at once; the first vector stays.
+        if vectors::has_vector(transaction, self.target_space()?, row)? {
             return Ok(false);
         }
-        if row <= self.space()?.sealed {
-            row = self.move_up(row)?;
+        if row <= self.target_space()?.sealed {
+            row = self.move_to_tail(row)?;
         }
-        vectors::insert(transaction, self.space()?, row, &filling.vector)?;
+        vectors::insert(transaction, self.target_space()?, row, &filling.vector)?;
         Ok(true)
     }
 
-    /// Gives a drawer whose row lies among sealed ones a new row, where its vector belongs to the tail.
-    fn move_up(&mut self, row: i64) -> Result<i64> {
-        let include = Include {
+    /// Gives a drawer whose row lies below the sealed mark a new row, where its vector belongs to the tail.
+    fn move_to_tail(&mut self, row: i64) -> Result<i64> {
+        let include = DrawerFields {
             embedding: false,
-            ..Include::EVERYTHING
+            ..DrawerFields::EVERYTHING
         };
-        let stored = stored(self.transaction, row, include)?;
+        let stored = read_stored(self.transaction, row, include)?;
+        // Packing the passed segment again would avoid the move, but costs a whole segment for each gap.
         self.seq += 1;
-        write::renumber(
+        write::renumber_drawer(
             self.transaction,
             &mut self.shelf,
             &mut self.keys,
@@ -180,6 +191,7 @@ impl Work<'_, '_> {
             seq += 1;
             seq
         };
+        // A move inserts into every space and into the words, so all of them may have filled a segment.
         for space in self.shelf.spaces_mut() {
             vectors::seal_filled(self.transaction, space, palace, &mut number)?;
         }

@@ -1,4 +1,4 @@
-//! Finds out which process holds the write lock of a palace, from the kernel's own list of locks.
+//! Finds the process that holds the write lock of a palace, from the kernel's own list of locks.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// The byte of the shared-memory file that SQLite's writer locks.
 const WRITER_BYTE: u64 = 120;
 
-/// The process that is writing to the palace `file` now, where the system tells.
+/// Returns the process that is writing to the palace `file` now, if the system reveals it.
 ///
-/// Reads `/proc/locks` and never opens the palace's files: closing them would drop this process's own locks.
+/// Reads `/proc/locks` and never opens the palace's files: closing one would drop this process's own locks.
 pub(crate) fn writer_of(file: &Path) -> Option<u32> {
     let mut shared = file.as_os_str().to_owned();
     shared.push("-shm");
@@ -18,12 +18,14 @@ pub(crate) fn writer_of(file: &Path) -> Option<u32> {
     locks.lines().find_map(|line| writer_in(line, inode))
 }
 
-/// The process of one line of `/proc/locks`, if it is the writer's lock on the file with this inode.
+/// Returns the process of one line of `/proc/locks`, if it is the writer's lock on the file with this inode.
 fn writer_in(line: &str, inode: u64) -> Option<u32> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [_, "POSIX", _, "WRITE", pid, file, start, end] = fields.as_slice() else {
         return None;
     };
+    // The field is MAJOR:MINOR:INODE. The inode alone may match a file of another device, which can at worst
+    // name a wrong process in an error message.
     let same_file = file.rsplit(':').next()?.parse::<u64>().ok()? == inode;
     let from: u64 = start.parse().ok()?;
     let to: u64 = if *end == "EOF" {

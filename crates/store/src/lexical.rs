@@ -1,74 +1,90 @@
-//! Keyword matches: BM25 among the drawers that the request's filters accept, and no others count.
+//! Keyword search: BM25 among exactly the drawers that the request's filters accept.
 
 mod best;
 mod part;
 mod parts;
 
-use loci_core::{ErrorKind, Filter, Hit, Lexical, Result};
-use loci_index::rows::Rows;
+use loci_core::{DrawerHit, ErrorKind, Filter, LexicalRequest, Result};
+use loci_index::rows::RowSet;
 use loci_index::tokenise;
 use rusqlite::Connection;
 
 use crate::attributes;
-use crate::failure::{corrupt, sqlite};
-use crate::palace::Palace;
-use crate::read::{self, Test};
-use crate::shelf::Shelf;
+use crate::failure::{corrupt_error, sqlite_error};
+use crate::palace::PalaceFile;
+use crate::read::{self, DrawerTest};
+use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
 use crate::words;
-use parts::Search;
+use parts::LexicalSearch;
 
-pub(crate) use parts::among;
+pub(crate) use parts::rows_within;
 
 /// Answers a [`Lexical`] request among the drawers that `filter` accepts, best first.
-pub(crate) fn search(view: &ReadView<'_>, request: &Lexical, filter: &Filter) -> Result<Vec<Hit>> {
-    request.check()?;
+pub(crate) fn search_words(
+    view: &ReadView<'_>,
+    request: &LexicalRequest,
+    filter: &Filter,
+) -> Result<Vec<DrawerHit>> {
+    request.check_request()?;
     let (connection, shelf) = (view.connection, view.shelf);
     let mut terms = tokenise::query_tokens(&request.words);
     if terms.is_empty() {
         return Ok(Vec::new());
     }
+    // The directory of a segment and the words of a drawer are walked once for all terms, in byte order.
     terms.sort_unstable();
-    let search = Search {
+    let search = LexicalSearch {
         connection,
         palace: view.palace,
         shelf,
         deadline: view.deadline,
         terms: terms.iter().map(String::as_bytes).collect(),
     };
-    let scope = attributes::scope(connection, shelf.projection, filter)?;
-    let test = Test::new(&scope, filter, &request.document);
-    let accepted = match test.is_trivial() {
-        true => scope.rows,
-        // All that a filter accepts count, whether they match or not.
-        false => Rows::of(test.passing_rows(connection, shelf, &scope)?),
+    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let test = DrawerTest::new(&scope, filter, &request.document);
+    let accepted = if test.is_trivial() {
+        scope.rows
+    } else {
+        // Rarity and average length are taken over every accepted drawer, not only over those that match, so
+        // each one must be tested.
+        RowSet::from_rows(test.passing_rows(connection, shelf, &scope)?)
     };
-    let best = search.best(accepted, request.k)?;
+    let best = search.find_best(accepted, request.k)?;
     best.into_iter()
         .map(|(row, score)| {
-            let drawer = read::hydrate(connection, shelf, row, request.include)?
-                .ok_or_else(|| corrupt(format!("row {row} has words but no drawer")))?;
-            Ok(Hit { drawer, score })
+            let drawer = read::hydrate_drawer(connection, shelf, row, request.include)?
+                .ok_or_else(|| corrupt_error(format!("row {row} has words but no drawer")))?;
+            Ok(DrawerHit { drawer, score })
         })
         .collect()
 }
 
-/// How many drawers the index of words reaches; where it cannot be read, all, since a match then reads the rows.
-pub(crate) fn reached(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<i64> {
-    if !words::are_there(connection, shelf.projection)? {
+/// Counts the drawers that the word index covers; all if it cannot be read, since a search then reads the rows.
+pub(crate) fn count_reached(
+    connection: &Connection,
+    palace: &PalaceFile,
+    shelf: &CollectionShelf,
+) -> Result<i64> {
+    if !words::tables_exist(connection, shelf.projection)? {
         return Ok(shelf.drawers);
     }
-    match words::covered(connection, shelf.projection) {
+    match words::count_covered(connection, shelf.projection) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            palace.warn(parts::damaged(shelf, &error));
+            palace.warn(parts::damaged_finding(shelf, &error));
             Ok(shelf.drawers)
         }
         reached => reached,
     }
 }
 
-/// The rows of the collection between two, in order.
-pub(crate) fn live_rows(connection: &Connection, shelf: &Shelf, first: i64, last: i64) -> Result<Vec<i64>> {
+/// Returns the rows of the collection between two rows, in order.
+pub(crate) fn live_rows(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    first: i64,
+    last: i64,
+) -> Result<Vec<i64>> {
     connection
         .prepare_cached(
             "SELECT row FROM drawers WHERE row BETWEEN ?1 AND ?2 AND +collection = ?3 ORDER BY row",
@@ -78,5 +94,5 @@ pub(crate) fn live_rows(connection: &Connection, shelf: &Shelf, first: i64, last
                 .query_map([first, last, shelf.collection], |row| row.get(0))?
                 .collect()
         })
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }

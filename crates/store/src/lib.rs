@@ -20,6 +20,7 @@ mod moment;
 mod nearest;
 mod order;
 mod palace;
+mod peek;
 mod places;
 #[cfg(test)]
 mod plans;
@@ -47,4 +48,4 @@ mod view;
 mod words;
 mod write;
 
-pub use backend::Embedded;
+pub use backend::EmbeddedBackend;

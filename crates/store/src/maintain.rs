@@ -1,4 +1,4 @@
-//! Maintenance: statistics, space and rebuilt indexes; each kind runs once at a time on a palace.
+//! Maintenance: statistics, compaction and rebuilding of indexes; each kind runs once at a time on a palace.
 
 mod compact;
 mod mend;
@@ -14,11 +14,11 @@ use loci_core::{
 };
 use rusqlite::Connection;
 
-use crate::failure::sqlite;
-use crate::palace::Palace;
-use crate::shelf::Shelf;
+use crate::failure::sqlite_error;
+use crate::palace::PalaceFile;
+use crate::shelf::CollectionShelf;
 
-use turn::Turn;
+use turn::MaintenanceTurn;
 
 /// The kinds this store runs.
 const KINDS: [MaintenanceKind; 3] = [
@@ -27,12 +27,12 @@ const KINDS: [MaintenanceKind; 3] = [
     MaintenanceKind::REINDEX,
 ];
 
-/// Figures by name, as a report gives them.
-pub(crate) type Figures = BTreeMap<String, i64>;
+/// Figures of a maintenance report, by name.
+pub(crate) type MaintenanceFigures = BTreeMap<String, i64>;
 
-/// Runs one kind of maintenance on a collection, unless somebody is already at it.
+/// Runs one kind of maintenance on a collection, unless another process is already running it.
 pub(crate) fn run(
-    palace: &Palace,
+    palace: &PalaceFile,
     name: &CollectionName,
     kind: &MaintenanceKind,
     wait: Duration,
@@ -42,7 +42,7 @@ pub(crate) fn run(
             ErrorKind::Unsupported,
             format!("the embedded store has no maintenance {:?}", kind.name()),
         )
-        .hint("it has analyze, compact and reindex"));
+        .with_hint("it has analyze, compact and reindex"));
     }
     let report = |status, figures| {
         Ok(MaintenanceReport {
@@ -51,51 +51,58 @@ pub(crate) fn run(
             figures,
         })
     };
-    let Some(_turn) = Turn::take(palace.file(), kind)? else {
-        return report(MaintenanceStatus::AlreadyRunning, Figures::new());
+    // Held until this function returns: a plain `_` would release it at once.
+    let Some(_turn) = MaintenanceTurn::take(palace.file(), kind)? else {
+        return report(MaintenanceStatus::AlreadyRunning, MaintenanceFigures::new());
     };
     let figures = match kind {
-        kind if *kind == MaintenanceKind::ANALYZE => Some(analyze(palace, wait)?),
+        kind if *kind == MaintenanceKind::ANALYZE => Some(refresh_statistics(palace, wait)?),
         kind if *kind == MaintenanceKind::COMPACT => compact::run(palace, name, wait)?,
         _ => Some(reindex::run(palace, name, wait)?),
     };
     match figures {
         Some(figures) => report(MaintenanceStatus::Ran, figures),
-        None => report(MaintenanceStatus::NothingToDo, Figures::new()),
+        None => report(MaintenanceStatus::NothingToDo, MaintenanceFigures::new()),
     }
 }
 
-/// Which kinds are running, and which would do something useful.
-pub(crate) fn state(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<MaintenanceState> {
+/// Returns the kinds that are running, and those that would do something useful.
+pub(crate) fn maintenance_state(
+    connection: &Connection,
+    palace: &PalaceFile,
+    shelf: &CollectionShelf,
+) -> Result<MaintenanceState> {
     let running = KINDS
         .into_iter()
-        .filter(|kind| Turn::is_taken(palace.file(), kind))
+        .filter(|kind| MaintenanceTurn::is_taken(palace.file(), kind))
         .collect();
     let mut due = Vec::new();
-    let compact::Reclaimable {
+    let compact::CompactEstimate {
         vectors,
         words,
         pages,
-    } = compact::reclaimable(connection, shelf)?;
+    } = compact::estimate_gains(connection, shelf)?;
+    // A removed drawer usually is in both kinds of segments; adding the two would count it twice.
     let dead = vectors.max(words);
     if dead > 0 || pages > 0 {
         due.push((
             MaintenanceKind::COMPACT,
-            format!("{dead} removed rows still stand in packed segments, {pages} pages are free"),
+            format!("{dead} removed rows are still in packed segments, {pages} pages are free"),
         ));
     }
     Ok(MaintenanceState { running, due })
 }
 
-/// Refreshes the statistics that plan queries.
-fn analyze(palace: &Palace, wait: Duration) -> Result<Figures> {
+/// Refreshes the statistics of the query planner.
+fn refresh_statistics(palace: &PalaceFile, wait: Duration) -> Result<MaintenanceFigures> {
     let statistics = palace.write(wait, |transaction| {
         transaction
+            // The limit keeps the write lock short: without it every index is read from end to end.
             .execute_batch("PRAGMA analysis_limit = 1000; ANALYZE")
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         transaction
             .query_row("SELECT count(*) FROM sqlite_stat1", [], |row| row.get(0))
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     })?;
-    Ok(Figures::from([("statistics".to_owned(), statistics)]))
+    Ok(MaintenanceFigures::from([("statistics".to_owned(), statistics)]))
 }

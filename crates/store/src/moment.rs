@@ -1,38 +1,38 @@
-//! A reader that holds on to one moment: one read transaction on one connection, for several reads.
+//! A reader of one moment: one read transaction on one connection, for several reads.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use loci_core::{
-    CollectionInfo, CollectionReader, Drawer, DrawerCondition, Facet, Facets, Get, Hit, Lexical, Query,
-    Result, Visibility,
+    CollectionInfo, CollectionReader, Drawer, DrawerCondition, DrawerHit, FacetCount, FacetRequest,
+    GetRequest, LexicalRequest, QueryRequest, Result, Visibility,
 };
 
-use crate::deadline::Deadline;
-use crate::failure::corrupt;
-use crate::palace::{Absent, Lease, Palace};
-use crate::shelf::Shelf;
+use crate::deadline::BudgetDeadline;
+use crate::failure::corrupt_error;
+use crate::palace::{AbsentPalace, ConnectionLease, PalaceFile};
+use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
 
 /// One read transaction, which ends with its lease.
 #[derive(Debug)]
-pub(crate) struct Moment<'h> {
-    palace: &'h Palace,
+pub(crate) struct ReadMoment<'h> {
+    palace: &'h PalaceFile,
     visibility: &'h Visibility,
-    shelf: Shelf,
-    lease: Mutex<Lease<'h>>,
+    shelf: CollectionShelf,
+    lease: Mutex<ConnectionLease<'h>>,
 }
 
-impl<'h> Moment<'h> {
-    /// Begins at the state the file has now; `find` names the collection in it.
+impl<'h> ReadMoment<'h> {
+    /// Begins at the present state of the file; `find` looks up the collection in it.
     pub(crate) fn begin(
-        palace: &'h Palace,
+        palace: &'h PalaceFile,
         visibility: &'h Visibility,
         wait: Duration,
-        find: impl FnOnce(&Lease<'h>) -> Result<Shelf>,
+        find: impl FnOnce(&ConnectionLease<'h>) -> Result<CollectionShelf>,
     ) -> Result<Self> {
-        let lease = palace.lease_reading(Absent::NotFound, wait)?;
-        // The transaction sees the file as it is at its first read, which is this one at the latest.
+        let lease = palace.lease_reading(AbsentPalace::Refuse, wait)?;
+        // SQLite fixes the state that a transaction sees at its first read, which is this one at the latest.
         let shelf = find(&lease).map_err(|error| palace.name_pages(error))?;
         Ok(Self {
             palace,
@@ -42,56 +42,57 @@ impl<'h> Moment<'h> {
         })
     }
 
-    fn view<T>(
+    fn with_view<T>(
         &self,
         budget: Option<Duration>,
         answer: impl FnOnce(&ReadView<'_>) -> Result<T>,
     ) -> Result<T> {
         self.palace.check_open()?;
-        let deadline = Deadline::after(budget);
+        let deadline = BudgetDeadline::after(budget);
         deadline.check()?;
         let mut lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-        // A damaged page ends a transaction; what came after would be another moment.
+        // A damaged page ends the transaction; later reads would see another moment.
         if lease.is_autocommit() {
-            return Err(corrupt("this moment ended when a damaged page was met"));
+            return Err(corrupt_error("this moment ended when a damaged page was met"));
         }
-        lease.watch(deadline)?;
+        lease.watch_deadline(deadline)?;
         let view = ReadView {
             connection: &lease,
             palace: self.palace,
             shelf: &self.shelf,
             visibility: self.visibility,
             deadline,
+            // The map stays for the whole moment: its next read may be a scan again.
             strewn: &|| {},
         };
         let answered = answer(&view).and_then(|answer| deadline.check().map(|()| answer));
-        lease.unwatch();
+        lease.stop_watching();
         answered.map_err(|error| self.palace.name_pages(error))
     }
 }
 
-impl CollectionReader for Moment<'_> {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        self.view(request.budget, |view| view.get(request))
+impl CollectionReader for ReadMoment<'_> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
+        self.with_view(request.budget, |view| view.get(request))
     }
 
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        self.view(request.budget, |view| view.query(request))
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+        self.with_view(request.budget, |view| view.query(request))
     }
 
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        self.view(request.budget, |view| view.lexical(request))
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        self.with_view(request.budget, |view| view.lexical(request))
     }
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.view(None, |view| view.count(condition))
+        self.with_view(None, |view| view.count(condition))
     }
 
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        self.view(None, |view| view.facets(request))
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
+        self.with_view(None, |view| view.facets(request))
     }
 
     fn info(&self) -> Result<CollectionInfo> {
-        self.view(None, |view| view.info())
+        self.with_view(None, |view| view.info())
     }
 }

@@ -1,94 +1,104 @@
-//! The nearest drawers to a vector: packed segments first, then the tail, then the best rescored exactly.
+//! The nearest drawers to a vector: packed segments are scanned first, then the tail, and the best are rescored exactly.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
 
-use loci_core::{ErrorKind, Filter, Finding, Hit, Query, Result, Severity};
-use loci_index::candidates::{Candidate, Candidates};
-use loci_index::distance::Probe;
-use loci_index::rows::Rows;
-use loci_index::segment::Seal;
+use loci_core::{DrawerHit, ErrorKind, Filter, FindingSeverity, PalaceFinding, QueryRequest, Result};
+use loci_index::candidates::{NearestCandidates, RowCandidate};
+use loci_index::distance::QueryProbe;
+use loci_index::rows::RowSet;
+use loci_index::segment::SegmentSeal;
 use rusqlite::Connection;
 
-use crate::attributes::{self, Scope};
-use crate::failure::{corrupt, sqlite};
-use crate::palace::{Palace, Sound};
-use crate::read::{self, Test};
+use crate::attributes::{self, FilterScope};
+use crate::failure::{corrupt_error, sqlite_error};
+use crate::palace::{PalaceFile, SoundSegment};
+use crate::read::{self, DrawerTest};
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
-use crate::shelf::Shelf;
+use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
 use crate::{ties, vectors};
 
-/// Up to this many listed rows are cheaper to compare exactly than to find in the segments.
+/// Up to this many listed rows are cheaper to compare exactly than to scan for in the segments.
 const FEW: usize = 768;
 
-/// How many hits are looked at for each one wanted, at first and then more, when a filter must be asked of them.
+/// The numbers of hits to test for each one wanted, in successive rounds, if a filter must be tested on the drawers.
 const SPARE: [usize; 2] = [8, 128];
 
 /// Answers a [`Query`] among the drawers that `filter` accepts: the same hits that comparing every vector exactly
 /// would give.
-pub(crate) fn query(view: &ReadView<'_>, request: &Query, filter: &Filter) -> Result<Vec<Vec<Hit>>> {
-    request.check(view.shelf.space.dimension)?;
-    // However many rows a filter lists, listing them costs less than asking drawers one by one.
-    let scope = attributes::scope(view.connection, view.shelf.projection, filter)?;
-    let search = Search {
+pub(crate) fn query_nearest(
+    view: &ReadView<'_>,
+    request: &QueryRequest,
+    filter: &Filter,
+) -> Result<Vec<Vec<DrawerHit>>> {
+    request.check_request(view.shelf.space.dimension)?;
+    // However many rows a filter lists, listing them costs less than testing drawers one by one.
+    let scope = attributes::resolve_scope(view.connection, view.shelf.projection, filter)?;
+    let search = NearestSearch {
         connection: view.connection,
         palace: view.palace,
         shelf: view.shelf,
         request,
         view,
     };
-    search.run(&scope, &Test::new(&scope, filter, &request.document))
+    search.run(&scope, &DrawerTest::new(&scope, filter, &request.document))
 }
 
-struct Search<'a> {
+struct NearestSearch<'a> {
     connection: &'a Connection,
-    palace: &'a Palace,
-    shelf: &'a Shelf,
-    request: &'a Query,
+    palace: &'a PalaceFile,
+    shelf: &'a CollectionShelf,
+    request: &'a QueryRequest,
     view: &'a ReadView<'a>,
 }
 
 /// A row with its exact distance, and whether its exact vector could be read.
 #[derive(Debug, Clone, Copy)]
-struct Scored {
+struct ScoredRow {
     row: i64,
     distance: f32,
     damaged: bool,
 }
 
-impl Search<'_> {
-    fn run(&self, scope: &Scope, test: &Test<'_>) -> Result<Vec<Vec<Hit>>> {
+impl NearestSearch<'_> {
+    fn run(&self, scope: &FilterScope, test: &DrawerTest<'_>) -> Result<Vec<Vec<DrawerHit>>> {
         if test.is_trivial() {
-            let found = self.nearest(&self.probes(), self.request.k, &scope.rows)?;
+            let found = self.find_nearest(&self.make_probes(), self.request.k, &scope.rows)?;
             return found
                 .into_iter()
-                .map(|scored| self.hydrate(scored, self.request.k))
+                .map(|scored| self.hydrate_hits(scored, self.request.k))
                 .collect();
         }
-        self.probes()
+        self.make_probes()
             .into_iter()
-            .map(|probe| self.tested(probe, scope, test))
+            .map(|probe| self.find_passing(probe, scope, test))
             .collect()
     }
 
-    fn probes(&self) -> Vec<Probe> {
+    fn make_probes(&self) -> Vec<QueryProbe> {
         self.request
             .vectors
             .iter()
-            .map(|vector| Probe::new(self.shelf.metric, vector))
+            .map(|vector| QueryProbe::new(self.shelf.metric, vector))
             .collect()
     }
 
-    /// The nearest that pass a test which only the drawer itself can answer.
-    fn tested(&self, probe: Probe, scope: &Scope, test: &Test<'_>) -> Result<Vec<Hit>> {
+    /// Finds the nearest drawers that pass a test which only the drawer itself can answer.
+    fn find_passing(
+        &self,
+        probe: QueryProbe,
+        scope: &FilterScope,
+        test: &DrawerTest<'_>,
+    ) -> Result<Vec<DrawerHit>> {
         let probes = [probe];
         for spare in SPARE {
             let wanted = self.request.k.saturating_mul(spare);
             let found = self
-                .nearest(&probes, wanted, &scope.rows)?
+                .find_nearest(&probes, wanted, &scope.rows)?
                 .pop()
                 .unwrap_or_default();
+            // Fewer than asked for means that every row of the scope was among them.
             let complete = found.len() < wanted;
             let mut passing = Vec::new();
             for scored in found {
@@ -97,25 +107,26 @@ impl Search<'_> {
                 }
             }
             if complete || passing.len() >= self.request.k {
-                return self.hydrate(passing, self.request.k);
+                return self.hydrate_hits(passing, self.request.k);
             }
         }
-        let rows = Rows::of(self.passing_rows(scope, test)?);
+        // The filter is rare among the nearest. Testing every row once is slow, but bounded, and exact.
+        let rows = RowSet::from_rows(self.passing_rows(scope, test)?);
         let found = self
-            .nearest(&probes, self.request.k, &rows)?
+            .find_nearest(&probes, self.request.k, &rows)?
             .pop()
             .unwrap_or_default();
-        self.hydrate(found, self.request.k)
+        self.hydrate_hits(found, self.request.k)
     }
 
-    /// Every row with a vector that passes the test, found by asking each.
-    fn passing_rows(&self, scope: &Scope, test: &Test<'_>) -> Result<Vec<i64>> {
+    /// Returns every row with a vector that passes the test, testing each one.
+    fn passing_rows(&self, scope: &FilterScope, test: &DrawerTest<'_>) -> Result<Vec<i64>> {
         let sql = format!("SELECT row FROM vectors_{}", self.shelf.space.number);
-        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
-        let mut found = statement.query([]).map_err(sqlite)?;
+        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite_error)?;
+        let mut found = statement.query([]).map_err(sqlite_error)?;
         let mut rows = Vec::new();
-        while let Some(entry) = found.next().map_err(sqlite)? {
-            let row = entry.get(0).map_err(sqlite)?;
+        while let Some(entry) = found.next().map_err(sqlite_error)? {
+            let row = entry.get(0).map_err(sqlite_error)?;
             if scope.rows.contains(row) && test.passes(self.connection, row)? {
                 rows.push(row);
             }
@@ -123,19 +134,20 @@ impl Search<'_> {
         Ok(rows)
     }
 
-    /// For each probe the `k` nearest rows among `allow`, with exact distances, nearest first.
-    fn nearest(&self, probes: &[Probe], k: usize, allow: &Rows) -> Result<Vec<Vec<Scored>>> {
-        let mut found: Vec<Candidates> = probes.iter().map(|_| Candidates::new(k)).collect();
-        if let Some(listed) = allow.listed().filter(|listed| listed.len() <= FEW) {
+    /// Returns for each probe the `k` nearest rows among `allow`, with exact distances, nearest first.
+    fn find_nearest(&self, probes: &[QueryProbe], k: usize, allow: &RowSet) -> Result<Vec<Vec<ScoredRow>>> {
+        let mut found: Vec<NearestCandidates> = probes.iter().map(|_| NearestCandidates::new(k)).collect();
+        if let Some(listed) = allow.listed_rows().filter(|listed| listed.len() <= FEW) {
             self.scan_listed(listed, probes, &mut found)?;
             return probes
                 .iter()
                 .zip(found)
-                .map(|(probe, found)| self.rescore(probe, found.finish(), k))
+                .map(|(probe, found)| self.rescore_exactly(probe, found.finish(), k))
                 .collect();
         }
+        // `None` lets the scans skip the membership test where everything is allowed.
         let allow = allow
-            .excluded()
+            .excluded_rows()
             .is_none_or(|excluded| !excluded.is_empty())
             .then_some(allow);
         self.scan_segments(probes, allow, &mut found)?;
@@ -144,19 +156,24 @@ impl Search<'_> {
         probes
             .iter()
             .zip(found)
-            .map(|(probe, candidates)| self.rescore(probe, candidates.finish(), k))
+            .map(|(probe, candidates)| self.rescore_exactly(probe, candidates.finish(), k))
             .collect()
     }
 
-    /// Compares a few rows by their exact vectors.
-    fn scan_listed(&self, listed: &[i64], probes: &[Probe], found: &mut [Candidates]) -> Result<()> {
+    /// Compares a few rows with their exact vectors.
+    fn scan_listed(
+        &self,
+        listed: &[i64],
+        probes: &[QueryProbe],
+        found: &mut [NearestCandidates],
+    ) -> Result<()> {
         let dimension = self.shelf.space.dimension.unwrap_or(0);
         for row in listed {
             match vectors::get(self.connection, self.shelf.space.number, *row, dimension) {
                 Ok(Some(vector)) => {
                     for (probe, found) in probes.iter().zip(found.iter_mut()) {
-                        let distance = probe.exact(&vector);
-                        found.offer(*row, distance, distance);
+                        let distance = probe.exact_distance(&vector);
+                        found.offer_row(*row, distance, distance);
                     }
                 }
                 Ok(None) => {}
@@ -169,15 +186,22 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn scan_segments(&self, probes: &[Probe], allow: Option<&Rows>, found: &mut [Candidates]) -> Result<()> {
+    fn scan_segments(
+        &self,
+        probes: &[QueryProbe],
+        allow: Option<&RowSet>,
+        found: &mut [NearestCandidates],
+    ) -> Result<()> {
         let segments = list_segments(self.connection, self.shelf.space.number)?;
         let dead = dead_rows(self.connection, self.shelf.space.number)?;
-        let seal = Seal {
+        let seal = SegmentSeal {
             palace: self.palace.palace_id(self.connection)?,
             space: self.shelf.space.number,
         };
         let mut reader = SegmentReader::new(self.connection, seal);
         let packed: i64 = segments.iter().map(|entry| entry.rows).sum::<i64>() - dead.len() as i64;
+        // A dropped segment is allowed (no index is the only copy of anything), and shows as a
+        // difference of counts.
         if packed != self.shelf.space.vectors - self.shelf.space.tail {
             self.scan_gaps(&segments, probes, allow, found)?;
         }
@@ -197,6 +221,7 @@ impl Search<'_> {
                 Ok(head) => sound.extend(head.map(|head| (entry.segment, head))),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     self.palace.warn(damaged_segment(self.shelf, entry, &error));
+                    // The exact vectors of its rows are the truth, so the answer stays exact, only slower.
                     self.scan_rows(entry.first, entry.last, probes, allow, found)?;
                 }
                 Err(error) => return Err(error),
@@ -209,7 +234,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Offers the rows of a segment that was found sound before, from memory if its codes are kept there.
+    /// Offers the rows of a segment that was verified before, from memory if its codes are kept there.
     #[allow(
         clippy::too_many_arguments,
         reason = "one scan, and all of it is asked for by one caller"
@@ -218,13 +243,14 @@ impl Search<'_> {
         &self,
         reader: &mut SegmentReader<'_>,
         entry: &SegmentEntry,
-        known: &Sound,
-        probes: &[Probe],
-        allow: Option<&Rows>,
+        known: &SoundSegment,
+        probes: &[QueryProbe],
+        allow: Option<&RowSet>,
         dead: &[i64],
-        found: &mut [Candidates],
+        found: &mut [NearestCandidates],
     ) -> Result<()> {
-        let mask = known.head.mask(allow, dead);
+        // Sealed segments never change, so neither head nor codes need another check in this process.
+        let mask = known.head.select_rows(allow, dead);
         if mask.is_empty() {
             return Ok(());
         }
@@ -237,18 +263,18 @@ impl Search<'_> {
             }
         };
         for (probe, found) in probes.iter().zip(found.iter_mut()) {
-            known.head.scan(codes, probe, &mask, found);
+            known.head.scan_body(codes, probe, &mask, found);
         }
         Ok(())
     }
 
-    /// Compares the rows that no segment covers, because one was dropped.
+    /// Compares the sealed rows that no segment covers, because one was dropped.
     fn scan_gaps(
         &self,
         segments: &[SegmentEntry],
-        probes: &[Probe],
-        allow: Option<&Rows>,
-        found: &mut [Candidates],
+        probes: &[QueryProbe],
+        allow: Option<&RowSet>,
+        found: &mut [NearestCandidates],
     ) -> Result<()> {
         let mut from = i64::MIN;
         for entry in segments {
@@ -263,9 +289,9 @@ impl Search<'_> {
         &self,
         first: i64,
         last: i64,
-        probes: &[Probe],
-        allow: Option<&Rows>,
-        found: &mut [Candidates],
+        probes: &[QueryProbe],
+        allow: Option<&RowSet>,
+        found: &mut [NearestCandidates],
     ) -> Result<()> {
         let reached = Cell::new(first);
         let mut offer = |row: i64, vector: Result<&[f32]>| {
@@ -276,16 +302,18 @@ impl Search<'_> {
             match vector {
                 Ok(vector) => {
                     for (probe, found) in probes.iter().zip(found.iter_mut()) {
-                        let distance = probe.exact(vector);
-                        found.offer(row, distance, distance);
+                        let distance = probe.exact_distance(vector);
+                        found.offer_row(row, distance, distance);
                     }
                 }
                 Err(error) => self.palace.warn(damaged_vector(self.shelf, row, &error)),
             }
             Ok(())
         };
-        match vectors::each(self.connection, &self.shelf.space, first, last, &mut offer) {
-            Err(error) if error.kind() == ErrorKind::Corrupt => vectors::each_singly(
+        match vectors::each_vector(self.connection, &self.shelf.space, first, last, &mut offer) {
+            // A walk over the table ends at an unreadable page. From there on rows are read one by one, so
+            // that only the vectors on that page are lost to the answer.
+            Err(error) if error.kind() == ErrorKind::Corrupt => vectors::each_vector_singly(
                 self.connection,
                 &self.shelf.space,
                 reached.get(),
@@ -296,34 +324,43 @@ impl Search<'_> {
         }
     }
 
-    /// Compares candidates exactly, most promising first, until no other can come nearer.
-    fn rescore(&self, probe: &Probe, candidates: Vec<Candidate>, k: usize) -> Result<Vec<Scored>> {
+    /// Compares candidates exactly, most promising first, until no other can be nearer.
+    fn rescore_exactly(
+        &self,
+        probe: &QueryProbe,
+        candidates: Vec<RowCandidate>,
+        k: usize,
+    ) -> Result<Vec<ScoredRow>> {
         let dimension = self.shelf.space.dimension.unwrap_or(0);
-        let mut best: Vec<Scored> = Vec::new();
-        for Candidate { row, lower } in candidates {
+        let mut best: Vec<ScoredRow> = Vec::new();
+        for RowCandidate { row, lower } in candidates {
+            // Candidates come in order of their lower bounds: once one exceeds the k-th exact
+            // distance, so do all others.
             let worst = k.checked_sub(1).and_then(|last| best.get(last));
             if worst.is_some_and(|worst| lower > worst.distance) {
                 break;
             }
             let scored = match vectors::get(self.connection, self.shelf.space.number, row, dimension) {
-                Ok(Some(vector)) => Scored {
+                Ok(Some(vector)) => ScoredRow {
                     row,
-                    distance: probe.exact(&vector),
+                    distance: probe.exact_distance(&vector),
                     damaged: false,
                 },
                 Ok(None) => continue,
                 Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
                 Err(error) => {
                     self.palace.warn(damaged_vector(self.shelf, row, &error));
-                    Scored {
+                    ScoredRow {
                         row,
                         distance: lower,
                         damaged: true,
                     }
                 }
             };
-            let at = best.partition_point(|other| order(other, &scored) == Ordering::Less);
+            let at = best.partition_point(|other| compare_scored(other, &scored) == Ordering::Less);
             best.insert(at, scored);
+            // Ties with the k-th stay until ids decide; otherwise the answer would depend on the
+            // order of candidates.
             truncate_untied(&mut best, k);
         }
         ties::order_by_id(
@@ -336,24 +373,25 @@ impl Search<'_> {
         Ok(best)
     }
 
-    fn hydrate(&self, scored: Vec<Scored>, k: usize) -> Result<Vec<Hit>> {
+    fn hydrate_hits(&self, scored: Vec<ScoredRow>, k: usize) -> Result<Vec<DrawerHit>> {
         let mut hits = Vec::with_capacity(k.min(scored.len()));
-        for Scored {
+        for ScoredRow {
             row,
             distance,
             damaged,
         } in scored.into_iter().take(k)
         {
-            let Some(mut drawer) = read::hydrate(self.connection, self.shelf, row, self.request.include)?
+            let Some(mut drawer) =
+                read::hydrate_drawer(self.connection, self.shelf, row, self.request.include)?
             else {
-                return Err(corrupt(format!("row {row} has a vector but no drawer")));
+                return Err(corrupt_error(format!("row {row} has a vector but no drawer")));
             };
             if damaged {
                 drawer
                     .damage
                     .push("its exact vector is damaged; the distance is approximate".to_owned());
             }
-            hits.push(Hit {
+            hits.push(DrawerHit {
                 drawer,
                 score: distance,
             });
@@ -362,8 +400,8 @@ impl Search<'_> {
     }
 }
 
-/// Keeps the `k` nearest, and those that are exactly as near as the last of them.
-fn truncate_untied(best: &mut Vec<Scored>, k: usize) {
+/// Keeps the `k` nearest and all that are exactly as near as the last of them.
+fn truncate_untied(best: &mut Vec<ScoredRow>, k: usize) {
     let Some(worst) = k.checked_sub(1).and_then(|last| best.get(last)) else {
         return;
     };
@@ -372,30 +410,30 @@ fn truncate_untied(best: &mut Vec<Scored>, k: usize) {
     best.truncate(kept);
 }
 
-fn order(a: &Scored, b: &Scored) -> Ordering {
+fn compare_scored(a: &ScoredRow, b: &ScoredRow) -> Ordering {
     a.distance.total_cmp(&b.distance).then(a.row.cmp(&b.row))
 }
 
-fn damaged_segment(shelf: &Shelf, entry: &SegmentEntry, error: &loci_core::Error) -> Finding {
-    Finding::new(
+fn damaged_segment(shelf: &CollectionShelf, entry: &SegmentEntry, error: &loci_core::Error) -> PalaceFinding {
+    PalaceFinding::new(
         "segment_damaged",
-        Severity::Warning,
+        FindingSeverity::Warning,
         format!(
             "packed segment {} cannot be used ({error}); its rows were searched one by one",
             entry.segment
         ),
     )
-    .hint("rebuild it with `loci maintain reindex`")
-    .collection(shelf.name.as_str())
-    .segment(entry.segment.to_string())
+    .with_hint("rebuild it with `loci maintain reindex`")
+    .in_collection(shelf.name.as_str())
+    .in_segment(entry.segment.to_string())
 }
 
-fn damaged_vector(shelf: &Shelf, row: i64, error: &loci_core::Error) -> Finding {
-    Finding::new(
+fn damaged_vector(shelf: &CollectionShelf, row: i64, error: &loci_core::Error) -> PalaceFinding {
+    PalaceFinding::new(
         "vector_damaged",
-        Severity::Error,
+        FindingSeverity::Error,
         format!("the exact vector of row {row} cannot be read: {error}"),
     )
-    .hint("see which drawer it is with `loci verify`")
-    .collection(shelf.name.as_str())
+    .with_hint("see which drawer it is with `loci verify`")
+    .in_collection(shelf.name.as_str())
 }

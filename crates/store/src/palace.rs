@@ -1,4 +1,4 @@
-//! One palace as this process holds it: its file, a pool of connections, and what has been noticed about it.
+//! One palace as this process holds it: its file, a pool of connections, and the warnings found so far.
 
 mod lease;
 mod reading;
@@ -9,90 +9,91 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
-use loci_core::{Error, ErrorKind, Finding, Result};
-use loci_index::segment::Head;
+use loci_core::{Error, ErrorKind, PalaceFinding, Result};
+use loci_index::segment::SegmentHead;
 use rusqlite::{Connection, Transaction};
 
-use crate::connection::{self, Opening};
-use crate::deadline::{CallLimits, Deadline};
+use crate::connection::{self, ConnectionOptions};
+use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::disk::FileIdentity;
-use crate::failure::{self, sqlite};
+use crate::failure::{self, sqlite_error};
 use crate::{lost, schema};
 
-pub(crate) use lease::Lease;
+pub(crate) use lease::ConnectionLease;
 pub(crate) use reading::PageSpread;
 
 /// A palace file and the connections this process has to it.
 ///
-/// Every call looks whether the file is still the one the connections were made for: one that was replaced is
-/// served with its new content, one that vanished is not found.
+/// Every call checks that the file is still the one the connections were opened on: a replaced file is
+/// served with its new content, a missing one is `NotFound`.
 #[derive(Debug)]
-pub(crate) struct Palace {
+pub(crate) struct PalaceFile {
     file: PathBuf,
     base: Option<String>,
     closed: AtomicBool,
     /// Writers of this process queue here before they queue at the file.
     writing: Mutex<()>,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// The file the connections belong to.
+struct PoolState {
+    /// The file the connections are open on.
     file: Option<FileIdentity>,
-    /// Counts replacements, so that a connection of an earlier file is never put back.
+    /// Counts replacements of the file, so that a connection to an earlier one never returns to the pool.
     generation: u64,
-    idle: Vec<Mapped>,
+    idle: Vec<MappedConnection>,
     palace_id: Option<[u8; 16]>,
-    /// Segments whose checksums were found right by this process; a sealed one never changes.
-    sound: HashMap<i64, Arc<Sound>>,
-    warnings: BTreeMap<String, Finding>,
+    /// Segments whose checksums this process has verified; a sealed segment never changes.
+    sound: HashMap<i64, Arc<SoundSegment>>,
+    warnings: BTreeMap<String, PalaceFinding>,
 }
 
-/// How many bytes of codes a process keeps in memory for a palace: about 170,000 vectors of 384 values.
+/// The most bytes of codes a process keeps in memory for a palace: about 170,000 vectors of 384 values.
 const KEPT_CODES: usize = 64 << 20;
 
-/// A segment that was found sound: its head, and its codes once it has been scanned more than once.
+/// A verified segment: its head, and its codes once it has been scanned more than once.
 #[derive(Debug)]
-pub(crate) struct Sound {
-    pub(crate) head: Head,
+pub(crate) struct SoundSegment {
+    pub(crate) head: SegmentHead,
     pub(crate) codes: OnceLock<Box<[u8]>>,
 }
 
-/// A connection and how long the file was when the connection mapped it into memory.
+/// A connection, and the length of the file at the time the connection mapped it into memory.
 #[derive(Debug)]
-struct Mapped {
+struct MappedConnection {
     connection: Connection,
     bytes: u64,
 }
 
-/// A file of up to this many bytes stays mapped where single rows of it are read.
+/// A file of up to this many bytes stays mapped while single rows of it are read.
 const KEPT_MAPPED: u64 = 64 << 20;
 
-impl Mapped {
-    /// Makes an idle connection ready for a file that now has `bytes` bytes.
+impl MappedConnection {
+    /// Prepares an idle connection for a file that now has `bytes` bytes.
     ///
-    /// SQLite maps a file once, as long as it is then; what it grows by later is read through a much slower path.
-    fn reused(mut self, bytes: u64, wait: Duration) -> Result<Self> {
-        self.connection.busy_timeout(wait).map_err(sqlite)?;
+    /// SQLite maps a file once, at its length at that time; what it grows by later is read through a much slower path.
+    fn ready_for(mut self, bytes: u64, wait: Duration) -> Result<Self> {
+        self.connection.busy_timeout(wait).map_err(sqlite_error)?;
+        // Only after growth by an eighth: mapping anew costs a system call and drops every page already mapped.
         if bytes > self.bytes + self.bytes / 8 {
-            connection::map_again(&self.connection)?;
+            connection::remap_file(&self.connection)?;
             self.bytes = bytes;
         }
         Ok(self)
     }
 }
 
-/// What is done about a palace that is not there.
+/// The treatment of a palace that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// It is not found.
-    NotFound,
-    /// It is made.
-    Made,
+pub(crate) enum AbsentPalace {
+    /// The call fails with `NotFound`.
+    Refuse,
+    /// The palace is created.
+    Create,
 }
 
-impl Palace {
+impl PalaceFile {
     pub(crate) fn new(file: PathBuf, base: Option<String>) -> Self {
         Self {
             file,
@@ -107,42 +108,42 @@ impl Palace {
         &self.file
     }
 
-    /// Lets go of all connections; every later call is `Closed`.
+    /// Closes all idle connections; every later call fails with `Closed`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.state().idle.clear();
+        self.lock_state().idle.clear();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lends a connection to the file as it is now, in no transaction.
-    pub(crate) fn lease(&self, wait: Duration) -> Result<Lease<'_>> {
-        let lease = self.lend(Absent::NotFound, wait)?;
+    pub(crate) fn lease(&self, wait: Duration) -> Result<ConnectionLease<'_>> {
+        let lease = self.lend_connection(AbsentPalace::Refuse, wait)?;
         connection::end_read(&lease)?;
         Ok(lease)
     }
 
-    /// Lends a connection to the file as it is now, within a read transaction. Where it is opened for this, that is the
-    /// one in which the file was recognised.
-    pub(crate) fn lease_reading(&self, absent: Absent, wait: Duration) -> Result<Lease<'_>> {
-        let lease = self.lend(absent, wait)?;
+    /// Lends a connection to the file as it is now, within a read transaction. A newly opened connection is already in
+    /// the one in which the file was recognised.
+    pub(crate) fn lease_reading(&self, absent: AbsentPalace, wait: Duration) -> Result<ConnectionLease<'_>> {
+        let lease = self.lend_connection(absent, wait)?;
         connection::begin_read(&lease)?;
         Ok(lease)
     }
 
-    fn lend(&self, absent: Absent, wait: Duration) -> Result<Lease<'_>> {
+    fn lend_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<ConnectionLease<'_>> {
         self.check_open()?;
-        let (generation, bytes, idle) = self.current(absent)?;
-        let Mapped {
+        let (generation, bytes, idle) = self.check_current_file(absent)?;
+        let MappedConnection {
             connection,
             bytes: mapped,
         } = match idle {
-            Some(idle) => idle.reused(bytes, wait)?,
-            None => self.connect(absent, wait)?,
+            Some(idle) => idle.ready_for(bytes, wait)?,
+            None => self.open_connection(absent, wait)?,
         };
-        Ok(Lease {
+        Ok(ConnectionLease {
             palace: self,
             generation,
             mapped,
@@ -151,50 +152,54 @@ impl Palace {
         })
     }
 
-    /// The generation and length of the file that stands there now, and an idle connection to it if there is one.
-    fn current(&self, absent: Absent) -> Result<(u64, u64, Option<Mapped>)> {
-        let found = FileIdentity::of(&self.file);
-        let mut state = self.state();
+    /// Returns the generation and length of the current file, and an idle connection to it if there is one.
+    fn check_current_file(&self, absent: AbsentPalace) -> Result<(u64, u64, Option<MappedConnection>)> {
+        let found = FileIdentity::from_path(&self.file);
+        let mut state = self.lock_state();
         let same = match (state.file, found) {
             (Some(known), Some(now)) => known.same_as(now),
             (None, None) => true,
             _ => false,
         };
         if !same {
+            // All that is known belongs to the earlier file, even its warnings and verified segments. Leases
+            // still on loan see the new generation when they end, and close their connections.
             let generation = state.generation + 1;
-            *state = State {
+            *state = PoolState {
                 file: found,
                 generation,
-                ..State::default()
+                ..PoolState::default()
             };
         }
-        if found.is_none() && absent == Absent::NotFound {
-            return Err(missing(&self.file));
+        if found.is_none() && absent == AbsentPalace::Refuse {
+            return Err(missing_palace_error(&self.file));
         }
         let bytes = found.map_or(0, |file| file.bytes);
         Ok((state.generation, bytes, state.idle.pop()))
     }
 
-    /// Opens a connection, which comes within a read transaction.
-    fn connect(&self, absent: Absent, wait: Duration) -> Result<Mapped> {
+    /// Opens a connection, which is returned within a read transaction.
+    fn open_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<MappedConnection> {
         let base = self.base.as_deref();
-        let connection = connection::open(Opening {
+        let connection = connection::open(ConnectionOptions {
             file: &self.file,
             base,
-            create: absent == Absent::Made,
+            create: absent == AbsentPalace::Create,
             mend: true,
             wait,
         })?;
-        // Notes that cannot be read are for `verify` to say; they must not stop a reader.
-        for finding in lost::findings(&connection).unwrap_or_default() {
+        // Notes that cannot be read are reported by `verify`; they must not stop a reader.
+        for finding in lost::loss_findings(&connection).unwrap_or_default() {
             self.warn(finding);
         }
-        let mut state = self.state();
+        let mut state = self.lock_state();
+        // The file may have been created just now; without its identity the next call would take it for a
+        // replacement and throw this connection away.
         if state.file.is_none() {
-            state.file = FileIdentity::of(&self.file);
+            state.file = FileIdentity::from_path(&self.file);
         }
         let bytes = state.file.map_or(0, |file| file.bytes);
-        Ok(Mapped { connection, bytes })
+        Ok(MappedConnection { connection, bytes })
     }
 
     /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.
@@ -206,34 +211,40 @@ impl Palace {
         self.write_within(CallLimits::new(wait, None), |transaction, _| write(transaction))
     }
 
-    /// As [`Palace::write`], within the limits of a call; `write` is also told the generation of the file.
+    /// As [`Palace::write`], within the limits of a call; `write` also receives the generation of the file.
     pub(crate) fn write_within<T>(
         &self,
         limits: CallLimits,
         write: impl FnOnce(&Transaction<'_>, u64) -> Result<T>,
     ) -> std::result::Result<T, WriteFailure> {
-        let _queue = self.queue(limits.deadline)?;
-        let mut lease = self.lease(limits.wait()).map_err(|error| limits.explain(error))?;
+        let _queue = self.queue_writer(limits.deadline)?;
+        let mut lease = self
+            .lease(limits.wait())
+            .map_err(|error| limits.explain_lock(error))?;
+        // Writing unmaps the file (see `begin_write`); a length of 0 makes the next reader map it again.
         lease.mapped = 0;
-        lease.watch(limits.deadline)?;
+        lease.watch_deadline(limits.deadline)?;
         let (generation, wait) = (lease.generation, limits.wait());
         let transaction = match connection::begin_write(&mut lease) {
             Ok(transaction) => transaction,
             Err(cause) if failure::is_busy(&cause) => {
-                return Err(limits.explain(connection::locked(&self.file, wait, cause)).into());
+                return Err(limits
+                    .explain_lock(connection::locked_error(&self.file, wait, cause))
+                    .into());
             }
-            Err(cause) => return Err(sqlite(cause).into()),
+            Err(cause) => return Err(sqlite_error(cause).into()),
         };
         let answer = write(&transaction, generation)?;
-        // The last moment at which nothing is written yet.
+        // The last point at which the call can still fail with nothing written.
         limits.deadline.check()?;
         crate::crash::point("before-commit");
         let committed = transaction.commit();
         crate::crash::point("after-commit");
         if let Err(cause) = committed {
+            // The state of a connection is uncertain after a failed commit; a new one reads what is on disk.
             lease.discard();
             return Err(WriteFailure {
-                error: sqlite(cause),
+                error: sqlite_error(cause),
                 at_commit: true,
             });
         }
@@ -241,10 +252,11 @@ impl Palace {
     }
 
     /// Waits for the other writers of this process, but not past the deadline.
-    fn queue(&self, deadline: Deadline) -> Result<MutexGuard<'_, ()>> {
+    fn queue_writer(&self, deadline: BudgetDeadline) -> Result<MutexGuard<'_, ()>> {
         if deadline.instant().is_none() {
             return Ok(self.writing.lock().unwrap_or_else(PoisonError::into_inner));
         }
+        // A standard mutex has no timed wait, so a caller with a budget polls.
         loop {
             match self.writing.try_lock() {
                 Ok(guard) => return Ok(guard),
@@ -258,43 +270,46 @@ impl Palace {
     /// Refuses every call after the palace was closed.
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(closed());
+            return Err(closed_error());
         }
         Ok(())
     }
 
-    /// The palace's own id, read once for each file.
+    /// Returns the palace's own id, read once for each file.
     pub(crate) fn palace_id(&self, connection: &Connection) -> Result<[u8; 16]> {
-        if let Some(id) = self.state().palace_id {
+        if let Some(id) = self.lock_state().palace_id {
             return Ok(id);
         }
         let id = schema::palace_id(connection)?;
-        self.state().palace_id = Some(id);
+        self.lock_state().palace_id = Some(id);
         Ok(id)
     }
 
-    /// Those segments that this process has found sound before, in the order asked for.
-    pub(crate) fn known_segments(&self, segments: impl Iterator<Item = i64>) -> Vec<Option<Arc<Sound>>> {
-        let state = self.state();
+    /// Returns the segments that this process has verified before, in the order asked for.
+    pub(crate) fn known_segments(
+        &self,
+        segments: impl Iterator<Item = i64>,
+    ) -> Vec<Option<Arc<SoundSegment>>> {
+        let state = self.lock_state();
         segments
             .map(|segment| state.sound.get(&segment).cloned())
             .collect()
     }
 
-    /// Remembers segments whose checksums are right, and forgets all that are not `listed` any more.
-    pub(crate) fn remember_segments(&self, found: Vec<(i64, Head)>, listed: &HashSet<i64>) {
-        let mut state = self.state();
+    /// Remembers verified segments, and forgets all that are no longer `listed`.
+    pub(crate) fn remember_segments(&self, found: Vec<(i64, SegmentHead)>, listed: &HashSet<i64>) {
+        let mut state = self.lock_state();
         state.sound.retain(|segment, _| listed.contains(segment));
         let found = found.into_iter().map(|(segment, head)| {
             let codes = OnceLock::new();
-            (segment, Arc::new(Sound { head, codes }))
+            (segment, Arc::new(SoundSegment { head, codes }))
         });
         state.sound.extend(found);
     }
 
-    /// Keeps the codes of a segment that is scanned again, as long as there is room for them.
-    pub(crate) fn keep_codes(&self, segment: &Sound, codes: &[u8]) {
-        let state = self.state();
+    /// Keeps the codes of a segment that is scanned again, while the budget for codes allows it.
+    pub(crate) fn keep_codes(&self, segment: &SoundSegment, codes: &[u8]) {
+        let state = self.lock_state();
         let kept: usize = state
             .sound
             .values()
@@ -306,18 +321,19 @@ impl Palace {
     }
 
     /// Keeps a warning for `info`; one of the same code and message is kept once.
-    pub(crate) fn warn(&self, finding: Finding) {
+    pub(crate) fn warn(&self, finding: PalaceFinding) {
+        // A damaged segment is met by every query; it must not fill the memory of a long-running server.
         let key = format!("{}\0{}", finding.code, finding.message);
-        self.state().warnings.insert(key, finding);
+        self.lock_state().warnings.insert(key, finding);
     }
 
-    /// What this process has noticed about the file so far.
-    pub(crate) fn warnings(&self) -> Vec<Finding> {
-        self.state().warnings.values().cloned().collect()
+    /// Returns every warning this process has found about the file so far.
+    pub(crate) fn warnings(&self) -> Vec<PalaceFinding> {
+        self.lock_state().warnings.values().cloned().collect()
     }
 }
 
-/// Why a write failed, and whether that was at the commit itself.
+/// The error of a failed write, and whether the commit itself failed.
 #[derive(Debug)]
 pub(crate) struct WriteFailure {
     pub(crate) error: Error,
@@ -339,26 +355,26 @@ impl From<WriteFailure> for Error {
     }
 }
 
-/// The error of every call after `close`.
-pub(crate) fn closed() -> Error {
-    Error::new(ErrorKind::Closed, "the palace was closed").hint("open it again")
+/// Returns the error of every call after `close`.
+pub(crate) fn closed_error() -> Error {
+    Error::new(ErrorKind::Closed, "the palace was closed").with_hint("open it again")
 }
 
-/// The error for a palace that is not there.
-pub(crate) fn missing(file: &Path) -> Error {
+/// Returns the error for a palace that does not exist.
+pub(crate) fn missing_palace_error(file: &Path) -> Error {
     let folder = file.parent().unwrap_or(file);
     Error::new(
         ErrorKind::NotFound,
         format!("there is no palace in {}", folder.display()),
     )
-    .hint("make one with `loci init`, or name another with --palace")
+    .with_hint("make one with `loci init`, or name another with --palace")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moment::Moment;
-    use crate::shelf::Shelf;
+    use crate::moment::ReadMoment;
+    use crate::shelf::CollectionShelf;
     use loci_core::{CollectionName, CollectionReader, OpenOptions, Visibility};
 
     const WAIT: Duration = Duration::from_secs(5);
@@ -366,25 +382,29 @@ mod tests {
     fn mapped(connection: &Connection) -> Result<i64> {
         connection
             .pragma_query_value(None, "mmap_size", |row| row.get(0))
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     }
 
     #[test]
     fn writers_do_not_map_the_file_and_the_next_reader_does() {
         let folder = tempfile::tempdir().unwrap();
-        let palace = Palace::new(folder.path().join("palace.db"), None);
-        drop(palace.lease_reading(Absent::Made, WAIT).unwrap());
+        let palace = PalaceFile::new(folder.path().join("palace.db"), None);
+        drop(palace.lease_reading(AbsentPalace::Create, WAIT).unwrap());
         let all = palace.read(WAIT, mapped).unwrap();
         assert!(all > 0, "a reader maps");
         for _ in 0..3 {
             let within = palace.write(WAIT, |transaction| {
                 transaction
                     .execute("INSERT INTO notes(at, text) VALUES (0, 'a note')", [])
-                    .map_err(sqlite)?;
+                    .map_err(sqlite_error)?;
                 mapped(transaction)
             });
             assert_eq!(within.unwrap(), 0);
-            assert_eq!(palace.state().idle.len(), 1, "the same connection comes back");
+            assert_eq!(
+                palace.lock_state().idle.len(),
+                1,
+                "the same connection comes back"
+            );
             assert_eq!(palace.read(WAIT, mapped).unwrap(), all);
         }
         let given_up = palace.write(WAIT, |_| Err::<(), _>(Error::invalid("no")));
@@ -395,30 +415,32 @@ mod tests {
     #[test]
     fn a_moment_gives_its_connection_back() {
         let folder = tempfile::tempdir().unwrap();
-        let palace = Palace::new(folder.path().join("palace.db"), None);
-        drop(palace.lease_reading(Absent::Made, WAIT).unwrap());
+        let palace = PalaceFile::new(folder.path().join("palace.db"), None);
+        drop(palace.lease_reading(AbsentPalace::Create, WAIT).unwrap());
         let name = CollectionName::new("drawers").unwrap();
         let made = palace.write(WAIT, |transaction| {
-            Shelf::make(transaction, &name, &OpenOptions::default())
+            CollectionShelf::create(transaction, &name, &OpenOptions::default())
         });
         made.unwrap();
         let visibility = Visibility::default();
         let begin = || {
-            Moment::begin(&palace, &visibility, WAIT, |lease| {
+            ReadMoment::begin(&palace, &visibility, WAIT, |lease| {
                 assert!(!lease.is_autocommit());
-                Shelf::find(lease, &name)
+                CollectionShelf::find(lease, &name)
             })
         };
         let moment = begin().unwrap();
-        assert_eq!(palace.state().idle.len(), 0, "it is on loan");
+        assert_eq!(palace.lock_state().idle.len(), 0, "it is on loan");
         assert_eq!(moment.info().unwrap().drawers, 0);
         drop(moment);
-        assert_eq!(palace.state().idle.len(), 1);
+        assert_eq!(palace.lock_state().idle.len(), 1);
         let missing = CollectionName::new("missing").unwrap();
-        let failed = Moment::begin(&palace, &visibility, WAIT, |lease| Shelf::find(lease, &missing));
+        let failed = ReadMoment::begin(&palace, &visibility, WAIT, |lease| {
+            CollectionShelf::find(lease, &missing)
+        });
         assert_eq!(failed.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(
-            palace.state().idle.len(),
+            palace.lock_state().idle.len(),
             1,
             "one that cannot begin gives it back too"
         );

@@ -1,12 +1,12 @@
-//! How many drawers there are in each wing and room, kept with the rows so that nobody has to count them.
+//! The number of drawers in each wing and room, kept with the rows so that `status` need not count them.
 
-use loci_core::{Comparison, Filter, Place, Result, Scalar};
+use loci_core::{DrawerPlace, Filter, FilterComparison, MetadataScalar, Result};
 use rusqlite::{Connection, Transaction, params};
 
-use crate::failure::sqlite;
-use crate::shelf::Shelf;
+use crate::failure::sqlite_error;
+use crate::shelf::CollectionShelf;
 
-/// The table of places and the index that finds one.
+/// The table of places and the index to look one up.
 pub(crate) const TABLE: &str = "CREATE TABLE places (
     collection INTEGER NOT NULL REFERENCES collections(collection),
     wing TEXT,
@@ -15,49 +15,60 @@ pub(crate) const TABLE: &str = "CREATE TABLE places (
 ) STRICT;
 CREATE INDEX places_place ON places(collection, wing, room)";
 
-/// The same for a file of an earlier format that may not be changed: counted when it is asked for.
+/// The same for a file of an earlier format that may not be changed: counted on demand.
 pub(crate) const VIEW: &str = "CREATE TEMP VIEW IF NOT EXISTS places AS
     SELECT collection, wing, room, count(*) AS drawers FROM main.drawers GROUP BY collection, wing, room";
 
-/// Counts a drawer that was filed in a place.
-pub(crate) fn enter(transaction: &Transaction<'_>, collection: i64, place: &Place) -> Result<()> {
-    if change(transaction, collection, place, 1)? {
+/// Adds a drawer to the count of its place.
+pub(crate) fn add_drawer(transaction: &Transaction<'_>, collection: i64, place: &DrawerPlace) -> Result<()> {
+    if adjust_count(transaction, collection, place, 1)? {
         return Ok(());
     }
     transaction
+        // No upsert: wing and room may be null, and a unique index treats nulls as distinct.
         .prepare_cached("INSERT INTO places(collection, wing, room, drawers) VALUES (?1, ?2, ?3, 1)")
         .and_then(|mut statement| statement.execute(params![collection, place.wing, place.room]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Counts a drawer that has left a place.
-pub(crate) fn leave(transaction: &Transaction<'_>, collection: i64, place: &Place) -> Result<()> {
-    change(transaction, collection, place, -1)?;
+/// Removes a drawer from the count of its place.
+pub(crate) fn remove_drawer(
+    transaction: &Transaction<'_>,
+    collection: i64,
+    place: &DrawerPlace,
+) -> Result<()> {
+    adjust_count(transaction, collection, place, -1)?;
     transaction
         .prepare_cached(
+            // An empty place must vanish, or facets would list it with zero drawers.
             "DELETE FROM places WHERE collection = ?1 AND wing IS ?2 AND room IS ?3 AND drawers <= 0",
         )
         .and_then(|mut statement| statement.execute(params![collection, place.wing, place.room]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-fn change(transaction: &Transaction<'_>, collection: i64, place: &Place, by: i64) -> Result<bool> {
+fn adjust_count(
+    transaction: &Transaction<'_>,
+    collection: i64,
+    place: &DrawerPlace,
+    by: i64,
+) -> Result<bool> {
     transaction
         .prepare_cached(
             "UPDATE places SET drawers = drawers + ?4 WHERE collection = ?1 AND wing IS ?2 AND room IS ?3",
         )
         .and_then(|mut statement| statement.execute(params![collection, place.wing, place.room, by]))
         .map(|changed| changed > 0)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Counts the drawers of a collection anew.
-pub(crate) fn rebuild(transaction: &Transaction<'_>, collection: i64) -> Result<()> {
+/// Counts the drawers of a collection again from the rows.
+pub(crate) fn recount_places(transaction: &Transaction<'_>, collection: i64) -> Result<()> {
     transaction
         .execute("DELETE FROM places WHERE collection = ?1", [collection])
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     transaction
         .execute(
             "INSERT INTO places(collection, wing, room, drawers)
@@ -65,25 +76,30 @@ pub(crate) fn rebuild(transaction: &Transaction<'_>, collection: i64) -> Result<
             [collection],
         )
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Whether all drawers of the collection are counted; where they are not, their own index is asked instead.
-pub(crate) fn are_whole(connection: &Connection, shelf: &Shelf) -> Result<bool> {
-    Ok(sum(connection, shelf, "", &[])? == shelf.drawers)
+/// Returns whether all drawers of the collection are counted; if not, callers ask the index of drawers instead.
+pub(crate) fn are_whole(connection: &Connection, shelf: &CollectionShelf) -> Result<bool> {
+    Ok(sum_drawers(connection, shelf, "", &[])? == shelf.drawers)
 }
 
-/// How many drawers `filter` accepts, if it asks for one wing or one room of it and nothing else.
-pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> Result<Option<u64>> {
+/// Counts the drawers that `filter` accepts, if it asks for one wing or for one room of a wing and nothing else.
+pub(crate) fn count_in_place(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    filter: &Filter,
+) -> Result<Option<u64>> {
     let parts = match filter {
         Filter::And(parts) => parts.as_slice(),
         one => std::slice::from_ref(one),
     };
-    let mut asked = parts.iter().map(equal_to);
+    // The third item tells whether there are more than two conditions.
+    let mut asked = parts.iter().map(text_equality);
     let counted = match (asked.next().flatten(), asked.next(), asked.next()) {
-        (Some(("wing", wing)), None, _) => sum(connection, shelf, "AND wing = ?2", &[wing])?,
+        (Some(("wing", wing)), None, _) => sum_drawers(connection, shelf, "AND wing = ?2", &[wing])?,
         (Some(("wing", wing)), Some(Some(("room", room))), None) => {
-            sum(connection, shelf, "AND wing = ?2 AND room = ?3", &[wing, room])?
+            sum_drawers(connection, shelf, "AND wing = ?2 AND room = ?3", &[wing, room])?
         }
         _ => return Ok(None),
     };
@@ -91,20 +107,25 @@ pub(crate) fn count(connection: &Connection, shelf: &Shelf, filter: &Filter) -> 
     Ok(whole.then_some(u64::try_from(counted).unwrap_or(0)))
 }
 
-/// The key and the text that a filter compares it with.
-fn equal_to(filter: &Filter) -> Option<(&str, &str)> {
+/// Returns the key and the text of a filter that compares a text for equality.
+fn text_equality(filter: &Filter) -> Option<(&str, &str)> {
     match filter {
-        Filter::Compare(key, Comparison::Eq(Scalar::Text(text))) => Some((key, text)),
+        Filter::Compare(key, FilterComparison::Eq(MetadataScalar::Text(text))) => Some((key, text)),
         _ => None,
     }
 }
 
-fn sum(connection: &Connection, shelf: &Shelf, condition: &str, texts: &[&str]) -> Result<i64> {
+fn sum_drawers(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    condition: &str,
+    texts: &[&str],
+) -> Result<i64> {
     let sql = format!("SELECT coalesce(sum(drawers), 0) FROM places WHERE collection = ?1 {condition}");
     let mut asked: Vec<&dyn rusqlite::ToSql> = vec![&shelf.collection];
     asked.extend(texts.iter().map(|text| text as &dyn rusqlite::ToSql));
     connection
         .prepare_cached(&sql)
         .and_then(|mut statement| statement.query_row(asked.as_slice(), |row| row.get(0)))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }

@@ -2,54 +2,54 @@
 
 use std::collections::HashSet;
 
-use loci_core::{DocumentFilter, Drawer, DrawerId, ErrorKind, Filter, Get, Include, Result};
+use loci_core::{DocumentFilter, Drawer, DrawerFields, DrawerId, ErrorKind, Filter, GetRequest, Result};
 use rusqlite::Connection;
 
-use crate::attributes::{self, Scope};
-use crate::lexical::{among, live_rows};
-use crate::order::{Offer, Walk};
+use crate::attributes::{self, FilterScope};
+use crate::lexical::{live_rows, rows_within};
+use crate::order::{DrawerWalk, RowOffer};
 use crate::row;
-use crate::shelf::Shelf;
+use crate::shelf::CollectionShelf;
 use crate::vectors;
 
-/// A filter that lists at most one row in this many is answered from its list; a wider one by walking all ids.
+/// A filter that lists at most one row in this many is answered from its list; a wider one by walking an index.
 const NARROW: usize = 8;
 
-/// What a request asks of each drawer, beyond the rows the index lists.
-pub(crate) struct Test<'a> {
-    /// Whether the metadata filter must be asked again of each drawer.
+/// The conditions of a request that only the drawer itself can answer.
+pub(crate) struct DrawerTest<'a> {
+    /// The metadata filter, if the index could not answer it exactly.
     filter: Option<&'a Filter>,
     document: &'a DocumentFilter,
 }
 
-impl<'a> Test<'a> {
-    pub(crate) fn new(scope: &Scope, filter: &'a Filter, document: &'a DocumentFilter) -> Self {
+impl<'a> DrawerTest<'a> {
+    pub(crate) fn new(scope: &FilterScope, filter: &'a Filter, document: &'a DocumentFilter) -> Self {
         Self {
             filter: (!scope.exact).then_some(filter),
             document,
         }
     }
 
-    /// Whether every row of the scope passes without being read.
+    /// Returns whether every row of the scope passes without being read.
     pub(crate) fn is_trivial(&self) -> bool {
-        self.filter.is_none() && self.document.asks_nothing()
+        self.filter.is_none() && self.document.is_unrestricted()
     }
 
-    /// What must be read of a drawer to test it.
-    fn needs(&self) -> Include {
-        Include {
+    /// Returns the parts of a drawer that must be read to test it.
+    fn needed_fields(&self) -> DrawerFields {
+        DrawerFields {
             metadata: self.filter.is_some(),
-            document: !self.document.asks_nothing(),
-            ..Include::NOTHING
+            document: !self.document.is_unrestricted(),
+            ..DrawerFields::NOTHING
         }
     }
 
-    /// Whether the drawer in `row` passes.
+    /// Returns whether the drawer in `row` passes.
     pub(crate) fn passes(&self, connection: &Connection, row: i64) -> Result<bool> {
         if self.is_trivial() {
             return Ok(true);
         }
-        let Some(stored) = row::by_row(connection, row, self.needs())? else {
+        let Some(stored) = row::load_by_row(connection, row, self.needed_fields())? else {
             return Ok(false);
         };
         Ok(self.filter.is_none_or(|filter| filter.accepts(&stored.drawer))
@@ -59,17 +59,17 @@ impl<'a> Test<'a> {
     }
 }
 
-impl Test<'_> {
-    /// The rows of the scope that pass, in order.
+impl DrawerTest<'_> {
+    /// Returns the rows of the scope that pass, in order.
     pub(crate) fn passing_rows(
         &self,
         connection: &Connection,
-        shelf: &Shelf,
-        scope: &Scope,
+        shelf: &CollectionShelf,
+        scope: &FilterScope,
     ) -> Result<Vec<i64>> {
-        let rows = match scope.rows.listed() {
+        let rows = match scope.rows.listed_rows() {
             Some(listed) => listed.to_vec(),
-            None => among(&live_rows(connection, shelf, i64::MIN, i64::MAX)?, &scope.rows),
+            None => rows_within(&live_rows(connection, shelf, i64::MIN, i64::MAX)?, &scope.rows),
         };
         if self.is_trivial() {
             return Ok(rows);
@@ -84,53 +84,56 @@ impl Test<'_> {
     }
 }
 
-/// The rows of all drawers that both filters accept, in order.
+/// Returns the rows of all drawers that both filters accept, in order.
 pub(crate) fn accepted_rows(
     connection: &Connection,
-    shelf: &Shelf,
+    shelf: &CollectionShelf,
     filter: &Filter,
     document: &DocumentFilter,
 ) -> Result<Vec<i64>> {
-    let scope = attributes::scope(connection, shelf.projection, filter)?;
-    Test::new(&scope, filter, document).passing_rows(connection, shelf, &scope)
+    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    DrawerTest::new(&scope, filter, document).passing_rows(connection, shelf, &scope)
 }
 
 /// Answers a [`Get`] among the drawers that `filter` accepts.
 pub(crate) fn get(
     connection: &Connection,
-    shelf: &Shelf,
-    request: &Get,
+    shelf: &CollectionShelf,
+    request: &GetRequest,
     filter: &Filter,
 ) -> Result<Vec<Drawer>> {
-    request.check()?;
-    let scope = attributes::scope(connection, shelf.projection, filter)?;
-    let test = Test::new(&scope, filter, &request.document);
-    let mut page = Page {
+    request.check_request()?;
+    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let test = DrawerTest::new(&scope, filter, &request.document);
+    let mut page = DrawerPage {
         connection,
         shelf,
         request,
         skipped: 0,
         drawers: Vec::new(),
     };
+    // A limit of zero is full before the first row.
     if page.is_full() {
         return Ok(page.drawers);
     }
     let wanted = |row: i64| scope.rows.contains(row);
     let mut offer = |row: i64| -> Result<bool> {
         if test.passes(connection, row)? {
-            page.take(row)?;
+            page.take_row(row)?;
         }
         Ok(!page.is_full())
     };
-    let walk = Walk {
+    let walk = DrawerWalk {
         connection,
         shelf,
         order: request.order,
         after: request.after.as_ref(),
         wanted: &wanted,
     };
-    match (&request.ids, scope.rows.listed()) {
-        (Some(ids), _) => each_id(connection, shelf, ids, &wanted, &mut offer)?,
+    match (&request.ids, scope.rows.listed_rows()) {
+        // Given ids keep the order of the request. A short list is sorted in memory; a long one costs more to
+        // look up row by row than walking the index past rows that are not wanted.
+        (Some(ids), _) => offer_ids(connection, shelf, ids, &wanted, &mut offer)?,
         (None, Some(listed)) if listed.len() * NARROW <= shelf.drawers as usize => {
             walk.run_sorted(listed, &mut offer)?;
         }
@@ -144,39 +147,43 @@ pub(crate) fn get(
 }
 
 /// Collects drawers up to the limit, after the offset.
-struct Page<'a> {
+struct DrawerPage<'a> {
     connection: &'a Connection,
-    shelf: &'a Shelf,
-    request: &'a Get,
+    shelf: &'a CollectionShelf,
+    request: &'a GetRequest,
     skipped: usize,
     drawers: Vec<Drawer>,
 }
 
-impl Page<'_> {
+impl DrawerPage<'_> {
     fn is_full(&self) -> bool {
         self.request
             .limit
             .is_some_and(|limit| self.drawers.len() >= limit)
     }
 
-    fn take(&mut self, row: i64) -> Result<()> {
+    fn take_row(&mut self, row: i64) -> Result<()> {
         if self.skipped < self.request.offset {
             self.skipped += 1;
             return Ok(());
         }
-        self.drawers
-            .extend(hydrate(self.connection, self.shelf, row, self.request.include)?);
+        self.drawers.extend(hydrate_drawer(
+            self.connection,
+            self.shelf,
+            row,
+            self.request.include,
+        )?);
         Ok(())
     }
 }
 
-/// The ids asked for, in their order, each once.
-fn each_id(
+/// Offers the rows of the ids asked for, in their order, each once.
+fn offer_ids(
     connection: &Connection,
-    shelf: &Shelf,
+    shelf: &CollectionShelf,
     ids: &[DrawerId],
     wanted: &dyn Fn(i64) -> bool,
-    offer: Offer<'_>,
+    offer: RowOffer<'_>,
 ) -> Result<()> {
     let mut seen = HashSet::new();
     for id in ids.iter().filter(|id| seen.insert(*id)) {
@@ -190,20 +197,21 @@ fn each_id(
     Ok(())
 }
 
-/// The drawer in `row` with the fields asked for; a damaged vector is said in the drawer.
-pub(crate) fn hydrate(
+/// Returns the drawer in `row` with the fields asked for; a damaged vector is listed in the drawer.
+pub(crate) fn hydrate_drawer(
     connection: &Connection,
-    shelf: &Shelf,
+    shelf: &CollectionShelf,
     row: i64,
-    include: Include,
+    include: DrawerFields,
 ) -> Result<Option<Drawer>> {
-    let Some(stored) = row::by_row(connection, row, include)? else {
+    let Some(stored) = row::load_by_row(connection, row, include)? else {
         return Ok(None);
     };
     let mut drawer = stored.drawer;
     if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
         match vectors::get(connection, shelf.space.number, row, dimension) {
             Ok(vector) => drawer.embedding = vector,
+            // A deadline that passes is not damage of the drawer.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
             Err(error) => drawer.damage.push(error.to_string()),
         }

@@ -1,13 +1,13 @@
-//! Receipts of batches that were applied under an idempotency key, kept for a day with the drawers they speak of.
+//! Receipts of batches that were applied under an idempotency key, kept for a day in the same file as the drawers.
 
 use loci_core::{
-    Error, ErrorKind, IdempotencyKey, NewDrawer, Patch, Receipt, Result, Selection, Timestamp, Visibility,
-    Write,
+    DeleteSelection, DrawerPatch, Error, ErrorKind, IdempotencyKey, NewDrawer, Receipt, Result, Timestamp,
+    Visibility, Write,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Value as Json, json};
 
-use crate::failure::{corrupt, sqlite};
+use crate::failure::{corrupt_error, sqlite_error};
 
 /// The table of receipts. Numbers grow, so the oldest entry has the lowest.
 pub(crate) const TABLE: &str = "CREATE TABLE receipts (
@@ -21,31 +21,32 @@ pub(crate) const TABLE: &str = "CREATE TABLE receipts (
     UNIQUE (collection, scope, key)
 ) STRICT";
 
-/// The same for a file of an earlier format that may not be changed: without an entry.
+/// The same, always empty, for a file of an earlier format that may not be changed.
 pub(crate) const VIEW: &str = "CREATE TEMP VIEW IF NOT EXISTS receipts AS
     SELECT 0 AS entry, 0 AS collection, x'' AS scope, '' AS key, x'' AS batch, 0 AS at, '' AS receipt WHERE 0";
 
-/// For how long a key is remembered, in microseconds.
+/// The time for which a key is remembered, in microseconds.
 const KEPT_FOR: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// How many entries that are too old one write removes at the most.
+/// The most expired entries that one write removes, so that no writer pays for a long backlog.
 const PRUNED_AT_ONCE: i64 = 64;
 
-/// A batch that is applied under a key, seen by its collection.
+/// A batch that is applied under an idempotency key.
 pub(crate) struct KeyedBatch<'a> {
     key: &'a IdempotencyKey,
-    /// Tells callers apart who see different drawers: none learns from a key what another has written.
+    /// Separates callers who see different drawers: none may learn from a key what another has written.
     scope: Vec<u8>,
     batch: [u8; 32],
 }
 
 impl<'a> KeyedBatch<'a> {
     pub(crate) fn new(key: &'a IdempotencyKey, visibility: &Visibility, writes: &[Write]) -> Self {
-        let scope = match visibility.is_restricted() {
-            true => blake3::hash(visibility.filter().to_string().as_bytes())
+        let scope = if visibility.is_restricted() {
+            blake3::hash(visibility.filter().to_string().as_bytes())
                 .as_bytes()
-                .to_vec(),
-            false => Vec::new(),
+                .to_vec()
+        } else {
+            Vec::new()
         };
         Self {
             key,
@@ -54,9 +55,9 @@ impl<'a> KeyedBatch<'a> {
         }
     }
 
-    /// The receipt of the same batch if it was applied under this key within the last day. Another batch under the key
-    /// is `Conflict`.
-    pub(crate) fn find(
+    /// Returns the receipt of the same batch if it was applied under this key within the last day. Another batch under
+    /// the key is `Conflict`.
+    pub(crate) fn find_receipt(
         &self,
         transaction: &Transaction<'_>,
         collection: i64,
@@ -73,26 +74,28 @@ impl<'a> KeyedBatch<'a> {
                     })
                     .optional()
             })
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         let Some((entry, batch, at, receipt)) = found else {
             return Ok(None);
         };
         if at < now.as_micros() - KEPT_FOR {
             transaction
+                // Removed now, since the batch is about to store a new entry under the same unique key.
                 .execute("DELETE FROM receipts WHERE entry = ?1", [entry])
-                .map_err(sqlite)?;
+                .map_err(sqlite_error)?;
             return Ok(None);
         }
+        // A reused key is a mistake of the caller: the old receipt would claim that this batch was applied.
         if batch != self.batch {
-            return Err(used_otherwise(self.key));
+            return Err(key_conflict(self.key));
         }
-        serde_json::from_str(&receipt)
-            .map(Some)
-            .map_err(|cause| corrupt("a receipt kept for an idempotency key is damaged").caused_by(cause))
+        serde_json::from_str(&receipt).map(Some).map_err(|cause| {
+            corrupt_error("a receipt kept for an idempotency key is damaged").caused_by(cause)
+        })
     }
 
-    /// Remembers the receipt, and forgets some that are too old.
-    pub(crate) fn store(
+    /// Stores the receipt, and removes some that have expired.
+    pub(crate) fn store_receipt(
         &self,
         transaction: &Transaction<'_>,
         collection: i64,
@@ -114,24 +117,24 @@ impl<'a> KeyedBatch<'a> {
                     text
                 ])
             })
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         crate::crash::point("receipt-kept");
-        prune(transaction, now)
+        prune_expired(transaction, now)
     }
 }
 
-/// Removes the oldest entries whose day is over.
-fn prune(transaction: &Transaction<'_>, now: Timestamp) -> Result<()> {
+/// Removes the oldest entries that have expired.
+fn prune_expired(transaction: &Transaction<'_>, now: Timestamp) -> Result<()> {
     transaction
         .prepare_cached(
             "DELETE FROM receipts WHERE entry IN (SELECT entry FROM receipts ORDER BY entry LIMIT ?1) AND at < ?2",
         )
         .and_then(|mut statement| statement.execute([PRUNED_AT_ONCE, now.as_micros() - KEPT_FOR]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-fn used_otherwise(key: &IdempotencyKey) -> Error {
+fn key_conflict(key: &IdempotencyKey) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!(
@@ -139,13 +142,14 @@ fn used_otherwise(key: &IdempotencyKey) -> Error {
             key.as_str()
         ),
     )
-    .hint("nothing was written; give each batch a key of its own")
+    .with_hint("nothing was written; give each batch a key of its own")
 }
 
-/// What two batches share exactly if they ask for the same writes in the same order.
+/// Returns a hash that two batches share exactly if they ask for the same writes in the same order.
 fn batch_hash(writes: &[Write]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let mut add = |bytes: &[u8]| {
+        // The length in front keeps the fields apart: without it, bytes could move from one field to the next.
         hasher.update(&(bytes.len() as u64).to_le_bytes());
         hasher.update(bytes);
     };
@@ -157,6 +161,7 @@ fn batch_hash(writes: &[Write]) -> [u8; 32] {
             Write::Delete(selection) => (selection_json(selection), None),
         };
         add(asked.to_string().as_bytes());
+        // Vectors are hashed as bits; as JSON, zero and minus zero could not be told apart reliably.
         let values = vector.unwrap_or_default().iter();
         add(&values.flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
     }
@@ -175,11 +180,12 @@ fn drawer_json(kind: &str, new: &NewDrawer) -> Json {
         new.filed_at,
         new.provenance,
         new.uses,
+        // An absent and an empty vector have the same bytes; this tells them apart.
         new.embedding.is_some(),
     ])
 }
 
-fn patch_json(patch: &Patch) -> Json {
+fn patch_json(patch: &DrawerPatch) -> Json {
     json!([
         "update",
         patch.id,
@@ -192,10 +198,10 @@ fn patch_json(patch: &Patch) -> Json {
     ])
 }
 
-fn selection_json(selection: &Selection) -> Json {
+fn selection_json(selection: &DeleteSelection) -> Json {
     match selection {
-        Selection::Ids(ids) => json!(["delete", ids]),
-        Selection::Matching(condition) => {
+        DeleteSelection::Ids(ids) => json!(["delete", ids]),
+        DeleteSelection::Matching(condition) => {
             json!([
                 "delete matching",
                 condition.filter.to_json(),
@@ -237,10 +243,14 @@ mod tests {
             vec![Write::Add(worn)],
             vec![Write::Add(plain.clone()), Write::Add(NewDrawer::new(id("b"), ""))],
             vec![Write::Add(NewDrawer::new(id("b"), "")), Write::Add(plain.clone())],
-            vec![Write::Update(Patch::new(id("a")))],
-            vec![Write::Delete(Selection::Ids(vec![id("a")]))],
-            vec![Write::Delete(Selection::Matching(Filter::text("a", "b").into()))],
-            vec![Write::Delete(Selection::Matching(Filter::text("a", "c").into()))],
+            vec![Write::Update(DrawerPatch::new(id("a")))],
+            vec![Write::Delete(DeleteSelection::Ids(vec![id("a")]))],
+            vec![Write::Delete(DeleteSelection::Matching(
+                Filter::text_equals("a", "b").into(),
+            ))],
+            vec![Write::Delete(DeleteSelection::Matching(
+                Filter::text_equals("a", "c").into(),
+            ))],
         ];
         let hashes: std::collections::BTreeSet<_> = batches.iter().map(|batch| batch_hash(batch)).collect();
         assert_eq!(hashes.len(), batches.len());

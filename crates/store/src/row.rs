@@ -1,32 +1,32 @@
-//! A drawer as a row: which columns hold what, and how a damaged one is still read.
+//! A drawer as a row: its columns, and reading as much as possible of a damaged one.
 
 use loci_core::{
-    Context, Drawer, DrawerId, FilingDoor, Include, Metadata, OriginKind, Place, Provenance, Result, Span,
-    Timestamp,
+    Drawer, DrawerContext, DrawerFields, DrawerId, DrawerPlace, FilingDoor, Metadata, OriginKind, Provenance,
+    Result, SourceSpan, Timestamp,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde_json::Value as Json;
 
-use crate::failure::{corrupt, sqlite};
+use crate::failure::{corrupt_error, sqlite_error};
 
 /// A drawer with the numbers the store knows it by.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
-    /// Its row: the sequence number at which its text and vector were written; never given twice.
+pub(crate) struct StoredDrawer {
+    /// Its row: the sequence number at which its text and vector were written; never reused.
     pub(crate) row: i64,
     /// The drawer, without its vector.
     pub(crate) drawer: Drawer,
-    /// Its provenance as it is stored, which a later release may have written and this one cannot read.
+    /// Its provenance as stored; a later release may have written it in a form that this one cannot read.
     provenance: Option<String>,
 }
 
-/// Everything but the texts comes first, so that a reader of few columns skips long documents.
+/// The columns that reading a drawer needs, in the order of the indexes used below.
 const COLUMNS: &str =
     "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
     speaker, kind, metadata, before, after, document, provenance";
 
-/// What stands for the hash of a drawer that has no text at all: no text has it, and no two drawers share it.
+/// Returns the stand-in for the hash of a drawer without a text: no text has it, and no two drawers share it.
 fn hash_without_text(id: &str) -> [u8; 32] {
     *blake3::Hasher::new_derive_key("loci drawer without a text")
         .update(id.as_bytes())
@@ -34,24 +34,28 @@ fn hash_without_text(id: &str) -> [u8; 32] {
         .as_bytes()
 }
 
-/// The content hash of a document.
+/// Returns the content hash of a document.
 pub(crate) fn content_hash(document: &str) -> [u8; 32] {
     *blake3::hash(document.as_bytes()).as_bytes()
 }
 
-/// The drawer in `row`, if that row is there.
-pub(crate) fn by_row(connection: &Connection, row: i64, include: Include) -> Result<Option<Stored>> {
+/// Returns the drawer in `row`, if that row exists.
+pub(crate) fn load_by_row(
+    connection: &Connection,
+    row: i64,
+    include: DrawerFields,
+) -> Result<Option<StoredDrawer>> {
     let mut statement = connection
         .prepare_cached(&format!("SELECT {COLUMNS} FROM drawers WHERE row = ?1"))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     statement
-        .query_row([row], |row| Ok(read(row, include)))
+        .query_row([row], |row| Ok(read_row(row, include)))
         .optional()
-        .map_err(sqlite)?
+        .map_err(sqlite_error)?
         .transpose()
 }
 
-/// The row of the drawer called `id`, if there is one.
+/// Returns the row of the drawer called `id`, if there is one.
 pub(crate) fn row_of(connection: &Connection, collection: i64, id: &DrawerId) -> Result<Option<i64>> {
     connection
         .prepare_cached("SELECT row FROM drawers WHERE collection = ?1 AND id = ?2")
@@ -60,15 +64,16 @@ pub(crate) fn row_of(connection: &Connection, collection: i64, id: &DrawerId) ->
                 .query_row(params![collection, id.as_str()], |row| row.get(0))
                 .optional()
         })
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The drawer filed for the same piece of the same source, if there is one.
-pub(crate) fn twin_of(
+/// Returns the drawer filed for the same piece of the same source, if there is one.
+pub(crate) fn find_twin(
     connection: &Connection,
     collection: i64,
     drawer: &Drawer,
 ) -> Result<Option<(i64, DrawerId)>> {
+    // Without all three there is nothing to recognise a piece by, so such a drawer never has a twin.
     let (Some(source), Some(span), Some(document)) =
         (&drawer.place.source, drawer.place.span, &drawer.document)
     else {
@@ -86,7 +91,7 @@ pub(crate) fn twin_of(
                 )
                 .optional()
         })
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     found.map(|(row, id)| Ok((row, DrawerId::new(id)?))).transpose()
 }
 
@@ -103,6 +108,7 @@ pub(crate) fn insert(
         VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
     let (place, span) = (&drawer.place, drawer.place.span.as_ref());
     let document = drawer.document.as_deref().unwrap_or_default();
+    // The hash is part of the unique index of pieces, so a drawer without a text needs one that no other has.
     let hash = match &drawer.document {
         Some(document) => content_hash(document),
         None => hash_without_text(drawer.id.as_str()),
@@ -135,7 +141,7 @@ pub(crate) fn insert(
             ])
         })
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 /// Writes changed metadata and place into a row whose text and vector stay.
@@ -146,6 +152,7 @@ pub(crate) fn update_in_place(
     drawer: &Drawer,
     provenance: Option<&str>,
 ) -> Result<()> {
+    // The row number stays, and with it vectors and words; followers of the change feed see the new `seq`.
     let sql =
         "UPDATE drawers SET seq = ?2, said_at = ?3, wing = ?4, room = ?5, source = ?6, start = ?7, stop = ?8,
         line_start = ?9, line_end = ?10, speaker = ?11, kind = ?12, metadata = ?13, provenance = ?14
@@ -172,10 +179,10 @@ pub(crate) fn update_in_place(
             ])
         })
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The provenance of a new drawer as it is stored.
+/// Returns the provenance of a new drawer in its stored form.
 pub(crate) fn provenance_text(drawer: &Drawer) -> Option<String> {
     drawer
         .provenance
@@ -183,9 +190,12 @@ pub(crate) fn provenance_text(drawer: &Drawer) -> Option<String> {
         .map(|provenance| serde_json::to_string(provenance).expect("names and texts are always JSON"))
 }
 
-impl Stored {
-    /// The provenance to store with a changed state of this drawer: the new one, else what is there, readable or not.
+impl StoredDrawer {
+    /// Returns the provenance to store with a changed state of this drawer: the new one, or else the stored text,
+    /// readable or not.
     pub(crate) fn provenance_after(&self, changed: &Drawer) -> Option<String> {
+        // Names written by a later release must survive a change made by this one, so the
+        // text is kept as it is.
         if changed.provenance == self.drawer.provenance {
             return self.provenance.clone();
         }
@@ -203,16 +213,18 @@ fn metadata_text(drawer: &Drawer) -> String {
         .unwrap_or_else(|| "{}".to_owned())
 }
 
-/// The columns of one row, and what has been found wrong with them.
-struct Cells<'r> {
+/// The columns of one row, and the damage found in them.
+struct RowCells<'r> {
     row: &'r Row<'r>,
     damage: Vec<String>,
 }
 
-impl Cells<'_> {
-    fn text(&mut self, at: usize, name: &str) -> Result<Option<String>> {
-        Ok(match self.row.get_ref(at).map_err(sqlite)? {
+impl RowCells<'_> {
+    fn read_text(&mut self, at: usize, name: &str) -> Result<Option<String>> {
+        Ok(match self.row.get_ref(at).map_err(sqlite_error)? {
             ValueRef::Null => None,
+            // Damage to one column is reported with the drawer instead of failing the read: `export` must
+            // still save everything that is readable.
             ValueRef::Text(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| {
                 self.damage.push(format!("{name} is not valid text"));
                 String::from_utf8_lossy(bytes).into_owned()
@@ -224,46 +236,52 @@ impl Cells<'_> {
         })
     }
 
-    fn int(&self, at: usize) -> Result<Option<i64>> {
-        self.row.get(at).map_err(sqlite)
+    fn read_int(&self, at: usize) -> Result<Option<i64>> {
+        self.row.get(at).map_err(sqlite_error)
     }
 
-    fn place(&mut self) -> Result<Place> {
-        Ok(Place {
-            wing: self.text(6, "the wing")?,
-            room: self.text(7, "the room")?,
-            source: self.text(8, "the source")?,
-            speaker: self.text(13, "the speaker")?,
-            kind: self.text(14, "the kind")?,
-            span: span(self.int(9)?, self.int(10)?, self.int(11)?, self.int(12)?),
+    fn read_place(&mut self) -> Result<DrawerPlace> {
+        Ok(DrawerPlace {
+            wing: self.read_text(6, "the wing")?,
+            room: self.read_text(7, "the room")?,
+            source: self.read_text(8, "the source")?,
+            speaker: self.read_text(13, "the speaker")?,
+            kind: self.read_text(14, "the kind")?,
+            span: span_from(
+                self.read_int(9)?,
+                self.read_int(10)?,
+                self.read_int(11)?,
+                self.read_int(12)?,
+            ),
             said_at: self
-                .int(5)?
+                .read_int(5)?
                 .and_then(|micros| Timestamp::from_micros(micros).ok()),
         })
     }
 
-    fn metadata(&mut self) -> Result<Option<Metadata>> {
-        let json = self.text(15, "the metadata")?;
+    fn read_metadata(&mut self) -> Result<Option<Metadata>> {
+        let json = self.read_text(15, "the metadata")?;
         Ok(json.map(|json| metadata_from(&json, &mut self.damage)))
     }
 
-    fn context(&mut self) -> Result<Option<Context>> {
-        let Some(before) = self.text(16, "the context")? else {
+    fn read_context(&mut self) -> Result<Option<DrawerContext>> {
+        let Some(before) = self.read_text(16, "the context")? else {
             return Ok(None);
         };
-        let after = self.text(17, "the context")?.unwrap_or_default();
-        Ok(Some(Context { before, after }))
+        let after = self.read_text(17, "the context")?.unwrap_or_default();
+        Ok(Some(DrawerContext { before, after }))
     }
 
-    /// The provenance, unless a later release wrote it in names that this one does not know.
-    fn provenance(&mut self, json: &str) -> Option<Provenance> {
+    /// Reads the provenance, unless a later release wrote it with names that this one does not know.
+    fn read_provenance(&mut self, json: &str) -> Option<Provenance> {
         serde_json::from_str(json)
             .ok()
-            .or_else(|| self.odd_provenance(json))
+            .or_else(|| self.read_odd_provenance(json))
     }
 
-    /// The provenance in a form that this release does not write; where it is not one of a later release, it is damaged.
-    fn odd_provenance(&mut self, json: &str) -> Option<Provenance> {
+    /// Reads a provenance in a form that this release does not write; if no later release can have written it, it is
+    /// damaged.
+    fn read_odd_provenance(&mut self, json: &str) -> Option<Provenance> {
         let stored: Json = serde_json::from_str(json).unwrap_or_default();
         let text = |key: &str| stored.get(key).and_then(Json::as_str);
         let by = stored.get("by").is_none_or(|by| by.is_string() || by.is_null());
@@ -278,10 +296,11 @@ impl Cells<'_> {
         })
     }
 
-    /// The document, compared with the hash that was stored with it.
-    fn document(&mut self, id: &str) -> Result<Option<String>> {
-        let document = self.text(18, "the document")?;
-        let hash: Vec<u8> = self.row.get(2).map_err(sqlite)?;
+    /// Reads the document and compares it with the hash that was stored with it.
+    fn read_document(&mut self, id: &str) -> Result<Option<String>> {
+        let document = self.read_text(18, "the document")?;
+        let hash: Vec<u8> = self.row.get(2).map_err(sqlite_error)?;
+        // The column is never null, so only the hash tells a drawer without a text from one with an empty text.
         if document.as_deref() == Some("") && hash == hash_without_text(id) {
             return Ok(None);
         }
@@ -296,39 +315,48 @@ impl Cells<'_> {
     }
 }
 
-/// Reads a row; what is damaged in it is said in the drawer, and the rest is returned.
-fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
-    let mut cells = Cells {
+/// Reads a row; damage in it is listed in the drawer, and the rest is returned.
+fn read_row(row: &Row<'_>, include: DrawerFields) -> Result<StoredDrawer> {
+    let mut cells = RowCells {
         row,
         damage: Vec::new(),
     };
-    let id = cells.text(1, "the id")?.unwrap_or_default();
-    let place = cells.place()?;
-    let metadata = if include.metadata { cells.metadata()? } else { None };
-    let context = if include.context { cells.context()? } else { None };
-    let document = if include.document {
-        cells.document(&id)?
+    let id = cells.read_text(1, "the id")?.unwrap_or_default();
+    // The place is always read: filters and orders need it, and it is short.
+    let place = cells.read_place()?;
+    let metadata = if include.metadata {
+        cells.read_metadata()?
     } else {
         None
     };
-    let provenance = cells.text(19, "the provenance")?;
+    let context = if include.context {
+        cells.read_context()?
+    } else {
+        None
+    };
+    let document = if include.document {
+        cells.read_document(&id)?
+    } else {
+        None
+    };
+    let provenance = cells.read_text(19, "the provenance")?;
     let drawer = Drawer {
         document,
-        provenance: provenance.as_deref().and_then(|json| cells.provenance(json)),
+        provenance: provenance.as_deref().and_then(|json| cells.read_provenance(json)),
         metadata,
         place,
         filed_at: cells
-            .int(4)?
+            .read_int(4)?
             .and_then(|micros| Timestamp::from_micros(micros).ok()),
         uses: cells
-            .int(3)?
+            .read_int(3)?
             .and_then(|uses| u64::try_from(uses).ok())
             .unwrap_or(0),
         context,
-        ..Drawer::bare(DrawerId::new(id).map_err(|_| corrupt("a drawer has a damaged id"))?)
+        ..Drawer::with_id_only(DrawerId::new(id).map_err(|_| corrupt_error("a drawer has a damaged id"))?)
     };
-    Ok(Stored {
-        row: cells.int(0)?.unwrap_or_default(),
+    Ok(StoredDrawer {
+        row: cells.read_int(0)?.unwrap_or_default(),
         drawer: Drawer {
             damage: cells.damage,
             ..drawer
@@ -337,14 +365,15 @@ fn read(row: &Row<'_>, include: Include) -> Result<Stored> {
     })
 }
 
-fn span(
+fn span_from(
     start: Option<i64>,
     stop: Option<i64>,
     line_start: Option<i64>,
     line_end: Option<i64>,
-) -> Option<Span> {
+) -> Option<SourceSpan> {
+    // The four numbers are written together, so a span that lacks one is not used at all.
     let number = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
-    Some(Span {
+    Some(SourceSpan {
         start: number(start)?,
         end: number(stop)?,
         line_start: number(line_start)?,

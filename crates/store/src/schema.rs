@@ -1,11 +1,11 @@
-//! The tables of a palace file, its version, and how a new or older file becomes current.
+//! The tables of a palace file, its version, and the recognition of files.
 
 use loci_core::{Error, ErrorKind, Result, Timestamp};
 use rusqlite::{Connection, Transaction, params};
 
 use crate::clock;
 use crate::connection::begin_write;
-use crate::failure::sqlite;
+use crate::failure::sqlite_error;
 use crate::{places, receipts, vfs};
 
 /// "LOCI" in the SQLite header: this file is a palace.
@@ -14,15 +14,15 @@ pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 /// The version of the tables below.
 pub(crate) const VERSION: i32 = 5;
 
-/// The bytes of a page: five 384-value vectors fit one, and segments take few of them.
+/// The bytes of a page: five vectors of 384 values fit on one, and a segment takes few pages.
 pub(crate) const PAGE_SIZE: i32 = 8192;
 
-/// The unique index that makes the same piece of the same source one drawer, and lists pieces in the order of their
-/// source. Where source or start is null nothing is the same: SQLite takes two nulls for different.
+/// The unique index that keeps each piece of a source in one drawer, and lists pieces in the order of their
+/// source. With a null source or start no two drawers are equal: SQLite treats nulls as distinct.
 pub(crate) const SOURCE_INDEX: &str = "CREATE UNIQUE INDEX drawers_source
     ON drawers(collection, source, start, hash) WHERE source IS NOT NULL OR start IS NOT NULL";
 
-/// The index that earlier formats have in its place.
+/// The index that earlier formats have instead.
 pub(crate) const OLD_CONTENT_INDEX: &str = "drawers_content";
 
 /// The index that finds the spaces of a collection.
@@ -131,20 +131,23 @@ CREATE TABLE notes (
 ) STRICT;
 ";
 
-/// Gives a new, empty database file its page size, checksums and log. Harmless on one that has them.
+/// Gives a new, empty database file its page size, checksums and log. Harmless on a file that has them.
 pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
     connection
+        // The order matters: page size and reserved bytes must be set before the first write, and setting
+        // `auto_vacuum` or `journal_mode` is one.
         .pragma_update(None, "page_size", PAGE_SIZE)
-        .map_err(sqlite)?;
-    vfs::reserve(connection)?;
+        .map_err(sqlite_error)?;
+    vfs::reserve_checksums(connection)?;
     connection
         .pragma_update(None, "auto_vacuum", "INCREMENTAL")
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
         .and_then(|mode| match mode.as_str() {
             "wal" => Ok(()),
+            // A file system without shared memory maps has no write-ahead log.
             other => Err(Error::new(
                 ErrorKind::Unsupported,
                 format!("this file system cannot hold a palace: SQLite fell back to {other:?}"),
@@ -152,9 +155,10 @@ pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
         })
 }
 
-/// Makes the tables of a new palace, unless another process just did.
-pub(crate) fn create(connection: &mut Connection) -> Result<()> {
-    let transaction = begin_write(connection).map_err(sqlite)?;
+/// Creates the tables of a new palace, unless another process has just done so.
+pub(crate) fn create_tables(connection: &mut Connection) -> Result<()> {
+    let transaction = begin_write(connection).map_err(sqlite_error)?;
+    // Another process may have created them while this one waited for the lock.
     if found_version(&transaction)? == 0 {
         for made in [
             TABLES,
@@ -164,7 +168,7 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
             SOURCE_INDEX,
             SPACES_INDEX,
         ] {
-            transaction.execute_batch(made).map_err(sqlite)?;
+            transaction.execute_batch(made).map_err(sqlite_error)?;
         }
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
             transaction
@@ -172,25 +176,26 @@ pub(crate) fn create(connection: &mut Connection) -> Result<()> {
                     "INSERT INTO palace(key, value) VALUES (?1, ?2)",
                     params![key, value],
                 )
-                .map_err(sqlite)
+                .map_err(sqlite_error)
         };
         set("id", &new_palace_id(&transaction)?.as_slice())?;
         set("created_at", &clock::now().as_micros())?;
         set("seq", &0_i64)?;
         transaction
+            // In the transaction of the tables: a crash leaves either a palace or an empty file.
             .pragma_update(None, "application_id", APPLICATION_ID)
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         transaction
             .pragma_update(None, "user_version", VERSION)
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
     }
-    transaction.commit().map_err(sqlite)
+    transaction.commit().map_err(sqlite_error)
 }
 
-/// What a database file is, as far as its header says.
+/// The kind of a database file, as far as its header tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// Nothing was written to it yet.
+    /// Nothing has been written to it yet.
     Empty,
     /// A palace of the version this build writes.
     Current,
@@ -198,10 +203,10 @@ pub(crate) enum FileKind {
     Older(i32),
 }
 
-/// Says what the open file is; refuses what is not a palace or is newer than this build, untouched.
-pub(crate) fn recognise(connection: &Connection) -> Result<FileKind> {
-    // One moment for all three questions: another process may just be making the palace.
-    let moment = connection.unchecked_transaction().map_err(sqlite)?;
+/// Recognises the open file. A file that is not a palace or is newer than this build is refused and not changed.
+pub(crate) fn recognise_file(connection: &Connection) -> Result<FileKind> {
+    // One transaction for all three reads: another process may be creating the palace right now.
+    let moment = connection.unchecked_transaction().map_err(sqlite_error)?;
     recognise_in(&moment)
 }
 
@@ -210,13 +215,15 @@ pub(crate) fn recognise_in(moment: &Connection) -> Result<FileKind> {
     let pragma = |name: &str| {
         moment
             .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     };
     let (application, version) = (pragma("application_id")?, pragma("user_version")?);
     let tables: i64 = moment
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     match (application, version) {
+        // Without a table nothing is lost by making a palace of it. Another program's database that never set
+        // the two numbers has tables, and is refused below.
         (0, 0) if tables == 0 => Ok(FileKind::Empty),
         (APPLICATION_ID, VERSION) => Ok(FileKind::Current),
         (APPLICATION_ID, older) if (1..VERSION).contains(&older) => Ok(FileKind::Older(older)),
@@ -225,75 +232,75 @@ pub(crate) fn recognise_in(moment: &Connection) -> Result<FileKind> {
             ErrorKind::Format,
             "the file is an SQLite database but not a palace",
         )
-        .hint("it was left untouched; name another folder with --palace")),
+        .with_hint("it was left untouched; name another folder with --palace")),
     }
 }
 
-/// Whether the file is of the version this build writes.
+/// Returns whether the file has the version this build writes.
 pub(crate) fn is_current(connection: &Connection) -> Result<bool> {
     connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map(|found: i32| found == VERSION)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The error for a file written by a later release.
+/// Returns the error for a file written by a later release.
 pub(crate) fn too_new(version: i32) -> Error {
     Error::new(
         ErrorKind::Format,
         format!("the palace has format {version}; this build reads formats up to {VERSION}"),
     )
-    .hint("it was left untouched; install a newer loci")
+    .with_hint("it was left untouched; install a newer loci")
 }
 
-/// The 16 bytes that tell this palace from every other.
+/// Returns the 16 random bytes that identify this palace.
 pub(crate) fn palace_id(connection: &Connection) -> Result<[u8; 16]> {
     let bytes: Vec<u8> = connection
         .query_row("SELECT value FROM palace WHERE key = 'id'", [], |row| row.get(0))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     bytes
         .try_into()
-        .map_err(|_| crate::failure::corrupt("the palace's own id is damaged"))
+        .map_err(|_| crate::failure::corrupt_error("the palace's own id is damaged"))
 }
 
 fn found_version(transaction: &Transaction<'_>) -> Result<i32> {
     transaction
         .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Sixteen random bytes from SQLite's own generator, which is seeded by the system.
+/// Returns sixteen random bytes from SQLite's own generator, which is seeded by the system.
 fn new_palace_id(transaction: &Transaction<'_>) -> Result<[u8; 16]> {
     transaction
         .query_row("SELECT randomblob(16)", [], |row| row.get(0))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Whether an index keeps the same piece of the same source from being filed twice; the first files lack one.
+/// Returns whether a unique index keeps a piece of a source from being filed twice; the first files lack one.
 pub(crate) fn has_unique_pieces(connection: &Connection) -> Result<bool> {
     Ok(has_source_index(connection)? || has_index(connection, OLD_CONTENT_INDEX)?)
 }
 
-/// Whether the index that has pieces in the order of their source is there; earlier formats lack it.
+/// Returns whether the index of pieces in the order of their source exists; earlier formats lack it.
 pub(crate) fn has_source_index(connection: &Connection) -> Result<bool> {
     has_index(connection, "drawers_source")
 }
 
-/// Whether the file has an index of this name.
+/// Returns whether the file has an index of this name.
 pub(crate) fn has_index(connection: &Connection, name: &str) -> Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?1")
         .and_then(|mut statement| statement.exists([name]))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 /// Writes a line into the palace's own log.
-pub(crate) fn note(transaction: &Transaction<'_>, at: Timestamp, text: &str) -> Result<()> {
+pub(crate) fn add_note(transaction: &Transaction<'_>, at: Timestamp, text: &str) -> Result<()> {
     transaction
         .execute(
             "INSERT INTO notes(at, text) VALUES (?1, ?2)",
             params![at.as_micros(), text],
         )
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }

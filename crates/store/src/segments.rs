@@ -1,16 +1,16 @@
-//! Packed segments as the database holds them: listed, read through its memory map, and checked on first touch.
+//! Packed segments in the database: listed, read through the memory map, and checked on first use.
 
 use loci_core::Result;
-use loci_index::candidates::Candidates;
-use loci_index::distance::Probe;
-use loci_index::rows::Rows;
-use loci_index::segment::{self, Head, Seal};
+use loci_index::candidates::NearestCandidates;
+use loci_index::distance::QueryProbe;
+use loci_index::rows::RowSet;
+use loci_index::segment::{self, SegmentHead, SegmentSeal};
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, MAIN_DB};
 
-use crate::failure::{corrupt, sqlite};
+use crate::failure::{corrupt_error, sqlite_error};
 
-/// A segment as its table lists it.
+/// A segment as listed in its table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentEntry {
     pub(crate) segment: i64,
@@ -19,11 +19,12 @@ pub(crate) struct SegmentEntry {
     pub(crate) rows: i64,
 }
 
-/// The sealed segments of a space, oldest rows first.
+/// Returns the sealed segments of a space, oldest rows first.
 pub(crate) fn list_segments(connection: &Connection, space: i64) -> Result<Vec<SegmentEntry>> {
     let mut statement = connection
+        // The index covers all four columns, so the table with its large blobs is not touched.
         .prepare_cached("SELECT segment, first, last, rows FROM segments INDEXED BY segments_space WHERE space = ?1 ORDER BY first")
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let found = statement
         .query_map([space], |row| {
             Ok(SegmentEntry {
@@ -33,23 +34,25 @@ pub(crate) fn list_segments(connection: &Connection, space: i64) -> Result<Vec<S
                 rows: row.get(3)?,
             })
         })
-        .map_err(sqlite)?;
-    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+        .map_err(sqlite_error)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite_error)
 }
 
-/// The rows that stand in a segment but are removed or replaced, ascending.
+/// Returns the rows that are in a segment but were removed or replaced, ascending.
 pub(crate) fn dead_rows(connection: &Connection, space: i64) -> Result<Vec<i64>> {
     let mut statement = connection
         .prepare_cached("SELECT row FROM dead WHERE space = ?1 ORDER BY row")
-        .map_err(sqlite)?;
-    let found = statement.query_map([space], |row| row.get(0)).map_err(sqlite)?;
-    found.collect::<rusqlite::Result<_>>().map_err(sqlite)
+        .map_err(sqlite_error)?;
+    let found = statement
+        .query_map([space], |row| row.get(0))
+        .map_err(sqlite_error)?;
+    found.collect::<rusqlite::Result<_>>().map_err(sqlite_error)
 }
 
-/// Reads segments out of the database, through its memory map, into one buffer used again and again.
+/// Reads segments from the database, through its memory map, into one reused buffer.
 pub(crate) struct SegmentReader<'a> {
     connection: &'a Connection,
-    seal: Seal,
+    seal: SegmentSeal,
     blob: Option<Blob<'a>>,
     open_at: Option<i64>,
     head: Vec<u8>,
@@ -57,7 +60,7 @@ pub(crate) struct SegmentReader<'a> {
 }
 
 impl<'a> SegmentReader<'a> {
-    pub(crate) fn new(connection: &'a Connection, seal: Seal) -> Self {
+    pub(crate) fn new(connection: &'a Connection, seal: SegmentSeal) -> Self {
         Self {
             connection,
             seal,
@@ -68,45 +71,47 @@ impl<'a> SegmentReader<'a> {
         }
     }
 
-    /// Offers the rows of a segment on its first touch, after checking it whole, and returns its head.
+    /// Checks a segment on its first use, offers its rows, and returns its head.
     ///
-    /// A damaged segment offers nothing. One of which no row is wanted is not read further, and not known after.
+    /// A damaged segment offers nothing. A segment without a wanted row is not read further, and stays unchecked.
     pub(crate) fn scan_new(
         &mut self,
         entry: &SegmentEntry,
-        probes: &[Probe],
-        allow: Option<&Rows>,
+        probes: &[QueryProbe],
+        allow: Option<&RowSet>,
         dead: &[i64],
-        found: &mut [Candidates],
-    ) -> Result<Option<Head>> {
+        found: &mut [NearestCandidates],
+    ) -> Result<Option<SegmentHead>> {
         let head = self.read_head(entry)?;
-        let mask = head.mask(allow, dead);
+        let mask = head.select_rows(allow, dead);
         if mask.is_empty() {
             return Ok(None);
         }
         self.read_body(entry, &head)?;
+        // Before any row is offered: bounds from damaged codes could push true hits out of the candidates.
         head.check_body(&self.seal, &self.body)?;
         for (probe, found) in probes.iter().zip(found.iter_mut()) {
-            head.scan(&self.body, probe, &mask, found);
+            head.scan_body(&self.body, probe, &mask, found);
         }
         Ok(Some(head))
     }
 
-    /// Reads and checks the head of a segment, which must cover the rows its table says.
-    pub(crate) fn read_head(&mut self, entry: &SegmentEntry) -> Result<Head> {
+    /// Reads and checks the head of a segment, which must cover the rows that its table lists.
+    pub(crate) fn read_head(&mut self, entry: &SegmentEntry) -> Result<SegmentHead> {
         self.turn_to(entry.segment)?;
         let mut prefix = [0; segment::PREFIX];
         self.read_at(&mut prefix, 0)?;
+        // Taken out for the call, since `read_at` borrows the reader; put back even after a failure.
         let mut bytes = std::mem::take(&mut self.head);
         bytes.resize(segment::head_len(&prefix)?, 0);
         let read = self.read_at(&mut bytes, 0);
         self.head = bytes;
         read?;
-        let head = Head::parse(&self.head, &self.seal, true)?;
+        let head = SegmentHead::parse(&self.head, &self.seal, true)?;
         let as_listed =
             head.first() == entry.first && head.last() == entry.last && head.count() as i64 == entry.rows;
         if !as_listed {
-            return Err(corrupt(format!(
+            return Err(corrupt_error(format!(
                 "segment {} covers other rows than its table says",
                 entry.segment
             )));
@@ -115,7 +120,7 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// Reads the codes of a segment.
-    pub(crate) fn read_body(&mut self, entry: &SegmentEntry, head: &Head) -> Result<&[u8]> {
+    pub(crate) fn read_body(&mut self, entry: &SegmentEntry, head: &SegmentHead) -> Result<&[u8]> {
         self.turn_to(entry.segment)?;
         let range = head.body_range();
         let mut bytes = std::mem::take(&mut self.body);
@@ -131,22 +136,27 @@ impl<'a> SegmentReader<'a> {
             return Ok(());
         }
         self.open_at = None;
+        // Moving an open blob handle to another row is cheaper than opening a new one.
         let turned = self
             .blob
             .as_mut()
             .is_some_and(|blob| blob.reopen(segment).is_ok());
         if !turned {
+            // The last argument opens it read-only.
             let opened = self
                 .connection
                 .blob_open(MAIN_DB, "segments", "data", segment, true);
-            self.blob = Some(opened.map_err(sqlite)?);
+            self.blob = Some(opened.map_err(sqlite_error)?);
         }
         self.open_at = Some(segment);
         Ok(())
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: usize) -> Result<()> {
-        let blob = self.blob.as_ref().ok_or_else(|| corrupt("no segment is open"))?;
-        blob.read_at_exact(buffer, offset).map_err(sqlite)
+        let blob = self
+            .blob
+            .as_ref()
+            .ok_or_else(|| corrupt_error("no segment is open"))?;
+        blob.read_at_exact(buffer, offset).map_err(sqlite_error)
     }
 }

@@ -6,13 +6,13 @@ use loci_core::{
 };
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 
-use crate::failure::{corrupt, sqlite};
-use crate::space::{Space, state_from};
+use crate::failure::{corrupt_error, sqlite_error};
+use crate::space::{StoredSpace, state_from};
 use crate::{attributes, clock, crash, vectors, words};
 
-/// What a transaction knows of the collection it works on.
+/// The state of a collection as one transaction sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct CollectionShelf {
     pub(crate) collection: i64,
     pub(crate) name: CollectionName,
     pub(crate) metric: Metric,
@@ -20,55 +20,57 @@ pub(crate) struct Shelf {
     pub(crate) projection: i64,
     pub(crate) drawers: i64,
     /// The embedding space that answers queries.
-    pub(crate) space: Space,
+    pub(crate) space: StoredSpace,
     /// Every other space: the one being built first, then those set aside, the latest first.
-    pub(crate) others: Vec<Space>,
+    pub(crate) others: Vec<StoredSpace>,
 }
 
 const COLUMNS: &str = "c.collection, c.name, c.metric, c.projection, c.drawers, c.space,
     s.space, s.dimension, s.model, s.revision, s.vectors, s.tail, s.sealed, s.turn, s.state
     FROM collections AS c JOIN spaces AS s ON s.collection = c.collection";
 
-impl Shelf {
-    /// The collection called `name`, or `NotFound`.
+impl CollectionShelf {
+    /// Returns the collection called `name`, or `NotFound`.
     pub(crate) fn find(connection: &Connection, name: &CollectionName) -> Result<Self> {
-        Self::look(connection, name)?.ok_or_else(|| Self::missing(name))
+        Self::look_up(connection, name)?.ok_or_else(|| Self::missing_error(name))
     }
 
-    /// The error for a collection that is not there.
-    pub(crate) fn missing(name: &CollectionName) -> Error {
+    /// Returns the error for a collection that does not exist.
+    pub(crate) fn missing_error(name: &CollectionName) -> Error {
         Error::new(
             ErrorKind::NotFound,
             format!("the palace has no collection {:?}", name.as_str()),
         )
-        .hint("see what there is with `loci status`")
+        .with_hint("list the collections with `loci status`")
     }
 
-    /// The collection called `name`, if there is one.
-    pub(crate) fn look(connection: &Connection, name: &CollectionName) -> Result<Option<Self>> {
+    /// Returns the collection called `name`, if there is one.
+    pub(crate) fn look_up(connection: &Connection, name: &CollectionName) -> Result<Option<Self>> {
         let mut statement = connection
             .prepare_cached(&format!("SELECT {COLUMNS} WHERE c.name = ?1"))
-            .map_err(sqlite)?;
-        Ok(gather(&mut statement, &[&name.as_str()])?.pop())
+            .map_err(sqlite_error)?;
+        Ok(read_shelves(&mut statement, &[&name.as_str()])?.pop())
     }
 
-    /// Every collection of the palace, by name.
-    pub(crate) fn all(connection: &Connection) -> Result<Vec<Self>> {
+    /// Returns every collection of the palace, ordered by name.
+    pub(crate) fn list_all(connection: &Connection) -> Result<Vec<Self>> {
         let mut statement = connection
             .prepare(&format!("SELECT {COLUMNS} ORDER BY c.name"))
-            .map_err(sqlite)?;
-        gather(&mut statement, &[])
+            .map_err(sqlite_error)?;
+        read_shelves(&mut statement, &[])
     }
 
-    /// Makes the collection called `name`, which is not there, with its tables.
-    pub(crate) fn make(
+    /// Creates the collection called `name`, which must not exist, with its tables.
+    pub(crate) fn create(
         transaction: &Transaction<'_>,
         name: &CollectionName,
         how: &OpenOptions,
     ) -> Result<Self> {
         let declared = how.embedder.as_ref();
+        // A named embedder decides the dimension; a bare dimension counts only without one.
         let dimension = declared.map(|embedder| embedder.dimension).or(how.dimension);
-        // Never given twice: a handle on a dropped collection must not take another for it.
+        // Numbers are never reused: a handle on a dropped collection must not find another
+        // one under its number.
         let collection = next_number(transaction, "collection")?;
         let projection = next_number(transaction, "projection")?;
         let space = next_number(transaction, "space")?;
@@ -86,7 +88,7 @@ impl Shelf {
                     clock::now().as_micros()
                 ],
             )
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         transaction
             .execute(
                 "INSERT INTO spaces(space, collection, dimension, model, revision) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -98,16 +100,17 @@ impl Shelf {
                     declared.map(|embedder| &embedder.revision),
                 ],
             )
-            .map_err(sqlite)?;
-        vectors::create(transaction, space)?;
-        words::create(transaction, projection)?;
-        attributes::create(transaction, projection)?;
+            .map_err(sqlite_error)?;
+        vectors::create_table(transaction, space)?;
+        words::create_tables(transaction, projection)?;
+        attributes::create_table(transaction, projection)?;
         Self::find(transaction, name)
     }
 
     /// Drops the collection with all its rows and tables.
-    pub(crate) fn drop_all(&self, transaction: &Transaction<'_>) -> Result<()> {
-        let execute = |sql: &str, number: i64| transaction.execute(sql, [number]).map(drop).map_err(sqlite);
+    pub(crate) fn drop_collection(&self, transaction: &Transaction<'_>) -> Result<()> {
+        let execute =
+            |sql: &str, number: i64| transaction.execute(sql, [number]).map(drop).map_err(sqlite_error);
         words::drop_tables(transaction, self.projection)?;
         attributes::drop_table(transaction, self.projection)?;
         for space in self.spaces() {
@@ -117,6 +120,7 @@ impl Shelf {
             }
         }
         crash::point("drop-collection-half");
+        // `collections` comes last: foreign keys of the other tables refer to its row.
         for table in [
             "drawers",
             "tombstones",
@@ -133,28 +137,28 @@ impl Shelf {
         Ok(())
     }
 
-    /// What is known of the model behind the vectors that answer.
+    /// Returns the recorded model of the active space.
     pub(crate) fn identity(&self) -> IdentityState {
         self.space.identity()
     }
 
-    /// Every space, the active one first.
-    pub(crate) fn spaces(&self) -> impl Iterator<Item = &Space> {
+    /// Returns every space, the active one first.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = &StoredSpace> {
         std::iter::once(&self.space).chain(&self.others)
     }
 
-    /// Every space, the active one first, to be changed.
-    pub(crate) fn spaces_mut(&mut self) -> impl Iterator<Item = &mut Space> {
+    /// Returns every space mutably, the active one first.
+    pub(crate) fn spaces_mut(&mut self) -> impl Iterator<Item = &mut StoredSpace> {
         std::iter::once(&mut self.space).chain(&mut self.others)
     }
 
-    /// The space of this number, if the collection still has it.
-    pub(crate) fn numbered(&mut self, number: i64) -> Option<&mut Space> {
+    /// Returns the space of this number, if the collection still has it.
+    pub(crate) fn space_by_number(&mut self, number: i64) -> Option<&mut StoredSpace> {
         self.spaces_mut().find(|space| space.number == number)
     }
 
-    /// The space being built, paused or not.
-    pub(crate) fn being_built(&self) -> Option<&Space> {
+    /// Returns the space being built, paused or not.
+    pub(crate) fn being_built(&self) -> Option<&StoredSpace> {
         self.others.iter().find(|space| space.is_being_built())
     }
 
@@ -172,6 +176,7 @@ impl Shelf {
         let asked = how
             .dimension
             .or(how.embedder.as_ref().map(|embedder| embedder.dimension));
+        // A collection without vectors may have no dimension yet, and then any is welcome.
         match (asked, self.space.dimension) {
             (Some(asked), Some(own)) if asked != own => Err(loci_core::write::dimension_mismatch(own, asked)),
             _ => Ok(()),
@@ -183,14 +188,14 @@ impl Shelf {
         transaction
             .prepare_cached("UPDATE collections SET drawers = ?2 WHERE collection = ?1")
             .and_then(|mut statement| statement.execute(params![self.collection, self.drawers]))
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         self.spaces()
             .try_for_each(|space| space.store_counters(transaction))
     }
 }
 
 /// A collection's own columns, before its spaces are known.
-struct Head {
+struct CollectionColumns {
     collection: i64,
     name: CollectionName,
     metric: Metric,
@@ -200,19 +205,22 @@ struct Head {
     active: i64,
 }
 
-/// Reads collections, each with all its spaces; the rows of one collection come one after the other.
-fn gather(statement: &mut Statement<'_>, asked: &[&dyn rusqlite::ToSql]) -> Result<Vec<Shelf>> {
-    let mut found = statement.query(asked).map_err(sqlite)?;
+/// Reads collections, each with all its spaces; the rows of one collection must be adjacent.
+fn read_shelves(
+    statement: &mut Statement<'_>,
+    asked: &[&dyn rusqlite::ToSql],
+) -> Result<Vec<CollectionShelf>> {
+    let mut found = statement.query(asked).map_err(sqlite_error)?;
     let mut shelves = Vec::new();
-    let mut open: Option<(Head, Vec<Space>)> = None;
-    while let Some(row) = found.next().map_err(sqlite)? {
-        let collection: i64 = row.get(0).map_err(sqlite)?;
+    let mut open: Option<(CollectionColumns, Vec<StoredSpace>)> = None;
+    while let Some(row) = found.next().map_err(sqlite_error)? {
+        let collection: i64 = row.get(0).map_err(sqlite_error)?;
         if open
             .as_ref()
             .is_none_or(|(head, _)| head.collection != collection)
         {
             if let Some((head, spaces)) = open.take() {
-                shelves.push(assemble(head, spaces)?);
+                shelves.push(assemble_shelf(head, spaces)?);
             }
             open = Some((read_head(row)?, Vec::new()));
         }
@@ -221,22 +229,23 @@ fn gather(statement: &mut Statement<'_>, asked: &[&dyn rusqlite::ToSql]) -> Resu
         }
     }
     if let Some((head, spaces)) = open {
-        shelves.push(assemble(head, spaces)?);
+        shelves.push(assemble_shelf(head, spaces)?);
     }
     Ok(shelves)
 }
 
-fn assemble(head: Head, mut spaces: Vec<Space>) -> Result<Shelf> {
+fn assemble_shelf(head: CollectionColumns, mut spaces: Vec<StoredSpace>) -> Result<CollectionShelf> {
     let active = spaces.iter().position(|space| space.number == head.active);
     let Some(active) = active else {
-        return Err(corrupt(format!(
+        return Err(corrupt_error(format!(
             "the embedding space of the collection {:?} is gone",
             head.name.as_str()
         )));
     };
     let space = spaces.swap_remove(active);
+    // The order that `others` promises. `turn` grows, so the space set aside last comes first.
     spaces.sort_by_key(|space| (!space.is_being_built(), -space.turn, -space.number));
-    Ok(Shelf {
+    Ok(CollectionShelf {
         collection: head.collection,
         name: head.name,
         metric: head.metric,
@@ -247,14 +256,14 @@ fn assemble(head: Head, mut spaces: Vec<Space>) -> Result<Shelf> {
     })
 }
 
-fn read_head(row: &Row<'_>) -> Result<Head> {
-    let text = |at: usize| row.get::<_, String>(at).map_err(sqlite);
-    let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite);
+fn read_head(row: &Row<'_>) -> Result<CollectionColumns> {
+    let text = |at: usize| row.get::<_, String>(at).map_err(sqlite_error);
+    let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite_error);
     let name = text(1)?;
-    Ok(Head {
+    Ok(CollectionColumns {
         collection: int(0)?,
         metric: Metric::parse(&text(2)?).map_err(|cause| {
-            corrupt(format!("the collection {name:?} has a damaged metric")).caused_by(cause)
+            corrupt_error(format!("the collection {name:?} has a damaged metric")).caused_by(cause)
         })?,
         name: CollectionName::new(name)?,
         projection: int(3)?,
@@ -263,10 +272,10 @@ fn read_head(row: &Row<'_>) -> Result<Head> {
     })
 }
 
-fn read_space(row: &Row<'_>, head: &Head) -> Result<Space> {
-    let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite);
-    let text = |at: usize| row.get::<_, Option<String>>(at).map_err(sqlite);
-    let dimension: Option<i64> = row.get(7).map_err(sqlite)?;
+fn read_space(row: &Row<'_>, head: &CollectionColumns) -> Result<StoredSpace> {
+    let int = |at: usize| row.get::<_, i64>(at).map_err(sqlite_error);
+    let text = |at: usize| row.get::<_, Option<String>>(at).map_err(sqlite_error);
+    let dimension: Option<i64> = row.get(7).map_err(sqlite_error)?;
     let dimension = dimension.and_then(|n| usize::try_from(n).ok());
     let embedder = match (text(8)?, text(9)?, dimension) {
         (Some(model), Some(revision), Some(dimension)) => Some(EmbedderIdentity {
@@ -277,12 +286,14 @@ fn read_space(row: &Row<'_>, head: &Head) -> Result<Space> {
         _ => None,
     };
     let number = int(6)?;
-    let state = match number == head.active {
-        true => SpaceState::Active,
-        // What nobody wrote never answers and is filled by nobody; `verify` names it.
-        false => state_from(text(14)?.as_deref()).unwrap_or(SpaceState::Abandoned),
+    let state = if number == head.active {
+        SpaceState::Active
+    } else {
+        // A state that no release wrote counts as abandoned: such a space neither answers nor is filled, and
+        // `verify` reports it.
+        state_from(text(14)?.as_deref()).unwrap_or(SpaceState::Abandoned)
     };
-    Ok(Space {
+    Ok(StoredSpace {
         number,
         collection: head.collection,
         metric: head.metric,
@@ -296,7 +307,7 @@ fn read_space(row: &Row<'_>, head: &Head) -> Result<Space> {
     })
 }
 
-/// A number for a new collection or table, never given twice in the life of a palace.
+/// Returns a number for a new collection or table, which is never reused in the life of a palace.
 pub(crate) fn next_number(transaction: &Transaction<'_>, of: &str) -> Result<i64> {
     transaction
         .query_row(
@@ -304,5 +315,5 @@ pub(crate) fn next_number(transaction: &Transaction<'_>, of: &str) -> Result<i64
             [of],
             |row| row.get(0),
         )
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }

@@ -1,43 +1,46 @@
-//! Copies of whole palaces: taken in one read transaction while others write, verified, then given their name.
+//! Copies of whole palaces: taken in one read transaction while others write, verified, then given their final name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use loci_core::{Error, ErrorKind, Finding, PalaceRef, Result, Severity, SnapshotReport, SnapshotStore};
+use loci_core::{
+    Error, ErrorKind, FindingSeverity, PalaceFinding, PalaceRef, Result, SnapshotReport, SnapshotStep,
+    SnapshotStore,
+};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::backend::PATIENCE;
-use crate::connection::{self, Opening};
-use crate::failure::{self, sqlite};
-use crate::{Embedded, disk, lost, verify, vfs};
+use crate::connection::{self, ConnectionOptions};
+use crate::failure::{self, sqlite_error};
+use crate::{EmbeddedBackend, disk, lost, verify, vfs};
 
-/// How many pages are copied between two reports of progress.
+/// The number of pages copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 1000;
 
-impl SnapshotStore for Embedded {
+impl SnapshotStore for EmbeddedBackend {
     fn backup(
         &self,
         palace: &PalaceRef,
         dest: &Path,
-        progress: &mut dyn FnMut(u64, u64),
+        watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport> {
-        let palace = self.palace(palace, false)?;
+        let palace = self.open_palace(palace, false)?;
         refuse_existing(dest)?;
         let lease = palace.lease(PATIENCE)?;
         let partial = partial_name(dest);
-        let copied = copy(&lease, &partial, progress).and_then(|()| describe(&partial));
-        settle(copied, &partial, dest)
+        let copied = copy_database(&lease, &partial, watch).and_then(|()| verify_copy(&partial, watch));
+        settle_copy(copied, &partial, dest)
     }
 
     fn restore(
         &self,
         file: &Path,
         palace: &PalaceRef,
-        progress: &mut dyn FnMut(u64, u64),
+        watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport> {
-        let dest = palace.folder()?.join(Self::FILE);
+        let dest = palace.require_folder()?.join(Self::FILE);
         refuse_existing(&dest)?;
         if !file.is_file() {
             return Err(Error::new(
@@ -45,19 +48,20 @@ impl SnapshotStore for Embedded {
                 format!("there is no backup at {}", file.display()),
             ));
         }
-        let how = Opening {
+        let how = ConnectionOptions {
             file,
             base: None,
             create: false,
+            // A backup is restored as it is; the restored palace is upgraded when it is first opened.
             mend: false,
             wait: PATIENCE,
         };
         let source = connection::open(how)?;
-        disk::make_folder(palace.folder()?)?;
-        disk::refuse_network(palace.folder()?)?;
+        disk::make_folder(palace.require_folder()?)?;
+        disk::refuse_network(palace.require_folder()?)?;
         let partial = partial_name(&dest);
-        let copied = copy(&source, &partial, progress).and_then(|()| describe(&partial));
-        settle(copied, &partial, &dest)
+        let copied = copy_database(&source, &partial, watch).and_then(|()| verify_copy(&partial, watch));
+        settle_copy(copied, &partial, &dest)
     }
 }
 
@@ -65,17 +69,18 @@ fn refuse_existing(dest: &Path) -> Result<()> {
     if fs::symlink_metadata(dest).is_err() {
         return Ok(());
     }
-    Err(Error::invalid(format!("{} is there already", dest.display()))
-        .hint("nothing was written; name a file that does not exist, or an empty place for a palace"))
+    Err(Error::invalid(format!("{} already exists", dest.display()))
+        .with_hint("nothing was written; name a file that does not exist, or a folder without a palace"))
 }
 
 fn partial_name(dest: &Path) -> PathBuf {
     let mut name = dest.file_name().unwrap_or_default().to_owned();
+    // The process id keeps two copies to the same destination from writing one file.
     name.push(format!(".{}.partial", std::process::id()));
     dest.with_file_name(name)
 }
 
-/// Makes an empty file that only its owner may read, in the place of what an earlier attempt left.
+/// Creates an empty file that only its owner may read, replacing the remains of an earlier attempt.
 fn make_private(partial: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let _ = fs::remove_file(partial);
@@ -85,32 +90,31 @@ fn make_private(partial: &Path) -> Result<()> {
         .mode(0o600)
         .open(partial)
         .map(drop)
-        .map_err(|cause| failure::io("write", partial, cause))
+        .map_err(|cause| failure::io_error("write", partial, cause))
 }
 
-/// Copies the database behind `source` as it is at this moment into the new file `partial`.
-fn copy(source: &Connection, partial: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+/// Copies the database behind `source`, as it is at this moment, into the new file `partial`.
+fn copy_database(source: &Connection, partial: &Path, watch: &mut dyn FnMut(SnapshotStep)) -> Result<()> {
     make_private(partial)?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut dest =
-        Connection::open_with_flags_and_vfs(partial, flags, vfs::register(None)?).map_err(sqlite)?;
-    vfs::reserve(&dest)?;
-    // One read transaction over all steps: writers go on, and the copy is one moment.
+        Connection::open_with_flags_and_vfs(partial, flags, vfs::register(None)?).map_err(sqlite_error)?;
+    vfs::reserve_checksums(&dest)?;
+    // One read transaction over all steps: writers are not blocked, and the copy is of one moment. Without it
+    // the backup would start over whenever another process writes.
     connection::begin_read(source)?;
     source
         .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     {
-        let backup = Backup::new(source, &mut dest).map_err(sqlite)?;
+        let backup = Backup::new(source, &mut dest).map_err(sqlite_error)?;
         loop {
-            let step = backup.step(PAGES_AT_ONCE).map_err(sqlite)?;
+            let step = backup.step(PAGES_AT_ONCE).map_err(sqlite_error)?;
             let state = backup.progress();
             let total = u64::try_from(state.pagecount).unwrap_or(0);
-            progress(
-                total.saturating_sub(u64::try_from(state.remaining).unwrap_or(0)),
-                total,
-            );
+            let copied = total.saturating_sub(u64::try_from(state.remaining).unwrap_or(0));
+            watch(SnapshotStep::Copied(copied, total));
             match step {
                 StepResult::Done => break,
                 StepResult::Busy | StepResult::Locked => std::thread::sleep(Duration::from_millis(20)),
@@ -119,19 +123,20 @@ fn copy(source: &Connection, partial: &Path, progress: &mut dyn FnMut(u64, u64))
         }
     }
     connection::end_read(source)?;
-    dest.close().map_err(|(_, cause)| sqlite(cause))
+    dest.close().map_err(|(_, cause)| sqlite_error(cause))
 }
 
-/// Reads a copy back, whole, and says what it holds.
-fn describe(file: &Path) -> Result<SnapshotReport> {
-    let diagnosis = verify::examine_file(file)?;
+/// Reads a whole copy back and reports what it holds.
+fn verify_copy(file: &Path, watch: &mut dyn FnMut(SnapshotStep)) -> Result<SnapshotReport> {
+    let mut verified = |done, total| watch(SnapshotStep::Verified(done, total));
+    let diagnosis = verify::examine_file(file, &mut verified)?;
     if let Some(finding) = diagnosis
         .findings
         .iter()
-        // What was lost before is no fault of the copy.
-        .find(|finding| finding.severity == Severity::Error && finding.code != lost::CODE)
+        // Writes lost before the copy was taken are not a fault of the copy.
+        .find(|finding| finding.severity == FindingSeverity::Error && finding.code != lost::CODE)
     {
-        return Err(unsound(finding, diagnosis.findings.len()));
+        return Err(unsound_error(finding, diagnosis.findings.len()));
     }
     Ok(SnapshotReport {
         file: file.to_path_buf(),
@@ -144,7 +149,7 @@ fn describe(file: &Path) -> Result<SnapshotReport> {
     })
 }
 
-fn unsound(finding: &Finding, findings: usize) -> Error {
+fn unsound_error(finding: &PalaceFinding, findings: usize) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(
@@ -152,17 +157,17 @@ fn unsound(finding: &Finding, findings: usize) -> Error {
             finding.message
         ),
     )
-    .hint("no copy was kept and the source was not changed; run `loci verify` on the source")
+    .with_hint("no copy was kept and the source was not changed; run `loci verify` on the source")
 }
 
-/// Gives a sound copy its name, durably; removes one that is not.
-fn settle(copied: Result<SnapshotReport>, partial: &Path, dest: &Path) -> Result<SnapshotReport> {
+/// Gives a sound copy its final name, durably; removes an unsound one.
+fn settle_copy(copied: Result<SnapshotReport>, partial: &Path, dest: &Path) -> Result<SnapshotReport> {
     let named = copied.and_then(|report| {
         fs::File::open(partial)
             .and_then(|file| file.sync_all())
-            .map_err(|cause| failure::io("sync", partial, cause))?;
+            .map_err(|cause| failure::io_error("sync", partial, cause))?;
         // A hard link never replaces a file that appeared meanwhile, as a rename would.
-        fs::hard_link(partial, dest).map_err(|cause| failure::io("write", dest, cause))?;
+        fs::hard_link(partial, dest).map_err(|cause| failure::io_error("write", dest, cause))?;
         if let Some(folder) = dest.parent() {
             disk::sync_folder(if folder.as_os_str().is_empty() {
                 Path::new(".")
@@ -181,4 +186,56 @@ fn settle(copied: Result<SnapshotReport>, partial: &Path, dest: &Path) -> Result
         let _ = fs::remove_file(PathBuf::from(name));
     }
     named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loci_core::{Backend, CollectionExt, CollectionName, CreateMode, DrawerId, NewDrawer, OpenOptions};
+
+    /// The steps of each kind must come one after the other, grow, and end at their total.
+    fn check(steps: &[SnapshotStep]) {
+        let copied = steps.iter().filter_map(|step| match step {
+            SnapshotStep::Copied(done, total) => Some((*done, *total)),
+            SnapshotStep::Verified(..) => None,
+        });
+        let copied: Vec<(u64, u64)> = copied.collect();
+        let verified = steps.iter().skip(copied.len()).map(|step| match step {
+            SnapshotStep::Verified(done, total) => (*done, *total),
+            SnapshotStep::Copied(..) => panic!("copied after it was verified: {steps:?}"),
+        });
+        for counts in [copied, verified.collect()] {
+            assert!(counts.is_sorted(), "{steps:?}");
+            let (done, total) = *counts.last().expect("every phase is reported");
+            assert_eq!(done, total, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn a_copy_and_its_verification_are_both_reported_to_their_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let backend = EmbeddedBackend::new();
+        let palace = PalaceRef::local(folder.path().join("palace"));
+        for name in ["drawers", "notes"] {
+            let name = CollectionName::new(name).unwrap();
+            let options = OpenOptions::default();
+            let collection = backend
+                .create(&palace, &name, CreateMode::OpenExisting, &options)
+                .unwrap();
+            let drawer = NewDrawer::new(DrawerId::new("a").unwrap(), "text");
+            collection.add_drawer(drawer).unwrap();
+        }
+        let copy = folder.path().join("copy.db");
+        let mut steps = Vec::new();
+        backend
+            .backup(&palace, &copy, &mut |step| steps.push(step))
+            .unwrap();
+        check(&steps);
+        let mut steps = Vec::new();
+        let again = PalaceRef::local(folder.path().join("again"));
+        backend
+            .restore(&copy, &again, &mut |step| steps.push(step))
+            .unwrap();
+        check(&steps);
+    }
 }

@@ -1,54 +1,56 @@
-//! One embedding space of a collection: whose vectors it holds, what it is to the collection, and its counters.
+//! One embedding space of a collection: the model of its vectors, its state, and its counters.
 
 use loci_core::{EmbedderIdentity, IdentityState, Metric, Result, SpaceState};
 use rusqlite::{Transaction, params};
 
-use crate::failure::sqlite;
+use crate::failure::sqlite_error;
 
 /// A space as one transaction sees it.
 #[derive(Debug, Clone)]
-pub(crate) struct Space {
+pub(crate) struct StoredSpace {
     /// Its number, which names its table of vectors.
     pub(crate) number: i64,
     pub(crate) collection: i64,
-    /// How its vectors are compared, as its collection says.
+    /// The metric of its collection.
     pub(crate) metric: Metric,
     pub(crate) state: SpaceState,
-    /// Grows with every space that is set aside: of two, the higher was set aside later.
+    /// Grows with every space that is set aside: the one with the higher turn was set aside later.
     pub(crate) turn: i64,
     pub(crate) dimension: Option<usize>,
     pub(crate) embedder: Option<EmbedderIdentity>,
-    /// How many drawers have a vector in it.
+    /// The number of drawers that have a vector in it.
     pub(crate) vectors: i64,
-    /// How many of those are not in a sealed segment.
+    /// The number of those vectors that are not in a sealed segment.
     pub(crate) tail: i64,
-    /// The highest row that sealed segments reach.
+    /// The highest row that sealed segments cover.
     pub(crate) sealed: i64,
 }
 
-impl Space {
-    /// What is known of the model behind the vectors.
+impl StoredSpace {
+    /// Returns the recorded model of the vectors.
     pub(crate) fn identity(&self) -> IdentityState {
         match &self.embedder {
             Some(embedder) => IdentityState::Known(embedder.clone()),
+            // Without vectors any model may still be named; with vectors of an unnamed model a
+            // guess could be wrong.
             None if self.vectors == 0 => IdentityState::Unset,
             None => IdentityState::Unknown,
         }
     }
 
-    /// The model's name, for messages.
+    /// Returns the model's name, for messages.
     pub(crate) fn model(&self) -> &str {
         self.embedder
             .as_ref()
             .map_or("an unnamed model", |embedder| &embedder.model)
     }
 
-    /// Whether it is being filled, or would be but for a pause.
+    /// Returns whether it is being filled, or would be if it were not paused.
     pub(crate) fn is_being_built(&self) -> bool {
         matches!(self.state, SpaceState::Building | SpaceState::Paused)
     }
 
-    /// Records which model the vectors are of.
+    /// Records the model of the vectors.
     pub(crate) fn record_embedder(
         &mut self,
         transaction: &Transaction<'_>,
@@ -64,25 +66,26 @@ impl Space {
                     embedder.dimension as i64
                 ],
             )
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
+        // Kept in step with the stored row, since the same transaction may still check vectors against it.
         self.dimension = Some(embedder.dimension);
         self.embedder = Some(embedder.clone());
         Ok(())
     }
 
-    /// Records how many values the vectors have.
+    /// Records the number of values of the vectors.
     pub(crate) fn record_dimension(&mut self, transaction: &Transaction<'_>, dimension: usize) -> Result<()> {
         transaction
             .execute(
                 "UPDATE spaces SET dimension = ?2 WHERE space = ?1",
                 params![self.number, dimension as i64],
             )
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         self.dimension = Some(dimension);
         Ok(())
     }
 
-    /// Records what it is to the collection from now on.
+    /// Records its new state.
     pub(crate) fn record_state(
         &self,
         transaction: &Transaction<'_>,
@@ -95,7 +98,7 @@ impl Space {
                 params![self.number, state_text(state), turn],
             )
             .map(drop)
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     }
 
     /// Writes the counters back.
@@ -106,16 +109,16 @@ impl Space {
                 statement.execute(params![self.number, self.vectors, self.tail, self.sealed])
             })
             .map(drop)
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     }
 }
 
-/// A state as its column holds it: the active space has none, for its collection names it.
+/// Returns a state as its column stores it: the active space has none, since its collection names it.
 pub(crate) fn state_text(state: SpaceState) -> Option<&'static str> {
     (state != SpaceState::Active).then(|| state.name())
 }
 
-/// The state of a space that is not the active one; `None` if no release ever wrote that.
+/// Returns the state of a space that is not active; `None` if no release ever wrote this text.
 pub(crate) fn state_from(text: Option<&str>) -> Option<SpaceState> {
     use SpaceState::{Abandoned, Building, Paused, Retired};
     [Building, Paused, Retired, Abandoned]

@@ -1,26 +1,28 @@
-//! Changing the model of a collection: one transaction for each step, and a line in the palace's log for each.
+//! Changing the model of a collection: one transaction for each step, and a line in the palace's notes for each.
 
-use loci_core::{EmbedderIdentity, Error, ErrorKind, Finding, Result, Severity, SpaceState, Switch};
+use loci_core::{
+    EmbedderIdentity, Error, ErrorKind, FindingSeverity, PalaceFinding, Result, SpaceState, SwitchStep,
+};
 use rusqlite::{Connection, Transaction, params};
 
-use crate::failure::sqlite;
-use crate::shelf::{Shelf, next_number};
-use crate::space::{Space, state_text};
+use crate::failure::sqlite_error;
+use crate::shelf::{CollectionShelf, next_number};
+use crate::space::{StoredSpace, state_text};
 use crate::write::last_seq;
 use crate::{clock, schema, vectors};
 
-/// How far a space was found complete before the lock was taken.
+/// The extent to which a space was found complete before the lock was taken.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Surveyed {
+pub(crate) struct SpaceSurvey {
     space: i64,
-    /// Every drawer up to this row has its vector there, and keeps it: a row never loses it but with itself.
+    /// Every drawer up to this row has its vector there, and keeps it: a vector is removed only with its row.
     reached: i64,
 }
 
-/// The spaces of a collection as the contract tells of them.
-pub(crate) fn spaces(shelf: &Shelf) -> Vec<loci_core::Space> {
+/// Returns the spaces of a collection as the contract describes them.
+pub(crate) fn describe_spaces(shelf: &CollectionShelf) -> Vec<loci_core::EmbeddingSpace> {
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
-    let told = |space: &Space| loci_core::Space {
+    let told = |space: &StoredSpace| loci_core::EmbeddingSpace {
         identity: space.identity(),
         state: space.state,
         vectors: number(space.vectors),
@@ -29,64 +31,76 @@ pub(crate) fn spaces(shelf: &Shelf) -> Vec<loci_core::Space> {
     shelf.spaces().map(told).collect()
 }
 
-/// Looks, outside any lock, whether the space being built has every vector; says so by `Conflict` if not.
-pub(crate) fn survey(connection: &Connection, shelf: &Shelf) -> Result<Surveyed> {
-    let space = ready(shelf)?;
+/// Checks, without a lock, that the space being built has every vector; fails with `Conflict` if not.
+pub(crate) fn survey_space(connection: &Connection, shelf: &CollectionShelf) -> Result<SpaceSurvey> {
+    let space = ready_space(shelf)?;
+    // One read transaction: rows that come later have higher numbers than the sequence number returned here.
     check_complete(connection, shelf, space, 0)?;
-    Ok(Surveyed {
+    Ok(SpaceSurvey {
         space: space.number,
         reached: last_seq(connection)?,
     })
 }
 
 /// Takes one step.
-pub(crate) fn step(
+pub(crate) fn take_step(
     transaction: &Transaction<'_>,
-    shelf: &Shelf,
-    step: &Switch,
-    surveyed: Surveyed,
+    shelf: &CollectionShelf,
+    step: &SwitchStep,
+    surveyed: SpaceSurvey,
 ) -> Result<()> {
     match step {
-        Switch::Begin(identity) => begin(transaction, shelf, identity),
-        Switch::Pause => pause(transaction, shelf),
-        Switch::Finish => finish(transaction, shelf, surveyed),
-        Switch::Rollback => roll_back(transaction, shelf),
-        Switch::DropRetired => drop_retired(transaction, shelf),
+        SwitchStep::Begin(identity) => begin_switch(transaction, shelf, identity),
+        SwitchStep::Pause => pause_switch(transaction, shelf),
+        SwitchStep::Finish => finish_switch(transaction, shelf, surveyed),
+        SwitchStep::Rollback => roll_back(transaction, shelf),
+        SwitchStep::DropRetired => drop_retired(transaction, shelf),
     }
 }
 
-fn begin(transaction: &Transaction<'_>, shelf: &Shelf, identity: &EmbedderIdentity) -> Result<()> {
+fn begin_switch(
+    transaction: &Transaction<'_>,
+    shelf: &CollectionShelf,
+    identity: &EmbedderIdentity,
+) -> Result<()> {
     if identity.dimension == 0 {
         return Err(
             Error::invalid(format!("the model {:?} has no dimensions", identity.model))
-                .hint("nothing was changed"),
+                .with_hint("nothing was changed"),
         );
     }
-    let fits = |space: &&Space| space.embedder.as_ref() == Some(identity);
+    let fits = |space: &&StoredSpace| space.embedder.as_ref() == Some(identity);
+    // Beginning is idempotent, so that a run that was killed can simply be started again.
     if fits(&&shelf.space) {
         return Ok(());
     }
     match shelf.being_built() {
         Some(space) if fits(&space) && space.state == SpaceState::Building => return Ok(()),
-        Some(space) if !fits(&space) => return Err(another(space, identity)),
+        Some(space) if !fits(&space) => return Err(other_switch_error(space, identity)),
         _ => {}
     }
     let (space, how) = match shelf.others.iter().find(fits) {
+        // A space that was set aside was kept right by every write since, so its vectors
+        // need not be made again.
         Some(space) => {
             space.record_state(transaction, SpaceState::Building, 0)?;
-            (space.number, "goes on")
+            (space.number, "continues")
         }
-        None => (create(transaction, shelf, identity)?, "begins"),
+        None => (create_space(transaction, shelf, identity)?, "begins"),
     };
     crate::crash::point("switch-begun");
-    log(
+    log_step(
         transaction,
         shelf,
         &format!("a switch to {identity} {how} in space {space}"),
     )
 }
 
-fn create(transaction: &Transaction<'_>, shelf: &Shelf, identity: &EmbedderIdentity) -> Result<i64> {
+fn create_space(
+    transaction: &Transaction<'_>,
+    shelf: &CollectionShelf,
+    identity: &EmbedderIdentity,
+) -> Result<i64> {
     let number = next_number(transaction, "space")?;
     let EmbedderIdentity {
         model,
@@ -99,18 +113,18 @@ fn create(transaction: &Transaction<'_>, shelf: &Shelf, identity: &EmbedderIdent
             "INSERT INTO spaces(space, collection, dimension, model, revision, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             params![number, shelf.collection, *dimension as i64, model, revision, state],
         )
-        .map_err(sqlite)?;
-    vectors::create(transaction, number)?;
+        .map_err(sqlite_error)?;
+    vectors::create_table(transaction, number)?;
     Ok(number)
 }
 
-fn pause(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
-    let space = shelf.being_built().ok_or_else(|| nothing_built(shelf))?;
+fn pause_switch(transaction: &Transaction<'_>, shelf: &CollectionShelf) -> Result<()> {
+    let space = shelf.being_built().ok_or_else(|| no_switch_error(shelf))?;
     if space.state == SpaceState::Paused {
         return Ok(());
     }
     space.record_state(transaction, SpaceState::Paused, 0)?;
-    log(
+    log_step(
         transaction,
         shelf,
         &format!("the switch to {} pauses", space.model()),
@@ -118,36 +132,42 @@ fn pause(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
 }
 
 /// Turns over to the space being built, once every drawer has its vector there.
-fn finish(transaction: &Transaction<'_>, shelf: &Shelf, surveyed: Surveyed) -> Result<()> {
-    let space = ready(shelf)?;
-    let reached = match surveyed.space == space.number {
-        true => surveyed.reached,
-        false => 0,
+fn finish_switch(
+    transaction: &Transaction<'_>,
+    shelf: &CollectionShelf,
+    surveyed: SpaceSurvey,
+) -> Result<()> {
+    let space = ready_space(shelf)?;
+    // Another process may have rolled back and begun again since the survey; then every drawer is checked here.
+    let reached = if surveyed.space == space.number {
+        surveyed.reached
+    } else {
+        0
     };
     check_complete(transaction, shelf, space, reached)?;
     crate::crash::point("finish-checked");
     turn_to(transaction, shelf, space)?;
     crate::crash::point("finish-turned");
     let (new, old) = (space.model(), shelf.space.model());
-    log(
+    log_step(
         transaction,
         shelf,
         &format!("{new} answers in space {}, {old} is retired", space.number),
     )
 }
 
-/// The space being built, unless there is none or it is paused.
-fn ready(shelf: &Shelf) -> Result<&Space> {
+/// Returns the space being built; fails if there is none or it is paused.
+fn ready_space(shelf: &CollectionShelf) -> Result<&StoredSpace> {
     match shelf.being_built() {
-        None => Err(nothing_built(shelf)),
-        Some(space) if space.state == SpaceState::Paused => Err(conflict(
+        None => Err(no_switch_error(shelf)),
+        Some(space) if space.state == SpaceState::Paused => Err(conflict_error(
             format!(
                 "the switch of {:?} to {} is paused",
                 shelf.name.as_str(),
                 space.model()
             ),
             format!(
-                "nothing was changed; go on with `loci embedder switch {}`",
+                "nothing was changed; continue with `loci embedder switch {}`",
                 space.model()
             ),
         )),
@@ -155,12 +175,17 @@ fn ready(shelf: &Shelf) -> Result<&Space> {
     }
 }
 
-/// Refuses a space in which a drawer lacks its vector; rows up to `reached` are known to have theirs.
-fn check_complete(connection: &Connection, shelf: &Shelf, space: &Space, reached: i64) -> Result<()> {
+/// Fails if a drawer lacks its vector in the space; rows up to `reached` are known to have theirs.
+fn check_complete(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    space: &StoredSpace,
+    reached: i64,
+) -> Result<()> {
     let (model, name) = (space.model(), shelf.name.as_str());
     let missing = shelf.drawers - space.vectors;
     if missing > 0 {
-        return Err(conflict(
+        return Err(conflict_error(
             format!(
                 "{missing} of {} drawers of {name:?} have no vector by {model} yet",
                 shelf.drawers
@@ -168,44 +193,50 @@ fn check_complete(connection: &Connection, shelf: &Shelf, space: &Space, reached
             format!("nothing was changed; make them with `loci embedder switch {model}`"),
         ));
     }
-    if missing < 0 || !vectors::lacking(connection, space, reached, i64::MAX, 1)?.is_empty() {
-        return Err(conflict(
+    // Counters alone would trust a file that has lost a vector, so the rows are looked at as well.
+    if missing < 0 || !vectors::rows_lacking_vector(connection, space, reached, i64::MAX, 1)?.is_empty() {
+        return Err(conflict_error(
             format!(
-                "the vectors of {name:?} by {model} are not those of its drawers, though {} were counted",
+                "the vectors of {name:?} by {model} do not match its drawers, although {} were counted",
                 space.vectors
             ),
-            "nothing was changed; put the space right with `loci maintain reindex`, then go on".to_owned(),
+            "nothing was changed; repair the space with `loci maintain reindex`, then continue".to_owned(),
         ));
     }
     Ok(())
 }
 
 /// Makes `space` the active one and sets the active one aside.
-fn turn_to(transaction: &Transaction<'_>, shelf: &Shelf, space: &Space) -> Result<()> {
+fn turn_to(transaction: &Transaction<'_>, shelf: &CollectionShelf, space: &StoredSpace) -> Result<()> {
     transaction
         .execute(
             "UPDATE collections SET space = ?2 WHERE collection = ?1",
             params![shelf.collection, space.number],
         )
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
+    // Stored as null: only the collection's row names the active space, so the two cannot disagree.
     space.record_state(transaction, SpaceState::Active, 0)?;
     set_aside(transaction, &shelf.space, SpaceState::Retired)
 }
 
-fn set_aside(transaction: &Transaction<'_>, space: &Space, state: SpaceState) -> Result<()> {
+fn set_aside(transaction: &Transaction<'_>, space: &StoredSpace, state: SpaceState) -> Result<()> {
+    // A rollback returns to the retired space with the highest turn, which answered last.
     let turn = next_number(transaction, "turn")?;
     space.record_state(transaction, state, turn)
 }
 
-fn roll_back(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
-    let (old, new) = (shelf.space.model(), |space: &Space| space.model().to_owned());
+fn roll_back(transaction: &Transaction<'_>, shelf: &CollectionShelf) -> Result<()> {
+    let (old, new) = (shelf.space.model(), |space: &StoredSpace| {
+        space.model().to_owned()
+    });
+    // A switch under way is undone first; only without one does the model of before answer again.
     if let Some(space) = shelf.being_built() {
         set_aside(transaction, space, SpaceState::Abandoned)?;
         crate::crash::point("rolled-back");
-        return log(
+        return log_step(
             transaction,
             shelf,
-            &format!("the switch to {} is given up, {old} answers", new(space)),
+            &format!("the switch to {} is abandoned, {old} answers", new(space)),
         );
     }
     let retired = shelf
@@ -213,7 +244,7 @@ fn roll_back(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
         .iter()
         .find(|space| space.state == SpaceState::Retired);
     let Some(space) = retired else {
-        return Err(conflict(
+        return Err(conflict_error(
             format!(
                 "no switch of {:?} is under way and no model answered before {old}",
                 shelf.name.as_str()
@@ -223,7 +254,7 @@ fn roll_back(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
     };
     turn_to(transaction, shelf, space)?;
     crate::crash::point("rolled-back");
-    log(
+    log_step(
         transaction,
         shelf,
         &format!(
@@ -234,17 +265,17 @@ fn roll_back(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
     )
 }
 
-fn drop_retired(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
+fn drop_retired(transaction: &Transaction<'_>, shelf: &CollectionShelf) -> Result<()> {
     for space in shelf.others.iter().filter(|space| !space.is_being_built()) {
         vectors::drop_table(transaction, space.number)?;
         crate::crash::point("drop-half");
         for table in ["segments", "dead", "spaces"] {
             transaction
                 .execute(&format!("DELETE FROM {table} WHERE space = ?1"), [space.number])
-                .map_err(sqlite)?;
+                .map_err(sqlite_error)?;
         }
         let (model, state) = (space.model(), space.state.name());
-        log(
+        log_step(
             transaction,
             shelf,
             &format!("dropped the {state} space {} of {model}", space.number),
@@ -253,56 +284,57 @@ fn drop_retired(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<()> {
     Ok(())
 }
 
-fn log(transaction: &Transaction<'_>, shelf: &Shelf, what: &str) -> Result<()> {
+fn log_step(transaction: &Transaction<'_>, shelf: &CollectionShelf, what: &str) -> Result<()> {
     let text = format!("switch of {:?}: {what}", shelf.name.as_str());
-    schema::note(transaction, clock::now(), &text)
+    schema::add_note(transaction, clock::now(), &text)
 }
 
-fn conflict(message: String, hint: String) -> Error {
-    Error::new(ErrorKind::Conflict, message).hint(hint)
+fn conflict_error(message: String, hint: String) -> Error {
+    Error::new(ErrorKind::Conflict, message).with_hint(hint)
 }
 
-fn nothing_built(shelf: &Shelf) -> Error {
-    conflict(
+fn no_switch_error(shelf: &CollectionShelf) -> Error {
+    conflict_error(
         format!("no switch of {:?} is under way", shelf.name.as_str()),
         "nothing was changed; begin one with `loci embedder switch MODEL`".to_owned(),
     )
 }
 
-fn another(space: &Space, identity: &EmbedderIdentity) -> Error {
-    conflict(
+fn other_switch_error(space: &StoredSpace, identity: &EmbedderIdentity) -> Error {
+    conflict_error(
         format!(
             "a switch to {} is under way, so none to {identity} can begin",
             space.model()
         ),
         format!(
-            "nothing was changed; go on with `loci embedder switch {}`, or give it up with `loci embedder switch --rollback`",
+            "nothing was changed; continue with `loci embedder switch {}`, or abandon it with `loci embedder switch --rollback`",
             space.model()
         ),
     )
 }
 
-/// What a reader should know while a space is being built.
-pub(crate) fn under_way(shelf: &Shelf) -> Option<Finding> {
+/// Returns the finding that readers get while a space is being built.
+pub(crate) fn under_way_finding(shelf: &CollectionShelf) -> Option<PalaceFinding> {
     let space = shelf.being_built()?;
     let (severity, how) = match space.state {
-        SpaceState::Paused => (Severity::Warning, "is paused"),
-        _ => (Severity::Note, "is under way"),
+        SpaceState::Paused => (FindingSeverity::Warning, "is paused"),
+        _ => (FindingSeverity::Note, "is under way"),
     };
     let (model, drawers) = (space.model(), shelf.drawers);
-    let answers = match shelf.space.vectors == drawers {
-        true => format!("all {drawers}"),
-        false => format!("{} of {drawers}", shelf.space.vectors),
+    let answers = if shelf.space.vectors == drawers {
+        format!("all {drawers}")
+    } else {
+        format!("{} of {drawers}", shelf.space.vectors)
     };
     let message = format!(
-        "a switch to {model} {how}: {} of {drawers} drawers have its vectors; until it is finished {} answers for {answers}",
+        "a switch to {model} {how}: {} of {drawers} drawers have its vectors; until it finishes, {} answers for {answers}",
         space.vectors,
         shelf.space.model()
     );
-    let finding = Finding::new("switch_under_way", severity, message)
-        .hint(format!(
-            "go on with `loci embedder switch {model}`, or give it up with `loci embedder switch --rollback`"
+    let finding = PalaceFinding::new("switch_under_way", severity, message)
+        .with_hint(format!(
+            "continue with `loci embedder switch {model}`, or abandon it with `loci embedder switch --rollback`"
         ))
-        .collection(shelf.name.as_str());
+        .in_collection(shelf.name.as_str());
     Some(finding)
 }

@@ -1,33 +1,34 @@
-//! Counting drawers and grouping them by place, from indexes and never from documents.
+//! Counting drawers and grouping them by place, from indexes where possible.
 
 use std::collections::BTreeMap;
 
-use loci_core::{DocumentFilter, Facet, FacetKey, Facets, Filter, Result};
+use loci_core::{DocumentFilter, FacetCount, FacetKey, FacetRequest, Filter, Result};
 use rusqlite::{Connection, Row};
 
-use crate::attributes::{self, Scope};
-use crate::failure::sqlite;
+use crate::attributes::{self, FilterScope};
+use crate::failure::sqlite_error;
 use crate::places;
-use crate::read::Test;
-use crate::shelf::Shelf;
+use crate::read::DrawerTest;
+use crate::shelf::CollectionShelf;
 
-/// How many drawers both filters accept.
-pub(crate) fn count(
+/// Counts the drawers that both filters accept.
+pub(crate) fn count_drawers(
     connection: &Connection,
-    shelf: &Shelf,
+    shelf: &CollectionShelf,
     filter: &Filter,
     document: &DocumentFilter,
 ) -> Result<u64> {
-    if document.asks_nothing()
-        && let Some(counted) = places::count(connection, shelf, filter)?
+    if document.is_unrestricted()
+        && let Some(counted) = places::count_in_place(connection, shelf, filter)?
     {
         return Ok(counted);
     }
-    let scope = attributes::scope(connection, shelf.projection, filter)?;
+    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
     let total = u64::try_from(shelf.drawers).unwrap_or(0);
-    let test = Test::new(&scope, filter, document);
+    let test = DrawerTest::new(&scope, filter, document);
     if test.is_trivial() {
-        let all = (scope.rows.listed(), scope.rows.excluded());
+        let all = (scope.rows.listed_rows(), scope.rows.excluded_rows());
+        // Index entries are as exact as rows, so an exact scope is counted without touching a drawer.
         return Ok(match all {
             (Some(listed), _) => listed.len() as u64,
             (None, Some(excluded)) => total.saturating_sub(excluded.len() as u64),
@@ -42,21 +43,21 @@ pub(crate) fn count(
     Ok(accepted)
 }
 
-/// How many of the drawers that `filter` accepts there are for each combination of the keys asked for.
-pub(crate) fn facets(
+/// Counts the drawers that `filter` accepts for each combination of the keys asked for.
+pub(crate) fn count_facets(
     connection: &Connection,
-    shelf: &Shelf,
-    request: &Facets,
+    shelf: &CollectionShelf,
+    request: &FacetRequest,
     filter: &Filter,
-) -> Result<Vec<Facet>> {
-    request.check()?;
+) -> Result<Vec<FacetCount>> {
+    request.check_request()?;
     let columns: Vec<&str> = request.by.iter().map(|key| key.name()).collect();
     let columns = columns.join(", ");
-    if filter.asks_nothing() && request.document.asks_nothing() {
-        return grouped(connection, shelf, &request.by, &columns);
+    if filter.is_unrestricted() && request.document.is_unrestricted() {
+        return group_whole(connection, shelf, &request.by, &columns);
     }
-    let scope = attributes::scope(connection, shelf.projection, filter)?;
-    let test = Test::new(&scope, filter, &request.document);
+    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let test = DrawerTest::new(&scope, filter, &request.document);
     let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
     each_accepted(
         connection,
@@ -65,34 +66,43 @@ pub(crate) fn facets(
         &test,
         &format!("row, {columns}"),
         |found| {
-            *groups.entry(values(found, 1, request.by.len())?).or_default() += 1;
+            *groups
+                .entry(read_values(found, 1, request.by.len())?)
+                .or_default() += 1;
             Ok(())
         },
     )?;
     Ok(groups
         .into_iter()
-        .map(|(values, drawers)| Facet { values, drawers })
+        .map(|(values, drawers)| FacetCount { values, drawers })
         .collect())
 }
 
-fn grouped(connection: &Connection, shelf: &Shelf, by: &[FacetKey], columns: &str) -> Result<Vec<Facet>> {
+fn group_whole(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    by: &[FacetKey],
+    columns: &str,
+) -> Result<Vec<FacetCount>> {
     let placed = by
         .iter()
         .all(|key| matches!(key, FacetKey::Wing | FacetKey::Room));
-    let sql = match placed && places::are_whole(connection, shelf)? {
-        true => places_sql(columns),
-        false => facets_sql(columns),
+    // Counts that do not add up to the number of drawers are not used.
+    let sql = if placed && places::are_whole(connection, shelf)? {
+        places_sql(columns)
+    } else {
+        facets_sql(columns)
     };
-    let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
+    let mut statement = connection.prepare_cached(&sql).map_err(sqlite_error)?;
     let found = statement
         .query_map([shelf.collection], |row| {
-            Ok((values(row, 1, by.len()), row.get::<_, i64>(0)?))
+            Ok((read_values(row, 1, by.len()), row.get::<_, i64>(0)?))
         })
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let mut facets = Vec::new();
     for entry in found {
-        let (values, drawers) = entry.map_err(sqlite)?;
-        facets.push(Facet {
+        let (values, drawers) = entry.map_err(sqlite_error)?;
+        facets.push(FacetCount {
             values: values?,
             drawers: u64::try_from(drawers).unwrap_or(0),
         });
@@ -100,50 +110,53 @@ fn grouped(connection: &Connection, shelf: &Shelf, by: &[FacetKey], columns: &st
     Ok(facets)
 }
 
-/// The statement that groups a whole collection.
+/// Returns the statement that groups a whole collection.
 fn facets_sql(columns: &str) -> String {
     format!(
         "SELECT count(*), {columns} FROM drawers WHERE collection = ?1 GROUP BY {columns} ORDER BY {columns}"
     )
 }
 
-/// The same for wings and rooms.
+/// Returns the same for wings and rooms, from their counts.
 fn places_sql(columns: &str) -> String {
     format!(
         "SELECT sum(drawers), {columns} FROM places WHERE collection = ?1 GROUP BY {columns} ORDER BY {columns}"
     )
 }
 
-fn values(row: &Row<'_>, from: usize, n: usize) -> Result<Vec<Option<String>>> {
-    (from..from + n).map(|at| row.get(at).map_err(sqlite)).collect()
+fn read_values(row: &Row<'_>, from: usize, n: usize) -> Result<Vec<Option<String>>> {
+    (from..from + n)
+        .map(|at| row.get(at).map_err(sqlite_error))
+        .collect()
 }
 
 /// Calls `each` with the `columns` of every drawer of the scope that passes the test, in no particular order.
 fn each_accepted(
     connection: &Connection,
-    shelf: &Shelf,
-    scope: &Scope,
-    test: &Test<'_>,
+    shelf: &CollectionShelf,
+    scope: &FilterScope,
+    test: &DrawerTest<'_>,
     columns: &str,
     mut each: impl FnMut(&Row<'_>) -> Result<()>,
 ) -> Result<()> {
-    if let Some(listed) = scope.rows.listed() {
+    // Listed rows are looked up one by one; a complement has no list, so every drawer is walked.
+    if let Some(listed) = scope.rows.listed_rows() {
         let sql = format!("SELECT {columns} FROM drawers WHERE row = ?1");
-        let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
+        let mut statement = connection.prepare_cached(&sql).map_err(sqlite_error)?;
         for row in listed {
             if test.passes(connection, *row)? {
                 statement
                     .query_row([row], |found| Ok(each(found)))
-                    .map_err(sqlite)??;
+                    .map_err(sqlite_error)??;
             }
         }
         return Ok(());
     }
     let sql = format!("SELECT {columns} FROM drawers WHERE collection = ?1");
-    let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
-    let mut found = statement.query([shelf.collection]).map_err(sqlite)?;
-    while let Some(entry) = found.next().map_err(sqlite)? {
-        let row: i64 = entry.get(0).map_err(sqlite)?;
+    let mut statement = connection.prepare_cached(&sql).map_err(sqlite_error)?;
+    let mut found = statement.query([shelf.collection]).map_err(sqlite_error)?;
+    while let Some(entry) = found.next().map_err(sqlite_error)? {
+        let row: i64 = entry.get(0).map_err(sqlite_error)?;
         if scope.rows.contains(row) && test.passes(connection, row)? {
             each(entry)?;
         }

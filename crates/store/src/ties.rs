@@ -1,11 +1,11 @@
-//! Ties between hits: the byte order of ids breaks them.
+//! Ties between hits, broken by the byte order of ids.
 
 use std::cmp::Ordering;
 
 use loci_core::Result;
 use rusqlite::Connection;
 
-use crate::failure::sqlite;
+use crate::failure::sqlite_error;
 
 /// Sorts each run of sorted hits that compare as equal by the ids of their rows.
 pub(crate) fn order_by_id<T: Copy>(
@@ -15,6 +15,7 @@ pub(crate) fn order_by_id<T: Copy>(
     row_of: impl Fn(&T) -> i64,
 ) -> Result<()> {
     for run in hits.chunk_by_mut(|a, b| compare(a, b) == Ordering::Equal) {
+        // Ids are read only for real ties: each costs a lookup, and most hits have none.
         if run.len() < 2 {
             continue;
         }
@@ -30,16 +31,16 @@ pub(crate) fn order_by_id<T: Copy>(
     Ok(())
 }
 
-/// The id of a row as bytes; nothing for a row that is gone, which its reader will say.
+/// Returns the id of a row as bytes; empty for a missing row, which hydrating it reports.
 fn id_of(connection: &Connection, row: i64) -> Result<Vec<u8>> {
     let mut statement = connection
         .prepare_cached("SELECT id FROM drawers WHERE row = ?1")
-        .map_err(sqlite)?;
-    let mut found = statement.query([row]).map_err(sqlite)?;
-    match found.next().map_err(sqlite)? {
+        .map_err(sqlite_error)?;
+    let mut found = statement.query([row]).map_err(sqlite_error)?;
+    match found.next().map_err(sqlite_error)? {
         Some(entry) => Ok(entry
             .get_ref(0)
-            .map_err(sqlite)?
+            .map_err(sqlite_error)?
             .as_bytes()
             .unwrap_or_default()
             .to_vec()),

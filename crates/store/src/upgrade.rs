@@ -1,68 +1,71 @@
-//! Files of an earlier format: brought up to date in one transaction, or read as if they were.
+//! Files of an earlier format: upgraded in one transaction, or read as if they were.
 
-use loci_core::{ErrorKind, Include, Result};
-use loci_index::tokenise::Indexer;
+use loci_core::{DrawerFields, ErrorKind, Result};
+use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, Transaction};
 
-use crate::attributes::{self, Keys};
+use crate::attributes::{self, AttributeKeys};
 use crate::connection::begin_write;
-use crate::failure::sqlite;
+use crate::failure::sqlite_error;
 use crate::lexical::live_rows;
 use crate::schema::{self, FileKind, VERSION};
-use crate::shelf::{Shelf, next_number};
+use crate::shelf::{CollectionShelf, next_number};
 use crate::{clock, places, receipts, row, words};
 
-/// After how many drawers an upgrade seals words.
+/// The number of drawers after which an upgrade seals words.
 const SEALED_AT_ONCE: usize = 2048;
 
-/// What format 2 has beyond format 1: more than one space for a collection.
+/// The columns that format 2 adds to format 1: a collection may have more than one space.
 const TO_2: &str = "
 ALTER TABLE spaces ADD COLUMN state TEXT;
 ALTER TABLE spaces ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;
 ";
 
-/// A table of format 1 under the name and with the columns that format 2 has; it hides the stored one.
+/// A view of a table of format 1 with the columns of format 2; it hides the stored table.
 const AS_2: &str = "CREATE TEMP VIEW IF NOT EXISTS spaces AS
     SELECT *, NULL AS state, 0 AS turn FROM main.spaces";
 
-/// The table that format 3 has beyond format 2, without a row.
+/// An empty view in place of the table that format 3 adds.
 const AS_3: &str = "CREATE TEMP VIEW IF NOT EXISTS sources AS
     SELECT 0 AS collection, '' AS source, 0 AS revision, 0 AS revised_at, '' AS stamp WHERE 0";
 
-/// What format 5 has beyond format 4: who filed a drawer, through which door and from where.
+/// The column that format 5 adds to format 4: who filed a drawer, through which door and from where.
 const TO_5: &str = "ALTER TABLE drawers ADD COLUMN provenance TEXT";
 
-/// The last number of a collection, which format 5 counts; none was ever dropped from an earlier one.
+/// Starts the counter of collection numbers that format 5 keeps; earlier formats never dropped a collection.
 const COUNT_COLLECTIONS: &str =
     "INSERT INTO palace(key, value) SELECT 'collection', coalesce(max(collection), 0) FROM collections";
 
-/// The table of drawers of an earlier format with the column that format 5 has; it hides the stored one.
+/// A view of the drawers of an earlier format with the column of format 5; it hides the stored table.
 const AS_5: &str = "CREATE TEMP VIEW IF NOT EXISTS drawers AS SELECT *, NULL AS provenance FROM main.drawers";
 
-/// Brings an older file up to date; a second opener finds nothing to do.
+/// Upgrades an older file; a second opener finds nothing to do.
 ///
-/// Damage stops nothing here: where a page cannot be read, the new indexes are left empty. Whoever asks them finds out
-/// and reads the rows instead, `verify` names it, and an index of before that cannot be removed is asked no more.
+/// Damage does not stop an upgrade: if a page cannot be read, the new indexes are left empty. Readers of an index notice
+/// that and read the rows instead, `verify` reports it, and an old index that cannot be removed is no longer used.
 pub(crate) fn run_if_needed(connection: &mut Connection) -> Result<()> {
-    if schema::recognise(connection)? == FileKind::Current {
+    if schema::recognise_file(connection)? == FileKind::Current {
         return Ok(());
     }
-    match bring_up_to_date(connection, File::Sound) {
-        Err(error) if error.kind() == ErrorKind::Corrupt => bring_up_to_date(connection, File::Damaged),
+    // A damaged page rolls the whole transaction back, so the second attempt starts from the file as it was.
+    match bring_up_to_date(connection, FileCondition::Sound) {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            bring_up_to_date(connection, FileCondition::Damaged)
+        }
         done => done,
     }
 }
 
-/// What is known of a file that is brought up to date.
+/// Whether a file that is upgraded has shown damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum File {
+enum FileCondition {
     Sound,
     Damaged,
 }
 
-fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
-    let transaction = begin_write(connection).map_err(sqlite)?;
-    // Another process may have done it while this one waited for the lock.
+fn bring_up_to_date(connection: &mut Connection, file: FileCondition) -> Result<()> {
+    let transaction = begin_write(connection).map_err(sqlite_error)?;
+    // Another process may have upgraded it while this one waited for the lock.
     if let FileKind::Older(version) = schema::recognise_in(&transaction)? {
         let steps = [
             (2, TO_2),
@@ -73,53 +76,56 @@ fn bring_up_to_date(connection: &mut Connection, file: File) -> Result<()> {
             (5, COUNT_COLLECTIONS),
         ];
         for (_, step) in steps.iter().filter(|(reached, _)| version < *reached) {
-            transaction.execute_batch(step).map_err(sqlite)?;
+            transaction.execute_batch(step).map_err(sqlite_error)?;
         }
         if version < 5 {
             add_provenance(&transaction, file)?;
         }
-        for shelf in Shelf::all(&transaction)? {
-            let projection = match version < 4 {
-                true => bring_words(&transaction, &shelf, file)?,
-                false => shelf.projection,
+        for shelf in CollectionShelf::list_all(&transaction)? {
+            let projection = if version < 4 {
+                bring_words(&transaction, &shelf, file)?
+            } else {
+                shelf.projection
             };
             match file {
-                File::Sound => index_attributes(&transaction, &shelf, projection)?,
-                File::Damaged => attributes::mark_bare(&transaction, projection)?,
+                FileCondition::Sound => index_attributes(&transaction, &shelf, projection)?,
+                FileCondition::Damaged => attributes::mark_bare(&transaction, projection)?,
             }
         }
-        if file == File::Sound && schema::has_index(&transaction, schema::OLD_CONTENT_INDEX)? {
+        // The old index keeps pieces unique as well, so a damaged file can do without the new one.
+        if file == FileCondition::Sound && schema::has_index(&transaction, schema::OLD_CONTENT_INDEX)? {
             let replace = format!(
                 "DROP INDEX {}; {}",
                 schema::OLD_CONTENT_INDEX,
                 schema::SOURCE_INDEX
             );
-            transaction.execute_batch(&replace).map_err(sqlite)?;
+            transaction.execute_batch(&replace).map_err(sqlite_error)?;
         }
         transaction
             .pragma_update(None, "user_version", VERSION)
-            .map_err(sqlite)?;
-        schema::note(
+            .map_err(sqlite_error)?;
+        schema::add_note(
             &transaction,
             clock::now(),
             &format!("brought from format {version} to {VERSION}"),
         )?;
         crate::crash::point("upgraded");
     }
-    transaction.commit().map_err(sqlite)
+    transaction.commit().map_err(sqlite_error)
 }
 
-/// Gives drawers the column that format 5 has.
+/// Adds the column of format 5 to the drawers.
 ///
-/// SQLite reads every row of a strict table before it adds a column to it. Where a page of them is damaged, only the text of
-/// the table is changed, which is all that adding a column at its end changes.
-fn add_provenance(transaction: &Transaction<'_>, file: File) -> Result<()> {
-    if file == File::Sound {
-        return transaction.execute_batch(TO_5).map_err(sqlite);
+/// SQLite reads every row of a strict table before it adds a column to it. If a page of them is damaged, only the
+/// schema text of the table is changed, which is all that adding a column at its end changes on disk.
+fn add_provenance(transaction: &Transaction<'_>, file: FileCondition) -> Result<()> {
+    if file == FileCondition::Sound {
+        return transaction.execute_batch(TO_5).map_err(sqlite_error);
     }
+    // A new schema version makes every open connection read the schema again.
     let cookie: i64 = transaction
         .pragma_query_value(None, "schema_version", |row| row.get(0))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let rewrite = format!(
         "PRAGMA writable_schema = ON;
          UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - length(') STRICT')) || ', provenance TEXT) STRICT'
@@ -128,75 +134,76 @@ fn add_provenance(transaction: &Transaction<'_>, file: File) -> Result<()> {
          PRAGMA writable_schema = RESET;",
         cookie + 1
     );
-    transaction.execute_batch(&rewrite).map_err(sqlite)
+    transaction.execute_batch(&rewrite).map_err(sqlite_error)
 }
 
-/// Gives a collection the words and places that format 4 has; returns the number of its projection.
-fn bring_words(transaction: &Transaction<'_>, shelf: &Shelf, file: File) -> Result<i64> {
+/// Gives a collection the words and places of format 4; returns the number of its projection.
+fn bring_words(transaction: &Transaction<'_>, shelf: &CollectionShelf, file: FileCondition) -> Result<i64> {
     let projection = renew_words(transaction, shelf)?;
-    if file == File::Sound {
+    if file == FileCondition::Sound {
         index_words(transaction, shelf, projection)?;
         words::drop_tables(transaction, shelf.projection)?;
-        places::rebuild(transaction, shelf.collection)?;
+        places::recount_places(transaction, shelf.collection)?;
     }
     Ok(projection)
 }
 
-/// Adds filing times and members of lists to the attributes, as format 5 has them.
-fn index_attributes(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
-    let include = Include {
+/// Adds filing times and members of lists to the attributes, as in format 5.
+fn index_attributes(transaction: &Transaction<'_>, shelf: &CollectionShelf, projection: i64) -> Result<()> {
+    let include = DrawerFields {
         metadata: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let mut keys = Keys::default();
+    let mut keys = AttributeKeys::default();
     for row in live_rows(transaction, shelf, i64::MIN, i64::MAX)? {
-        if let Some(stored) = row::by_row(transaction, row, include)? {
+        if let Some(stored) = row::load_by_row(transaction, row, include)? {
             attributes::insert_new_in_5(transaction, projection, &mut keys, row, &stored.drawer)?;
         }
     }
     Ok(())
 }
 
-/// Makes the tables of words that format 4 has, under a new number, since those of before may have to stay. The
-/// attributes go along; returns the number.
-fn renew_words(transaction: &Transaction<'_>, shelf: &Shelf) -> Result<i64> {
+/// Creates the word tables of format 4 under a new number, since the old ones may have to stay. The
+/// attributes move along; returns the number.
+fn renew_words(transaction: &Transaction<'_>, shelf: &CollectionShelf) -> Result<i64> {
     let projection = next_number(transaction, "projection")?;
-    words::create(transaction, projection)?;
+    words::create_tables(transaction, projection)?;
     transaction
         .execute_batch(&format!(
             "ALTER TABLE attributes_{} RENAME TO attributes_{projection};
              UPDATE collections SET projection = {projection} WHERE collection = {}",
             shelf.projection, shelf.collection
         ))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     Ok(projection)
 }
 
 /// Fills the new tables from the rows.
-fn index_words(transaction: &Transaction<'_>, shelf: &Shelf, projection: i64) -> Result<()> {
-    let include = Include {
+fn index_words(transaction: &Transaction<'_>, shelf: &CollectionShelf, projection: i64) -> Result<()> {
+    let include = DrawerFields {
         document: true,
         context: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let mut indexer = Indexer::default();
+    let mut indexer = TextIndexer::default();
     for (n, row) in live_rows(transaction, shelf, i64::MIN, i64::MAX)?
         .into_iter()
         .enumerate()
     {
-        if let Some(stored) = row::by_row(transaction, row, include)? {
-            let words = words::of(&mut indexer, &stored.drawer);
+        if let Some(stored) = row::load_by_row(transaction, row, include)? {
+            let words = words::pack_words(&mut indexer, &stored.drawer);
             words::insert(transaction, projection, row, &words)?;
         }
+        // Sealed on the way: one large tail at the end would be written twice.
         if n % SEALED_AT_ONCE == SEALED_AT_ONCE - 1 {
             words::seal_full(transaction, projection)?;
         }
     }
     words::seal_full(transaction, projection)?;
-    words::merge(transaction, projection)
+    words::merge_small(transaction, projection)
 }
 
-/// Lets this connection read a file of an earlier version that it may not, or shall not, change.
+/// Lets this connection read a file of an earlier version that it may not or should not change.
 pub(crate) fn read_as_current(connection: &Connection, version: i32) -> Result<()> {
     let views = [
         (2, AS_2),
@@ -207,7 +214,7 @@ pub(crate) fn read_as_current(connection: &Connection, version: i32) -> Result<(
     ];
     for (reached, view) in views {
         if version < reached {
-            connection.execute_batch(view).map_err(sqlite)?;
+            connection.execute_batch(view).map_err(sqlite_error)?;
         }
     }
     Ok(())
@@ -219,7 +226,7 @@ mod tests {
 
     use super::*;
     use crate::{read_only, sources, vfs};
-    use loci_core::{CollectionName, Filter, Get, SourceRecord, Sources, SpaceState};
+    use loci_core::{CollectionName, Filter, GetRequest, SourceRecord, SourceRecordQuery, SpaceState};
     use tempfile::TempDir;
 
     /// A copy of a fixture, its bytes, and a connection that may not change it.
@@ -237,20 +244,20 @@ mod tests {
         assert!(std::fs::read(folder.path().join("palace.db")).unwrap() == bytes);
     }
 
-    fn records(connection: &Connection, shelf: &Shelf) -> Result<Vec<SourceRecord>> {
-        let all = Sources::Under {
+    fn records(connection: &Connection, shelf: &CollectionShelf) -> Result<Vec<SourceRecord>> {
+        let all = SourceRecordQuery::Under {
             prefix: String::new(),
             after: None,
             limit: 10,
         };
-        sources::find(connection, shelf.collection, &all)
+        sources::find_records(connection, shelf.collection, &all)
     }
 
     #[test]
     fn a_file_of_format_1_that_may_not_be_written_is_read_as_it_is() {
         let (folder, bytes, mut connection) = unwritable("version-1");
         assert!(
-            Shelf::all(&connection).is_err(),
+            CollectionShelf::list_all(&connection).is_err(),
             "format 1 has no states of spaces"
         );
         assert!(
@@ -258,13 +265,13 @@ mod tests {
             "nor can it be given them here"
         );
         read_as_current(&connection, 1).unwrap();
-        let shelf = Shelf::all(&connection).unwrap().pop().unwrap();
+        let shelf = CollectionShelf::list_all(&connection).unwrap().pop().unwrap();
         assert_eq!((shelf.drawers, shelf.others.len()), (1040, 0));
         assert_eq!(
             (shelf.space.state, shelf.space.vectors),
             (SpaceState::Active, 1039)
         );
-        let drawers = crate::read::get(&connection, &shelf, &Get::default(), &Filter::All).unwrap();
+        let drawers = crate::read::get(&connection, &shelf, &GetRequest::default(), &Filter::All).unwrap();
         assert_eq!(drawers.len(), 1040);
         assert_eq!(records(&connection, &shelf).unwrap(), []);
         drop(connection);
@@ -274,14 +281,19 @@ mod tests {
     #[test]
     fn a_file_of_format_2_that_may_not_be_written_remembers_no_source() {
         let (folder, bytes, mut connection) = unwritable("version-2");
-        let shelf = Shelf::all(&connection).unwrap().pop().unwrap();
+        let shelf = CollectionShelf::list_all(&connection).unwrap().pop().unwrap();
         assert_eq!(shelf.others.len(), 3);
         assert!(records(&connection, &shelf).is_err(), "it has no table for them");
         assert!(run_if_needed(&mut connection).is_err());
         read_as_current(&connection, 2).unwrap();
         assert_eq!(records(&connection, &shelf).unwrap(), []);
         assert_eq!(
-            Shelf::all(&connection).unwrap().pop().unwrap().others.len(),
+            CollectionShelf::list_all(&connection)
+                .unwrap()
+                .pop()
+                .unwrap()
+                .others
+                .len(),
             3,
             "its spaces are its own"
         );
@@ -294,9 +306,10 @@ mod tests {
         let (folder, bytes, mut connection) = unwritable("version-4-lists");
         assert!(run_if_needed(&mut connection).is_err());
         read_as_current(&connection, 4).unwrap();
-        let shelf = Shelf::find(&connection, &CollectionName::new("drawers").unwrap()).unwrap();
-        let get = |request: &Get| crate::read::get(&connection, &shelf, request, &request.filter).unwrap();
-        let all = get(&Get::default());
+        let shelf = CollectionShelf::find(&connection, &CollectionName::new("drawers").unwrap()).unwrap();
+        let get =
+            |request: &GetRequest| crate::read::get(&connection, &shelf, request, &request.filter).unwrap();
+        let all = get(&GetRequest::default());
         assert_eq!(all.len(), 60);
         for filter in [
             r#"{"tags": {"$contains": "tag1"}}"#,
@@ -307,10 +320,10 @@ mod tests {
             for order in loci_core::DrawerOrder::ALL {
                 let mut expected: Vec<_> = all.iter().filter(|drawer| filter.accepts(drawer)).collect();
                 expected.sort_by(|a, b| order.position_of(a).compare(&order.position_of(b)).unwrap());
-                let found = get(&Get {
+                let found = get(&GetRequest {
                     filter: filter.clone(),
                     order,
-                    ..Get::default()
+                    ..GetRequest::default()
                 });
                 assert!(
                     !found.is_empty() && found.iter().eq(expected),

@@ -1,4 +1,4 @@
-//! Examining a palace: every page, row, word, attribute, vector and segment against the rows they stand for.
+//! Examining a palace: every page, and every word, attribute, vector and segment against the rows it stands for.
 
 mod full_text;
 mod projection;
@@ -11,38 +11,42 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Diagnosis, Doctor, Error, ErrorKind, Finding, FixInfo, FixMode, FixReport, Result,
-    SegmentDiagnosis, Severity,
+    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixMode, FixReport,
+    PalaceDiagnosis, PalaceFinding, Result, SegmentDiagnosis,
 };
 use rusqlite::Connection;
 use serde_json::{Map, json};
 
-use crate::connection::{self, Opening};
-use crate::failure::sqlite;
+use crate::connection::{self, ConnectionOptions};
+use crate::failure::sqlite_error;
 use crate::palace;
-use crate::shelf::Shelf;
-use crate::space::Space;
-use crate::{Embedded, lost, schema, vfs};
+use crate::shelf::CollectionShelf;
+use crate::space::StoredSpace;
+use crate::{EmbeddedBackend, lost, schema, vfs};
 
-/// How many findings of one kind are listed by name; the rest are counted.
+/// The most findings of one kind that are listed by name; the rest are counted.
 const LISTED: usize = 20;
 
-impl Doctor for Embedded {
+impl Doctor for EmbeddedBackend {
     fn recognises(&self, path: &Path) -> bool {
-        Self::detect(path)
+        Self::detect(path) || Self::is_palace_file(path)
     }
 
-    fn judged_by_age(&self, _path: &Path, _age: Duration) -> Result<Vec<Finding>> {
-        // Rows and indexes are one file, so none is older than the other.
+    fn judge_by_age(&self, _path: &Path, _age: Duration) -> Result<Vec<PalaceFinding>> {
+        // Rows and indexes are in one file, so neither can be older than the other.
         Ok(Vec::new())
     }
 
-    fn examine(&self, path: &Path) -> Result<Diagnosis> {
-        let file = path.join(Self::FILE);
+    fn examine(&self, path: &Path) -> Result<PalaceDiagnosis> {
+        let file = if path.is_file() {
+            path.to_owned()
+        } else {
+            path.join(Self::FILE)
+        };
         if !file.is_file() {
-            return Err(palace::missing(&file));
+            return Err(palace::missing_palace_error(&file));
         }
-        examine_file(&file)
+        examine_file(&file, &mut |_, _| {})
     }
 
     fn fixes(&self) -> &[FixInfo] {
@@ -54,76 +58,116 @@ impl Doctor for Embedded {
             ErrorKind::Unsupported,
             format!("an embedded palace has no fix {step:?}"),
         )
-        .hint("its indexes are rebuilt from its rows with `loci maintain reindex`"))
+        .with_hint("its indexes are rebuilt from its rows with `loci maintain reindex`"))
     }
 }
 
-/// Examines one palace file; what cannot be read becomes a finding, not an error.
-pub(crate) fn examine_file(file: &Path) -> Result<Diagnosis> {
-    let how = Opening {
+/// Examines one palace file; anything unreadable becomes a finding, not an error.
+///
+/// `watch` receives the number of parts examined so far and the total.
+pub(crate) fn examine_file(file: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<PalaceDiagnosis> {
+    let how = ConnectionOptions {
         file,
         base: None,
         create: false,
+        // An examination must not change its subject, not even by an upgrade.
         mend: false,
         wait: Duration::from_secs(30),
     };
-    // One read transaction over all parts, so that writers at work are not mistaken for damage.
+    // One read transaction over all parts, so that concurrent writers are not mistaken for damage.
     let moment = match connection::open(how) {
         Ok(connection) => connection,
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Format) => {
-            return Ok(Diagnosis::of("embedded", vec![unreadable("the palace", &error)]));
+            return Ok(PalaceDiagnosis::from_findings(
+                "embedded",
+                vec![unreadable_finding("the palace", &error)],
+            ));
         }
         Err(error) => return Err(error),
     };
-    let mut report = Report::default();
-    report.part("the notes", |report| {
-        report.list(lost::findings(&moment)?);
+    let mut report = ExaminationReport::new(count_parts(&moment), watch);
+    report.run_part("the notes", |report| {
+        report.add_listed(lost::loss_findings(&moment)?);
         Ok(())
     });
-    report.pages(&moment);
-    report.structure(&moment);
-    report.collections(&moment);
-    report.part("the records of sources", |report| sources::check(report, &moment));
-    report.part("the receipts of batches", |report| {
-        receipts::check(report, &moment)
+    report.check_pages(&moment);
+    report.check_structure(&moment);
+    report.check_collections(&moment);
+    report.run_part("the records of sources", |report| {
+        sources::check_sources(report, &moment)
     });
-    let Report {
+    report.run_part("the receipts of batches", |report| {
+        receipts::check_receipts(report, &moment)
+    });
+    let ExaminationReport {
         findings,
         collections,
         segments,
+        ..
     } = report;
-    Ok(Diagnosis {
+    Ok(PalaceDiagnosis {
         collections,
         segments,
-        ..Diagnosis::of("embedded", findings)
+        ..PalaceDiagnosis::from_findings("embedded", findings)
     })
 }
 
-/// What has been found so far.
-#[derive(Debug, Default)]
-pub(crate) struct Report {
-    findings: Vec<Finding>,
+/// The results of an examination so far.
+pub(crate) struct ExaminationReport<'a> {
+    findings: Vec<PalaceFinding>,
     collections: Vec<CollectionDiagnosis>,
     segments: Vec<SegmentDiagnosis>,
+    parts: u64,
+    total: u64,
+    watch: &'a mut dyn FnMut(u64, u64),
 }
 
-impl Report {
-    fn add(&mut self, finding: Finding) {
-        self.findings.push(finding);
-    }
+/// Parts of every examination: notes, pages, structure, uniqueness, records of sources, receipts.
+const COMMON_PARTS: u64 = 6;
+/// Parts for each collection: drawers, full text, attributes, places, states of its spaces.
+const COLLECTION_PARTS: u64 = 5;
+/// Parts for each embedding space: vectors, segments.
+const SPACE_PARTS: u64 = 2;
 
-    /// Runs one part of the examination; what stops it becomes a finding, and the other parts go on.
-    fn part(&mut self, what: &str, run: impl FnOnce(&mut Self) -> Result<()>) {
-        if let Err(error) = run(self) {
-            self.add(unreadable(what, &error));
+/// The number of parts to examine; those of a list that cannot be read are not examined either.
+fn count_parts(connection: &Connection) -> u64 {
+    let shelves = CollectionShelf::list_all(connection).unwrap_or_default();
+    let parts = shelves
+        .iter()
+        .map(|shelf| COLLECTION_PARTS + SPACE_PARTS * shelf.spaces().count() as u64);
+    COMMON_PARTS + parts.sum::<u64>()
+}
+
+impl<'a> ExaminationReport<'a> {
+    fn new(total: u64, watch: &'a mut dyn FnMut(u64, u64)) -> Self {
+        Self {
+            findings: Vec::new(),
+            collections: Vec::new(),
+            segments: Vec::new(),
+            parts: 0,
+            total,
+            watch,
         }
     }
 
-    /// Adds a finding for each thing, up to a number, and one for the rest.
-    fn list(&mut self, mut findings: Vec<Finding>) {
+    fn add(&mut self, finding: PalaceFinding) {
+        self.findings.push(finding);
+    }
+
+    /// Runs one part of the examination; an error becomes a finding, and the other parts still run.
+    fn run_part(&mut self, what: &str, run: impl FnOnce(&mut Self) -> Result<()>) {
+        if let Err(error) = run(self) {
+            self.add(unreadable_finding(what, &error));
+        }
+        self.parts += 1;
+        (self.watch)(self.parts, self.total);
+    }
+
+    /// Adds findings up to a limit, and one that counts the rest.
+    fn add_listed(&mut self, mut findings: Vec<PalaceFinding>) {
         let more = findings.len().saturating_sub(LISTED);
         findings.truncate(LISTED);
-        let rest = findings.last().filter(|_| more > 0).map(|last| Finding {
+        let rest = findings.last().filter(|_| more > 0).map(|last| PalaceFinding {
             message: format!("and {more} more of {}", last.code),
             ..last.clone()
         });
@@ -131,40 +175,46 @@ impl Report {
         self.findings.extend(rest);
     }
 
-    fn pages(&mut self, connection: &Connection) {
-        self.part("the pages", |report| {
+    fn check_pages(&mut self, connection: &Connection) {
+        self.run_part("the pages", |report| {
             let damaged = vfs::scan_pages(connection)?;
             let finding = |page: u32| {
-                Finding::new(
+                PalaceFinding::new(
                     "page_damaged",
-                    Severity::Error,
+                    FindingSeverity::Error,
                     format!("page {page} of the file is damaged"),
                 )
-                .hint("save what is readable with `loci export`, or go back to a backup with `loci restore`")
+                .with_hint(
+                    "save what is readable with `loci export`, or go back to a backup with `loci restore`",
+                )
             };
-            report.list(damaged.into_iter().map(finding).collect());
+            report.add_listed(damaged.into_iter().map(finding).collect());
             Ok(())
         });
     }
 
-    fn structure(&mut self, connection: &Connection) {
-        self.part("the structure of the file", |report| {
+    fn check_structure(&mut self, connection: &Connection) {
+        self.run_part("the structure of the file", |report| {
             let mut statement = connection
+                // Checksums tell that a page is the one that was written; this tells that what was written is
+                // a sound b-tree.
                 .prepare("PRAGMA integrity_check(100)")
-                .map_err(sqlite)?;
+                .map_err(sqlite_error)?;
             let lines: Vec<String> = statement
                 .query_map([], |row| row.get(0))
                 .and_then(Iterator::collect)
-                .map_err(sqlite)?;
+                .map_err(sqlite_error)?;
             let finding = |line: String| {
-                Finding::new(
+                PalaceFinding::new(
                     "structure_damaged",
-                    Severity::Error,
+                    FindingSeverity::Error,
                     format!("SQLite finds: {line}"),
                 )
-                .hint("save what is readable with `loci export`, or go back to a backup with `loci restore`")
+                .with_hint(
+                    "save what is readable with `loci export`, or go back to a backup with `loci restore`",
+                )
             };
-            report.list(
+            report.add_listed(
                 lines
                     .into_iter()
                     .filter(|line| line != "ok")
@@ -173,63 +223,64 @@ impl Report {
             );
             Ok(())
         });
-        self.part("the uniqueness of drawers", |report| {
+        self.run_part("the uniqueness of drawers", |report| {
             if !schema::has_unique_pieces(connection)? {
                 report.add(
-                    Finding::new(
+                    PalaceFinding::new(
                         "unique_index_missing",
-                        Severity::Warning,
+                        FindingSeverity::Warning,
                         "the file may hold duplicate drawers",
                     )
-                    .hint("any command that opens the palace collapses them, e.g. `loci status`"),
+                    .with_hint("any command that opens the palace collapses them, e.g. `loci status`"),
                 );
             }
             Ok(())
         });
     }
 
-    fn collections(&mut self, connection: &Connection) {
-        let shelves = match Shelf::all(connection) {
+    fn check_collections(&mut self, connection: &Connection) {
+        let shelves = match CollectionShelf::list_all(connection) {
             Ok(shelves) => shelves,
-            Err(error) => return self.add(unreadable("the list of collections", &error)),
+            Err(error) => return self.add(unreadable_finding("the list of collections", &error)),
         };
         for shelf in &shelves {
             let name = shelf.name.as_str();
-            self.part(&format!("the drawers of {name:?}"), |report| {
-                rows::check(report, connection, shelf)
+            self.run_part(&format!("the drawers of {name:?}"), |report| {
+                rows::check_rows(report, connection, shelf)
             });
-            self.part(&format!("the full text of {name:?}"), |report| {
-                full_text::check(report, connection, shelf)
+            self.run_part(&format!("the full text of {name:?}"), |report| {
+                full_text::check_words(report, connection, shelf)
             });
-            self.part(&format!("the attributes of {name:?}"), |report| {
-                projection::attributes(report, connection, shelf)
+            self.run_part(&format!("the attributes of {name:?}"), |report| {
+                projection::check_attributes(report, connection, shelf)
             });
-            self.part(&format!("the places of {name:?}"), |report| {
-                projection::places(report, connection, shelf)
+            self.run_part(&format!("the places of {name:?}"), |report| {
+                projection::check_places(report, connection, shelf)
             });
-            self.part(&format!("the embedding spaces of {name:?}"), |report| {
-                spaces::states(report, connection, shelf)
+            self.run_part(&format!("the embedding spaces of {name:?}"), |report| {
+                spaces::check_states(report, connection, shelf)
             });
             for space in shelf.spaces() {
-                self.part(&format!("the vectors of {name:?}"), |report| {
-                    spaces::vectors(report, connection, shelf, space)
+                self.run_part(&format!("the vectors of {name:?}"), |report| {
+                    spaces::check_vectors(report, connection, shelf, space)
                 });
-                self.part(&format!("the segments of {name:?}"), |report| {
-                    spaces::segments(report, connection, shelf, space)
+                self.run_part(&format!("the segments of {name:?}"), |report| {
+                    spaces::check_segments(report, connection, shelf, space)
                 });
             }
-            self.collections.push(described(shelf));
+            // Listed even if some part of it could not be examined.
+            self.collections.push(describe_shelf(shelf));
         }
     }
 }
 
-/// What a collection's own row says of it; its other spaces are listed where it has any.
-fn described(shelf: &Shelf) -> CollectionDiagnosis {
+/// Describes a collection from its own row; its other spaces are listed if it has any.
+fn describe_shelf(shelf: &CollectionShelf) -> CollectionDiagnosis {
     let mut figures = Map::new();
     figures.insert("vectors".to_owned(), json!(shelf.space.vectors));
     figures.insert("tail".to_owned(), json!(shelf.space.tail));
     figures.insert("metric".to_owned(), json!(shelf.metric));
-    let other = |space: &Space| {
+    let other = |space: &StoredSpace| {
         json!({
             "model": space.embedder.as_ref().map(|embedder| &embedder.model),
             "state": space.state,
@@ -248,13 +299,13 @@ fn described(shelf: &Shelf) -> CollectionDiagnosis {
     }
 }
 
-fn unreadable(what: &str, error: &Error) -> Finding {
-    let finding = Finding::new(
+fn unreadable_finding(what: &str, error: &Error) -> PalaceFinding {
+    let finding = PalaceFinding::new(
         "unreadable",
-        Severity::Error,
-        format!("{what} cannot be read whole: {error}"),
+        FindingSeverity::Error,
+        format!("{what} cannot be read completely: {error}"),
     );
-    finding.hint(
+    finding.with_hint(
         error
             .hint_text()
             .unwrap_or("go back to a backup with `loci restore`")
@@ -262,9 +313,9 @@ fn unreadable(what: &str, error: &Error) -> Finding {
     )
 }
 
-/// A finding that a rebuild from rows mends.
-fn rebuildable(code: &str, shelf: &Shelf, message: String) -> Finding {
-    Finding::new(code, Severity::Error, message)
-        .hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
-        .collection(shelf.name.as_str())
+/// Returns a finding that a rebuild from the rows repairs.
+fn rebuildable_finding(code: &str, shelf: &CollectionShelf, message: String) -> PalaceFinding {
+    PalaceFinding::new(code, FindingSeverity::Error, message)
+        .with_hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
+        .in_collection(shelf.name.as_str())
 }

@@ -1,4 +1,4 @@
-//! A SQLite VFS that puts a checksum on every page of the palace file and refuses a page that fails it.
+//! A SQLite VFS that puts a checksum on every page of the palace file and refuses pages that fail it.
 //!
 //! A database opts in through its header: thirty-six reserved bytes per page ([`reserve`]). Each page that
 //! reaches the file carries XXH3-64 of its content in them, seeded with the page number, and is
@@ -6,19 +6,19 @@
 //! The log beside the file carries SQLite's own checksums, which SQLite itself looks at only when it
 //! recovers: frames are verified here whenever they are read. See `docs/format.md` for the bytes.
 //!
-//! Page 1 also says which log is the file's own and how much of it is on disk. A log that was taken away,
-//! cut or damaged while nobody had it open is noticed by that ([`lost_log`]), and another database's log or
+//! Page 1 also names the file's own log and says how much of it is on disk. A log that was removed, truncated
+//! or damaged while no process had it open is detected by that ([`lost_log`]), and another database's log or
 //! an older copy is refused ([`FOREIGN_LOG`]).
 //!
-//! What callers must keep to:
+//! Rules for callers:
 //! - call [`reserve`] on a new database before its first write, and on the target of a backup;
 //! - refuse a palace for which [`checked`] is false: damage to the header could have switched checks off;
 //! - never copy an unchecked database over a checked one with the backup API, nor change the page size
 //!   of a checked one in place: use `VACUUM INTO`;
-//! - never set `locking_mode` to `EXCLUSIVE`: SQLite then recovers without the lock by which that is seen;
+//! - never set `locking_mode` to `EXCLUSIVE`: SQLite then recovers without the lock by which recovery is detected;
 //! - never open `palace.db` by other means while connections exist in this process: closing that second
 //!   descriptor would drop SQLite's POSIX locks. [`scan_pages`] reads through the connection's own file.
-#![allow(unsafe_code)] // SQLite calls a VFS through C function tables; nothing safe can stand in for them.
+#![allow(unsafe_code)] // SQLite calls a VFS through C function tables; there is no safe replacement for them.
 
 mod backfill;
 mod base;
@@ -37,7 +37,7 @@ mod wal;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connection::{checked, lost_log, note_loss, reserve};
+pub(crate) use connection::{is_checked, lost_log, note_loss, reserve_checksums};
 pub(crate) use damage::damaged_pages;
 pub(crate) use recovery::{FOREIGN_LOG, LostLog, TORN_LOG};
 pub(crate) use scan::scan_pages;

@@ -1,78 +1,82 @@
-//! The answers of a collection as one caller sees it, from one read transaction.
+//! The answers of a collection from one read transaction, narrowed to the drawers its caller sees.
 
 use loci_core::{
-    CollectionInfo, CollectionName, Coverage, DocumentFilter, Drawer, DrawerCondition, ErrorKind, Facet,
-    Facets, Filter, Finding, Get, Hit, IdentityState, Lexical, Query, Result, Severity, Visibility,
+    CollectionInfo, CollectionName, DocumentFilter, Drawer, DrawerCondition, DrawerHit, ErrorKind,
+    FacetCount, FacetRequest, Filter, FindingSeverity, GetRequest, IdentityState, IndexCoverage,
+    LexicalRequest, PalaceFinding, QueryRequest, Result, Visibility,
 };
-use loci_index::rows::Rows;
+use loci_index::rows::RowSet;
 use rusqlite::Connection;
 
-use crate::deadline::Deadline;
-use crate::failure::sqlite;
-use crate::palace::Palace;
+use crate::deadline::BudgetDeadline;
+use crate::failure::sqlite_error;
+use crate::palace::PalaceFile;
 use crate::segments::list_segments;
-use crate::shelf::Shelf;
+use crate::shelf::CollectionShelf;
 use crate::{feed, lexical, nearest, read, switch, tally, vectors, words};
 
 /// One read transaction on a collection, and the drawers that its caller sees.
 pub(crate) struct ReadView<'a> {
     pub(crate) connection: &'a Connection,
-    pub(crate) palace: &'a Palace,
-    pub(crate) shelf: &'a Shelf,
+    pub(crate) palace: &'a PalaceFile,
+    pub(crate) shelf: &'a CollectionShelf,
     pub(crate) visibility: &'a Visibility,
-    pub(crate) deadline: Deadline,
-    /// To be called when what is left to read is strewn over the file.
+    pub(crate) deadline: BudgetDeadline,
+    /// Must be called when the pages left to read are scattered over the file.
     pub(crate) strewn: &'a dyn Fn(),
 }
 
 impl ReadView<'_> {
-    pub(crate) fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
-        let filter = self.visibility.narrow(&request.filter);
+    pub(crate) fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
+        let filter = self.visibility.narrow_filter(&request.filter);
         read::get(self.connection, self.shelf, request, &filter)
     }
 
-    pub(crate) fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        nearest::query(self, request, &self.visibility.narrow(&request.filter))
+    pub(crate) fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+        nearest::query_nearest(self, request, &self.visibility.narrow_filter(&request.filter))
     }
 
-    pub(crate) fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        lexical::search(self, request, &self.visibility.narrow(&request.filter))
+    pub(crate) fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        lexical::search_words(self, request, &self.visibility.narrow_filter(&request.filter))
     }
 
     pub(crate) fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        let filter = self.visibility.narrow(&condition.filter);
-        tally::count(self.connection, self.shelf, &filter, &condition.document)
+        let filter = self.visibility.narrow_filter(&condition.filter);
+        tally::count_drawers(self.connection, self.shelf, &filter, &condition.document)
     }
 
-    pub(crate) fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        let filter = self.visibility.narrow(&request.filter);
-        tally::facets(self.connection, self.shelf, request, &filter)
+    pub(crate) fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
+        let filter = self.visibility.narrow_filter(&request.filter);
+        tally::count_facets(self.connection, self.shelf, request, &filter)
     }
 
     pub(crate) fn info(&self) -> Result<CollectionInfo> {
-        let whole = describe(self.connection, self.palace, self.shelf)?;
+        let whole = describe_collection(self.connection, self.palace, self.shelf)?;
         if !self.visibility.is_restricted() {
             return Ok(whole);
         }
         let filter = self.visibility.filter();
-        let drawers = tally::count(self.connection, self.shelf, filter, &DocumentFilter::All)?;
+        let drawers = tally::count_drawers(self.connection, self.shelf, filter, &DocumentFilter::All)?;
         Ok(CollectionInfo {
             drawers,
             coverage: self.visible_coverage(&whole, drawers)?,
-            seq: feed::newest_among(self.connection, self.shelf, filter)?,
-            // The others speak of rows and counts of the whole collection.
-            warnings: unknown_model(self.shelf).into_iter().collect(),
+            // The newest number of the collection would tell of writes out of sight.
+            seq: feed::newest_seq_among(self.connection, self.shelf, filter)?,
+            // The other warnings mention rows and counts of the whole collection, which this
+            // caller must not learn.
+            warnings: unknown_model_finding(self.shelf).into_iter().collect(),
             ..whole
         })
     }
 
-    /// How many of the `visible` drawers each way of searching reaches.
-    fn visible_coverage(&self, whole: &CollectionInfo, visible: u64) -> Result<Coverage> {
-        let Coverage {
+    /// Returns how many of the `visible` drawers each way of searching covers.
+    fn visible_coverage(&self, whole: &CollectionInfo, visible: u64) -> Result<IndexCoverage> {
+        let IndexCoverage {
             nearest,
             packed,
             lexical,
         } = whole.coverage;
+        // Usually an index covers all drawers or none, and then the visible ones need not be looked at.
         let all_or_none = |reached: u64| match reached {
             0 => Some(0),
             all if all == whole.drawers => Some(visible),
@@ -81,7 +85,7 @@ impl ReadView<'_> {
         if let (Some(nearest), Some(packed), Some(lexical)) =
             (all_or_none(nearest), all_or_none(packed), all_or_none(lexical))
         {
-            return Ok(Coverage {
+            return Ok(IndexCoverage {
                 nearest,
                 packed,
                 lexical,
@@ -91,12 +95,12 @@ impl ReadView<'_> {
         let rows = read::accepted_rows(self.connection, self.shelf, filter, &DocumentFilter::All)?;
         let with_vector = self.rows_with_vector(&rows)?;
         let count = |rows: usize| rows as u64;
-        Ok(Coverage {
+        Ok(IndexCoverage {
             nearest: count(with_vector.len()),
-            packed: count(self.packed_among(&with_vector)?),
+            packed: count(self.count_packed(&with_vector)?),
             lexical: match all_or_none(lexical) {
                 Some(lexical) => lexical,
-                None => count(self.worded_among(&rows)?),
+                None => count(self.count_worded(&rows)?),
             },
         })
     }
@@ -104,17 +108,19 @@ impl ReadView<'_> {
     fn rows_with_vector(&self, rows: &[i64]) -> Result<Vec<i64>> {
         let mut found = Vec::new();
         for row in rows {
-            if vectors::has(self.connection, &self.shelf.space, *row)? {
+            if vectors::has_vector(self.connection, &self.shelf.space, *row)? {
                 found.push(*row);
             }
         }
         Ok(found)
     }
 
-    /// How many of some rows with a vector stand in a packed segment.
-    fn packed_among(&self, rows: &[i64]) -> Result<usize> {
+    /// Counts those of some rows with a vector that are in a packed segment.
+    fn count_packed(&self, rows: &[i64]) -> Result<usize> {
         let segments = list_segments(self.connection, self.shelf.space.number)?;
         let packed = |row: &&i64| {
+            // Segments are ordered and do not overlap, so only the last one that begins at or before
+            // the row can hold it.
             let after = segments.partition_point(|entry| entry.first <= **row);
             let last = after.checked_sub(1).and_then(|at| segments.get(at));
             last.is_some_and(|entry| **row <= entry.last)
@@ -122,57 +128,62 @@ impl ReadView<'_> {
         Ok(rows.iter().filter(packed).count())
     }
 
-    /// How many of some rows the index of words reaches; where it cannot be read, all, since a match then reads them.
-    fn worded_among(&self, rows: &[i64]) -> Result<usize> {
-        let reached = match words::rows(self.connection, self.shelf.projection) {
+    /// Counts those of some rows that the word index covers; all if it cannot be read, since a search then reads rows.
+    fn count_worded(&self, rows: &[i64]) -> Result<usize> {
+        let reached = match words::indexed_rows(self.connection, self.shelf.projection) {
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(rows.len()),
-            reached => Rows::of(reached?),
+            reached => RowSet::from_rows(reached?),
         };
-        Ok(reached.marks(rows).into_iter().filter(|mark| *mark).count())
+        Ok(reached
+            .mark_members(rows)
+            .into_iter()
+            .filter(|mark| *mark)
+            .count())
     }
 }
 
-/// What a whole collection says of itself.
-pub(crate) fn describe(connection: &Connection, palace: &Palace, shelf: &Shelf) -> Result<CollectionInfo> {
+/// Describes a whole collection.
+pub(crate) fn describe_collection(
+    connection: &Connection,
+    palace: &PalaceFile,
+    shelf: &CollectionShelf,
+) -> Result<CollectionInfo> {
     let number = |n: i64| u64::try_from(n).unwrap_or(0);
     let mut warnings = palace.warnings();
-    warnings.extend(unknown_model(shelf));
-    warnings.extend(switch::under_way(shelf));
+    warnings.extend(unknown_model_finding(shelf));
+    warnings.extend(switch::under_way_finding(shelf));
     let packed: i64 = connection
         .prepare_cached(
             "SELECT coalesce((SELECT sum(rows) FROM segments INDEXED BY segments_space WHERE space = ?1), 0)
                 - (SELECT count(*) FROM dead WHERE space = ?1)",
         )
         .and_then(|mut statement| statement.query_row([shelf.space.number], |row| row.get(0)))
-        .map_err(sqlite)?;
-    let reached = lexical::reached(connection, palace, shelf)?;
+        .map_err(sqlite_error)?;
+    let reached = lexical::count_reached(connection, palace, shelf)?;
     Ok(CollectionInfo {
         name: shelf.name.clone(),
         metric: shelf.metric,
         dimension: shelf.space.dimension,
         identity: shelf.identity(),
         drawers: number(shelf.drawers),
-        coverage: Coverage {
+        coverage: IndexCoverage {
             nearest: number(shelf.space.vectors),
             packed: number(packed),
             lexical: number(reached),
         },
-        seq: feed::newest(connection, shelf)?,
+        seq: feed::newest_seq(connection, shelf)?,
         warnings,
     })
 }
 
-fn unknown_model(shelf: &Shelf) -> Option<Finding> {
+fn unknown_model_finding(shelf: &CollectionShelf) -> Option<PalaceFinding> {
     if shelf.identity() != IdentityState::Unknown {
         return None;
     }
     let name: &CollectionName = &shelf.name;
-    let message = format!(
-        "nobody recorded which model made the vectors of {:?}",
-        name.as_str()
-    );
-    let finding = Finding::new("embedder_unknown", Severity::Warning, message)
-        .hint("say which with `loci embedder set MODEL`")
-        .collection(name.as_str());
+    let message = format!("no model is recorded for the vectors of {:?}", name.as_str());
+    let finding = PalaceFinding::new("embedder_unknown", FindingSeverity::Warning, message)
+        .with_hint("record it with `loci embedder set MODEL`")
+        .in_collection(name.as_str());
     Some(finding)
 }

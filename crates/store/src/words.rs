@@ -1,25 +1,25 @@
-//! The words of a collection: those of new drawers one by one, the others in sealed segments of postings.
+//! The words of a collection: those of new drawers row by row, the others in sealed segments of postings.
 //!
-//! All of it changes in the transaction that changes the rows. What a row says never changes while it has that
-//! number, so a drawer that goes is only noted as gone where its segment stands.
+//! All of it changes in the transaction that changes the rows. The text of a row never changes while it has that
+//! number, so removing a sealed drawer only notes its row as gone.
 
 mod seal;
 
-use loci_core::{Context, Drawer, Result};
-use loci_index::postings::{Bag, Block, Directory, read_lengths, read_rows};
-use loci_index::rows::Rows;
-use loci_index::tokenise::Indexer;
+use loci_core::{Drawer, DrawerContext, Result};
+use loci_index::postings::{TermBlock, TermDirectory, WordBag, read_lengths, read_rows};
+use loci_index::rows::RowSet;
+use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::failure::{corrupt, sqlite};
+use crate::failure::{corrupt_error, sqlite_error};
 
-pub(crate) use seal::{merge, merge_is_due, needs_rewriting, rewrite_next, seal_full};
+pub(crate) use seal::{count_gone, merge_is_due, merge_small, rewrite_next, seal_full};
 
-/// How many bits of a block's number tell the blocks of one segment apart.
+/// The low bits of a block's number, which count the blocks of one segment; the others are the segment's number.
 const BLOCK_BITS: u32 = 20;
 
-/// Makes the tables of a new projection.
-pub(crate) fn create(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
+/// Creates the tables of a new projection.
+pub(crate) fn create_tables(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
     transaction
         .execute_batch(&format!(
             "CREATE TABLE words_{projection} (block INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
@@ -30,10 +30,10 @@ pub(crate) fn create(transaction: &Transaction<'_>, projection: i64) -> Result<(
              CREATE TABLE words_{projection}_tail (row INTEGER PRIMARY KEY, words BLOB NOT NULL) STRICT;
              CREATE TABLE words_{projection}_gone (row INTEGER PRIMARY KEY) STRICT"
         ))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Removes the tables of a projection, of whatever format.
+/// Removes the tables of a projection of any format.
 pub(crate) fn drop_tables(transaction: &Transaction<'_>, projection: i64) -> Result<()> {
     transaction
         .execute_batch(&format!(
@@ -42,24 +42,26 @@ pub(crate) fn drop_tables(transaction: &Transaction<'_>, projection: i64) -> Res
              DROP TABLE IF EXISTS words_{projection}_tail;
              DROP TABLE IF EXISTS words_{projection}_gone"
         ))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Whether the projection has these tables; a file of an earlier format that may not be changed lacks them.
-pub(crate) fn are_there(connection: &Connection, projection: i64) -> Result<bool> {
+/// Returns whether the projection has these tables; a file of an earlier format that may not be changed lacks them.
+pub(crate) fn tables_exist(connection: &Connection, projection: i64) -> Result<bool> {
     connection
         .prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")
         .and_then(|mut statement| statement.exists([format!("words_{projection}_tail")]))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The words of a drawer as they are stored: those of its document with its context around it.
-pub(crate) fn of(indexer: &mut Indexer, drawer: &Drawer) -> Vec<u8> {
+/// Returns the words of a drawer in their stored form: those of its document with its context around it.
+pub(crate) fn pack_words(indexer: &mut TextIndexer, drawer: &Drawer) -> Vec<u8> {
     let document = drawer.document.as_deref().unwrap_or_default();
-    Bag::pack(&indexer.indexed(&Context::indexed(drawer.context.as_ref(), document)))
+    WordBag::pack_tokens(
+        &indexer.join_index_tokens(&DrawerContext::indexed_text(drawer.context.as_ref(), document)),
+    )
 }
 
-/// Files the words of the drawer in `row`, which is newer than every sealed one.
+/// Stores the words of the drawer in `row`, which must be newer than every sealed one.
 pub(crate) fn insert(transaction: &Transaction<'_>, projection: i64, row: i64, words: &[u8]) -> Result<()> {
     transaction
         .prepare_cached(&format!(
@@ -67,15 +69,16 @@ pub(crate) fn insert(transaction: &Transaction<'_>, projection: i64, row: i64, w
         ))
         .and_then(|mut statement| statement.execute(params![row, words]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Takes the drawer in `row` out of the index.
+/// Removes the drawer in `row` from the index.
 pub(crate) fn delete(transaction: &Transaction<'_>, projection: i64, row: i64) -> Result<()> {
     let in_tail = transaction
         .prepare_cached(&format!("DELETE FROM words_{projection}_tail WHERE row = ?1"))
         .and_then(|mut statement| statement.execute([row]))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
+    // A row is in the tail or in a segment, never in both. A sealed segment is not rewritten for one row.
     if in_tail > 0 {
         return Ok(());
     }
@@ -85,68 +88,73 @@ pub(crate) fn delete(transaction: &Transaction<'_>, projection: i64, row: i64) -
         ))
         .and_then(|mut statement| statement.execute([row]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// A sealed segment as its table lists it.
+/// A sealed segment of words as listed in its table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct WordSegmentEntry {
     pub(crate) segment: i64,
     pub(crate) first: i64,
     pub(crate) last: i64,
     pub(crate) drawers: i64,
 }
 
-/// The sealed segments, oldest rows first.
-pub(crate) fn list(connection: &Connection, projection: i64) -> Result<Vec<Entry>> {
+/// Returns the sealed segments, oldest rows first.
+pub(crate) fn list_word_segments(connection: &Connection, projection: i64) -> Result<Vec<WordSegmentEntry>> {
     let entry = |row: &rusqlite::Row<'_>| {
-        Ok(Entry {
+        Ok(WordSegmentEntry {
             segment: row.get(0)?,
             first: row.get(1)?,
             last: row.get(2)?,
             drawers: row.get(3)?,
         })
     };
-    let mut entries: Vec<Entry> = connection
+    let mut entries: Vec<WordSegmentEntry> = connection
         .prepare_cached(&format!(
             "SELECT segment, first, last, drawers FROM words_{projection}_segments"
         ))
         .and_then(|mut statement| statement.query_map([], entry)?.collect())
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
+    // Merging gives a segment of old rows a new number, so numbers are not in the order of rows.
     entries.sort_unstable_by_key(|entry| entry.first);
     Ok(entries)
 }
 
-/// The rows that stand in a segment though their drawers are gone, in order.
-pub(crate) fn gone(connection: &Connection, projection: i64) -> Result<Vec<i64>> {
+/// Returns the rows that are still in a segment although their drawers are gone, in order.
+pub(crate) fn list_gone(connection: &Connection, projection: i64) -> Result<Vec<i64>> {
     connection
         .prepare_cached(&format!("SELECT row FROM words_{projection}_gone ORDER BY row"))
         .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Calls `each` with the words of every drawer that is in no segment yet, in order of rows.
-pub(crate) fn each_new(
+/// Calls `each` with the words of every drawer that is not in a segment yet, in row order.
+pub(crate) fn each_unsealed(
     connection: &Connection,
     projection: i64,
-    mut each: impl FnMut(i64, Bag<'_>) -> Result<()>,
+    mut each: impl FnMut(i64, WordBag<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut statement = connection
         .prepare_cached(&format!(
             "SELECT row, words FROM words_{projection}_tail ORDER BY row"
         ))
-        .map_err(sqlite)?;
-    let mut found = statement.query([]).map_err(sqlite)?;
-    while let Some(entry) = found.next().map_err(sqlite)? {
-        let words = entry.get_ref(1).map_err(sqlite)?.as_blob().unwrap_or_default();
-        each(entry.get(0).map_err(sqlite)?, Bag::new(words))?;
+        .map_err(sqlite_error)?;
+    let mut found = statement.query([]).map_err(sqlite_error)?;
+    while let Some(entry) = found.next().map_err(sqlite_error)? {
+        let words = entry
+            .get_ref(1)
+            .map_err(sqlite_error)?
+            .as_blob()
+            .unwrap_or_default();
+        each(entry.get(0).map_err(sqlite_error)?, WordBag::new(words))?;
     }
     Ok(())
 }
 
-/// How many drawers the index reaches.
-pub(crate) fn covered(connection: &Connection, projection: i64) -> Result<i64> {
-    let sealed: i64 = list(connection, projection)?
+/// Returns the number of drawers that the index covers.
+pub(crate) fn count_covered(connection: &Connection, projection: i64) -> Result<i64> {
+    let sealed: i64 = list_word_segments(connection, projection)?
         .iter()
         .map(|entry| entry.drawers)
         .sum();
@@ -154,50 +162,52 @@ pub(crate) fn covered(connection: &Connection, projection: i64) -> Result<i64> {
         connection
             .prepare_cached(&format!("SELECT count(*) FROM words_{projection}_{table}"))
             .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)))
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     };
     Ok(sealed - count("gone")? + count("tail")?)
 }
 
-/// Every row that the index reaches, in order.
-pub(crate) fn rows(connection: &Connection, projection: i64) -> Result<Vec<i64>> {
+/// Returns every row that the index covers, in order.
+pub(crate) fn indexed_rows(connection: &Connection, projection: i64) -> Result<Vec<i64>> {
     let mut rows = Vec::new();
-    for entry in list(connection, projection)? {
-        rows.extend(Segment::read(connection, projection, &entry)?.rows);
+    for entry in list_word_segments(connection, projection)? {
+        rows.extend(WordSegment::read(connection, projection, &entry)?.rows);
     }
-    let gone = Rows::of(gone(connection, projection)?).not();
-    let mut marks = gone.marks(&rows).into_iter();
+    let gone = RowSet::from_rows(list_gone(connection, projection)?).not();
+    // Needs ascending rows, which segments in the order of their first rows give.
+    let mut marks = gone.mark_members(&rows).into_iter();
     rows.retain(|_| marks.next().unwrap_or(false));
-    each_new(connection, projection, |row, _| {
+    each_unsealed(connection, projection, |row, _| {
         rows.push(row);
         Ok(())
     })?;
     Ok(rows)
 }
 
-/// A segment's drawers, and where its terms are.
+/// The drawers of a segment of words, and the directory of its terms.
 #[derive(Debug)]
-pub(crate) struct Segment {
+pub(crate) struct WordSegment {
     number: i64,
     pub(crate) rows: Vec<i64>,
     pub(crate) lengths: Vec<u32>,
     pub(crate) directory: Vec<u8>,
 }
 
-impl Segment {
-    /// Reads what the table has of a segment beside its blocks.
-    pub(crate) fn read(connection: &Connection, projection: i64, entry: &Entry) -> Result<Self> {
+impl WordSegment {
+    /// Reads everything of a segment but its blocks.
+    pub(crate) fn read(connection: &Connection, projection: i64, entry: &WordSegmentEntry) -> Result<Self> {
         let sql = format!("SELECT lengths, terms, rows FROM words_{projection}_segments WHERE segment = ?1");
-        let mut statement = connection.prepare_cached(&sql).map_err(sqlite)?;
-        let mut found = statement.query([entry.segment]).map_err(sqlite)?;
-        let gone = || corrupt(format!("segment {} of the words is gone", entry.segment));
-        let row = found.next().map_err(sqlite)?.ok_or_else(gone)?;
+        let mut statement = connection.prepare_cached(&sql).map_err(sqlite_error)?;
+        let mut found = statement.query([entry.segment]).map_err(sqlite_error)?;
+        let gone = || corrupt_error(format!("word segment {} is missing", entry.segment));
+        let row = found.next().map_err(sqlite_error)?.ok_or_else(gone)?;
         let blob = |at: usize| {
-            let value = row.get_ref(at).map_err(sqlite)?;
+            let value = row.get_ref(at).map_err(sqlite_error)?;
             value
                 .as_blob()
-                .map_err(|_| corrupt("a segment of the words is no blob"))
+                .map_err(|_| corrupt_error("a segment of words is not a blob"))
         };
+        // A negative count fails below, as more drawers than the blob can hold.
         let drawers = usize::try_from(entry.drawers).unwrap_or(usize::MAX);
         let segment = Self {
             number: entry.segment,
@@ -205,48 +215,53 @@ impl Segment {
             directory: blob(1)?.to_vec(),
             rows: read_rows(blob(2)?, entry.first, drawers)?,
         };
-        match segment.rows.last() == Some(&entry.last) {
-            true => Ok(segment),
-            false => Err(corrupt(format!(
-                "segment {} of the words ends elsewhere",
+        // Rows are stored as differences, so the last one vouches for all before it.
+        if segment.rows.last() == Some(&entry.last) {
+            Ok(segment)
+        } else {
+            Err(corrupt_error(format!(
+                "word segment {} does not end at the row its table says",
                 entry.segment
-            ))),
+            )))
         }
     }
 
     /// Calls `each` with one block.
-    pub(crate) fn block<T>(
+    pub(crate) fn with_block<T>(
         &self,
         connection: &Connection,
         projection: i64,
         place: usize,
-        each: impl FnOnce(Block<'_>) -> Result<T>,
+        each: impl FnOnce(TermBlock<'_>) -> Result<T>,
     ) -> Result<T> {
         let number = block_number(self.number, place)?;
         let mut statement = connection
             .prepare_cached(&format!("SELECT data FROM words_{projection} WHERE block = ?1"))
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         statement
-            .query_row([number], |row| Ok(each(Block::new(row.get_ref(0)?.as_blob()?))))
+            .query_row([number], |row| {
+                Ok(each(TermBlock::new(row.get_ref(0)?.as_blob()?)))
+            })
             .optional()
-            .map_err(sqlite)?
-            .unwrap_or_else(|| Err(corrupt(format!("block {number} of the words is gone"))))
+            .map_err(sqlite_error)?
+            .unwrap_or_else(|| Err(corrupt_error(format!("block {number} of words is missing"))))
     }
 
-    /// Calls `each` with every block, in order, and with the term the directory says it begins with.
+    /// Calls `each` with every block, in order, and with its first term according to the directory.
     pub(crate) fn each_block(
         &self,
         connection: &Connection,
         projection: i64,
-        mut each: impl FnMut(&[u8], Block<'_>) -> Result<()>,
+        mut each: impl FnMut(&[u8], TermBlock<'_>) -> Result<()>,
     ) -> Result<()> {
+        // Collected first: the callback of the directory cannot return the error of a block.
         let mut firsts = Vec::new();
-        Directory::new(&self.directory).each(|first| {
+        TermDirectory::new(&self.directory).for_each_first_term(|first| {
             firsts.push(first);
             true
         })?;
         for (place, first) in firsts.into_iter().enumerate() {
-            self.block(connection, projection, place, |block| each(first, block))?;
+            self.with_block(connection, projection, place, |block| each(first, block))?;
         }
         Ok(())
     }
@@ -257,5 +272,5 @@ fn block_number(segment: i64, place: usize) -> Result<i64> {
     segment
         .checked_mul(1 << BLOCK_BITS)
         .and_then(|base| base.checked_add(place?))
-        .ok_or_else(|| corrupt(format!("segment {segment} of the words has too many blocks")))
+        .ok_or_else(|| corrupt_error(format!("word segment {segment} has too many blocks")))
 }

@@ -3,74 +3,74 @@
 mod prepare;
 
 use loci_core::{
-    Declared, Drawer, DrawerCondition, DrawerId, Get, Include, Patch, Place, Receipt, Result, Selection,
-    Twin, Visibility, Write,
+    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerFields, DrawerId, DrawerPatch,
+    DrawerPlace, DrawerTwin, GetRequest, Receipt, Result, Visibility, Write,
 };
-use loci_index::tokenise::Indexer;
+use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::attributes::{self, Keys};
-use crate::deadline::Deadline;
-use crate::failure::sqlite;
+use crate::attributes::{self, AttributeKeys};
+use crate::deadline::BudgetDeadline;
+use crate::failure::sqlite_error;
 use crate::receipts::KeyedBatch;
-use crate::row::{self, Stored};
-use crate::shelf::Shelf;
+use crate::row::{self, StoredDrawer};
+use crate::shelf::CollectionShelf;
 use crate::{clock, feed, places, read, vectors, words};
 
-pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use prepare::{PreparedBatch, prepare_batch};
 
-/// What the caller of a write may do, and for how long.
+/// The rights of the caller of a write, and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteTerms<'t> {
-    /// What made the vectors, as the caller says.
-    pub(crate) declared: &'t Declared,
+    /// The model of the vectors, as declared by the caller.
+    pub(crate) declared: &'t DeclaredEmbedder,
     /// The drawers that the caller sees.
     pub(crate) visibility: &'t Visibility,
-    pub(crate) deadline: Deadline,
+    pub(crate) deadline: BudgetDeadline,
 }
 
-/// Applies a prepared batch within one write transaction, unless it was applied under its key before.
-pub(crate) fn apply(
+/// Applies a prepared batch within one write transaction, unless it was already applied under its key.
+pub(crate) fn apply_batch(
     transaction: &Transaction<'_>,
     palace: [u8; 16],
-    shelf: Shelf,
+    shelf: CollectionShelf,
     terms: WriteTerms<'_>,
     batch: &[Write],
-    prepared: &Prepared,
+    prepared: &PreparedBatch,
     keyed: Option<&KeyedBatch<'_>>,
 ) -> Result<Receipt> {
     let (collection, now) = (shelf.collection, clock::now());
     if let Some(keyed) = keyed
-        && let Some(receipt) = keyed.find(transaction, collection, now)?
+        && let Some(receipt) = keyed.find_receipt(transaction, collection, now)?
     {
         return Ok(receipt);
     }
-    let mut work = Work::begin(transaction, shelf, terms)?;
+    let mut work = BatchWork::begin(transaction, shelf, terms)?;
     work.apply(batch, prepared)?;
     let receipt = work.take_receipt()?;
     if let Some(keyed) = keyed {
-        keyed.store(transaction, collection, now, &receipt)?;
+        keyed.store_receipt(transaction, collection, now, &receipt)?;
     }
     work.finish(palace)?;
     Ok(receipt)
 }
 
 /// Batches being applied one after the other in one transaction. Counters are in `shelf` until the work is finished.
-pub(crate) struct Work<'t, 'c> {
+pub(crate) struct BatchWork<'t, 'c> {
     transaction: &'t Transaction<'c>,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: CollectionShelf,
     terms: WriteTerms<'t>,
-    keys: Keys,
-    /// The last sequence number that was given before this work began.
+    keys: AttributeKeys,
+    /// The last sequence number given before this work began.
     begun_at: i64,
     seq: i64,
     receipt: Receipt,
 }
 
-impl<'t, 'c> Work<'t, 'c> {
+impl<'t, 'c> BatchWork<'t, 'c> {
     pub(crate) fn begin(
         transaction: &'t Transaction<'c>,
-        shelf: Shelf,
+        shelf: CollectionShelf,
         terms: WriteTerms<'t>,
     ) -> Result<Self> {
         let seq = last_seq(transaction)?;
@@ -78,21 +78,21 @@ impl<'t, 'c> Work<'t, 'c> {
             transaction,
             shelf,
             terms,
-            keys: Keys::default(),
+            keys: AttributeKeys::default(),
             begun_at: seq,
             seq,
             receipt: Receipt::default(),
         })
     }
 
-    /// A sequence number that nobody was given before.
+    /// Returns a sequence number that was never given before.
     pub(crate) fn next_seq(&mut self) -> i64 {
         self.seq += 1;
         self.seq
     }
 
-    /// Applies one batch that was prepared.
-    pub(crate) fn apply(&mut self, batch: &[Write], prepared: &Prepared) -> Result<()> {
+    /// Applies one prepared batch.
+    pub(crate) fn apply(&mut self, batch: &[Write], prepared: &PreparedBatch) -> Result<()> {
         self.admit_vectors(batch, prepared.dimension)?;
         for (at, write) in batch.iter().enumerate() {
             self.terms.deadline.check()?;
@@ -104,16 +104,18 @@ impl<'t, 'c> Work<'t, 'c> {
                 (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
             }
         }
+        // Sealed after each batch: a large revision applies many of them in one transaction.
         words::seal_full(self.transaction, self.shelf.projection)
     }
 
-    /// What was done since the last receipt was taken.
+    /// Returns the receipt for everything done since the last one was taken.
     pub(crate) fn take_receipt(&mut self) -> Result<Receipt> {
         let visibility = self.terms.visibility;
-        // Where nothing changed, the newest number of all would tell how much others have written out of sight.
-        let seq = match visibility.is_restricted() && self.seq == self.begun_at {
-            true => feed::newest_among(self.transaction, &self.shelf, visibility.filter())?.0,
-            false => u64::try_from(self.seq).unwrap_or(0),
+        // If nothing changed, the palace's newest number would reveal how much was written out of sight.
+        let seq = if visibility.is_restricted() && self.seq == self.begun_at {
+            feed::newest_seq_among(self.transaction, &self.shelf, visibility.filter())?.0
+        } else {
+            u64::try_from(self.seq).unwrap_or(0)
         };
         Ok(Receipt {
             seq,
@@ -121,12 +123,13 @@ impl<'t, 'c> Work<'t, 'c> {
         })
     }
 
-    /// Checks dimension and model of a batch's vectors, and records them where they are the first.
+    /// Checks the dimension and model of a batch's vectors, and records them if these are the first vectors.
     fn admit_vectors(&mut self, batch: &[Write], dimension: Option<usize>) -> Result<()> {
         let (Some(dimension), declared) = (dimension, self.terms.declared) else {
             return Ok(());
         };
-        // Vectors of another model often have another dimension too; that they are of another model says more.
+        // Another model often has another dimension too; the error about the model says
+        // more, so it comes first.
         self.shelf.identity().check_open(declared.embedder.as_ref())?;
         loci_core::write::check_batch(batch, self.shelf.space.dimension)?;
         self.shelf.identity().check_write(declared)?;
@@ -152,49 +155,49 @@ impl<'t, 'c> Work<'t, 'c> {
         row::row_of(self.transaction, self.shelf.collection, id)
     }
 
-    /// Whether the caller sees the drawer in a row.
-    fn sees(&self, row: i64) -> Result<bool> {
+    /// Returns whether the caller sees the drawer in a row.
+    fn caller_sees(&self, row: i64) -> Result<bool> {
         let visibility = self.terms.visibility;
         if !visibility.is_restricted() {
             return Ok(true);
         }
-        Ok(visibility.sees(&self.stored(row)?.drawer))
+        Ok(visibility.sees_drawer(&self.read_stored(row)?.drawer))
     }
 
-    /// The row of the drawer called `id`, unless the caller does not see it.
+    /// Returns the row of the drawer called `id`, if the caller sees it.
     fn visible_row_of(&self, id: &DrawerId) -> Result<Option<i64>> {
         match self.row_of(id)? {
-            Some(row) if self.sees(row)? => Ok(Some(row)),
+            Some(row) if self.caller_sees(row)? => Ok(Some(row)),
             _ => Ok(None),
         }
     }
 
-    /// Lists the drawer among the twins if another is the same piece of the same source.
+    /// Returns whether another drawer is the same piece of the same source, and if so adds it to the receipt's twins.
     fn is_twin(&mut self, drawer: &Drawer) -> Result<bool> {
-        let twin = row::twin_of(self.transaction, self.shelf.collection, drawer)?;
+        let twin = row::find_twin(self.transaction, self.shelf.collection, drawer)?;
         let Some((row, existing)) = twin.filter(|(_, id)| *id != drawer.id) else {
             return Ok(false);
         };
-        if !self.sees(row)? {
-            return Err(Visibility::piece_taken(&drawer.id));
+        if !self.caller_sees(row)? {
+            return Err(Visibility::piece_taken_error(&drawer.id));
         }
-        self.receipt.twins.push(Twin {
+        self.receipt.twins.push(DrawerTwin {
             given: drawer.id.clone(),
             existing,
         });
         Ok(true)
     }
 
-    /// The row of a drawer to be filed, if its id is there; refused if the caller does not see that one.
+    /// Returns the row of a drawer to be filed, if its id is taken; fails if the caller does not see that drawer.
     fn taken_row_of(&self, id: &DrawerId) -> Result<Option<i64>> {
         match self.row_of(id)? {
-            Some(row) if !self.sees(row)? => Err(Visibility::id_taken(id)),
+            Some(row) if !self.caller_sees(row)? => Err(Visibility::id_taken_error(id)),
             found => Ok(found),
         }
     }
 
     fn add(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
-        // Asked first, so that the answer does not depend on drawers out of sight.
+        // Checked first, so that the answer does not depend on drawers out of sight.
         self.terms.visibility.check_written(drawer)?;
         if self.taken_row_of(&drawer.id)?.is_some() {
             self.receipt.kept.push(drawer.id.clone());
@@ -215,26 +218,26 @@ impl<'t, 'c> Work<'t, 'c> {
         let Some(old) = old else {
             return self.file_new(drawer, words);
         };
-        self.remove(&self.stored(old)?)?;
-        self.file(drawer, words)?;
+        self.remove_row(&self.read_stored(old)?)?;
+        self.file_drawer(drawer, words)?;
         self.receipt.replaced.push(drawer.id.clone());
         Ok(())
     }
 
     fn file_new(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
-        self.file(drawer, words)?;
+        self.file_drawer(drawer, words)?;
         self.shelf.drawers += 1;
         self.receipt.added.push(drawer.id.clone());
         self.forget_tombstone(&drawer.id)
     }
 
-    fn update(&mut self, patch: &Patch) -> Result<()> {
+    fn update(&mut self, patch: &DrawerPatch) -> Result<()> {
         let Some(old) = self.visible_row_of(&patch.id)? else {
             self.receipt.missing.push(patch.id.clone());
             return Ok(());
         };
-        let mut stored = self.stored(old)?;
-        stored.drawer.embedding = self.vector(old)?;
+        let mut stored = self.read_stored(old)?;
+        stored.drawer.embedding = self.read_vector(old)?;
         let mut drawer = stored.drawer.clone();
         patch.apply_to(&mut drawer);
         self.terms.visibility.check_written(&drawer)?;
@@ -243,74 +246,75 @@ impl<'t, 'c> Work<'t, 'c> {
         }
         let same_text = drawer.document == stored.drawer.document && drawer.context == stored.drawer.context;
         let provenance = stored.provenance_after(&drawer);
-        if same_text && bits(&drawer) == bits(&stored.drawer) {
-            self.refile(&stored, &drawer, provenance.as_deref())?;
+        // A row number stands for one text and one vector; if either changes, the drawer gets a new row.
+        if same_text && vector_bits(&drawer) == vector_bits(&stored.drawer) {
+            self.refile_in_place(&stored, &drawer, provenance.as_deref())?;
         } else {
             let row = self.next_seq();
             if same_text {
-                self.carry(old, row)?;
+                self.carry_other_vectors(old, row)?;
             }
-            self.remove(&stored)?;
-            let words = words::of(&mut Indexer::default(), &drawer);
+            self.remove_row(&stored)?;
+            let words = words::pack_words(&mut TextIndexer::default(), &drawer);
             self.file_at(row, &drawer, &words, provenance.as_deref())?;
         }
         self.receipt.updated.push(drawer.id);
         Ok(())
     }
 
-    /// The ids of all drawers that the caller sees and that meet the condition.
+    /// Returns the ids of all drawers that the caller sees and that meet the condition.
     fn ids_meeting(&self, condition: &DrawerCondition) -> Result<Vec<DrawerId>> {
-        let request = Get {
+        let request = GetRequest {
             document: condition.document.clone(),
-            include: Include::NOTHING,
-            ..Get::default()
+            include: DrawerFields::NOTHING,
+            ..GetRequest::default()
         };
-        let filter = self.terms.visibility.narrow(&condition.filter);
+        let filter = self.terms.visibility.narrow_filter(&condition.filter);
         let matching = read::get(self.transaction, &self.shelf, &request, &filter)?;
         Ok(matching.into_iter().map(|drawer| drawer.id).collect())
     }
 
-    fn delete(&mut self, selection: &Selection) -> Result<()> {
+    fn delete(&mut self, selection: &DeleteSelection) -> Result<()> {
         let ids = match selection {
-            Selection::Ids(ids) => ids.clone(),
-            Selection::Matching(condition) => self.ids_meeting(condition)?,
+            DeleteSelection::Ids(ids) => ids.clone(),
+            DeleteSelection::Matching(condition) => self.ids_meeting(condition)?,
         };
         for id in ids {
             let Some(row) = self.visible_row_of(&id)? else {
                 self.receipt.missing.push(id);
                 continue;
             };
-            self.remove(&self.stored(row)?)?;
+            self.remove_row(&self.read_stored(row)?)?;
             self.shelf.drawers -= 1;
             let seq = self.next_seq();
             self.transaction
                 .prepare_cached("INSERT INTO tombstones(seq, collection, id) VALUES (?1, ?2, ?3)")
                 .and_then(|mut statement| statement.execute(params![seq, self.shelf.collection, id.as_str()]))
-                .map_err(sqlite)?;
+                .map_err(sqlite_error)?;
             self.receipt.deleted.push(id);
         }
         Ok(())
     }
 
-    fn stored(&self, row: i64) -> Result<Stored> {
-        let include = Include {
+    fn read_stored(&self, row: i64) -> Result<StoredDrawer> {
+        let include = DrawerFields {
             embedding: false,
-            ..Include::EVERYTHING
+            ..DrawerFields::EVERYTHING
         };
-        row::by_row(self.transaction, row, include)?.ok_or_else(|| {
-            crate::failure::corrupt(format!("row {row} is in the id index but not in the table"))
+        row::load_by_row(self.transaction, row, include)?.ok_or_else(|| {
+            crate::failure::corrupt_error(format!("row {row} is in the id index but not in the table"))
         })
     }
 
-    fn vector(&self, row: i64) -> Result<Option<Vec<f32>>> {
+    fn read_vector(&self, row: i64) -> Result<Option<Vec<f32>>> {
         match self.shelf.space.dimension {
             Some(dimension) => vectors::get(self.transaction, self.shelf.space.number, row, dimension),
             None => Ok(None),
         }
     }
 
-    /// Writes a drawer into a new row with all that is indexed of it.
-    fn file(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
+    /// Writes a drawer into a new row, with all its index entries.
+    fn file_drawer(&mut self, drawer: &Drawer, words: &[u8]) -> Result<()> {
         let row = self.next_seq();
         let provenance = row::provenance_text(drawer);
         self.file_at(row, drawer, words, provenance.as_deref())
@@ -318,7 +322,7 @@ impl<'t, 'c> Work<'t, 'c> {
 
     fn file_at(&mut self, row: i64, drawer: &Drawer, words: &[u8], provenance: Option<&str>) -> Result<()> {
         row::insert(self.transaction, self.shelf.collection, row, drawer, provenance)?;
-        places::enter(self.transaction, self.shelf.collection, &drawer.place)?;
+        places::add_drawer(self.transaction, self.shelf.collection, &drawer.place)?;
         attributes::insert(
             self.transaction,
             self.shelf.projection,
@@ -334,8 +338,13 @@ impl<'t, 'c> Work<'t, 'c> {
         Ok(())
     }
 
-    /// Changes metadata and place of a row whose text and vector stay.
-    fn refile(&mut self, stored: &Stored, drawer: &Drawer, provenance: Option<&str>) -> Result<()> {
+    /// Changes the metadata and place of a row whose text and vector stay.
+    fn refile_in_place(
+        &mut self,
+        stored: &StoredDrawer,
+        drawer: &Drawer,
+        provenance: Option<&str>,
+    ) -> Result<()> {
         let (row, seq) = (stored.row, self.next_seq());
         attributes::delete(
             self.transaction,
@@ -359,25 +368,25 @@ impl<'t, 'c> Work<'t, 'c> {
         Ok(())
     }
 
-    fn move_place(&self, from: &Place, to: &Place) -> Result<()> {
+    fn move_place(&self, from: &DrawerPlace, to: &DrawerPlace) -> Result<()> {
         if (&from.wing, &from.room) == (&to.wing, &to.room) {
             return Ok(());
         }
-        places::leave(self.transaction, self.shelf.collection, from)?;
-        places::enter(self.transaction, self.shelf.collection, to)
+        places::remove_drawer(self.transaction, self.shelf.collection, from)?;
+        places::add_drawer(self.transaction, self.shelf.collection, to)
     }
 
-    /// Takes the vectors that other models made of a text along to its new row.
-    fn carry(&mut self, from: i64, to: i64) -> Result<()> {
+    /// Moves the vectors that other models made of a text to its new row.
+    fn carry_other_vectors(&mut self, from: i64, to: i64) -> Result<()> {
         let others = &mut self.shelf.others;
         others
             .iter_mut()
-            .try_for_each(|space| vectors::carry(self.transaction, space, from, to))
+            .try_for_each(|space| vectors::carry_vector(self.transaction, space, from, to))
     }
 
-    /// Removes a row, what is indexed of it first.
-    fn remove(&mut self, stored: &Stored) -> Result<()> {
-        remove(self.transaction, &mut self.shelf, &mut self.keys, stored)
+    /// Removes a row and all its index entries.
+    fn remove_row(&mut self, stored: &StoredDrawer) -> Result<()> {
+        remove_drawer(self.transaction, &mut self.shelf, &mut self.keys, stored)
     }
 
     fn forget_tombstone(&self, id: &DrawerId) -> Result<()> {
@@ -385,7 +394,7 @@ impl<'t, 'c> Work<'t, 'c> {
             .prepare_cached("DELETE FROM tombstones WHERE collection = ?1 AND id = ?2")
             .and_then(|mut statement| statement.execute(params![self.shelf.collection, id.as_str()]))
             .map(drop)
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     }
 
     /// Seals what is full and writes the counters.
@@ -395,6 +404,7 @@ impl<'t, 'c> Work<'t, 'c> {
             seq += 1;
             seq
         };
+        // Segments take numbers from the same sequence as rows, so that no number ever names two things.
         vectors::seal_full(self.transaction, &mut self.shelf.space, palace, &mut number)?;
         for space in &mut self.shelf.others {
             vectors::seal_filled(self.transaction, space, palace, &mut number)?;
@@ -404,17 +414,17 @@ impl<'t, 'c> Work<'t, 'c> {
     }
 }
 
-/// Removes a drawer: what is indexed of it first, then its row.
-pub(crate) fn remove(
+/// Removes a drawer: its index entries first, then its row.
+pub(crate) fn remove_drawer(
     transaction: &Transaction<'_>,
-    shelf: &mut Shelf,
-    keys: &mut Keys,
-    stored: &Stored,
+    shelf: &mut CollectionShelf,
+    keys: &mut AttributeKeys,
+    stored: &StoredDrawer,
 ) -> Result<()> {
     let row = stored.row;
     words::delete(transaction, shelf.projection, row)?;
     attributes::delete(transaction, shelf.projection, keys, row, &stored.drawer)?;
-    places::leave(transaction, shelf.collection, &stored.drawer.place)?;
+    places::remove_drawer(transaction, shelf.collection, &stored.drawer.place)?;
     for space in shelf.spaces_mut() {
         vectors::delete(transaction, space, row)?;
     }
@@ -422,35 +432,35 @@ pub(crate) fn remove(
         .prepare_cached("DELETE FROM drawers WHERE row = ?1")
         .and_then(|mut statement| statement.execute([row]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// Gives a drawer whose text stays a new row, with all that is indexed of it and its vectors in every space. Its
-/// `seq` stays too: nobody who follows the changes hears of it.
-pub(crate) fn renumber(
+/// Gives a drawer whose text stays a new row, with all its index entries and its vectors in every space. Its
+/// `seq` stays too, so the move does not appear in the change feed.
+pub(crate) fn renumber_drawer(
     transaction: &Transaction<'_>,
-    shelf: &mut Shelf,
-    keys: &mut Keys,
-    stored: &Stored,
+    shelf: &mut CollectionShelf,
+    keys: &mut AttributeKeys,
+    stored: &StoredDrawer,
     to: i64,
 ) -> Result<()> {
     let (from, projection) = (stored.row, shelf.projection);
-    let words = words::of(&mut Indexer::default(), &stored.drawer);
+    let words = words::pack_words(&mut TextIndexer::default(), &stored.drawer);
     words::delete(transaction, projection, from)?;
     attributes::delete(transaction, projection, keys, from, &stored.drawer)?;
     for space in shelf.spaces_mut() {
-        vectors::carry(transaction, space, from, to)?;
+        vectors::carry_vector(transaction, space, from, to)?;
     }
     transaction
         .prepare_cached("UPDATE drawers SET row = ?2 WHERE row = ?1")
         .and_then(|mut statement| statement.execute([from, to]))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     attributes::insert(transaction, projection, keys, to, &stored.drawer)?;
     words::insert(transaction, projection, to, &words)
 }
 
-/// The vector as bits: two that compare equal may still differ, as zero and minus zero do.
-fn bits(drawer: &Drawer) -> Option<Vec<u32>> {
+/// Returns the vector as bits: values that compare equal may still differ, as zero and minus zero do.
+fn vector_bits(drawer: &Drawer) -> Option<Vec<u32>> {
     Some(
         drawer
             .embedding
@@ -461,12 +471,12 @@ fn bits(drawer: &Drawer) -> Option<Vec<u32>> {
     )
 }
 
-/// The last sequence number the palace has given.
+/// Returns the last sequence number the palace has given.
 pub(crate) fn last_seq(connection: &Connection) -> Result<i64> {
     connection
         .prepare_cached("SELECT value FROM palace WHERE key = 'seq'")
         .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 /// Writes the palace's sequence number.
@@ -475,5 +485,5 @@ pub(crate) fn store_seq(transaction: &Transaction<'_>, seq: i64) -> Result<()> {
         .prepare_cached("UPDATE palace SET value = ?1 WHERE key = 'seq'")
         .and_then(|mut statement| statement.execute([seq]))
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use loci_conformance::{Harness, World};
+use loci_conformance::{BackendHarness, TestWorld};
 use loci_core::{Backend, PalaceRef};
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use tempfile::TempDir;
 
 struct EmbeddedHarness;
 
 struct Folder {
     root: TempDir,
-    backend: Arc<Embedded>,
+    backend: Arc<EmbeddedBackend>,
 }
 
 impl Folder {
@@ -21,21 +21,21 @@ impl Folder {
     }
 }
 
-impl Harness for EmbeddedHarness {
+impl BackendHarness for EmbeddedHarness {
     fn name(&self) -> String {
         "embedded".to_owned()
     }
 
-    fn fresh(&self) -> Result<Box<dyn World>, String> {
+    fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
         let root = tempfile::tempdir().map_err(|error| error.to_string())?;
         Ok(Box::new(Folder {
             root,
-            backend: Arc::new(Embedded::new()),
+            backend: Arc::new(EmbeddedBackend::new()),
         }))
     }
 }
 
-impl World for Folder {
+impl TestWorld for Folder {
     fn backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.backend) as Arc<dyn Backend>
     }
@@ -49,7 +49,7 @@ impl World for Folder {
     }
 
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
-        Ok(Arc::new(Embedded::new()))
+        Ok(Arc::new(EmbeddedBackend::new()))
     }
 }
 

@@ -1,11 +1,11 @@
-//! A process run to its end, and what it said.
+//! Runs a process to its end and captures its output.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
-/// How a run of a command ended.
+/// The exit status and output of a finished command.
 #[derive(Debug)]
 pub struct CommandOutcome {
     /// The exit status; -1 for a process that a signal ended.
@@ -17,15 +17,15 @@ pub struct CommandOutcome {
 }
 
 impl CommandOutcome {
-    /// The output as one JSON document.
+    /// Parses the output as one JSON document.
     #[track_caller]
     pub fn json(&self) -> Json {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The output as lines of JSON.
+    /// Parses each line of the output as JSON.
     #[track_caller]
-    pub fn lines(&self) -> Vec<Json> {
+    pub fn json_lines(&self) -> Vec<Json> {
         let read =
             |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:?}"));
         self.out.lines().map(read).collect()
@@ -33,14 +33,14 @@ impl CommandOutcome {
 
     /// Expects this exit status.
     #[track_caller]
-    pub fn ends(self, code: i32) -> Self {
+    pub fn expect_code(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
     }
 
-    /// The error it printed as JSON: its kind, and everything it says.
+    /// Returns the error it printed as JSON: its kind, and the whole object as text.
     #[track_caller]
-    pub fn error(&self) -> (String, String) {
+    pub fn expect_error(&self) -> (String, String) {
         assert_eq!(self.code, 2, "{self:?}");
         let json = self.json();
         let error = &json["error"];
@@ -60,7 +60,8 @@ pub fn run_command(mut command: Command, input: &[u8]) -> CommandOutcome {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // A run that refuses its arguments does not read, so that the pipe may be closed already.
+    // On a thread, because a child that fills its output pipe stops reading. Write errors are ignored: a run that
+    // refuses its arguments exits without reading, so the pipe may be closed already.
     let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();

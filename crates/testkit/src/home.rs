@@ -1,4 +1,4 @@
-//! A user with an empty home, and the binary run in it.
+//! A temporary home, and runs of the binary in it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::{CommandOutcome, run_command};
 
-/// A user with an empty home and one palace in it that does not exist yet; the folder goes with the value.
+/// An empty home with the path of a palace that does not exist yet; the folder is removed with the value.
 #[derive(Debug)]
 pub struct TempHome {
     program: PathBuf,
@@ -17,7 +17,7 @@ pub struct TempHome {
 }
 
 impl TempHome {
-    /// A home for runs of `program`: in the tests of the binary, `env!("CARGO_BIN_EXE_loci")`.
+    /// Makes a home for runs of `program`: in the tests of the binary, `env!("CARGO_BIN_EXE_loci")`.
     pub fn of_program(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -25,25 +25,27 @@ impl TempHome {
         }
     }
 
-    /// The home itself.
+    /// Returns the home folder.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A file or folder of this name in the home.
+    /// Returns the path of a file or folder in the home.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder().join(name)
     }
 
-    /// The palace that every run has as its own.
+    /// Returns the palace that every run uses.
     pub fn palace(&self) -> PathBuf {
         self.path("palace")
     }
 
-    /// Gives a command the home and the palace, and nothing of the surrounding environment.
-    pub fn dress(&self, command: &mut Command) {
+    /// Gives a command the home and the palace, and clears the rest of the environment.
+    pub fn dress_command(&self, command: &mut Command) {
         command
             .current_dir(self.folder())
+            // Tests must not depend on the settings of the developer who runs them, nor write into a real
+            // palace.
             .env_clear()
             .env("HOME", self.folder())
             .env("XDG_DATA_HOME", self.path("data"))
@@ -51,10 +53,10 @@ impl TempHome {
             .stdin(Stdio::null());
     }
 
-    /// The binary, dressed.
+    /// Returns a command for the binary in this home.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(&self.program);
-        self.dress(&mut command);
+        self.dress_command(&mut command);
         command.args(args);
         command
     }
@@ -76,27 +78,28 @@ impl TempHome {
     pub fn json<S: AsRef<OsStr>>(&self, code: i32, args: &[S]) -> Json {
         let mut all: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         all.insert(0, OsStr::new("--json"));
-        self.run(&all).ends(code).json()
+        self.run(&all).expect_code(code).json()
     }
 
-    /// Files lines of JSON.
+    /// Files drawers from lines of JSON.
     #[track_caller]
-    pub fn file(&self, lines: &str) -> CommandOutcome {
+    pub fn file_lines(&self, lines: &str) -> CommandOutcome {
         self.run_with(&["--json", "add", "--jsonl", "-"], lines.as_bytes())
-            .ends(0)
+            .expect_code(0)
     }
 
-    /// Writes a file; its path as text.
+    /// Writes a file and returns its path as text.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         std::fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// Every name below the home, sorted, to see that nothing was made.
-    pub fn names(&self) -> Vec<String> {
+    /// Returns every path below the home, sorted, so that a test can check that nothing was created.
+    pub fn list_names(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut folders = vec![self.folder().to_owned()];
+        // Hidden entries are included: lock files and journals count as left behind.
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

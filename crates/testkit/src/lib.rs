@@ -1,7 +1,7 @@
-//! What tests share: seeded random numbers, campaigns, a home and the binary run in it, prepared folders, fixtures
-//! made once.
+//! Shared test support: seeded random numbers, campaigns, a home to run the binary in, prepared folders, and fixtures
+//! that are made once.
 //!
-//! Only ever a dev-dependency, and uses no other crate of the house, so that every crate's tests may use it.
+//! Only ever a dev-dependency. It depends on no other crate of the workspace, so that every crate's tests may use it.
 
 #![allow(
     clippy::unwrap_used,

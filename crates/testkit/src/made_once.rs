@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The folder `name`, which `make` fills the first time any test of this build asks for it.
+/// Returns the folder `name`, which `make` fills the first time any test of this build asks for it.
 ///
-/// Tests that run in processes of their own share it, so nothing may be changed in it. A new build makes it anew.
+/// Tests in other processes share it, so it must not be changed. A new build makes it again.
 #[track_caller]
 pub fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let test = std::env::current_exe().unwrap();
+    // The time of the build tells binaries of one name apart; a stale fixture would test yesterday's code.
     let modified = fs::metadata(&test).unwrap().modified().unwrap();
     let built = modified.duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let program = test.file_name().unwrap().to_string_lossy().into_owned();
@@ -17,11 +18,11 @@ pub fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     made_in(&place, &built.to_string(), name, make)
 }
 
-/// The same below `place`, where what another build than `built` left is removed.
+/// Does the same below `place`, and removes the folders of builds other than `built`.
 fn made_in(place: &Path, built: &str, name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     fs::create_dir_all(place).unwrap();
-    // One test at a time looks and makes; the lock goes with the file. Each folder has its own, since making one may
-    // need another.
+    // Tests run in parallel processes, so only one may check and make; the lock is released with the file. Each folder
+    // has its own lock, because making one may need another.
     let lock = File::create(place.join(format!("{name}.lock"))).unwrap();
     lock.lock().unwrap();
     let (own, folder) = (place.join(built), place.join(built).join(name));
@@ -30,10 +31,12 @@ fn made_in(place: &Path, built: &str, name: &str, make: impl FnOnce(&Path)) -> P
     }
     for entry in fs::read_dir(place).unwrap().flatten() {
         if entry.path().is_dir() && entry.path() != own {
-            // Another test may be removing it, too.
+            // Another test may be removing it at the same time.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+    // Filled under another name and renamed, so that a test that dies halfway does not leave a folder that
+    // looks complete.
     let unfinished = own.join(format!("{name}-unfinished"));
     let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished).unwrap();

@@ -5,20 +5,20 @@ use std::process::Command;
 
 /// One of the prepared folders.
 struct PreparedFolder {
-    /// Names another place for it.
+    /// The environment variable that overrides its location.
     variable: &'static str,
-    /// Its place in the target folder.
+    /// Its path below the target folder.
     place: &'static str,
-    /// A file that is there when it is whole.
+    /// A file that exists only once the folder is complete.
     proof: &'static str,
-    /// What is in it.
+    /// A description of its content, for messages.
     holds: &'static str,
 }
 
-/// The folder with the weights of the full model.
+/// Returns the folder with the weights of the full model.
 #[track_caller]
 pub fn minilm_folder() -> PathBuf {
-    find(&PreparedFolder {
+    find_prepared(&PreparedFolder {
         variable: "LOCI_TEST_MINILM",
         place: "models/minilm",
         proof: "model.safetensors",
@@ -26,10 +26,10 @@ pub fn minilm_folder() -> PathBuf {
     })
 }
 
-/// The folder with what releases of ChromaDB wrote.
+/// Returns the folder with data written by releases of ChromaDB.
 #[track_caller]
 pub fn chroma_folder() -> PathBuf {
-    find(&PreparedFolder {
+    find_prepared(&PreparedFolder {
         variable: "LOCI_TEST_CHROMA",
         place: "chroma",
         proof: "left-out",
@@ -37,10 +37,10 @@ pub fn chroma_folder() -> PathBuf {
     })
 }
 
-/// The folder with the official MCP clients.
+/// Returns the folder with the official MCP clients.
 #[track_caller]
 pub fn mcp_clients_folder() -> PathBuf {
-    find(&PreparedFolder {
+    find_prepared(&PreparedFolder {
         variable: "LOCI_TEST_MCP",
         place: "mcp-clients",
         proof: "node/bin/node",
@@ -48,29 +48,29 @@ pub fn mcp_clients_folder() -> PathBuf {
     })
 }
 
-/// The Python with the package of a release of ChromaDB that tests may run.
+/// Returns a Python command with the package of a release of ChromaDB.
 #[track_caller]
 pub fn chroma_python(release: &str) -> Command {
     let folder = chroma_folder();
-    let mut command = python_of(&folder.join(format!("venv-{release}")), &folder);
+    let mut command = prepared_python(&folder.join(format!("venv-{release}")), &folder);
     command.env("ANONYMIZED_TELEMETRY", "False");
     command
 }
 
-/// The Python with the official MCP client, with nothing of the surrounding environment.
+/// Returns a Python command with the official MCP client and an otherwise empty environment.
 #[track_caller]
 pub fn mcp_python() -> Command {
     let folder = mcp_clients_folder();
-    let mut command = python_of(&folder.join("venv"), &folder);
+    let mut command = prepared_python(&folder.join("venv"), &folder);
     command
         .env_clear()
         .env("PYTHONPYCACHEPREFIX", folder.join("pycache"));
     command
 }
 
-/// A Python that keeps compiled modules in the prepared folder: half of what a short script costs is compiling its
-/// imports, and the tree stays free of caches.
-fn python_of(environment: &Path, prepared: &Path) -> Command {
+/// Returns a Python command that caches compiled modules in the prepared folder: compiling imports is half the cost of a
+/// short script, and the source tree stays free of caches.
+fn prepared_python(environment: &Path, prepared: &Path) -> Command {
     let mut command = Command::new(environment.join("bin/python"));
     command
         .env_remove("PYTHONDONTWRITEBYTECODE")
@@ -78,7 +78,7 @@ fn python_of(environment: &Path, prepared: &Path) -> Command {
     command
 }
 
-/// The releases of ChromaDB that the Python at hand does not run, each with the reason.
+/// Returns the releases of ChromaDB that the installed Python cannot run, each with the reason.
 #[track_caller]
 pub fn left_out_releases() -> Vec<(String, String)> {
     let list = std::fs::read_to_string(chroma_folder().join("left-out")).unwrap_or_default();
@@ -89,16 +89,21 @@ pub fn left_out_releases() -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn find(wanted: &PreparedFolder) -> PathBuf {
+fn find_prepared(wanted: &PreparedFolder) -> PathBuf {
     let named = std::env::var_os(wanted.variable).map(PathBuf::from);
-    match choose(wanted, named, &target_folders()) {
+    match choose_folder(wanted, named, &target_folders()) {
         Ok(folder) => folder,
+        // Missing preparation fails the test: a skipped one would look like a pass.
         Err(sentence) => panic!("{sentence}"),
     }
 }
 
-/// The named folder, or the first below `targets` that is whole; else the sentence that says what to do.
-fn choose(wanted: &PreparedFolder, named: Option<PathBuf>, targets: &[PathBuf]) -> Result<PathBuf, String> {
+/// Returns the named folder, or the first complete one below `targets`; otherwise a message with the command to run.
+fn choose_folder(
+    wanted: &PreparedFolder,
+    named: Option<PathBuf>,
+    targets: &[PathBuf],
+) -> Result<PathBuf, String> {
     let PreparedFolder {
         variable,
         place,
@@ -106,6 +111,7 @@ fn choose(wanted: &PreparedFolder, named: Option<PathBuf>, targets: &[PathBuf]) 
         holds,
     } = wanted;
     let is_whole = |folder: &PathBuf| folder.join(proof).exists();
+    // A variable that is set must be right; falling back would test something else than the user asked for.
     if let Some(folder) = named {
         return is_whole(&folder).then_some(folder).ok_or_else(|| {
             format!("{variable} names a folder without {holds}; run `bash scripts/prepare`, or unset it")
@@ -118,13 +124,13 @@ fn choose(wanted: &PreparedFolder, named: Option<PathBuf>, targets: &[PathBuf]) 
         .ok_or_else(|| format!("{holds} are not there yet; run `bash scripts/prepare` once"))
 }
 
-/// Where cargo builds: the folder this test was built in, then those that scripts and cargo use by themselves.
+/// Returns the build folders: the one this test was built in, then the defaults of cargo and of the scripts.
 fn target_folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = root.ancestors().nth(2).unwrap_or(root);
     let mut folders = Vec::new();
     if let Ok(test) = std::env::current_exe() {
-        // Cargo marks the root of each target folder so.
+        // Cargo puts this tag into the root of each target folder.
         let built = test
             .ancestors()
             .find(|folder| folder.join("CACHEDIR.TAG").exists());
@@ -160,15 +166,18 @@ mod tests {
             }
         }
         let targets = [first, second.clone()];
-        assert_eq!(choose(&WANTED, None, &targets), Ok(second.join("some/thing")));
+        assert_eq!(
+            choose_folder(&WANTED, None, &targets),
+            Ok(second.join("some/thing"))
+        );
         let own = folder.path().join("own");
-        assert_eq!(choose(&WANTED, Some(own.clone()), &targets), Ok(own));
+        assert_eq!(choose_folder(&WANTED, Some(own.clone()), &targets), Ok(own));
     }
 
     #[test]
     fn a_missing_folder_is_one_sentence_that_names_the_command() {
         for named in [None, Some(PathBuf::from("/nowhere"))] {
-            let sentence = choose(&WANTED, named, &[]).unwrap_err();
+            let sentence = choose_folder(&WANTED, named, &[]).unwrap_err();
             assert!(sentence.contains("some things"), "{sentence}");
             assert!(sentence.contains("`bash scripts/prepare`"), "{sentence}");
         }

@@ -1,17 +1,18 @@
-//! Random numbers that a seed determines, so that a failure can be repeated from it.
+//! Random numbers determined by a seed, so that a failure can be reproduced.
 
-/// A small generator (SplitMix64): any seed will do, and neighbouring seeds have nothing in common.
+/// A small generator (SplitMix64): any seed is fine, and neighbouring seeds give unrelated sequences.
 #[derive(Debug, Clone)]
 pub struct SeededRandom(u64);
 
 impl SeededRandom {
-    /// The sequence of this seed; never to be changed, for fixtures hold vectors made from it.
+    /// Starts the sequence of a seed. It must never change, because fixtures hold vectors made from it.
     pub fn new(seed: u64) -> Self {
+        // Scrambles the seed, because seeds are often small and consecutive.
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
     }
 
-    /// Any 64 bits.
-    pub fn bits(&mut self) -> u64 {
+    /// Returns the next 64 random bits.
+    pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,29 +20,31 @@ impl SeededRandom {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number of `0..n`; 0 where there is none.
+    /// Returns a number in `0..n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n.max(1) as u64) as usize
+        // The bias of the remainder is negligible for the small n of tests.
+        (self.next_bits() % n.max(1) as u64) as usize
     }
 
-    /// Heads or tails.
-    pub fn coin(&mut self) -> bool {
+    /// Returns `true` half of the time.
+    pub fn toss_coin(&mut self) -> bool {
         self.below(2) == 0
     }
 
-    /// One of a list that is not empty.
+    /// Returns an element of a list that is not empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
-    /// A value of `-0.5..0.5`.
-    pub fn unit(&mut self) -> f32 {
-        (self.bits() >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
+    /// Returns a value in `-0.5..0.5`.
+    pub fn next_unit(&mut self) -> f32 {
+        // 24 bits, as many as a float holds exactly, so that every value is equally likely.
+        (self.next_bits() >> 40) as f32 / (1_u64 << 24) as f32 - 0.5
     }
 
-    /// So many values of `-0.5..0.5`.
+    /// Returns `dimension` values in `-0.5..0.5`.
     pub fn vector(&mut self, dimension: usize) -> Vec<f32> {
-        (0..dimension).map(|_| self.unit()).collect()
+        (0..dimension).map(|_| self.next_unit()).collect()
     }
 }
 
@@ -53,7 +56,7 @@ mod tests {
     fn a_seed_determines_the_sequence_and_neighbours_differ() {
         let sequence = |seed| {
             let mut random = SeededRandom::new(seed);
-            [(); 8].map(|()| random.bits())
+            [(); 8].map(|()| random.next_bits())
         };
         assert_eq!(sequence(7), sequence(7));
         assert_ne!(sequence(7)[..], sequence(8)[..]);
@@ -66,7 +69,7 @@ mod tests {
         let mut seen = [false; 5];
         for _ in 0..200 {
             seen[random.below(5)] = true;
-            assert!((-0.5..0.5).contains(&random.unit()));
+            assert!((-0.5..0.5).contains(&random.next_unit()));
         }
         assert_eq!(seen, [true; 5]);
         assert_eq!(random.below(0), 0);

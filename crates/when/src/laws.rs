@@ -1,9 +1,9 @@
-//! What holds of every query on every day.
+//! Laws that hold for every query on every day.
 
 use loci_core::Timestamp;
 use proptest::prelude::*;
 
-use super::{Exactness, calendar, mentions};
+use super::{TimeExactness, calendar, find_mentions};
 
 /// Every word some rule looks for, and some that end a phrase.
 const WORDS: [&str; 80] = [
@@ -90,7 +90,7 @@ const WORDS: [&str; 80] = [
 ];
 
 fn a_time() -> impl Strategy<Value = Timestamp> {
-    // The years -9999 to 9999 and what is just outside them, which is no time.
+    // The years -9999 to 9999 and the days just outside them, which no timestamp can represent.
     (-377_705_116_800_000_000_i64..253_402_300_800_000_000)
         .prop_filter_map("no time", |micros| Timestamp::from_micros(micros).ok())
 }
@@ -108,7 +108,7 @@ fn a_query() -> impl Strategy<Value = String> {
 
 fn check_sound(query: &str, now: Timestamp) {
     let mut end = 0;
-    for mention in mentions(query, now) {
+    for mention in find_mentions(query, now) {
         assert!(
             mention.words.start >= end && !mention.words.is_empty(),
             "{query:?}: {mention:?}"
@@ -142,10 +142,10 @@ proptest! {
     #[test]
     fn a_query_means_the_same_all_day_and_after_other_words(query in a_query(), now in a_time_of_today()) {
         let day = calendar::day_of(now);
-        let morning = mentions(&query, calendar::first_moment(day).unwrap());
-        prop_assert_eq!(&mentions(&query, now), &morning);
+        let morning = find_mentions(&query, calendar::first_moment(day).unwrap());
+        prop_assert_eq!(&find_mentions(&query, now), &morning);
         let before = "please find: ";
-        let mut moved = mentions(&format!("{before}{query}"), now);
+        let mut moved = find_mentions(&format!("{before}{query}"), now);
         for mention in &mut moved {
             mention.words = mention.words.start - before.len()..mention.words.end - before.len();
         }
@@ -167,10 +167,10 @@ proptest! {
         ] {
             let query = format!("what was said on {text}?");
             let now = calendar::first_moment(day + 1).unwrap();
-            let found = mentions(&query, now);
+            let found = find_mentions(&query, now);
             prop_assert_eq!(found.len(), 1, "{}", query);
             prop_assert_eq!((found[0].from, found[0].before), (from, now), "{}", query);
-            prop_assert_eq!(found[0].exact, Exactness::Named);
+            prop_assert_eq!(found[0].exact, TimeExactness::Named);
             prop_assert_eq!(&query[found[0].words.clone()], format!("on {text}"));
         }
     }
@@ -216,5 +216,5 @@ fn a_long_query_is_read_in_one_go() {
     ] {
         check_sound(&words.repeat(2_000), now);
     }
-    assert_eq!(mentions(&"yesterday ".repeat(2_000), now).len(), 2_000);
+    assert_eq!(find_mentions(&"yesterday ".repeat(2_000), now).len(), 2_000);
 }

@@ -1,16 +1,19 @@
-//! The times that words of a query mean, so that a search can narrow or lean by `said_at`.
+//! Finds the times that a query mentions, so that a search can filter or rank by `said_at`.
+//!
+//! A mention is either named ([`Exactness::Named`]), and a search may filter by it, or approximate
+//! ([`Exactness::About`]), and a search may only prefer it.
 //!
 //! - Everything is in UTC and in whole days: "this morning" is today, "last night" is yesterday and today. Weeks
-//!   begin on Monday, seasons are the three months of the north and therefore only lean.
-//! - A written date, month, quarter or year is itself: `2023-05-07`, "7 May 2023", "Q3 2024", "in 2023". Without a
-//!   year it is the latest that has begun and only leans: "in May". "Last May" is the latest that has ended.
+//!   begin on Monday. Seasons are those of the northern hemisphere and therefore approximate.
+//! - A written date, month, quarter or year is named: `2023-05-07`, "7 May 2023", "Q3 2024", "in 2023". Without a year
+//!   it is the latest one that has begun, and approximate: "in May". "Last May" is the latest one that has ended.
 //! - "Last week" is the week before this one; "the past week" and "in the last 3 days" reach from then to today.
-//! - "3 days ago" is that day. "3 weeks ago" is the week that holds that day and half a week on either side of it;
-//!   so with months and years. "A few", "a couple of" and "about" only lean.
-//! - "Since X" and "after X" are from the first day of X on, "before X" and "until X" end with the day before it.
-//! - A number is a year, and "may", "march" or "fall" a time, only where the words beside it leave little doubt.
-//! - Nothing was said after now: what would begin then is no mention. Neither is a day that does not exist, nor what
-//!   lies before 1900. Where two readings overlap, the one of more letters is taken.
+//! - "3 days ago" is that day. "3 weeks ago" is the week that contains that day, and half a week on either side of the
+//!   day; likewise for months and years. "A few", "a couple of" and "about" are approximate.
+//! - "Since X" and "after X" begin with the first day of X; "before X" and "until X" end with the day before it.
+//! - A number is a year, and "may", "march" or "fall" a time, only if the words beside it leave little doubt.
+//! - A time that begins after now is not a mention. Neither is a day that does not exist, nor a time before 1900. If
+//!   two readings overlap, the longer one is taken.
 
 mod calendar;
 mod names;
@@ -29,61 +32,65 @@ use std::ops::Range;
 
 use loci_core::Timestamp;
 
-use calendar::{Days, FAR_PAST};
-use phrases::{Point, Reader};
-use words::Word;
+use calendar::{DayRange, FAR_PAST};
+use phrases::{QueryReader, TimePoint};
+use words::QueryWord;
 
-/// A stretch of time that some words of a query mean.
+/// A range of time that a query mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
-    /// The bytes of the query that say so, with the preposition before them.
+pub struct TimeMention {
+    /// The bytes of the query that mention it, with the preposition before them.
     pub words: Range<usize>,
-    /// Its first moment; the year 1 where it has none, as in "before 2022".
+    /// Its first moment; the year 1 if it has no beginning, as in "before 2022".
     pub from: Timestamp,
-    /// The first moment after it; the year 9999 where it has no end, as in "since 2022".
+    /// The first moment after it; the year 9999 if it has no end, as in "since 2022".
     pub before: Timestamp,
-    /// How surely the words mean it.
-    pub exact: Exactness,
+    /// The certainty of the mention.
+    pub exact: TimeExactness,
 }
 
-/// How surely words mean a time.
+/// The certainty with which words mean a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Exactness {
-    /// They name the time itself: "in 2023-05", "yesterday", "last May". Narrowing is right.
+pub enum TimeExactness {
+    /// They name the time itself: "in 2023-05", "yesterday", "last May". A search may filter by it.
     Named,
-    /// They only lean towards it: "recently", "a few weeks ago", "in May". Preferring is right, narrowing is not.
+    /// They only suggest it: "recently", "a few weeks ago", "in May". A search may prefer it but must not filter by it.
     About,
 }
 
-/// The times `query` mentions when it is asked at `now`, in the order of its words; none of them overlap in the query.
-pub fn mentions(query: &str, now: Timestamp) -> Vec<Mention> {
-    let words = words::split(query);
-    let reader = Reader::new(&words, calendar::day_of(now));
-    let mut readings: Vec<Reading> = (0..words.len())
-        .flat_map(|at| reader.points(at).into_iter().map(move |point| (at, point)))
-        .filter_map(|(at, point)| Reading::new(&words, at, point, now))
+/// Returns the times that `query` mentions when it is asked at `now`, in the order of its words, without overlaps.
+pub fn find_mentions(query: &str, now: Timestamp) -> Vec<TimeMention> {
+    let words = words::split_words(query);
+    let reader = QueryReader::new(&words, calendar::day_of(now));
+    let mut readings: Vec<MentionReading> = (0..words.len())
+        .flat_map(|at| reader.read_points(at).into_iter().map(move |point| (at, point)))
+        .filter_map(|(at, point)| MentionReading::new(&words, at, point, now))
         .collect();
+    // The sort is stable: of readings of the same length, the likelier one stays first (see
+    // `Reader::points`).
     readings.sort_by_key(|reading| std::cmp::Reverse(reading.mention.words.len()));
-    without_overlap(readings, words.len())
+    drop_overlaps(readings, words.len())
 }
 
-/// A mention and which words it takes.
-struct Reading {
+/// A possible mention and the words it takes.
+struct MentionReading {
     taken: Range<usize>,
-    mention: Mention,
+    mention: TimeMention,
 }
 
-impl Reading {
-    fn new(words: &[Word], at: usize, point: Point, now: Timestamp) -> Option<Self> {
-        let Point { end, days, exact, .. } = point;
+impl MentionReading {
+    fn new(words: &[QueryWord], at: usize, point: TimePoint, now: Timestamp) -> Option<Self> {
+        let TimePoint { end, days, exact, .. } = point;
         let first_day = calendar::first_of_year(calendar::FIRST_YEAR);
+        // An open beginning is the only date before 1900 that is meant; any other comes from a misread
+        // number.
         let known = days.before > first_day && (days.from >= first_day || days.from == FAR_PAST);
-        let (from, before) = moments(days)?;
+        let (from, before) = range_moments(days)?;
         (known && from < before && from <= now).then_some(())?;
         let bytes = words.get(at)?.range.start..words.get(end.checked_sub(1)?)?.range.end;
         Some(Self {
             taken: at..end,
-            mention: Mention {
+            mention: TimeMention {
                 words: bytes,
                 from,
                 before,
@@ -93,18 +100,18 @@ impl Reading {
     }
 }
 
-fn moments(days: Days) -> Option<(Timestamp, Timestamp)> {
+fn range_moments(days: DayRange) -> Option<(Timestamp, Timestamp)> {
     Some((
         calendar::first_moment(days.from)?,
         calendar::first_moment(days.before)?,
     ))
 }
 
-/// Takes the readings in their order, each where no word of it is taken; gives them in the order of the query.
-fn without_overlap(readings: Vec<Reading>, words: usize) -> Vec<Mention> {
+/// Keeps each reading, in order, if none of its words is taken; returns the mentions in the order of the query.
+fn drop_overlaps(readings: Vec<MentionReading>, words: usize) -> Vec<TimeMention> {
     let mut free = vec![true; words];
     let mut kept = Vec::new();
-    for Reading { taken, mention } in readings {
+    for MentionReading { taken, mention } in readings {
         let Some(places) = free.get_mut(taken) else {
             continue;
         };

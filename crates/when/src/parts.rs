@@ -1,21 +1,21 @@
-//! Parts of a year by name: a month, one day of it, a quarter, a season; and the year beside them.
+//! Named parts of a year: a month, a day of a month, a quarter, a season; and the year beside them.
 
-use super::Exactness;
-use super::calendar::{self, Days};
+use super::TimeExactness;
+use super::calendar::{self, DayRange};
 use super::names;
-use super::phrases::Reader;
-use super::words::Gap;
+use super::phrases::QueryReader;
+use super::words::WordGap;
 
-/// A part that every year has, or almost every.
+/// A part of a year that every year has, except for leap days.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct YearPart {
     /// The month it begins with, 0 for January.
     month: i64,
-    shape: Shape,
+    shape: YearPartShape,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum YearPartShape {
     Day(i64),
     Month,
     Quarter,
@@ -24,93 +24,99 @@ enum Shape {
 
 /// A part found in a query.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
-    /// The word after it.
+pub(super) struct YearPartMatch {
+    /// The index of the word after it.
     pub(super) end: usize,
-    pub(super) part: Part,
-    pub(super) alone: Alone,
+    pub(super) part: YearPart,
+    pub(super) alone: LoneCondition,
 }
 
-/// What a part needs beside it where no year is.
+/// The words that a part needs beside it if it has no year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alone {
-    /// Nothing: "May 7".
+pub(super) enum LoneCondition {
+    /// None: "May 7".
     Sure,
     /// A preposition: "in May".
     Led,
-    /// A word that hardly ever comes before the ordinary word: "since may", "last fall".
+    /// A word that hardly ever precedes the verb or the noun: "since may", "last fall".
     Doubtful,
-    /// A year, come what may: "7. May 2023".
+    /// Always a year: "7. May 2023".
     Never,
 }
 
-impl Part {
-    /// How surely it is meant beside a year: a season is another one in the south.
-    pub(super) fn exact(self) -> Exactness {
+impl YearPart {
+    /// Returns the certainty of the part with a year: seasons differ between the hemispheres.
+    pub(super) fn exactness(self) -> TimeExactness {
         match self.shape {
-            Shape::Season => Exactness::About,
-            Shape::Day(_) | Shape::Month | Shape::Quarter => Exactness::Named,
+            YearPartShape::Season => TimeExactness::About,
+            YearPartShape::Day(_) | YearPartShape::Month | YearPartShape::Quarter => TimeExactness::Named,
         }
     }
 
     pub(super) fn is_three_months(self) -> bool {
-        matches!(self.shape, Shape::Quarter | Shape::Season)
+        matches!(self.shape, YearPartShape::Quarter | YearPartShape::Season)
     }
 
-    pub(super) fn in_year(self, year: i64) -> Option<Days> {
+    pub(super) fn in_year(self, year: i64) -> Option<DayRange> {
         let index = year * 12 + self.month;
         match self.shape {
-            Shape::Day(day) => calendar::day_in_month(index, day).map(Days::day),
-            Shape::Month => Some(Days::months(index, 1)),
-            Shape::Quarter | Shape::Season => Some(Days::months(index, 3)),
+            YearPartShape::Day(day) => calendar::day_in_month(index, day).map(DayRange::single_day),
+            YearPartShape::Month => Some(DayRange::whole_months(index, 1)),
+            YearPartShape::Quarter | YearPartShape::Season => Some(DayRange::whole_months(index, 3)),
         }
     }
 
-    /// The latest of which `wanted` is true; leap days are at most eight years apart.
-    pub(super) fn latest(self, today: i64, wanted: impl Fn(Days) -> bool) -> Option<Days> {
+    /// Returns the latest one that is `wanted`, searching back far enough for leap days, which are up to eight years
+    /// apart.
+    pub(super) fn latest_matching(self, today: i64, wanted: impl Fn(DayRange) -> bool) -> Option<DayRange> {
         let year = calendar::year_of(today);
+        // 1900 was no leap year, so 1896 and 1904 are eight years apart; the ninth step is slack.
         (0..=9).find_map(|back| self.in_year(year - back).filter(|days| wanted(*days)))
     }
 
-    /// The one that holds `today`, or else the one that begins in its year.
-    pub(super) fn this(self, today: i64) -> Option<Days> {
-        self.latest(today, |days| (days.from..days.before).contains(&today))
+    /// Returns the one that contains `today`, or else the one that begins in its year.
+    pub(super) fn current_or_this_year(self, today: i64) -> Option<DayRange> {
+        self.latest_matching(today, |days| (days.from..days.before).contains(&today))
             .or_else(|| self.in_year(calendar::year_of(today)))
     }
 }
 
-impl Reader<'_> {
-    /// The longest part of a year at `at`.
-    pub(super) fn part(&self, at: usize) -> Option<Found> {
+impl QueryReader<'_> {
+    /// Returns the longest part of a year at `at`.
+    pub(super) fn find_part(&self, at: usize) -> Option<YearPartMatch> {
         self.day_and_month(at)
             .or_else(|| self.month_and_day(at))
-            .or_else(|| self.month(at))
-            .or_else(|| self.three_months(at))
+            .or_else(|| self.find_month(at))
+            .or_else(|| self.find_three_months(at))
     }
 
     /// "7 May", "7th of May", "7. Mai", "7 de mayo".
-    fn day_and_month(&self, at: usize) -> Option<Found> {
-        let (day, ordinal) = names::day(self.text(at))?;
-        let dotted = self.gap(at + 1) == Some(Gap::Dot);
-        let of = matches!(self.joined(at + 1), "of" | "de");
+    fn day_and_month(&self, at: usize) -> Option<YearPartMatch> {
+        let (day, ordinal) = names::parse_day(self.text(at))?;
+        // A dot after the day is German ("7. Mai"), or the end of a sentence: then only a year makes it a
+        // date.
+        let dotted = self.gap(at + 1) == Some(WordGap::Dot);
+        let of = matches!(self.text_after_space(at + 1), "of" | "de");
         let place = at + 1 + usize::from(of);
         let text = if dotted {
             self.text(place)
         } else {
-            self.joined(place)
+            self.text_after_space(place)
         };
-        let month = names::month(text)?;
+        let month = names::parse_month(text)?;
         let certain = ordinal || !self.is_ordinary(place) || self.ends_like_a_month(place + 1);
+        // A number behind it is a year that could not be read, or part of something else, such as "7 May
+        // 12:30".
         let alone = if certain && !dotted && !self.number_follows(place + 1) {
-            Alone::Sure
+            LoneCondition::Sure
         } else {
-            Alone::Never
+            LoneCondition::Never
         };
-        let part = Part {
+        let part = YearPart {
             month,
-            shape: Shape::Day(day),
+            shape: YearPartShape::Day(day),
         };
-        Some(Found {
+        Some(YearPartMatch {
             end: place + 1,
             part,
             alone,
@@ -118,49 +124,54 @@ impl Reader<'_> {
     }
 
     /// "May 7", "Dec. 7th".
-    fn month_and_day(&self, at: usize) -> Option<Found> {
-        let month = names::month(self.text(at))?;
-        let shortened = self.text(at).len() <= 4 && self.gap(at + 1) == Some(Gap::Dot);
+    fn month_and_day(&self, at: usize) -> Option<YearPartMatch> {
+        let month = names::parse_month(self.text(at))?;
+        // "Dec. 7": the dot of an abbreviation. After a whole name it ends the sentence.
+        let shortened = self.text(at).len() <= 4 && self.gap(at + 1) == Some(WordGap::Dot);
         let text = if shortened {
             self.text(at + 1)
         } else {
-            self.joined(at + 1)
+            self.text_after_space(at + 1)
         };
-        let (day, ordinal) = names::day(text)?;
+        let (day, ordinal) = names::parse_day(text)?;
         let certain = ordinal || !self.is_ordinary(at) || self.ends_like_a_month(at + 2);
         let alone = if certain && !self.number_follows(at + 2) {
-            Alone::Sure
+            LoneCondition::Sure
         } else {
-            Alone::Never
+            LoneCondition::Never
         };
-        let part = Part {
+        let part = YearPart {
             month,
-            shape: Shape::Day(day),
+            shape: YearPartShape::Day(day),
         };
-        Some(Found {
+        Some(YearPartMatch {
             end: at + 2,
             part,
             alone,
         })
     }
 
-    /// "May", but not that of "30 May" or "30th of May".
-    fn month(&self, at: usize) -> Option<Found> {
-        let month = names::month(self.text(at))?;
+    /// "May", but not in "30 May" or "30th of May".
+    fn find_month(&self, at: usize) -> Option<YearPartMatch> {
+        let month = names::parse_month(self.text(at))?;
+        // An impossible day such as "31 February" must not leave the month alone to be found.
         if self.day_precedes(at) {
             return None;
         }
         let alone = match self.text(at) {
-            _ if self.number_follows(at + 1) => Alone::Never,
-            "mars" => Alone::Never,
-            _ if self.is_ordinary(at) && !self.ends_like_a_month(at + 1) => Alone::Doubtful,
-            _ => Alone::Led,
+            _ if self.number_follows(at + 1) => LoneCondition::Never,
+            // French for March, but in English far more often the planet.
+            "mars" => LoneCondition::Never,
+            // "may" and "march" are verbs unless the next word rules that out: "in may we met" against "may
+            // help".
+            _ if self.is_ordinary(at) && !self.ends_like_a_month(at + 1) => LoneCondition::Doubtful,
+            _ => LoneCondition::Led,
         };
-        let part = Part {
+        let part = YearPart {
             month,
-            shape: Shape::Month,
+            shape: YearPartShape::Month,
         };
-        Some(Found {
+        Some(YearPartMatch {
             end: at + 1,
             part,
             alone,
@@ -168,26 +179,29 @@ impl Reader<'_> {
     }
 
     /// "Q3", "summer".
-    fn three_months(&self, at: usize) -> Option<Found> {
+    fn find_three_months(&self, at: usize) -> Option<YearPartMatch> {
         let text = self.text(at);
-        let quarter = names::quarter(text).map(|month| (month, Shape::Quarter));
-        let (month, shape) = quarter.or_else(|| names::season(text).map(|month| (month, Shape::Season)))?;
+        let quarter = names::parse_quarter(text).map(|month| (month, YearPartShape::Quarter));
+        let (month, shape) =
+            quarter.or_else(|| names::parse_season(text).map(|month| (month, YearPartShape::Season)))?;
         let alone = match text {
-            _ if self.number_follows(at + 1) => Alone::Never,
-            "spring" | "fall" => Alone::Doubtful,
-            _ => Alone::Led,
+            _ if self.number_follows(at + 1) => LoneCondition::Never,
+            // Both are verbs and nouns of everyday English ("a spring", "to fall"); "summer" and "winter" are
+            // not.
+            "spring" | "fall" => LoneCondition::Doubtful,
+            _ => LoneCondition::Led,
         };
-        Some(Found {
+        Some(YearPartMatch {
             end: at + 1,
-            part: Part { month, shape },
+            part: YearPart { month, shape },
             alone,
         })
     }
 
-    /// The year at `at`: "2023", "last year", "this year"; and the word after it.
-    pub(super) fn year(&self, at: usize) -> Option<(usize, i64)> {
+    /// Returns the year at `at`, "2023", "last year" or "this year", after the index of the next word.
+    pub(super) fn find_year(&self, at: usize) -> Option<(usize, i64)> {
         let this_year = calendar::year_of(self.today);
-        match (self.text(at), self.joined(at + 1)) {
+        match (self.text(at), self.text_after_space(at + 1)) {
             ("last" | "previous", "year") => Some((at + 2, this_year - 1)),
             ("this" | "current", "year") => Some((at + 2, this_year)),
             (text, _) => self.written_year(text).map(|year| (at + 1, year)),
@@ -196,42 +210,43 @@ impl Reader<'_> {
 
     fn written_year(&self, text: &str) -> Option<i64> {
         (text.len() == 4)
-            .then(|| names::digits(text))?
+            .then(|| names::parse_digits(text))?
             .filter(|year| *year >= calendar::FIRST_YEAR)
     }
 
-    /// The year after a part that ends before `at`: "2023", ", 2023", "of 2023", "last year".
-    pub(super) fn year_after(&self, at: usize) -> Option<(usize, i64)> {
+    /// Returns the year after a part that ends before `at`: "2023", ", 2023", "of 2023", "last year".
+    pub(super) fn find_year_after(&self, at: usize) -> Option<(usize, i64)> {
         match self.gap(at)? {
-            Gap::Space if matches!(self.text(at), "of" | "de") => {
-                (self.gap(at + 1)? == Gap::Space).then(|| self.year(at + 1))?
+            WordGap::Space if matches!(self.text(at), "of" | "de") => {
+                (self.gap(at + 1)? == WordGap::Space).then(|| self.find_year(at + 1))?
             }
-            Gap::Space | Gap::Comma => self.year(at),
-            Gap::Dot | Gap::Other => None,
+            WordGap::Space | WordGap::Comma => self.find_year(at),
+            WordGap::Dot | WordGap::Other => None,
         }
     }
 
-    /// Whether the month at `at` is written like a verb.
+    /// Returns whether the month at `at` is written like the verb.
     fn is_ordinary(&self, at: usize) -> bool {
         matches!(self.text(at), "may" | "march") && !self.is_capital(at)
     }
 
-    /// Whether what comes at `at` can come after a month but not after a verb.
+    /// Returns whether the word at `at` can follow a month but not a verb.
     fn ends_like_a_month(&self, at: usize) -> bool {
-        self.gap(at) != Some(Gap::Space) || names::follows_a_month(self.text(at))
+        self.gap(at) != Some(WordGap::Space) || names::follows_a_month(self.text(at))
     }
 
-    /// Whether a number comes at `at` that belongs to what is before it.
+    /// Returns whether the word at `at` is a number that belongs to the words before it.
     fn number_follows(&self, at: usize) -> bool {
         let text = self.text(at);
         match self.gap(at) {
-            Some(Gap::Space) => names::is_numeric(text),
-            Some(Gap::Comma) => names::is_numeric(text) && text.len() >= 4,
+            Some(WordGap::Space) => names::is_numeric(text),
+            // "May 7, 2023" but not "in May, 3 people".
+            Some(WordGap::Comma) => names::is_numeric(text) && text.len() >= 4,
             _ => false,
         }
     }
 
-    /// Whether a day of a month comes before the month at `at`, even one that no month has.
+    /// Returns whether the day of a month precedes the month at `at`, even one that no month has.
     fn day_precedes(&self, at: usize) -> bool {
         let before = |back: usize| at.checked_sub(back).map_or("", |place| self.text(place));
         let text = if matches!(before(1), "of" | "de") {
@@ -239,6 +254,8 @@ impl Reader<'_> {
         } else {
             before(1)
         };
-        matches!(self.gap(at), Some(Gap::Space | Gap::Dot)) && names::is_numeric(text) && text.len() <= 4
+        matches!(self.gap(at), Some(WordGap::Space | WordGap::Dot))
+            && names::is_numeric(text)
+            && text.len() <= 4
     }
 }

@@ -1,153 +1,187 @@
-//! Times that are told from today: "yesterday", "last week", "3 days ago", "in the last month".
+//! Times relative to today: "yesterday", "last week", "3 days ago", "in the last month".
 
-use super::Exactness;
-use super::calendar::{self, Days};
-use super::names::{self, Unit};
-use super::parts::{Alone, Found};
-use super::phrases::{Point, Reader, longest};
+use super::TimeExactness;
+use super::calendar::{self, DayRange};
+use super::names::{self, TimeUnit};
+use super::parts::{LoneCondition, YearPartMatch};
+use super::phrases::{QueryReader, TimePoint, longest_point};
 
-/// How many days back "recently" reaches.
+/// The number of days that "recently" reaches back.
 const RECENT: i64 = 30;
 
-/// Words before a quantity that make it a rough one: "about 3", "2 or 3", "more than 3".
+/// Words that make the quantity after them approximate: "about 3", "2 or 3", "more than 3".
 const ROUGHLY: [&str; 10] = [
     "about", "around", "roughly", "almost", "nearly", "some", "or", "to", "over", "than",
 ];
 
-/// How many, as people say it.
-struct Quantity {
+/// A number of units, exact or as a range.
+struct UnitQuantity {
     end: usize,
     least: i64,
     most: i64,
-    exact: Exactness,
+    exact: TimeExactness,
 }
 
-impl Reader<'_> {
-    /// A time told from today.
-    pub(super) fn relative(&self, at: usize) -> Option<Point> {
-        longest([
-            self.fixed(at),
-            self.last(at),
-            self.this(at),
-            self.last_few(at),
-            self.ago(at),
+impl QueryReader<'_> {
+    /// Reads a time relative to today.
+    pub(super) fn read_relative(&self, at: usize) -> Option<TimePoint> {
+        longest_point([
+            self.read_fixed(at),
+            self.read_last(at),
+            self.read_this(at),
+            self.read_last_few(at),
+            self.read_ago(at),
         ])
     }
 
-    fn fixed(&self, at: usize) -> Option<Point> {
+    fn read_fixed(&self, at: usize) -> Option<TimePoint> {
         let today = self.today;
-        Some(match (self.text(at), self.joined(at + 1), self.joined(at + 2)) {
-            ("day", "before", "yesterday") => Point::named(at + 3, Days::day(today - 2)),
-            ("last", "night", _) => Point::named(at + 2, Days::day(today - 1).hull(Days::day(today))),
-            ("this", "morning" | "afternoon" | "evening", _) => Point::named(at + 2, Days::day(today)),
-            ("yesterday", ..) => Point::named(at + 1, Days::day(today - 1)),
-            ("today" | "tonight", ..) => Point::named(at + 1, Days::day(today)),
-            ("recently" | "lately", ..) => Point::about(at + 1, self.rolling(RECENT, Unit::Day)),
-            _ => return None,
-        })
+        Some(
+            match (
+                self.text(at),
+                self.text_after_space(at + 1),
+                self.text_after_space(at + 2),
+            ) {
+                ("day", "before", "yesterday") => {
+                    TimePoint::new_named(at + 3, DayRange::single_day(today - 2))
+                }
+                ("last", "night", _) => TimePoint::new_named(
+                    at + 2,
+                    DayRange::single_day(today - 1).hull(DayRange::single_day(today)),
+                ),
+                ("this", "morning" | "afternoon" | "evening", _) => {
+                    TimePoint::new_named(at + 2, DayRange::single_day(today))
+                }
+                ("yesterday", ..) => TimePoint::new_named(at + 1, DayRange::single_day(today - 1)),
+                ("today" | "tonight", ..) => TimePoint::new_named(at + 1, DayRange::single_day(today)),
+                ("recently" | "lately", ..) => {
+                    TimePoint::new_about(at + 1, self.rolling_range(RECENT, TimeUnit::Day))
+                }
+                _ => return None,
+            },
+        )
     }
 
     /// "last week", "past week", "last Monday", "last weekend", "last May".
-    fn last(&self, at: usize) -> Option<Point> {
+    fn read_last(&self, at: usize) -> Option<TimePoint> {
         let word = self.text(at);
         matches!(word, "last" | "past" | "previous").then_some(())?;
-        let next = self.joined(at + 1);
-        if let Some(weekday) = names::weekday(next) {
-            return Some(Point::named(at + 2, self.latest_weekday(weekday)));
+        let next = self.text_after_space(at + 1);
+        if let Some(weekday) = names::parse_weekday(next) {
+            return Some(TimePoint::new_named(at + 2, self.latest_weekday(weekday)));
         }
         if next == "weekend" {
-            return Some(Point::named(at + 2, self.latest_weekend()));
+            return Some(TimePoint::new_named(at + 2, self.latest_weekend()));
         }
-        if let Some(unit) = self.one(at + 1) {
+        if let Some(unit) = self.read_singular_unit(at + 1) {
+            // "The past week" ends today; "last week" is the calendar week before this one.
             let days = if word == "past" {
-                Some(self.rolling(1, unit))
+                Some(self.rolling_range(1, unit))
             } else {
                 self.unit_before(unit)
             };
-            return Some(Point::named(at + 2, days?));
+            return Some(TimePoint::new_named(at + 2, days?));
         }
         let found = self
             .part_of_phrase(at + 1)
-            .filter(|found| found.alone != Alone::Never)?;
-        let days = found.part.latest(self.today, |days| days.before <= self.today)?;
-        Some(Point::new(found.end, days, found.part.exact()))
+            .filter(|found| found.alone != LoneCondition::Never)?;
+        let days = found
+            .part
+            .latest_matching(self.today, |days| days.before <= self.today)?;
+        Some(TimePoint::new(found.end, days, found.part.exactness()))
     }
 
     /// "this week", "this Monday", "this weekend", "this May".
-    fn this(&self, at: usize) -> Option<Point> {
+    fn read_this(&self, at: usize) -> Option<TimePoint> {
         matches!(self.text(at), "this" | "current").then_some(())?;
-        let next = self.joined(at + 1);
-        let week = Days::week(self.today);
-        if let Some(weekday) = names::weekday(next) {
-            return Some(Point::named(at + 2, Days::day(week.from + weekday)));
+        let next = self.text_after_space(at + 1);
+        let week = DayRange::week_of(self.today);
+        if let Some(weekday) = names::parse_weekday(next) {
+            return Some(TimePoint::new_named(
+                at + 2,
+                DayRange::single_day(week.from + weekday),
+            ));
         }
         if next == "weekend" {
-            let days = Days::day(week.from + 5).hull(Days::day(week.from + 6));
-            return Some(Point::named(at + 2, days));
+            let days = DayRange::single_day(week.from + 5).hull(DayRange::single_day(week.from + 6));
+            return Some(TimePoint::new_named(at + 2, days));
         }
-        if let Some(unit) = self.one(at + 1) {
-            return Some(Point::named(at + 2, whole(self.today, unit)?));
+        if let Some(unit) = self.read_singular_unit(at + 1) {
+            return Some(TimePoint::new_named(at + 2, whole_unit(self.today, unit)?));
         }
         let found = self.part_of_phrase(at + 1)?;
-        let spring = found.alone == Alone::Doubtful && found.part.is_three_months();
-        let fits = spring || matches!(found.alone, Alone::Led | Alone::Sure);
-        let days = fits.then(|| found.part.this(self.today))??;
-        Some(Point::new(found.end, days, found.part.exact()))
+        // "This spring" is the season, while "this may" is mostly the verb.
+        let spring = found.alone == LoneCondition::Doubtful && found.part.is_three_months();
+        let fits = spring || matches!(found.alone, LoneCondition::Led | LoneCondition::Sure);
+        let days = fits.then(|| found.part.current_or_this_year(self.today))??;
+        Some(TimePoint::new(found.end, days, found.part.exactness()))
     }
 
     /// "last 3 days", "past few weeks".
-    fn last_few(&self, at: usize) -> Option<Point> {
-        let fits = matches!(self.text(at), "last" | "past" | "previous") && !self.joined(at + 1).is_empty();
-        let quantity = fits.then(|| self.quantity(at + 1))??;
-        let unit = self.unit(quantity.end)?;
-        let days = self.rolling(quantity.most, unit);
-        Some(Point::new(quantity.end + 1, days, quantity.exact))
+    fn read_last_few(&self, at: usize) -> Option<TimePoint> {
+        let fits = matches!(self.text(at), "last" | "past" | "previous")
+            && !self.text_after_space(at + 1).is_empty();
+        let quantity = fits.then(|| self.read_quantity(at + 1))??;
+        let unit = self.read_unit(quantity.end)?;
+        // The larger number, so that "the last few days" leaves nothing out that may be meant.
+        let days = self.rolling_range(quantity.most, unit);
+        Some(TimePoint::new(quantity.end + 1, days, quantity.exact))
     }
 
-    /// "last week" after "in the": the seven days until today, not the week before this one.
-    pub(super) fn recent(&self, at: usize) -> Option<Point> {
+    /// "last week" after "in the": the seven days up to today, not the week before this one.
+    pub(super) fn read_recent(&self, at: usize) -> Option<TimePoint> {
         matches!(self.text(at), "last" | "past").then_some(())?;
-        Some(Point::named(at + 2, self.rolling(1, self.one(at + 1)?)))
+        Some(TimePoint::new_named(
+            at + 2,
+            self.rolling_range(1, self.read_singular_unit(at + 1)?),
+        ))
     }
 
     /// "3 days ago", "a couple of weeks ago", "about a year ago", "a year ago today".
-    fn ago(&self, at: usize) -> Option<Point> {
+    fn read_ago(&self, at: usize) -> Option<TimePoint> {
         let before = at.checked_sub(1).map_or("", |before| self.text(before));
-        let quantity = self.quantity(at).filter(|_| before != "half")?;
-        let unit = self.unit(quantity.end)?;
+        // "Half a year ago" would be read as "a year ago".
+        let quantity = self.read_quantity(at).filter(|_| before != "half")?;
+        let unit = self.read_unit(quantity.end)?;
         let end = quantity.end + 2;
-        (self.joined(end - 1) == "ago").then_some(())?;
-        if self.joined(end) == "today" {
-            let day = back(self.today, quantity.most, unit);
-            return Some(Point::new(end + 1, Days::day(day), quantity.exact));
+        (self.text_after_space(end - 1) == "ago").then_some(())?;
+        if self.text_after_space(end) == "today" {
+            let day = day_units_ago(self.today, quantity.most, unit);
+            return Some(TimePoint::new(end + 1, DayRange::single_day(day), quantity.exact));
         }
         let days = self
-            .around(quantity.least, unit)
-            .hull(self.around(quantity.most, unit));
+            .range_around(quantity.least, unit)
+            .hull(self.range_around(quantity.most, unit));
         let exact = if ROUGHLY.contains(&before) {
-            Exactness::About
+            TimeExactness::About
         } else {
             quantity.exact
         };
-        Some(Point::new(end, days, exact))
+        Some(TimePoint::new(end, days, exact))
     }
 
-    fn quantity(&self, at: usize) -> Option<Quantity> {
-        let (words, least, most) = match (self.text(at), self.joined(at + 1), self.joined(at + 2)) {
+    fn read_quantity(&self, at: usize) -> Option<UnitQuantity> {
+        let (words, least, most) = match (
+            self.text(at),
+            self.text_after_space(at + 1),
+            self.text_after_space(at + 2),
+        ) {
+            // Each row: words taken, least and most. Wider than the literal meaning, since people are not
+            // exact.
             ("a", "couple", "of") => (3, 2, 3),
             ("a", "couple", _) | ("couple", "of", _) => (2, 2, 3),
             ("a", "few", _) => (2, 2, 5),
             ("couple", ..) => (1, 2, 3),
             ("few", ..) => (1, 2, 5),
             ("several", ..) => (1, 3, 7),
-            (word, ..) => (1, names::number(word)?, names::number(word)?),
+            (word, ..) => (1, names::parse_number(word)?, names::parse_number(word)?),
         };
         let exact = if least == most {
-            Exactness::Named
+            TimeExactness::Named
         } else {
-            Exactness::About
+            TimeExactness::About
         };
-        Some(Quantity {
+        Some(UnitQuantity {
             end: at + words,
             least,
             most,
@@ -155,96 +189,99 @@ impl Reader<'_> {
         })
     }
 
-    /// The unit at `at`; none in "the last week of the project", which is no time told from today.
-    fn unit(&self, at: usize) -> Option<Unit> {
-        names::unit(self.joined(at)).filter(|_| self.joined(at + 1) != "of")
+    /// Reads the unit at `at`; none in "the last week of the project", which is not relative to today.
+    fn read_unit(&self, at: usize) -> Option<TimeUnit> {
+        names::parse_unit(self.text_after_space(at)).filter(|_| self.text_after_space(at + 1) != "of")
     }
 
-    /// A unit in the singular.
-    fn one(&self, at: usize) -> Option<Unit> {
-        self.unit(at).filter(|_| !self.joined(at).ends_with('s'))
+    /// Reads a unit in the singular.
+    fn read_singular_unit(&self, at: usize) -> Option<TimeUnit> {
+        self.read_unit(at)
+            .filter(|_| !self.text_after_space(at).ends_with('s'))
     }
 
-    fn part_of_phrase(&self, at: usize) -> Option<Found> {
-        (!self.joined(at).is_empty()).then(|| self.part(at))?
+    fn part_of_phrase(&self, at: usize) -> Option<YearPartMatch> {
+        (!self.text_after_space(at).is_empty()).then(|| self.find_part(at))?
     }
 
-    /// "on Monday", the latest one before today.
-    pub(super) fn lone_weekday(&self, at: usize) -> Option<Point> {
-        let weekday = names::weekday(self.text(at))?;
-        Some(Point::about(at + 1, self.latest_weekday(weekday)))
+    /// "on Monday": the latest one before today.
+    pub(super) fn lone_weekday(&self, at: usize) -> Option<TimePoint> {
+        let weekday = names::parse_weekday(self.text(at))?;
+        Some(TimePoint::new_about(at + 1, self.latest_weekday(weekday)))
     }
 
-    /// "the weekend", the latest one before this week's.
-    pub(super) fn lone_weekend(&self, at: usize) -> Option<Point> {
-        (self.text(at) == "weekend").then(|| Point::about(at + 1, self.latest_weekend()))
+    /// "the weekend": the latest one before this week's.
+    pub(super) fn lone_weekend(&self, at: usize) -> Option<TimePoint> {
+        (self.text(at) == "weekend").then(|| TimePoint::new_about(at + 1, self.latest_weekend()))
     }
 
-    fn latest_weekday(&self, weekday: i64) -> Days {
+    fn latest_weekday(&self, weekday: i64) -> DayRange {
+        // Counted from yesterday: on a Monday, "last Monday" is a week ago and not today.
         let yesterday = self.today - 1;
-        Days::day(yesterday - (calendar::weekday(yesterday) - weekday).rem_euclid(7))
+        DayRange::single_day(yesterday - (calendar::weekday_of(yesterday) - weekday).rem_euclid(7))
     }
 
-    fn latest_weekend(&self) -> Days {
-        let monday = Days::week(self.today).from;
-        Days {
+    fn latest_weekend(&self) -> DayRange {
+        let monday = DayRange::week_of(self.today).from;
+        DayRange {
             from: monday - 2,
             before: monday,
         }
     }
 
-    /// The calendar's unit before the one that holds today.
-    fn unit_before(&self, unit: Unit) -> Option<Days> {
-        whole(whole(self.today, unit)?.from - 1, unit)
+    /// Returns the calendar unit before the one that contains today.
+    fn unit_before(&self, unit: TimeUnit) -> Option<DayRange> {
+        whole_unit(whole_unit(self.today, unit)?.from - 1, unit)
     }
 
-    /// From so many units ago until today.
-    fn rolling(&self, count: i64, unit: Unit) -> Days {
-        let from = back(self.today, count, unit);
-        Days {
+    /// Returns the days from `count` units ago to today.
+    fn rolling_range(&self, count: i64, unit: TimeUnit) -> DayRange {
+        let from = day_units_ago(self.today, count, unit);
+        DayRange {
             from,
             before: self.today + 1,
         }
     }
 
-    /// The calendar's unit that holds the day so many units ago, and half a unit on either side of that day: one
-    /// person counts calendar months, another rounds.
-    fn around(&self, count: i64, unit: Unit) -> Days {
-        let day = back(self.today, count, unit);
+    /// Returns the calendar unit that contains the day `count` units ago, and half a unit on either side of that day:
+    /// some people count calendar months, others round.
+    fn range_around(&self, count: i64, unit: TimeUnit) -> DayRange {
+        let day = day_units_ago(self.today, count, unit);
         let half = match unit {
-            Unit::Minute | Unit::Hour => return self.rolling(count, unit),
-            Unit::Day => 0,
-            Unit::Week => 3,
-            Unit::Month => 15,
-            Unit::Quarter => 45,
-            Unit::Year => 182,
+            // Days are the finest grain here, so a few hours ago may be today or yesterday.
+            TimeUnit::Minute | TimeUnit::Hour => return self.rolling_range(count, unit),
+            TimeUnit::Day => 0,
+            TimeUnit::Week => 3,
+            TimeUnit::Month => 15,
+            TimeUnit::Quarter => 45,
+            TimeUnit::Year => 182,
         };
-        let near = Days::day(day - half).hull(Days::day(day + half));
-        whole(day, unit).map_or(near, |whole| whole.hull(near))
+        let near = DayRange::single_day(day - half).hull(DayRange::single_day(day + half));
+        whole_unit(day, unit).map_or(near, |whole| whole.hull(near))
     }
 }
 
-/// The calendar's unit that holds `day`; none for those shorter than a week.
-fn whole(day: i64, unit: Unit) -> Option<Days> {
+/// Returns the calendar unit that contains `day`; none for units shorter than a week.
+fn whole_unit(day: i64, unit: TimeUnit) -> Option<DayRange> {
     let month = calendar::month_of(day);
     match unit {
-        Unit::Minute | Unit::Hour | Unit::Day => None,
-        Unit::Week => Some(Days::week(day)),
-        Unit::Month => Some(Days::months(month, 1)),
-        Unit::Quarter => Some(Days::months(month - month.rem_euclid(3), 3)),
-        Unit::Year => Some(Days::year(month.div_euclid(12))),
+        TimeUnit::Minute | TimeUnit::Hour | TimeUnit::Day => None,
+        TimeUnit::Week => Some(DayRange::week_of(day)),
+        TimeUnit::Month => Some(DayRange::whole_months(month, 1)),
+        TimeUnit::Quarter => Some(DayRange::whole_months(month - month.rem_euclid(3), 3)),
+        TimeUnit::Year => Some(DayRange::whole_year(month.div_euclid(12))),
     }
 }
 
-/// The day so many units before `day`; a part of a day counts as one.
-fn back(day: i64, count: i64, unit: Unit) -> i64 {
+/// Returns the day `count` units before `day`; a part of a day counts as a whole one.
+fn day_units_ago(day: i64, count: i64, unit: TimeUnit) -> i64 {
     match unit {
-        Unit::Minute => day - (count + 1439) / 1440,
-        Unit::Hour => day - (count + 23) / 24,
-        Unit::Day => day - count,
-        Unit::Week => day - count * 7,
-        Unit::Month => calendar::months_before(day, count),
-        Unit::Quarter => calendar::months_before(day, count * 3),
-        Unit::Year => calendar::months_before(day, count * 12),
+        TimeUnit::Minute => day - (count + 1439) / 1440,
+        TimeUnit::Hour => day - (count + 23) / 24,
+        TimeUnit::Day => day - count,
+        TimeUnit::Week => day - count * 7,
+        TimeUnit::Month => calendar::months_before(day, count),
+        TimeUnit::Quarter => calendar::months_before(day, count * 3),
+        TimeUnit::Year => calendar::months_before(day, count * 12),
     }
 }

@@ -1,11 +1,11 @@
-//! What queries mean, and what they do not, on Wednesday 2024-05-15.
+//! Cases of queries and their mentions, asked on Wednesday 2024-05-15.
 //!
 //! A line is a query with the words of each mention in brackets, then each mention's days: after `=` where it is
 //! named, after `~` where the words only lean, without an end where it has none.
 
 use loci_core::Timestamp;
 
-use super::{Exactness, Mention, mentions};
+use super::{TimeExactness, TimeMention, find_mentions};
 
 const NOW: &str = "2024-05-15T16:20:00Z";
 
@@ -26,16 +26,16 @@ fn check_at(now: &str, lines: &str) {
 }
 
 fn written(query: &str, now: Timestamp) -> String {
-    let found = mentions(query, now);
+    let found = find_mentions(query, now);
     let mut line = query.to_string();
-    for Mention { words, .. } in found.iter().rev() {
+    for TimeMention { words, .. } in found.iter().rev() {
         line.insert(words.end, ']');
         line.insert(words.start, '[');
     }
     for mention in &found {
         let sign = match mention.exact {
-            Exactness::Named => '=',
-            Exactness::About => '~',
+            TimeExactness::Named => '=',
+            TimeExactness::About => '~',
         };
         let (from, before) = (day(mention.from, "0001"), day(mention.before, "9999"));
         line.push_str(&format!(" {sign} {from}..{before}"));

@@ -1,44 +1,47 @@
-//! Splits a query into words, and knows which of them stand for themselves and which are part of a path or a number.
+//! Splits a query into words, and tells free-standing words from parts of a path, a number or a compound.
 
 use std::ops::Range;
 
 /// A word of a query.
 #[derive(Debug)]
-pub(super) struct Word {
-    /// In lower case; empty where it is glued to something, as in `today.rs`, `#2023` or `mid-May`.
+pub(super) struct QueryWord {
+    /// The word in lower case; empty if it is glued to something, as in `today.rs`, `#2023` or `mid-May`.
     pub(super) text: String,
-    /// Whether it is written with a first capital alone: "May", not "may" or "MAY".
+    /// Whether only the first letter is a capital: "May", not "may" or "MAY".
     pub(super) capital: bool,
-    /// What is between it and the word before it.
-    pub(super) gap: Gap,
+    /// The gap between it and the word before it.
+    pub(super) gap: WordGap,
     /// Its bytes in the query, without a possessive s.
     pub(super) range: Range<usize>,
 }
 
-/// What is between two words.
+/// The gap between two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gap {
+pub(super) enum WordGap {
     Space,
     Comma,
     Dot,
     Other,
 }
 
-/// The words of `query`, in order; a date like 2023-05-07 is one word.
-pub(super) fn split(query: &str) -> Vec<Word> {
+/// Returns the words of `query` in order; a date like 2023-05-07 is one word.
+pub(super) fn split_words(query: &str) -> Vec<QueryWord> {
     let mut words = Vec::new();
     let mut rest = query;
     while let Some(skipped) = rest.find(in_word) {
         let (between, tail) = rest.split_at(skipped);
         let length = date_length(tail).unwrap_or_else(|| tail.find(|c| !in_word(c)).unwrap_or(tail.len()));
         let (word, after) = tail.split_at(length);
+        // "Yesterday's" is "yesterday".
         let after = after.split_at(possessive_length(after)).1;
         let start = query.len() - tail.len();
         let alone = query.get(..start).is_some_and(may_precede) && may_follow(after);
-        words.push(Word {
+        words.push(QueryWord {
+            // A glued word stays in the list as an empty text, so that no rule joins the words on either side
+            // of it.
             text: if alone { word.to_lowercase() } else { String::new() },
             capital: has_one_capital(word),
-            gap: gap(between),
+            gap: classify_gap(between),
             range: start..start + length,
         });
         rest = after;
@@ -55,16 +58,16 @@ fn has_one_capital(word: &str) -> bool {
     letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
 }
 
-fn gap(between: &str) -> Gap {
+fn classify_gap(between: &str) -> WordGap {
     match between.trim() {
-        "" => Gap::Space,
-        "," => Gap::Comma,
-        "." => Gap::Dot,
-        _ => Gap::Other,
+        "" => WordGap::Space,
+        "," => WordGap::Comma,
+        "." => WordGap::Dot,
+        _ => WordGap::Other,
     }
 }
 
-/// The length of the `'s` that `after` begins with.
+/// Returns the length of the `'s` at the beginning of `after`.
 fn possessive_length(after: &str) -> usize {
     ["'s", "’s"]
         .into_iter()
@@ -85,12 +88,13 @@ fn may_follow(after: &str) -> bool {
     let mut letters = after.chars();
     match letters.next() {
         None | Some('—') => true,
+        // Punctuation ends a word only if nothing follows at once: `today.rs` and `may:5` are names.
         Some(c) if ",.;:!?)]\"'”’»…*".contains(c) => letters.next().is_none_or(|c| !in_word(c)),
         Some(c) => c.is_whitespace(),
     }
 }
 
-/// The length of the date that `tail` begins with: 2023-05, 2023-05-07, 2023/05/07 or one of these days with a time.
+/// Returns the length of the date at the beginning of `tail`: 2023-05, 2023-05-07, 2023/05/07, or a day with a time.
 fn date_length(tail: &str) -> Option<usize> {
     let digits = |from: usize| tail.bytes().skip(from).take_while(u8::is_ascii_digit).count();
     let byte = |at: usize| tail.as_bytes().get(at).copied();
@@ -101,6 +105,7 @@ fn date_length(tail: &str) -> Option<usize> {
     }
     let end = 5 + month;
     if byte(end) != Some(separator) {
+        // `2023/05` and `2023-5` are more often paths and versions than months.
         return (separator == b'-' && month == 2).then_some(end);
     }
     let day = digits(end + 1);
@@ -110,7 +115,7 @@ fn date_length(tail: &str) -> Option<usize> {
         .then(|| end + clock_length(tail.split_at(end).1))
 }
 
-/// The length of the `T09:30:00Z` that `after` begins with.
+/// Returns the length of the `T09:30:00Z` at the beginning of `after`.
 fn clock_length(after: &str) -> usize {
     let in_clock = |c: char| c.is_ascii_digit() || "Tt:.+-Zz".contains(c);
     let clock = after

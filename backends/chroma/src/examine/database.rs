@@ -1,143 +1,168 @@
-//! What the database itself shows: lost pages, sequence numbers, rows that belong nowhere, keys without values.
+//! Findings of the database: lost pages, sequence numbers, orphaned rows, keys without values.
 
-use loci_core::{Finding, Result, Severity};
+use loci_core::{FindingSeverity, PalaceFinding, Result};
 
-use super::{Examination, LISTED, MOVE};
-use crate::catalogue::{Listed, number};
-use crate::database::Reading;
-use crate::palace::Loaded;
-use crate::shelf::Shelf;
+use super::{FolderExamination, MOST_LISTED, MOVE_HINT};
+use crate::catalogue::{ListedCollection, query_number};
+use crate::database::ReadingMode;
+use crate::palace::LoadedFolder;
+use crate::shelf::RecordShelf;
 
-impl Examination {
-    /// Findings of the database as a whole.
-    pub(super) fn database(&mut self, loaded: &Loaded) -> Result<()> {
-        self.losses(loaded);
-        self.byte_numbers(loaded)?;
-        self.orphan_rows(loaded)?;
-        self.empty_values(loaded)
+impl FolderExamination {
+    /// Examines the database as a whole.
+    pub(super) fn examine_database(&mut self, loaded: &LoadedFolder) -> Result<()> {
+        self.report_losses(loaded);
+        self.find_byte_numbers(loaded)?;
+        self.find_orphan_rows(loaded)?;
+        self.find_empty_values(loaded)
     }
 
-    /// What a damaged database lost, one by one up to a limit.
-    fn losses(&mut self, loaded: &Loaded) {
-        let Reading::Salvaged { salvage, .. } = &loaded.database.reading else {
+    /// Reports the losses of a damaged database, one by one up to a limit.
+    fn report_losses(&mut self, loaded: &LoadedFolder) {
+        let ReadingMode::Salvaged { salvage, .. } = &loaded.database.reading else {
             return;
         };
-        for loss in salvage.losses.iter().take(LISTED) {
+        for loss in salvage.losses.iter().take(MOST_LISTED) {
             let message = match &loss.table {
                 Some(table) => format!("{table}: {}", loss.message),
                 None => loss.message.clone(),
             };
-            self.find(Finding::new("pages_lost", Severity::Error, message).hint(MOVE));
+            self.add_finding(
+                PalaceFinding::new("pages_lost", FindingSeverity::Error, message).with_hint(MOVE_HINT),
+            );
         }
-        if let Some(more) = salvage.losses.len().checked_sub(LISTED).filter(|more| *more > 0) {
-            let message = format!("and {more} more places that could not be read");
-            self.find(Finding::new("pages_lost", Severity::Error, message));
+        // A wiped half of a database loses thousands of pages, which would bury every other finding.
+        if let Some(more) = salvage
+            .losses
+            .len()
+            .checked_sub(MOST_LISTED)
+            .filter(|more| *more > 0)
+        {
+            let message = format!("{more} more places could not be read");
+            self.add_finding(PalaceFinding::new("pages_lost", FindingSeverity::Error, message));
         }
         let saved: Vec<String> = salvage
-            .saved
+            .saved_rows
             .iter()
             .filter(|(_, count)| **count > 0)
             .map(|(table, count)| format!("{count} of {table}"))
             .collect();
-        let message = format!("rows saved page by page: {}", saved.join(", "));
-        self.find(Finding::new("rows_saved", Severity::Note, message));
-        let loose: u64 = salvage.loose.values().sum();
+        let message = format!("rows salvaged page by page: {}", saved.join(", "));
+        self.add_finding(PalaceFinding::new("rows_saved", FindingSeverity::Note, message));
+        let loose: u64 = salvage.loose_rows.values().sum();
         if loose > 0 {
             let message =
-                format!("{loose} of them lay on pages nothing leads to; some may have been deleted before");
-            self.find(Finding::new("rows_loose", Severity::Warning, message));
+                format!("{loose} of them lay on unreferenced pages; some may have been deleted before");
+            self.add_finding(PalaceFinding::new(
+                "rows_loose",
+                FindingSeverity::Warning,
+                message,
+            ));
         }
-        if salvage.restored > 0 {
+        if salvage.restored_documents > 0 {
             let message = format!(
-                "{} documents came back from the copy the full text keeps",
-                salvage.restored
+                "{} documents were restored from the copy in the full text",
+                salvage.restored_documents
             );
-            self.find(Finding::new("documents_restored", Severity::Note, message));
+            self.add_finding(PalaceFinding::new(
+                "documents_restored",
+                FindingSeverity::Note,
+                message,
+            ));
         }
     }
 
-    /// Under Chroma 1.x numbers kept as bytes fail every call where they stand for positions, and some releases also
-    /// where they stand in rows; before 1.0 all are kept so.
-    fn byte_numbers(&mut self, loaded: &Loaded) -> Result<()> {
+    /// Finds sequence numbers stored as bytes. Under Chroma 1.x those in positions fail every call, and in some
+    /// releases those in rows as well; before 1.0 all are stored as bytes.
+    fn find_byte_numbers(&mut self, loaded: &LoadedFolder) -> Result<()> {
+        // Before 1.0 bytes are the only encoding, so they are expected there.
         if !loaded.schema.is_since_1() {
             return Ok(());
         }
-        for (table, severity) in [("embeddings", Severity::Warning), ("max_seq_id", Severity::Error)] {
-            if !loaded.schema.has(table) {
+        for (table, severity) in [
+            ("embeddings", FindingSeverity::Warning),
+            ("max_seq_id", FindingSeverity::Error),
+        ] {
+            if !loaded.schema.has_table(table) {
                 continue;
             }
             let sql = format!("SELECT count(*) FROM {table} WHERE typeof(seq_id) = 'blob'");
-            let count = number(&loaded.database.connection, table, &sql, &[])?.unwrap_or_default();
+            let count = query_number(&loaded.database.connection, table, &sql, &[])?.unwrap_or_default();
             if count > 0 {
                 let message = format!(
-                    "{count} sequence numbers in {table} are kept as bytes, as before 1.0; Chroma 1.x stumbles over them"
+                    "{count} sequence numbers in {table} are stored as bytes, as before 1.0; Chroma 1.x fails on them"
                 );
-                let hint = "`loci doctor PATH --fix seq-ids` turns them into numbers";
-                self.find(Finding::new("blob_seq_ids", severity, message).hint(hint));
+                let hint = "`loci doctor PATH --fix seq-ids` converts them to numbers";
+                self.add_finding(PalaceFinding::new("blob_seq_ids", severity, message).with_hint(hint));
             }
         }
         Ok(())
     }
 
-    fn orphan_rows(&mut self, loaded: &Loaded) -> Result<()> {
-        if !loaded.schema.has("embeddings") || !loaded.schema.has("segments") {
+    fn find_orphan_rows(&mut self, loaded: &LoadedFolder) -> Result<()> {
+        if !loaded.schema.has_table("embeddings") || !loaded.schema.has_table("segments") {
             return Ok(());
         }
         let sql = "SELECT count(*) FROM embeddings WHERE segment_id NOT IN \
                    (SELECT s.id FROM segments s JOIN collections c ON c.id = s.collection)";
-        let sql = match loaded.schema.has("collections") {
-            true => sql,
-            false => "SELECT count(*) FROM embeddings",
+        let sql = if loaded.schema.has_table("collections") {
+            sql
+        } else {
+            "SELECT count(*) FROM embeddings"
         };
-        let count = number(&loaded.database.connection, "the rows", sql, &[])?.unwrap_or_default();
+        let count = query_number(&loaded.database.connection, "the rows", sql, &[])?.unwrap_or_default();
         if count > 0 {
-            let message = format!("{count} rows belong to collections that were dropped; nothing shows them");
-            self.find(Finding::new("orphan_rows", Severity::Note, message));
+            let message = format!("{count} rows belong to dropped collections and are never read");
+            self.add_finding(PalaceFinding::new("orphan_rows", FindingSeverity::Note, message));
         }
         Ok(())
     }
 
-    fn empty_values(&mut self, loaded: &Loaded) -> Result<()> {
-        if !loaded.schema.has("embedding_metadata") {
+    fn find_empty_values(&mut self, loaded: &LoadedFolder) -> Result<()> {
+        if !loaded.schema.has_table("embedding_metadata") {
             return Ok(());
         }
-        let truths = match loaded.schema.has_column("embedding_metadata", "bool_value") {
-            true => " AND bool_value IS NULL",
-            false => "",
+        let truths = if loaded.schema.has_column("embedding_metadata", "bool_value") {
+            " AND bool_value IS NULL"
+        } else {
+            ""
         };
         let sql = format!(
             "SELECT count(*) FROM embedding_metadata WHERE string_value IS NULL AND int_value IS NULL \
              AND float_value IS NULL{truths}"
         );
-        let count = number(&loaded.database.connection, "the metadata", &sql, &[])?.unwrap_or_default();
+        let count = query_number(&loaded.database.connection, "the metadata", &sql, &[])?.unwrap_or_default();
         if count > 0 {
             let message =
-                format!("{count} keys of metadata have no value; they are read as absent, as Chroma does");
-            self.find(Finding::new("null_metadata", Severity::Warning, message).hint(MOVE));
+                format!("{count} metadata keys have no value; they are read as absent, as Chroma does");
+            self.add_finding(
+                PalaceFinding::new("null_metadata", FindingSeverity::Warning, message).with_hint(MOVE_HINT),
+            );
         }
         Ok(())
     }
 
-    /// How far rows and graph of a collection have consumed the queue.
-    pub(super) fn positions(&mut self, loaded: &Loaded, shelf: &Shelf) {
+    /// Examines how far the rows and the graph of a collection have consumed the queue.
+    pub(super) fn examine_positions(&mut self, loaded: &LoadedFolder, shelf: &RecordShelf) {
         let name = shelf.listed.name.as_str();
         let tally = &shelf.tally;
         for (reach, segment, what) in [
             (tally.rows_reach, &shelf.listed.metadata_segment, "rows"),
             (tally.graph_reach, &shelf.listed.vector_segment, "graph"),
         ] {
+            // A shim for byte numbers decoded them wrongly and left positions near 1.2e18 in real palaces.
             if tally.is_absurd(reach) {
                 let message = format!(
                     "the {what} of {name:?} claim to have consumed the queue up to {}, but no write ever had a number \
-                     above {}; Chroma ignores every write until then",
+                     above {}; Chroma ignores every write up to that position",
                     reach.unwrap_or_default(),
                     tally.highest
                 );
-                let mut finding = Finding::new("absurd_max_seq_id", Severity::Error, message)
-                    .hint("`loci doctor PATH --fix max-seq-id` sets it to what was really consumed")
-                    .collection(name);
+                let mut finding = PalaceFinding::new("absurd_max_seq_id", FindingSeverity::Error, message)
+                    .with_hint("`loci doctor PATH --fix max-seq-id` sets it to the position that was really consumed")
+                    .in_collection(name);
                 finding.segment = segment.clone();
-                self.find(finding);
+                self.add_finding(finding);
             }
         }
         if tally.waiting > 0 {
@@ -145,45 +170,53 @@ impl Examination {
                 "{} writes to {name:?} are in the queue and not in its rows; they are read with them",
                 tally.waiting
             );
-            // Who writes right now has written to the queue first.
-            let severity = match loaded.is_in_use() {
-                true => Severity::Note,
-                false => Severity::Warning,
+            // Every write goes to the queue first, so a live writer leaves a backlog for a moment.
+            let severity = if loaded.is_in_use() {
+                FindingSeverity::Note
+            } else {
+                FindingSeverity::Warning
             };
-            self.find(Finding::new("metadata_backlog", severity, message).collection(name));
+            self.add_finding(PalaceFinding::new("metadata_backlog", severity, message).in_collection(name));
         }
         if tally.odd_writes > 0 {
             let message = format!(
-                "{} writes to {name:?} in the queue are of no known kind",
+                "{} writes to {name:?} in the queue have an unknown operation",
                 tally.odd_writes
             );
-            self.find(Finding::new("odd_writes", Severity::Warning, message).collection(name));
+            self.add_finding(
+                PalaceFinding::new("odd_writes", FindingSeverity::Warning, message).in_collection(name),
+            );
         }
+        // In a sound database the same count only shows a backlog, which was reported above.
         if loaded.database.is_salvaged() && tally.brought_back > 0 {
             let message = format!(
-                "{} records of {name:?} whose rows were lost came back from the queue",
+                "{} records of {name:?} whose rows were lost were restored from the queue",
                 tally.brought_back
             );
-            self.find(Finding::new("rows_brought_back", Severity::Note, message).collection(name));
+            self.add_finding(
+                PalaceFinding::new("rows_brought_back", FindingSeverity::Note, message).in_collection(name),
+            );
         }
         if shelf.listed.metadata_segment.is_none() {
-            let message =
-                format!("{name:?} has no segment for its rows, so none of them can be told to be its own");
-            self.find(Finding::new("segment_missing", Severity::Error, message).collection(name));
+            let message = format!("{name:?} has no metadata segment, so its rows cannot be identified");
+            self.add_finding(
+                PalaceFinding::new("segment_missing", FindingSeverity::Error, message).in_collection(name),
+            );
         }
     }
 }
 
-/// How many records of a collection have a text.
-pub(super) fn documents(loaded: &Loaded, listed: &Listed) -> Result<u64> {
+/// Counts the records of a collection that have a text.
+pub(super) fn count_documents(loaded: &LoadedFolder, listed: &ListedCollection) -> Result<u64> {
     let Some(segment) = &listed.metadata_segment else {
         return Ok(0);
     };
-    if !loaded.schema.has("embedding_metadata") || !loaded.schema.has("embeddings") {
+    if !loaded.schema.has_table("embedding_metadata") || !loaded.schema.has_table("embeddings") {
         return Ok(0);
     }
+    // The plus sign keeps SQLite from answering from an index, which may disagree with the rows.
     let sql = "SELECT count(*) FROM embeddings e JOIN embedding_metadata m ON m.id = e.id \
                WHERE +e.segment_id = ?1 AND m.key = 'chroma:document' AND m.string_value IS NOT NULL";
-    let count = number(&loaded.database.connection, "the texts", sql, &[segment])?;
+    let count = query_number(&loaded.database.connection, "the texts", sql, &[segment])?;
     Ok(count.unwrap_or_default().unsigned_abs())
 }

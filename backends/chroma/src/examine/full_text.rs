@@ -1,65 +1,75 @@
-//! Whether the full text agrees with the documents it was made of.
+//! Compares the full text with the documents it was built from.
 
-use loci_core::{Finding, Result, Severity};
+use loci_core::{FindingSeverity, PalaceFinding, Result};
 
-use super::Examination;
-use crate::catalogue::{number, rows, text};
-use crate::palace::Loaded;
+use super::FolderExamination;
+use crate::catalogue::{for_each_row, query_number, read_text};
+use crate::palace::LoadedFolder;
 
-/// Chroma's full text; SQLite keeps it in five tables of its own.
+/// Chroma's full-text table, which SQLite stores in five shadow tables.
 pub(crate) const TABLE: &str = "embedding_fulltext_search";
-/// What SQLite keeps it in.
+/// The suffixes of its shadow tables.
 pub(crate) const SHADOWS: [&str; 5] = ["_data", "_idx", "_content", "_docsize", "_config"];
 
-const FIX: &str = "`loci doctor PATH --fix full-text` makes it anew from the documents";
+const FULL_TEXT_HINT: &str = "`loci doctor PATH --fix full-text` rebuilds it from the documents";
 
-impl Examination {
-    /// Findings of the full text.
-    pub(super) fn full_text(&mut self, loaded: &Loaded) -> Result<()> {
-        // What could be saved of a damaged database holds no full text, and needs none.
-        if loaded.database.is_salvaged() || !loaded.schema.has("embedding_metadata") {
+impl FolderExamination {
+    /// Examines the full text.
+    pub(super) fn examine_full_text(&mut self, loaded: &LoadedFolder) -> Result<()> {
+        // A salvaged database has no full-text index and needs none: searches here read every text.
+        if loaded.database.is_salvaged() || !loaded.schema.has_table("embedding_metadata") {
             return Ok(());
         }
         let shadows: Vec<String> = SHADOWS.iter().map(|shadow| format!("{TABLE}{shadow}")).collect();
-        let there = shadows.iter().filter(|shadow| loaded.schema.has(shadow)).count();
-        // Releases before 0.4.16 called it otherwise.
-        if !loaded.schema.has(TABLE) && there == 0 && loaded.schema.has("embedding_fulltext") {
+        let there = shadows
+            .iter()
+            .filter(|shadow| loaded.schema.has_table(shadow))
+            .count();
+        // Releases before 0.4.16 used another name.
+        if !loaded.schema.has_table(TABLE) && there == 0 && loaded.schema.has_table("embedding_fulltext") {
             return Ok(());
         }
-        match (loaded.schema.has(TABLE), there == shadows.len()) {
-            (true, true) => self.full_text_content(loaded),
+        match (loaded.schema.has_table(TABLE), there == shadows.len()) {
+            (true, true) => self.compare_full_text(loaded),
             (true, false) => {
                 let missing: Vec<&str> = shadows
                     .iter()
-                    .filter(|shadow| !loaded.schema.has(shadow))
+                    .filter(|shadow| !loaded.schema.has_table(shadow))
                     .map(String::as_str)
                     .collect();
-                self.malformed(&format!("tables behind it are missing: {}", missing.join(", ")));
+                self.report_malformed(&format!("shadow tables are missing: {}", missing.join(", ")));
                 Ok(())
             }
             (false, _) => {
                 let left = if there > 0 {
-                    ", though tables behind it are left"
+                    ", though shadow tables remain"
                 } else {
                     ""
                 };
-                let message =
-                    format!("the full text {TABLE} is missing{left}; every write and search of texts fails");
-                self.find(Finding::new("full_text_missing", Severity::Error, message).hint(FIX));
+                let message = format!(
+                    "the full text {TABLE} is missing{left}; every write and every text search fails"
+                );
+                self.add_finding(
+                    PalaceFinding::new("full_text_missing", FindingSeverity::Error, message)
+                        .with_hint(FULL_TEXT_HINT),
+                );
                 Ok(())
             }
         }
     }
 
-    fn malformed(&mut self, why: &str) {
+    fn report_malformed(&mut self, why: &str) {
         let message = format!("the full text is malformed: {why}");
-        self.find(Finding::new("full_text_malformed", Severity::Error, message).hint(FIX));
+        self.add_finding(
+            PalaceFinding::new("full_text_malformed", FindingSeverity::Error, message)
+                .with_hint(FULL_TEXT_HINT),
+        );
     }
 
-    fn full_text_content(&mut self, loaded: &Loaded) -> Result<()> {
+    fn compare_full_text(&mut self, loaded: &LoadedFolder) -> Result<()> {
         let connection = &loaded.database.connection;
-        if let Some(why) = shadow_damage(loaded).or_else(|| unreadable(loaded)) {
-            self.malformed(&why);
+        if let Some(why) = find_shadow_damage(loaded).or_else(|| find_index_damage(loaded)) {
+            self.report_malformed(&why);
             return Ok(());
         }
         let sql = format!(
@@ -67,22 +77,27 @@ impl Examination {
              LEFT JOIN {TABLE}_content c ON c.id = m.id WHERE m.key = 'chroma:document' \
              AND m.string_value IS NOT NULL AND (d.id IS NULL OR c.id IS NULL)"
         );
-        let missing = number(connection, "the full text", &sql, &[])?.unwrap_or_default();
+        let missing = query_number(connection, "the full text", &sql, &[])?.unwrap_or_default();
         if missing > 0 {
-            let message = format!("{missing} documents are not in the full text");
-            self.find(Finding::new("full_text_incomplete", Severity::Error, message).hint(FIX));
+            let message = format!("{missing} documents are missing from the full text");
+            self.add_finding(
+                PalaceFinding::new("full_text_incomplete", FindingSeverity::Error, message)
+                    .with_hint(FULL_TEXT_HINT),
+            );
         }
         Ok(())
     }
 }
 
-/// What SQLite finds wrong with the tables behind the full text.
-fn shadow_damage(loaded: &Loaded) -> Option<String> {
+/// Returns the damage that SQLite finds in the shadow tables.
+fn find_shadow_damage(loaded: &LoadedFolder) -> Option<String> {
     SHADOWS.iter().find_map(|shadow| {
+        // A search needs both: the index for its candidates,
+        // and the copy in `_content` to verify a LIKE pattern.
         let sql = format!("PRAGMA quick_check({TABLE}{shadow})");
         let mut wrong = None;
-        let checked = rows(&loaded.database.connection, "the full text", &sql, &[], |row| {
-            let line = text(row, 0)?.unwrap_or_default();
+        let checked = for_each_row(&loaded.database.connection, "the full text", &sql, &[], |row| {
+            let line = read_text(row, 0)?.unwrap_or_default();
             wrong = wrong.take().or((line != "ok").then_some(line));
             Ok(())
         });
@@ -90,11 +105,13 @@ fn shadow_damage(loaded: &Loaded) -> Option<String> {
     })
 }
 
-/// Why the index of the full text cannot be read from its first term to its last.
+/// Returns the reason why the index of the full text cannot be read from its first term to its last.
 ///
-/// SQLite's own check is not asked: it also compares each text with its terms, and releases cut some texts differently.
-fn unreadable(loaded: &Loaded) -> Option<String> {
+/// SQLite's own integrity check is too strict: it also compares each text with its terms, and releases tokenise some
+/// texts differently.
+fn find_index_damage(loaded: &LoadedFolder) -> Option<String> {
     let connection = &loaded.database.connection;
+    // A table in `temp` needs no write to the folder, and its sum reads every term of the index.
     let made = connection.execute_batch(&format!(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.loci_terms USING fts5vocab(main, {TABLE}, row)"
     ));

@@ -1,54 +1,56 @@
-//! Whether graph files can be true, and whether they agree with the rows.
+//! Checks graph files for impossible values, and compares them with the rows.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use loci_core::{Finding, Metric, Result, SegmentDiagnosis, Severity};
+use loci_core::{FindingSeverity, Metric, PalaceFinding, Result, SegmentDiagnosis};
 use serde_json::json;
 
-use super::{Examination, LISTED, MOVE, object};
+use super::{FolderExamination, MOST_LISTED, MOVE_HINT, into_object};
 use crate::failure;
 use crate::folder;
-use crate::graph::Graph;
-use crate::palace::{Content, Loaded};
-use crate::shelf::{Shelf, VectorAt};
+use crate::graph::SegmentGraph;
+use crate::palace::{CollectionContent, LoadedFolder};
+use crate::shelf::{RecordShelf, VectorLocation};
 
-/// After how many writes Chroma saves a graph unless it is told otherwise.
+/// The number of writes after which Chroma saves a graph by default.
 const USUAL_THRESHOLD: u64 = 1000;
-/// How far from one the length of a vector may be that was made to have it.
-const UNIT: f64 = 1e-3;
+/// The tolerated deviation of a normalised vector from length 1.
+const UNIT_TOLERANCE: f64 = 1e-3;
 
-/// What to type where a graph is broken.
-const FIX: &str =
-    "`loci doctor PATH --fix quarantine` sets it aside so that Chroma makes it anew, and loses no vector";
+/// The hint for a broken graph.
+const QUARANTINE_HINT: &str =
+    "`loci doctor PATH --fix quarantine` sets it aside so that Chroma rebuilds it, and loses no vector";
 
-/// How many elements the header counts, or can be read where there is none.
-pub(super) fn elements(graph: &Graph) -> u64 {
+/// Returns the number of elements by the header, or the number of readable ones without a header.
+pub(super) fn element_count(graph: &SegmentGraph) -> u64 {
     graph.layout.map_or(0, |layout| layout.elements)
 }
 
-/// Why the graph of a collection should not be used: it cannot be true, or disagrees with the rows.
+/// Returns the reasons not to use the graph of a collection: impossible values, or disagreement with the rows.
 ///
-/// That it lags behind the queue is no reason; Chroma makes up for that by itself.
-pub(crate) fn quarrels(shelf: &Shelf) -> Vec<Finding> {
+/// A graph that lags behind the queue is fine; Chroma catches up by itself.
+pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Vec<PalaceFinding> {
     let Some(graph) = &shelf.graph else {
         return Vec::new();
     };
     let mut quarrels = Vec::new();
     let mut add = |code: &str, message: String| {
-        let finding = Finding::new(code, Severity::Error, message)
-            .hint(FIX)
-            .collection(shelf.listed.name.as_str());
-        quarrels.push(finding.segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
+        let finding = PalaceFinding::new(code, FindingSeverity::Error, message)
+            .with_hint(QUARANTINE_HINT)
+            .in_collection(shelf.listed.name.as_str());
+        quarrels.push(finding.in_segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
     };
-    header_and_elements(graph, &mut add);
-    pickle(graph, &mut add);
-    links(graph, &mut add);
+    check_header_and_elements(graph, &mut add);
+    check_pickle(graph, &mut add);
+    check_links(graph, &mut add);
     let tally = &shelf.tally;
-    // Where labels could not be read, elements without one are not gone, only nameless.
-    let whole = graph.known().is_some_and(|labels| labels.broken.is_none());
+    // With an incomplete pickle, elements without a label may belong to live records.
+    let whole = graph
+        .readable_labels()
+        .is_some_and(|labels| labels.broken.is_none());
     let orphans = tally.orphans + graph.unclaimed;
     if orphans > 0 && whole {
         let named = match &tally.orphan_id {
@@ -62,7 +64,7 @@ pub(crate) fn quarrels(shelf: &Shelf) -> Vec<Finding> {
     }
     if tally.misplaced + graph.repeated > 0 {
         let message = format!(
-            "{} records have a label that no element of the graph carries, and {} labels stand in more than one",
+            "{} records have a label that no element of the graph carries, and {} labels occur in more than one element",
             tally.misplaced, graph.repeated
         );
         add("label_mismatch", message);
@@ -70,12 +72,14 @@ pub(crate) fn quarrels(shelf: &Shelf) -> Vec<Finding> {
     quarrels
 }
 
-fn header_and_elements(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
+fn check_header_and_elements(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
     match (&graph.header_problem, graph.facts.header) {
         (Some(_), None) => add("header_missing", "header.bin is missing".to_owned()),
         (Some(problem), Some(_)) => add("header_invalid", format!("header.bin cannot be used: {problem}")),
         (None, _) => {}
     }
+    // A layout that was inferred in place of a broken header
+    // says nothing about how many elements there should be.
     let Some(layout) = graph.layout.filter(|_| graph.header_problem.is_none()) else {
         if graph.facts.level0.is_none() {
             add("level0_missing", "data_level0.bin is missing".to_owned());
@@ -87,12 +91,12 @@ fn header_and_elements(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
             let message = format!("data_level0.bin is missing, with {} elements", layout.elements);
             add("level0_missing", message);
         }
-        Some(file) if graph.readable() < layout.elements => add(
+        Some(file) if graph.readable_elements() < layout.elements => add(
             "level0_truncated",
             format!(
                 "data_level0.bin has {} bytes, room for {} of {} elements",
                 file.length,
-                graph.readable(),
+                graph.readable_elements(),
                 layout.elements
             ),
         ),
@@ -100,12 +104,12 @@ fn header_and_elements(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
     }
 }
 
-fn pickle(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
+fn check_pickle(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
     match &graph.labels {
-        None if elements(graph) > 0 => {
+        None if element_count(graph) > 0 => {
             let message = format!(
-                "index_metadata.pickle is missing: nobody can tell which of {} elements is whose",
-                elements(graph)
+                "index_metadata.pickle is missing, so {} elements cannot be matched with records",
+                element_count(graph)
             );
             add("pickle_missing", message);
         }
@@ -116,7 +120,7 @@ fn pickle(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
         Some(Ok(labels)) => {
             if let Some(problem) = &labels.broken {
                 let message = format!(
-                    "index_metadata.pickle is not whole ({problem}); {} labels could be read",
+                    "index_metadata.pickle is incomplete ({problem}); {} labels are readable",
                     labels.by_id.len()
                 );
                 add("pickle_partial", message);
@@ -124,7 +128,7 @@ fn pickle(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
             if labels.odd > 0 {
                 add(
                     "pickle_partial",
-                    format!("{} entries of index_metadata.pickle are no labels", labels.odd),
+                    format!("{} entries of index_metadata.pickle are not labels", labels.odd),
                 );
             }
         }
@@ -132,12 +136,14 @@ fn pickle(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Links are never followed here, but a file of them that cannot be true ends Chroma, or fills the disk.
-fn links(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
+/// Checks the size of the link file. Links are never followed here, but an oversized file crashes Chroma or fills the
+/// disk.
+fn check_links(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
     let (Some(file), Some(layout)) = (graph.facts.links, graph.layout) else {
         return;
     };
-    // Four bytes for each element, and for one in sixteen of them a list a little over half as long as on level 0.
+    // Four bytes for each element, and for one in sixteen a list a little over half as long as on level 0.
+    // The offset of the vector is the length of the links on level 0, so this bound is generous.
     let most = layout
         .elements
         .saturating_mul(4 + layout.vector)
@@ -145,12 +151,13 @@ fn links(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
     if file.length <= most {
         return;
     }
-    let (code, how) = match file.on_disk < file.length / 2 {
-        true => (
+    let (code, how) = if file.on_disk < file.length / 2 {
+        (
             "link_lists_sparse",
-            format!(", of which {} are on the disk", file.on_disk),
-        ),
-        false => ("link_lists_oversized", String::new()),
+            format!(", of which {} are on disk", file.on_disk),
+        )
+    } else {
+        ("link_lists_oversized", String::new())
     };
     let message = format!(
         "link_lists.bin has {} bytes{how}, where {} elements need at most {most}",
@@ -159,34 +166,36 @@ fn links(graph: &Graph, add: &mut dyn FnMut(&str, String)) {
     add(code, message);
 }
 
-impl Examination {
-    /// Findings and figures of a collection's graph.
-    pub(super) fn graph(&mut self, shelf: &Shelf, folder: &Path) -> Result<()> {
-        let quarrels = quarrels(shelf);
+impl FolderExamination {
+    /// Examines the graph of a collection.
+    pub(super) fn examine_graph(&mut self, shelf: &RecordShelf, folder: &Path) -> Result<()> {
+        let quarrels = find_disagreements(shelf);
         let sound = quarrels.is_empty();
         for quarrel in quarrels {
-            self.find(quarrel);
+            self.add_finding(quarrel);
         }
-        self.lag(shelf);
-        self.bad_vectors(shelf)?;
+        self.report_lag(shelf);
+        self.find_bad_vectors(shelf)?;
         let Some(segment) = &shelf.listed.vector_segment else {
             return Ok(());
         };
         let name = shelf.listed.name.as_str();
+        // A collection that was never saved has no folder, and that is healthy.
         if shelf.graph.is_none()
             && shelf.tally.graph_reach.is_some_and(|reach| reach > 0)
             && !folder.join(segment).exists()
         {
-            let message = format!("the graph of {name:?} is gone, though it had consumed writes");
-            let finding = Finding::new("graph_missing", Severity::Warning, message).hint(MOVE);
-            self.find(finding.collection(name).segment(segment));
+            let message = format!("the graph of {name:?} is missing, though it had consumed writes");
+            let finding =
+                PalaceFinding::new("graph_missing", FindingSeverity::Warning, message).with_hint(MOVE_HINT);
+            self.add_finding(finding.in_collection(name).in_segment(segment));
         }
         let figures = match &shelf.graph {
             Some(graph) => json!({
                 "collection": name,
                 "there": true,
-                "elements": elements(graph),
-                "labels": graph.known().map(|labels| labels.by_id.len()),
+                "elements": element_count(graph),
+                "labels": graph.readable_labels().map(|labels| labels.by_id.len()),
                 "orphans": shelf.tally.orphans + graph.unclaimed,
                 "level0_bytes": graph.facts.level0.map(|file| file.length),
                 "link_lists_bytes": graph.facts.links.map(|file| file.length),
@@ -196,112 +205,125 @@ impl Examination {
         self.segments.push(SegmentDiagnosis {
             name: segment.clone(),
             sound,
-            figures: object(figures),
+            figures: into_object(figures),
         });
         Ok(())
     }
 
-    fn lag(&mut self, shelf: &Shelf) {
+    fn report_lag(&mut self, shelf: &RecordShelf) {
         let behind = shelf.tally.behind;
         let threshold = shelf
             .listed
             .threshold
             .unwrap_or(USUAL_THRESHOLD)
+            // Thresholds below the default save more often but do not make a small backlog a problem.
             .max(USUAL_THRESHOLD);
         if behind == 0 {
             return;
         }
         let name = shelf.listed.name.as_str();
-        let (code, severity, message) = match behind > 2 * threshold {
-            true => (
+        // Up to one threshold of writes waits at any time; more than two show that saving has stopped.
+        let (code, severity, message) = if behind > 2 * threshold {
+            (
                 "graph_behind",
-                Severity::Warning,
+                FindingSeverity::Warning,
                 format!(
                     "the graph of {name:?} is {behind} writes behind, though it is saved every {threshold}; their vectors are in the queue"
                 ),
-            ),
-            false => (
+            )
+        } else {
+            (
                 "queue_backlog",
-                Severity::Note,
+                FindingSeverity::Note,
                 format!(
-                    "{behind} writes to {name:?} are in the queue and not yet in its graph, which is as it should be"
+                    "{behind} writes to {name:?} are in the queue and not yet in its graph, which is normal"
                 ),
-            ),
+            )
         };
-        self.find(Finding::new(code, severity, message).collection(name));
+        self.add_finding(PalaceFinding::new(code, severity, message).in_collection(name));
     }
 
-    /// Vectors in the graph that nobody can have stored.
-    fn bad_vectors(&mut self, shelf: &Shelf) -> Result<()> {
+    /// Reports vectors in the graph that cannot have been stored.
+    fn find_bad_vectors(&mut self, shelf: &RecordShelf) -> Result<()> {
         let Some(graph) = &shelf.graph else { return Ok(()) };
         let name = shelf.listed.name.as_str();
         let mut bad = 0;
         for record in &shelf.records {
-            let VectorAt::Graph(element) = record.vector else {
+            let VectorLocation::Graph(element) = record.vector else {
                 continue;
             };
             let read = graph
-                .stored_vector(element)
-                .map_err(|cause| failure::io("read", &graph.folder, cause))?;
-            if is_vector(read.as_deref(), shelf.listed.metric) {
+                // As stored, not as given out: only normalised vectors have a length to check.
+                .read_stored_vector(element)
+                .map_err(|cause| failure::io_error("read", &graph.folder, cause))?;
+            if is_storable(read.as_deref(), shelf.listed.metric) {
                 continue;
             }
             bad += 1;
-            if bad <= LISTED {
+            if bad <= MOST_LISTED {
                 let message = format!("the vector of {:?} in the graph is damaged", record.own_id());
-                let finding = Finding::new("bad_vector", Severity::Error, message)
-                    .hint(MOVE)
-                    .collection(name);
-                self.find(finding.segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
+                let finding = PalaceFinding::new("bad_vector", FindingSeverity::Error, message)
+                    .with_hint(MOVE_HINT)
+                    .in_collection(name);
+                self.add_finding(finding.in_segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
             }
         }
-        if bad > LISTED {
-            let message = format!("and {} more vectors are damaged", bad - LISTED);
-            self.find(Finding::new("bad_vector", Severity::Error, message).collection(name));
+        if bad > MOST_LISTED {
+            let message = format!("{} more vectors are damaged", bad - MOST_LISTED);
+            self.add_finding(
+                PalaceFinding::new("bad_vector", FindingSeverity::Error, message).in_collection(name),
+            );
         }
         Ok(())
     }
 
-    /// Folders that belong to no collection, and those that somebody set aside.
-    pub(super) fn folders(&mut self, loaded: &Loaded, folder: &Path) -> Result<()> {
-        let names = folder::segment_folders(folder).map_err(|cause| failure::io("read", folder, cause))?;
+    /// Reports folders without a collection and folders that were set aside.
+    pub(super) fn find_stray_folders(&mut self, loaded: &LoadedFolder, folder: &Path) -> Result<()> {
+        let names =
+            folder::segment_folders(folder).map_err(|cause| failure::io_error("read", folder, cause))?;
         let live: BTreeSet<&str> = loaded
             .listed
             .iter()
             .filter_map(|listed| listed.vector_segment.as_deref())
             .collect();
         for name in names.iter().filter(|name| !live.contains(name.as_str())) {
-            let (code, message) = match folder::is_set_aside(name) {
-                true => ("set_aside_folder", format!("{name} was set aside by a repair")),
-                false => (
+            let (code, message) = if folder::is_set_aside(name) {
+                ("set_aside_folder", format!("{name} was set aside by a repair"))
+            } else {
+                (
                     "orphan_folder",
-                    format!("the folder {name} belongs to no collection; a dropped one left it"),
-                ),
+                    format!("the folder {name} is left over from a dropped collection"),
+                )
             };
-            self.find(Finding::new(code, Severity::Note, message).segment(name));
+            self.add_finding(PalaceFinding::new(code, FindingSeverity::Note, message).in_segment(name));
         }
         Ok(())
     }
 }
 
-/// Whether a vector can have been stored: in a cosine space every one has the length one.
-fn is_vector(vector: Option<&[f32]>, metric: Metric) -> bool {
+/// Returns whether a vector can have been stored: in a cosine space every one has length 1.
+fn is_storable(vector: Option<&[f32]>, metric: Metric) -> bool {
     let Some(vector) = vector else { return false };
     let length: f64 = vector
         .iter()
         .map(|value| f64::from(*value) * f64::from(*value))
         .sum();
-    metric != Metric::Cosine || length == 0.0 || (length.sqrt() - 1.0).abs() < UNIT
+    // The zero vector has no direction to normalise and is stored as it is.
+    metric != Metric::Cosine || length == 0.0 || (length.sqrt() - 1.0).abs() < UNIT_TOLERANCE
 }
 
-/// What the rule of age would set aside, and whether that would be wrong.
-pub(super) fn judged_by_age(loaded: &mut Loaded, folder: &Path, age: Duration) -> Result<Vec<Finding>> {
-    let written = fs::metadata(folder::database(folder))
+/// Returns the graphs that a rule of age would set aside, and whether it would be wrong to do so.
+pub(super) fn judge_by_age(
+    loaded: &mut LoadedFolder,
+    folder: &Path,
+    age: Duration,
+) -> Result<Vec<PalaceFinding>> {
+    let written = fs::metadata(folder::database_path(folder))
         .and_then(|found| found.modified())
         .ok();
     let mut findings = Vec::new();
     for listed in loaded.listed.clone() {
-        let Content::Shelf(_, shelf) = loaded.content(folder, &listed.name)? else {
+        let CollectionContent::Shelf(_, shelf) = loaded.lay_out_content(folder, &listed.name)? else {
             continue;
         };
         let saved = shelf
@@ -314,9 +336,11 @@ pub(super) fn judged_by_age(loaded: &mut Loaded, folder: &Path, age: Duration) -
         let Some(gap) = written.duration_since(saved).ok().filter(|gap| *gap > age) else {
             continue;
         };
-        let verdict = match quarrels(shelf).is_empty() {
-            true => "but rows and labels agree, so setting it aside for its age would be wrong",
-            false => "and rows and labels disagree as well",
+        // An idle palace is healthy however old its graph is, so age alone never decides.
+        let verdict = if find_disagreements(shelf).is_empty() {
+            "but rows and labels agree, so setting it aside for its age would be wrong"
+        } else {
+            "and rows and labels disagree as well"
         };
         let message = format!(
             "the graph of {:?} was saved {} s before the database was last written, more than {} s; {verdict}",
@@ -324,8 +348,9 @@ pub(super) fn judged_by_age(loaded: &mut Loaded, folder: &Path, age: Duration) -
             gap.as_secs(),
             age.as_secs()
         );
-        let finding = Finding::new("stale_mtime", Severity::Note, message).collection(listed.name.as_str());
-        findings.push(finding.segment(listed.vector_segment.unwrap_or_default()));
+        let finding = PalaceFinding::new("stale_mtime", FindingSeverity::Note, message)
+            .in_collection(listed.name.as_str());
+        findings.push(finding.in_segment(listed.vector_segment.unwrap_or_default()));
     }
     Ok(findings)
 }

@@ -1,4 +1,4 @@
-//! Copies of a database that were read back and compared, and whether there is room for them.
+//! Verified copies of a database, and the check for free space.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,37 +9,38 @@ use loci_core::{Error, ErrorKind, Result};
 
 use crate::failure;
 
-/// How much is read at once.
+/// The number of bytes read at once.
 const STRETCH: usize = 1 << 18;
-/// What must stay free beside all that is written.
+/// The number of bytes that must stay free.
 const SPARE: u64 = 1 << 20;
 
-/// The hash of a file's bytes, read without moving its cursor.
-pub(super) fn hash(file: &File, path: &Path) -> Result<String> {
+/// Hashes a file without moving its cursor.
+pub(super) fn hash_file(file: &File, path: &Path) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    each(file, path, &mut |stretch| {
+    read_stretches(file, path, &mut |stretch| {
         hasher.update(stretch);
         Ok(())
     })?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// The hash of the file at `path`.
+/// Hashes the file at `path`.
 ///
-/// Never for a database that this process has locked: closing a file lets go of its locks.
-pub(super) fn hash_at(path: &Path) -> Result<String> {
-    let file = File::open(path).map_err(|cause| failure::io("open", path, cause))?;
-    hash(&file, path)
+/// Must not be used on a database that this process has locked: closing a file drops its POSIX locks.
+pub(super) fn hash_path(path: &Path) -> Result<String> {
+    let file = File::open(path).map_err(|cause| failure::io_error("open", path, cause))?;
+    hash_file(&file, path)
 }
 
-fn each(file: &File, path: &Path, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+fn read_stretches(file: &File, path: &Path, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut stretch = vec![0; STRETCH];
     let mut offset = 0;
     loop {
         let read = match file.read_at(&mut stretch, offset) {
             Ok(read) => read,
+            // `read_at` may be interrupted by a signal, and unlike `read_exact_at` it does not retry.
             Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
-            Err(cause) => return Err(failure::io("read", path, cause)),
+            Err(cause) => return Err(failure::io_error("read", path, cause)),
         };
         match stretch.get(..read) {
             None | Some([]) => return Ok(()),
@@ -49,45 +50,49 @@ fn each(file: &File, path: &Path, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> 
     }
 }
 
-/// Copies the file `from`, which lies at `path`, to the new file `to`; both are read back, and their hash returned.
-pub(super) fn take(from: &File, path: &Path, to: &Path) -> Result<String> {
+/// Copies the file `from` at `path` to the new file `to`, reads both back, and returns their hash.
+pub(super) fn copy_verified(from: &File, path: &Path, to: &Path) -> Result<String> {
     let found = from
         .metadata()
-        .map_err(|cause| failure::io("read", path, cause))?;
-    let refused = |cause| failure::io("write", to, cause);
+        .map_err(|cause| failure::io_error("read", path, cause))?;
+    let refused = |cause| failure::io_error("write", to, cause);
     let mut copy = OpenOptions::new()
         .write(true)
         .read(true)
         .create_new(true)
+        // The copy may replace the database in an undo, so it must be readable for the same users.
         .mode(found.mode() & 0o777)
         .open(to)
         .map_err(refused)?;
-    each(from, path, &mut |stretch| {
+    read_stretches(from, path, &mut |stretch| {
         copy.write_all(stretch).map_err(refused)
     })?;
     if let Ok(modified) = found.modified() {
         copy.set_modified(modified).map_err(refused)?;
     }
     copy.sync_all().map_err(refused)?;
-    let (before, copied) = (hash(from, path)?, hash(&copy, to)?);
-    match before == copied {
-        true => Ok(before),
-        false => Err(Error::new(
+    // Both are read again: a copy that went wrong on a failing disk must not be trusted as the way back.
+    let (before, copied) = (hash_file(from, path)?, hash_file(&copy, to)?);
+    if before == copied {
+        Ok(before)
+    } else {
+        Err(Error::new(
             ErrorKind::Io,
             format!("{} does not read back as {}", to.display(), path.display()),
-        )),
+        ))
     }
 }
 
-/// Makes what was made, renamed or removed in `folder` last.
-pub(super) fn settle(folder: &Path) -> Result<()> {
+/// Makes new, renamed and removed files in `folder` durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     let opened = File::open(folder).and_then(|folder| folder.sync_all());
-    opened.map_err(|cause| failure::io("write", folder, cause))
+    opened.map_err(|cause| failure::io_error("write", folder, cause))
 }
 
-/// Refuses where fewer than `needed` bytes are free.
+/// Fails if fewer than `needed` bytes are free.
 pub(super) fn check_room(folder: &Path, needed: u64) -> Result<()> {
-    let found = rustix::fs::statvfs(folder).map_err(|cause| failure::io("look at", folder, cause.into()))?;
+    let found =
+        rustix::fs::statvfs(folder).map_err(|cause| failure::io_error("look at", folder, cause.into()))?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let needed = needed.saturating_add(SPARE);
     if free >= needed {
@@ -97,11 +102,11 @@ pub(super) fn check_room(folder: &Path, needed: u64) -> Result<()> {
         "{} has {free} bytes free, and the step needs {needed}",
         folder.display()
     );
-    Err(Error::new(ErrorKind::Io, message).hint("nothing was changed; make room and try again"))
+    Err(Error::new(ErrorKind::Io, message).with_hint("nothing was changed; free some space and try again"))
 }
 
-/// How long a file is; nothing where it is not there.
-pub(super) fn length(path: &Path) -> u64 {
+/// Returns the length of a file, or 0 if it does not exist.
+pub(super) fn file_length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |found| found.len())
 }
 
@@ -115,12 +120,12 @@ mod tests {
         let (path, to) = (folder.path().join("a"), folder.path().join("b"));
         fs::write(&path, vec![7; STRETCH + 3]).unwrap();
         let from = File::open(&path).unwrap();
-        let taken = take(&from, &path, &to).unwrap();
-        assert_eq!(taken, hash_at(&to).unwrap());
+        let taken = copy_verified(&from, &path, &to).unwrap();
+        assert_eq!(taken, hash_path(&to).unwrap());
         assert_eq!(fs::read(&to).unwrap(), fs::read(&path).unwrap());
-        assert!(take(&from, &path, &to).is_err());
+        assert!(copy_verified(&from, &path, &to).is_err());
         fs::write(&path, b"else").unwrap();
-        assert_ne!(hash(&from, &path).unwrap(), taken);
+        assert_ne!(hash_file(&from, &path).unwrap(), taken);
     }
 
     #[test]

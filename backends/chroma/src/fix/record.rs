@@ -1,4 +1,4 @@
-//! What a fix writes down before it changes anything, so that it can be taken back.
+//! The record that a fix writes before it changes anything, so that it can be undone.
 
 use std::fs;
 use std::io::Write;
@@ -15,46 +15,46 @@ const LARGEST: u64 = 1 << 24;
 
 /// One application of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct FixRecord {
     /// The step.
     pub(super) step: String,
     /// The copy of the database beside it, by name.
     pub(super) copy: String,
-    /// The hash of the database before, which is the copy's.
+    /// The hash of the database before the step, which is that of the copy.
     pub(super) before: String,
-    /// The hash after; nothing while the step is being taken.
+    /// The hash after the step; `None` while it is being applied, or if another process wrote right after it.
     pub(super) after: Option<String>,
-    /// How many transactions the database had seen before, where it counts them.
+    /// The transaction counter of the database before the step, if it has one.
     pub(super) counter: Option<u32>,
     /// The newest write in the queue after the step.
     pub(super) newest: Option<i64>,
-    /// What was changed.
+    /// The changes, one line each.
     pub(super) changes: Vec<String>,
-    /// Folders that were renamed.
-    pub(super) renamed: Vec<Renamed>,
-    /// Files that were written beside the database.
+    /// The renamed folders.
+    pub(super) renamed: Vec<FolderRename>,
+    /// The files that were written beside the database.
     pub(super) sidecars: Vec<String>,
 }
 
-/// A folder that was renamed.
+/// A renamed folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Renamed {
-    /// What it was called.
+pub(super) struct FolderRename {
+    /// The old name.
     pub(super) from: String,
-    /// What it is called now.
+    /// The new name.
     pub(super) to: String,
 }
 
-/// How the record of a step taken at `moment` is called.
-pub(super) fn name(step: &str, moment: &str) -> String {
+/// Returns the file name of the record of a step at `moment`.
+pub(super) fn record_name(step: &str, moment: &str) -> String {
     format!("loci-fix-{step}-{moment}.json")
 }
 
-impl Record {
-    /// Writes it to `path`, whole or not at all.
+impl FixRecord {
+    /// Writes the record to `path` atomically.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let beside = path.with_extension("json.new");
-        let refused = |cause| failure::io("write", &beside, cause);
+        let refused = |cause| failure::io_error("write", &beside, cause);
         let bytes = serde_json::to_vec_pretty(self).map_err(|cause| refused(cause.into()))?;
         let written = fs::File::create(&beside).and_then(|mut file| {
             file.write_all(&bytes)?;
@@ -65,57 +65,61 @@ impl Record {
             let _ = fs::remove_file(&beside);
         }
         placed.map_err(refused)?;
-        copy::settle(path.parent().unwrap_or(path))
+        copy::sync_folder(path.parent().unwrap_or(path))
     }
 
     fn read(path: &Path) -> Result<Self> {
-        if copy::length(path) > LARGEST {
+        if copy::file_length(path) > LARGEST {
             let message = format!("{} is too large to be a record of a fix", path.display());
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
-        let bytes = fs::read(path).map_err(|cause| failure::io("read", path, cause))?;
+        let bytes = fs::read(path).map_err(|cause| failure::io_error("read", path, cause))?;
         let record: Self = serde_json::from_slice(&bytes).map_err(|cause| {
-            let message = format!("{} is no record of a fix: {cause}", path.display());
+            let message = format!("{} is not a record of a fix: {cause}", path.display());
             Error::new(ErrorKind::Corrupt, message)
         })?;
         record.check(path)
     }
 
-    /// Every name must be one that a fix gives: a record may not lead out of its folder.
+    /// Checks that every name is one that a fix creates: a record must not lead out of its folder.
     fn check(self, path: &Path) -> Result<Self> {
         let folders = self
             .renamed
             .iter()
             .flat_map(|renamed| [&renamed.from, &renamed.to]);
+        // Undo renames the files that a record names, so a forged `../x` must not pass.
         let is_ours = |name: &String| !name.is_empty() && !name.starts_with('.') && !name.contains('/');
         let sound = folders.chain([&self.copy]).all(is_ours);
-        match sound {
-            true => Ok(self),
-            false => Err(Error::new(
+        if sound {
+            Ok(self)
+        } else {
+            Err(Error::new(
                 ErrorKind::Corrupt,
-                format!("{} names files that no fix makes", path.display()),
-            )),
+                format!("{} names files that no fix creates", path.display()),
+            ))
         }
     }
 }
 
-/// The newest record of a step in `folder` that was not taken back, and where it lies.
-pub(super) fn newest(folder: &Path, step: &str) -> Result<Option<(PathBuf, Record)>> {
-    let Some(name) = names(folder)?
+/// Returns the newest record of a step in `folder` that was not undone, with its path.
+pub(super) fn find_newest(folder: &Path, step: &str) -> Result<Option<(PathBuf, FixRecord)>> {
+    let Some(name) = list_records(folder)?
         .into_iter()
         .filter(|(_, of)| of == step)
         .map(|(name, _)| name)
+        // The moment ends the name and sorts as text.
         .max()
     else {
         return Ok(None);
     };
     let path = folder.join(name);
-    Record::read(&path).map(|record| Some((path, record)))
+    FixRecord::read(&path).map(|record| Some((path, record)))
 }
 
-/// The steps taken after the record at `path`, and not taken back.
-pub(super) fn later(folder: &Path, path: &Path) -> Result<Vec<String>> {
+/// Returns the steps that were applied after the record at `path` and not undone.
+pub(super) fn list_later_steps(folder: &Path, path: &Path) -> Result<Vec<String>> {
     let moment = |name: &str| {
+        // `YYYYMMDD-HHMMSS.json` has twenty bytes, whichever step precedes it.
         name.get(name.len().saturating_sub(20)..)
             .unwrap_or_default()
             .to_owned()
@@ -124,7 +128,7 @@ pub(super) fn later(folder: &Path, path: &Path) -> Result<Vec<String>> {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    let mut later: Vec<(String, String)> = names(folder)?
+    let mut later: Vec<(String, String)> = list_records(folder)?
         .into_iter()
         .map(|(name, step)| (moment(&name), step))
         .filter(|(at, _)| *at > moment(own))
@@ -133,9 +137,9 @@ pub(super) fn later(folder: &Path, path: &Path) -> Result<Vec<String>> {
     Ok(later.into_iter().map(|(_, step)| step).collect())
 }
 
-/// The names of all records in `folder` with their steps.
-fn names(folder: &Path) -> Result<Vec<(String, String)>> {
-    let refused = |cause| failure::io("read", folder, cause);
+/// Lists the names of all records in `folder` with their steps.
+fn list_records(folder: &Path) -> Result<Vec<(String, String)>> {
+    let refused = |cause| failure::io_error("read", folder, cause);
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(refused)? {
         let name = entry.map_err(refused)?.file_name();
@@ -149,6 +153,7 @@ fn names(folder: &Path) -> Result<Vec<(String, String)>> {
 
 fn step_of(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("loci-fix-")?.strip_suffix(".json")?;
+    // A step may contain hyphens itself, so the moment is cut off from the end.
     let (step, moment) = rest.split_at_checked(rest.len().checked_sub(16)?)?;
     let is_moment = moment.char_indices().all(|(at, c)| match at {
         0 | 9 => c == '-',
@@ -163,7 +168,10 @@ mod tests {
 
     #[test]
     fn a_record_is_known_by_its_name() {
-        assert_eq!(step_of(&name("seq-ids", "20260418-180405")), Some("seq-ids"));
+        assert_eq!(
+            step_of(&record_name("seq-ids", "20260418-180405")),
+            Some("seq-ids")
+        );
         for other in [
             "loci-fix-seq-ids.json",
             "loci-fix-.json",
@@ -172,7 +180,7 @@ mod tests {
         ] {
             assert_eq!(step_of(other), None, "{other}");
         }
-        let undone = format!("{}.undone", name("seq-ids", "20260418-180405"));
+        let undone = format!("{}.undone", record_name("seq-ids", "20260418-180405"));
         assert_eq!(step_of(&undone), None);
     }
 }

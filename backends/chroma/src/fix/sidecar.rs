@@ -1,4 +1,4 @@
-//! Vectors in a file beside the database, for those that Chroma has no place for any more.
+//! Saves vectors to a file beside the database, for which Chroma has no place any more.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -8,15 +8,15 @@ use std::path::Path;
 use loci_core::Result;
 use serde::Serialize;
 
-use super::Made;
-use super::names::{self, Moment};
-use super::write_back::Source;
+use super::StepFiles;
+use super::names::{self, UtcSecond};
+use super::write_back::VectorSource;
 use crate::failure;
-use crate::graph::Graph;
+use crate::graph::SegmentGraph;
 
 /// A line of the file.
 #[derive(Debug, Serialize)]
-struct Line<'a> {
+struct VectorLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,36 +24,42 @@ struct Line<'a> {
     embedding: Vec<f32>,
 }
 
-/// The elements that no record can be named for and that are not marked deleted, with their labels.
-pub(super) fn unnamed(graph: &Graph) -> Result<Vec<(u32, u64)>> {
+/// Returns the elements that match no record and are not marked deleted, with their labels.
+pub(super) fn find_unnamed(graph: &SegmentGraph) -> Result<Vec<(u32, u64)>> {
     let (Some(file), Some(layout)) = (&graph.file, &graph.layout) else {
         return Ok(Vec::new());
     };
-    let known = graph.known().map(|labels| labels.by_id.values().copied());
+    let known = graph
+        .readable_labels()
+        .map(|labels| labels.by_id.values().copied());
+    // Without a pickle no label is named, and every element
+    // counts as unnamed: nothing may be lost by guessing.
     let named: HashSet<u64> = known.into_iter().flatten().collect();
     let mut unnamed = Vec::new();
-    file.labels(layout, &mut |element, label, deleted| {
+    file.for_each_label(layout, &mut |element, label, deleted| {
         if !deleted && !named.contains(&label) {
             unnamed.push((element, label));
         }
     })
-    .map_err(|cause| failure::io("read", &graph.folder, cause))?;
+    .map_err(|cause| failure::io_error("read", &graph.folder, cause))?;
     Ok(unnamed)
 }
 
-/// Writes the vectors of `unnamed` and `homeless` of a segment's graph, and says how the file is called.
-pub(super) fn write(
+/// Writes the vectors of `unnamed` and `homeless` in a segment's graph, and returns the name of the file.
+pub(super) fn write_vectors(
     folder: &Path,
     segment: &str,
-    graph: &Graph,
+    graph: &SegmentGraph,
     unnamed: &[(u32, u64)],
-    homeless: &[(String, Source)],
-    made: &mut Made,
+    homeless: &[(String, VectorSource)],
+    made: &mut StepFiles,
 ) -> Result<String> {
     let name = |moment: &str| format!("{segment}.vectors-{moment}.jsonl");
-    let name = name(&names::free(folder, Moment::now(), |text| [name(text)])?);
-    let path = made.add(folder.join(&name));
-    let refused = |cause| failure::io("write", &path, cause);
+    let name = name(&names::first_free_moment(folder, UtcSecond::now(), |text| {
+        [name(text)]
+    })?);
+    let path = made.track_file(folder.join(&name));
+    let refused = |cause| failure::io_error("write", &path, cause);
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -61,10 +67,10 @@ pub(super) fn write(
         .map_err(refused)?;
     let mut file = BufWriter::new(file);
     let mut put = |label, id, element| -> Result<()> {
-        let read = graph.vector(element);
-        let read = read.map_err(|cause| failure::io("read", &graph.folder, cause))?;
+        let read = graph.read_vector(element);
+        let read = read.map_err(|cause| failure::io_error("read", &graph.folder, cause))?;
         let Some(embedding) = read else { return Ok(()) };
-        let line = Line { label, id, embedding };
+        let line = VectorLine { label, id, embedding };
         serde_json::to_writer(&mut file, &line).map_err(|cause| refused(cause.into()))?;
         file.write_all(b"\n").map_err(refused)
     };
@@ -72,10 +78,10 @@ pub(super) fn write(
         put(Some(*label), None, *element)?;
     }
     for (id, source) in homeless {
-        // What stands in the queue stays there.
-        if let Source::Graph(element) = source {
+        // Vectors in the queue stay there, so only those of the graph need the file.
+        if let VectorSource::Graph(element) = source {
             let label = graph
-                .known()
+                .readable_labels()
                 .and_then(|labels| labels.by_id.get(id.as_str()).copied());
             put(label, Some(id), *element)?;
         }

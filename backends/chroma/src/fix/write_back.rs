@@ -1,67 +1,67 @@
-//! Puts vectors back into the write queue, so that Chroma finds them when it makes a graph anew.
+//! Writes vectors back into the write queue, so that Chroma finds them when it rebuilds a graph.
 //!
-//! Chroma fills a new graph from the queue alone. What was purged from it must stand there again, before every write
+//! Chroma fills a new graph from the queue alone. Purged writes must therefore be there again, before every write
 //! that is left, or an update of a record would come before the record. The numbers of purged writes are free for
-//! that, and rows ignore them, for they have consumed them.
+//! that, and rows ignore them because they have already consumed them.
 
 use std::collections::{HashMap, HashSet};
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 
-use super::book::{Book, unwritten};
+use super::book::{FixSession, write_error};
 use super::positions;
-use crate::catalogue::{rows, text};
+use crate::catalogue::{for_each_row, read_text};
 use crate::failure;
-use crate::shelf::{Shelf, VectorAt};
+use crate::shelf::{RecordShelf, VectorLocation};
 
-/// Where a vector comes from that goes back.
+/// The source of a vector that is written back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum VectorSource {
     /// An element of the graph.
     Graph(u32),
-    /// A write in the queue that updates what a new graph would not have.
+    /// A write in the queue that updates a record which a new graph would lack.
     Queue(i64),
 }
 
-/// A record whose vector goes back, and under which number.
+/// A record whose vector is written back, with its number.
 #[derive(Debug)]
-struct Base {
+struct RequeuedVector {
     id: String,
-    source: Source,
+    source: VectorSource,
     number: i64,
 }
 
-/// What must change in the queue so that a new graph holds every vector there is.
+/// The changes to the queue after which a new graph holds every vector.
 #[derive(Debug)]
 pub(super) struct WriteBack {
     collection: String,
     segment: String,
     topic: String,
-    bases: Vec<Base>,
-    /// Records for which no number is free.
-    pub(super) homeless: Vec<(String, Source)>,
-    /// Ids of records that are gone, though the queue would bring their vectors back.
+    requeued: Vec<RequeuedVector>,
+    /// The records for which no number is free.
+    pub(super) homeless: Vec<(String, VectorSource)>,
+    /// The ids of deleted records whose vectors the queue would bring back.
     gone: Vec<String>,
-    /// How far rows have consumed the queue.
+    /// The position up to which rows have consumed the queue.
     reach: i64,
-    /// The position of a graph that has consumed nothing; nothing where that is said by there being none.
+    /// The position of a graph that has consumed nothing; `None` if the release records that as the absence of one.
     begin: Option<i64>,
-    /// Records whose vector in the graph cannot be read.
+    /// The number of records whose vector in the graph cannot be read.
     pub(super) unreadable: u64,
 }
 
-/// The numbers of writes in the queue, those to come included.
+/// The numbers of writes in the queue, including the planned ones.
 #[derive(Debug)]
-pub(super) struct Numbers(HashSet<i64>);
+pub(super) struct QueueNumbers(HashSet<i64>);
 
-impl Numbers {
-    /// Those that are taken.
-    pub(super) fn read(book: &Book) -> Result<Self> {
+impl QueueNumbers {
+    /// Reads the numbers in use.
+    pub(super) fn read(book: &FixSession) -> Result<Self> {
         let mut taken = HashSet::new();
-        if book.schema.has("embeddings_queue") {
+        if book.schema.has_table("embeddings_queue") {
             let sql = "SELECT seq_id FROM embeddings_queue";
-            rows(book.connection(), "the write queue", sql, &[], |row| {
+            for_each_row(book.connection(), "the write queue", sql, &[], |row| {
                 taken.insert(row.get(0)?);
                 Ok(())
             })?;
@@ -69,8 +69,8 @@ impl Numbers {
         Ok(Self(taken))
     }
 
-    /// Gives the highest free number that is not above `most`.
-    fn give(&mut self, most: i64) -> Option<i64> {
+    /// Takes the highest free number that is at most `most`.
+    fn take_below(&mut self, most: i64) -> Option<i64> {
         let mut number = most;
         while number > 0 {
             if self.0.insert(number) {
@@ -83,55 +83,63 @@ impl Numbers {
 }
 
 impl WriteBack {
-    /// Plans it for the collection on `shelf`, whose graph has the segment `segment`.
-    pub(super) fn plan(book: &Book, shelf: &Shelf, segment: &str, numbers: &mut Numbers) -> Result<Self> {
+    /// Plans the changes for the collection on `shelf`, whose graph has the segment `segment`.
+    pub(super) fn plan(
+        book: &FixSession,
+        shelf: &RecordShelf,
+        segment: &str,
+        numbers: &mut QueueNumbers,
+    ) -> Result<Self> {
         let collection = shelf.listed.id.clone();
-        let held = replayed(book.connection(), &collection)?;
+        let held = replay_queue(book.connection(), &collection)?;
         let reach = shelf.tally.rows_reach.unwrap_or_default();
-        let oldest = positions::oldest(book, &collection)?;
+        let oldest = positions::oldest_write(book, &collection)?;
         let mut plan = Self {
-            topic: positions::topic(book, &collection)?,
+            topic: positions::find_topic(book, &collection)?,
             segment: segment.to_owned(),
-            bases: Vec::new(),
+            requeued: Vec::new(),
             homeless: Vec::new(),
-            gone: gone(shelf, &held),
+            gone: find_gone(shelf, &held),
             unreadable: 0,
-            // Releases before 1.0 take a position of 0 for the end of the queue, and none for its beginning.
+            // Releases before 1.0 treat position 0 as the end of the queue, and no position as its beginning.
             begin: book.schema.is_since_1().then_some(0),
             collection,
             reach,
         };
+        // Below both: rows must have consumed the number, and every write that is left must come after it.
         let most = oldest.map_or(reach, |oldest| reach.min(oldest - 1));
-        plan.place(shelf, &held, most, numbers)?;
+        plan.assign_numbers(shelf, &held, most, numbers)?;
         Ok(plan)
     }
 
-    /// Finds a number for every record that a new graph would not have as it is.
-    fn place(
+    /// Assigns a number to every record that a new graph would lack or hold with another vector.
+    fn assign_numbers(
         &mut self,
-        shelf: &Shelf,
+        shelf: &RecordShelf,
         held: &HashMap<String, i64>,
         most: i64,
-        numbers: &mut Numbers,
+        numbers: &mut QueueNumbers,
     ) -> Result<()> {
         let mut most = most;
         for record in &shelf.records {
             let id = record.own_id();
             let source = match record.vector {
-                VectorAt::Nowhere | VectorAt::Aside(..) => continue,
-                VectorAt::Queue(write) if held.get(id) == Some(&write) => continue,
-                VectorAt::Queue(write) => Source::Queue(write),
-                VectorAt::Graph(element) => Source::Graph(element),
+                VectorLocation::Missing | VectorLocation::SetAside(..) => continue,
+                // Chroma's own replay finds this vector already.
+                VectorLocation::Queue(write) if held.get(id) == Some(&write) => continue,
+                VectorLocation::Queue(write) => VectorSource::Queue(write),
+                VectorLocation::Graph(element) => VectorSource::Graph(element),
             };
-            if vector(shelf, source)?.is_none() && matches!(source, Source::Graph(_)) {
+            if read_vector(shelf, source)?.is_none() && matches!(source, VectorSource::Graph(_)) {
                 self.unreadable += 1;
                 continue;
             }
-            match numbers.give(most) {
+            match numbers.take_below(most) {
                 Some(number) => {
+                    // Numbers only fall, so each search continues where the last one ended.
                     most = number - 1;
                     let id = id.to_owned();
-                    self.bases.push(Base { id, source, number });
+                    self.requeued.push(RequeuedVector { id, source, number });
                 }
                 None => self.homeless.push((id.to_owned(), source)),
             }
@@ -139,35 +147,36 @@ impl WriteBack {
         Ok(())
     }
 
-    /// How many vectors go back.
-    pub(super) fn count(&self) -> usize {
-        self.bases.len()
+    /// Returns the number of vectors that are written back.
+    pub(super) fn vector_count(&self) -> usize {
+        self.requeued.len()
     }
 
-    /// How many records that are gone are kept from coming back.
-    pub(super) fn gone(&self) -> usize {
+    /// Returns the number of deleted records that are kept from coming back.
+    pub(super) fn gone_count(&self) -> usize {
         self.gone.len()
     }
 
-    /// Makes the change, and checks that a new graph would then hold every vector.
-    pub(super) fn make(&self, connection: &Connection, shelf: &Shelf) -> Result<()> {
-        self.insert(connection, shelf)?;
-        self.settle(connection)
-            .map_err(|cause| unwritten("the write queue", cause))?;
-        self.check(connection, shelf)
+    /// Writes the changes, and checks that a new graph would then hold every vector.
+    pub(super) fn write_queue(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
+        self.insert_vectors(connection, shelf)?;
+        self.reset_graph_position(connection)
+            .map_err(|cause| write_error("the write queue", cause))?;
+        self.check_replay(connection, shelf)
     }
 
-    fn insert(&self, connection: &Connection, shelf: &Shelf) -> Result<()> {
+    fn insert_vectors(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
+        // Operation 2 is an upsert: it holds whether or not an earlier write of the record is left.
         let sql = "INSERT INTO embeddings_queue (seq_id, operation, topic, id, vector, encoding) \
                    VALUES (?1, 2, ?2, ?3, ?4, 'FLOAT32')";
         let moved = "INSERT INTO embeddings_queue (seq_id, operation, topic, id, vector, encoding) \
                      SELECT ?1, 2, topic, id, vector, encoding FROM embeddings_queue WHERE seq_id = ?2";
-        for base in &self.bases {
-            let done = match (base.source, vector(shelf, base.source)?) {
-                (Source::Queue(write), _) => connection
+        for base in &self.requeued {
+            let done = match (base.source, read_vector(shelf, base.source)?) {
+                (VectorSource::Queue(write), _) => connection
                     .prepare_cached(moved)
                     .and_then(|mut statement| statement.execute((base.number, write))),
-                (Source::Graph(_), vector) => {
+                (VectorSource::Graph(_), vector) => {
                     let bytes: Vec<u8> = vector
                         .iter()
                         .flatten()
@@ -178,14 +187,15 @@ impl WriteBack {
                     })
                 }
             };
-            done.map_err(|cause| unwritten("the write queue", cause))?;
+            done.map_err(|cause| write_error("the write queue", cause))?;
         }
         Ok(())
     }
 
-    /// Keeps what is gone from coming back, and lets a new graph begin at the beginning.
-    fn settle(&self, connection: &Connection) -> rusqlite::Result<()> {
-        // The numbers must stay taken, or the next writes would have them and rows ignore those.
+    /// Keeps deleted records from coming back, and lets a new graph start at the beginning of the queue.
+    fn reset_graph_position(&self, connection: &Connection) -> rusqlite::Result<()> {
+        // Turned into deletes rather than removed: a free number at the end would go to the next write, and
+        // the rows would ignore it as consumed.
         let gone = "UPDATE embeddings_queue SET operation = 3, vector = NULL, encoding = NULL, metadata = NULL \
                     WHERE substr(topic, -length(?1)) = ?1 AND id = ?2 AND seq_id <= ?3";
         for id in &self.gone {
@@ -203,13 +213,15 @@ impl WriteBack {
         Ok(())
     }
 
-    fn check(&self, connection: &Connection, shelf: &Shelf) -> Result<()> {
-        let held = replayed(connection, &self.collection)?;
+    fn check_replay(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
+        // Replayed again from the tables, not from the plan: a
+        // mistake here would cost the only copy of a vector.
+        let held = replay_queue(connection, &self.collection)?;
         let homeless: HashSet<&str> = self.homeless.iter().map(|(id, _)| id.as_str()).collect();
         let placed: HashMap<&str, i64> = self
-            .bases
+            .requeued
             .iter()
-            .filter(|base| matches!(base.source, Source::Graph(_)))
+            .filter(|base| matches!(base.source, VectorSource::Graph(_)))
             .map(|base| (base.id.as_str(), base.number))
             .collect();
         let lost = shelf.records.iter().find(|record| {
@@ -217,33 +229,33 @@ impl WriteBack {
             let found = held.get(id).copied();
             !homeless.contains(id)
                 && match record.vector {
-                    VectorAt::Queue(write) => found != Some(write),
-                    VectorAt::Graph(_) => placed.get(id).is_some_and(|number| found != Some(*number)),
-                    VectorAt::Nowhere | VectorAt::Aside(..) => false,
+                    VectorLocation::Queue(write) => found != Some(write),
+                    VectorLocation::Graph(_) => placed.get(id).is_some_and(|number| found != Some(*number)),
+                    VectorLocation::Missing | VectorLocation::SetAside(..) => false,
                 }
         });
         match lost {
             None => Ok(()),
             Some(record) => Err(Error::new(
                 ErrorKind::Internal,
-                format!("the vector of {:?} would not be found again", record.own_id()),
+                format!("the vector of {:?} would be lost", record.own_id()),
             )
-            .hint("nothing was changed")),
+            .with_hint("nothing was changed")),
         }
     }
 }
 
-/// The vector of a record as Chroma gives it out of its graph.
-fn vector(shelf: &Shelf, source: Source) -> Result<Option<Vec<f32>>> {
-    let (Source::Graph(element), Some(graph)) = (source, &shelf.graph) else {
+/// Reads the vector of a record as Chroma returns it from its graph.
+fn read_vector(shelf: &RecordShelf, source: VectorSource) -> Result<Option<Vec<f32>>> {
+    let (VectorSource::Graph(element), Some(graph)) = (source, &shelf.graph) else {
         return Ok(None);
     };
-    let read = graph.vector(element);
-    read.map_err(|cause| failure::io("read", &graph.folder, cause))
+    let read = graph.read_vector(element);
+    read.map_err(|cause| failure::io_error("read", &graph.folder, cause))
 }
 
-/// Records that are not there, though a graph filled from the queue would hold them.
-fn gone(shelf: &Shelf, held: &HashMap<String, i64>) -> Vec<String> {
+/// Returns deleted records that a graph filled from the queue would hold.
+fn find_gone(shelf: &RecordShelf, held: &HashMap<String, i64>) -> Vec<String> {
     let live: HashSet<&str> = shelf.records.iter().map(|record| record.own_id()).collect();
     let mut gone: Vec<String> = held
         .keys()
@@ -254,15 +266,16 @@ fn gone(shelf: &Shelf, held: &HashMap<String, i64>) -> Vec<String> {
     gone
 }
 
-/// The write whose vector each record has in a graph that Chroma fills from the queue alone.
-fn replayed(connection: &Connection, collection: &str) -> Result<HashMap<String, i64>> {
+/// Returns the write whose vector each record has in a graph that Chroma fills from the queue alone.
+fn replay_queue(connection: &Connection, collection: &str) -> Result<HashMap<String, i64>> {
     let mut held = HashMap::new();
     let sql = "SELECT seq_id, operation, id, vector IS NOT NULL FROM embeddings_queue \
                WHERE substr(topic, -length(?1)) = ?1 ORDER BY seq_id";
-    rows(connection, "the write queue", sql, &[&collection], |row| {
+    for_each_row(connection, "the write queue", sql, &[&collection], |row| {
         let (write, operation): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let id = text(row, 2)?.unwrap_or_default();
+        let id = read_text(row, 2)?.unwrap_or_default();
         let counts = match operation {
+            // Chroma ignores an add of a present record and an update of an absent one.
             0 => !held.contains_key(&id),
             1 => held.contains_key(&id),
             2 => true,

@@ -1,4 +1,4 @@
-//! The files of a segment's folder, read in place and never beyond their end.
+//! The files of a segment, read in place and never beyond their end.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,55 +6,56 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::Expected;
-use super::header::Layout;
-use crate::pickle::Labels;
+use super::GraphExpectation;
+use super::header::ElementLayout;
+use crate::pickle::PickleLabels;
 
-/// How large elements are and what lies where.
+/// The sizes and offsets of elements.
 pub(crate) const HEADER: &str = "header.bin";
 /// The elements.
 pub(crate) const LEVEL0: &str = "data_level0.bin";
-/// How long each element's vector is.
+/// The original lengths of normalised vectors.
 pub(crate) const LENGTHS: &str = "length.bin";
-/// The upper links.
+/// The links above level 0.
 pub(crate) const LINKS: &str = "link_lists.bin";
-/// Which record has which label.
+/// The labels of records.
 pub(crate) const PICKLE: &str = "index_metadata.pickle";
 /// Every file of a segment.
-pub(crate) const SETTLED: [&str; 5] = [HEADER, LEVEL0, LENGTHS, LINKS, PICKLE];
+pub(crate) const SEGMENT_FILES: [&str; 5] = [HEADER, LEVEL0, LENGTHS, LINKS, PICKLE];
 
-/// How many links elements have unless the collection says otherwise.
+/// The default number of links in an element.
 const USUAL_LINKS: u64 = 16;
-/// How many elements must agree with the pickle before a guessed layout is believed.
+/// The number of elements whose agreement with the pickle confirms a guessed layout.
 const WITNESSES: u64 = 32;
 
-/// What a file looks like from outside.
+/// The stats of a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Outside {
-    /// How long it says it is.
+pub(crate) struct FileFacts {
+    /// Its apparent length.
     pub(crate) length: u64,
-    /// How much of the disk it takes.
+    /// Its size on disk, which is smaller for a sparse file.
     pub(crate) on_disk: u64,
-    /// When it was last written.
+    /// The time of its last modification.
     pub(crate) modified: Option<SystemTime>,
 }
 
-/// What a segment's files look like from outside; `None` where one is absent.
+/// The stats of a segment's files; `None` if a file is absent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
+pub(crate) struct GraphFileFacts {
     /// `header.bin`.
-    pub(crate) header: Option<Outside>,
+    pub(crate) header: Option<FileFacts>,
     /// `data_level0.bin`.
-    pub(crate) level0: Option<Outside>,
+    pub(crate) level0: Option<FileFacts>,
     /// `link_lists.bin`.
-    pub(crate) links: Option<Outside>,
+    pub(crate) links: Option<FileFacts>,
 }
 
-impl Facts {
-    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+impl GraphFileFacts {
+    pub(super) fn read(folder: &Path) -> io::Result<Self> {
         let look = |name: &str| match fs::metadata(folder.join(name)) {
-            Ok(found) => Ok(found.is_file().then(|| Outside {
+            Ok(found) => Ok(found.is_file().then(|| FileFacts {
                 length: found.len(),
+                // `st_blocks` counts units of 512 bytes, whatever the block size of the file system is.
                 on_disk: found.blocks() * 512,
                 modified: found.modified().ok(),
             })),
@@ -68,16 +69,16 @@ impl Facts {
         })
     }
 
-    /// How long ago Chroma last began to save them: it writes these before the pickle.
+    /// Returns the time since Chroma last began to save the graph: it writes these files before the pickle.
     pub(crate) fn age(&self) -> Option<Duration> {
         let files = [self.header, self.level0, self.links].into_iter().flatten();
         files.filter_map(|file| file.modified).max()?.elapsed().ok()
     }
 }
 
-/// Opens a regular file; nothing where there is none, be it that something else stands there: reading a pipe would never end.
+/// Opens a regular file. Returns `None` if there is none, or if it is something else: reading a pipe would never end.
 ///
-/// Only that a file may not be read is an error, since somebody can change that.
+/// Only a lack of permission is an error, since the user can grant it.
 pub(crate) fn open_file(path: &Path) -> io::Result<Option<File>> {
     let denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     let is_file = match fs::metadata(path) {
@@ -91,14 +92,14 @@ pub(crate) fn open_file(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The elements of `data_level0.bin`, read where they lie.
+/// The elements of `data_level0.bin`, read in place.
 #[derive(Debug)]
-pub(crate) struct Elements {
+pub(crate) struct GraphElements {
     file: File,
     length: u64,
 }
 
-impl Elements {
+impl GraphElements {
     pub(super) fn open(folder: &Path) -> io::Result<Option<Self>> {
         let Some(file) = open_file(&folder.join(LEVEL0))? else {
             return Ok(None);
@@ -107,13 +108,14 @@ impl Elements {
         Ok(Some(Self { file, length }))
     }
 
-    /// How many elements of `layout` lie wholly within the file.
-    pub(super) fn holds(&self, layout: &Layout) -> u64 {
+    /// Returns the number of elements of `layout` that lie wholly within the file.
+    pub(super) fn count_within(&self, layout: &ElementLayout) -> u64 {
+        // Chroma pre-allocates up to 10,000 slots, so the length alone would count empty ones.
         (self.length / layout.size.max(1)).min(layout.elements)
     }
 
-    /// Fills `buffer` from `offset`; `false` where the file ends before.
-    fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<bool> {
+    /// Fills `buffer` from `offset`. Returns `false` if the file ends before.
+    fn fill_from(&self, buffer: &mut [u8], offset: u64) -> io::Result<bool> {
         match self.file.read_exact_at(buffer, offset) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -121,20 +123,25 @@ impl Elements {
         }
     }
 
-    fn label(&self, layout: &Layout, element: u64) -> io::Result<Option<u64>> {
+    fn read_label(&self, layout: &ElementLayout, element: u64) -> io::Result<Option<u64>> {
         let mut label = [0; 8];
-        let there = self.read(&mut label, element * layout.size + layout.label)?;
+        let there = self.fill_from(&mut label, element * layout.size + layout.label)?;
         Ok(there.then_some(u64::from_le_bytes(label)))
     }
 
-    /// Tells the label of each element, and whether it is marked deleted.
-    pub(crate) fn labels(&self, layout: &Layout, tell: &mut dyn FnMut(u32, u64, bool)) -> io::Result<()> {
-        for element in 0..self.holds(layout) {
+    /// Passes the label of each element to `tell`, with whether it is marked deleted.
+    pub(crate) fn for_each_label(
+        &self,
+        layout: &ElementLayout,
+        tell: &mut dyn FnMut(u32, u64, bool),
+    ) -> io::Result<()> {
+        for element in 0..self.count_within(layout) {
             let mut links = [0; 4];
-            let there = self.read(&mut links, element * layout.size)?;
-            let Some(label) = self.label(layout, element)? else {
+            let there = self.fill_from(&mut links, element * layout.size)?;
+            let Some(label) = self.read_label(layout, element)? else {
                 break;
             };
+            // hnswlib keeps the deletion mark in the third byte of the link count.
             let [_, _, marks, _] = links;
             if let (true, Ok(element)) = (there, u32::try_from(element)) {
                 tell(element, label, marks & 1 == 1);
@@ -143,20 +150,24 @@ impl Elements {
         Ok(())
     }
 
-    /// An element's vector; `None` where it lies beyond the file or holds what is no number.
-    pub(super) fn vector(&self, layout: &Layout, element: u32) -> io::Result<Option<Vec<f32>>> {
-        if u64::from(element) >= self.holds(layout) {
+    /// Reads the vector of an element. Returns `None` if it lies beyond the file or holds values that are not finite.
+    pub(super) fn read_vector(&self, layout: &ElementLayout, element: u32) -> io::Result<Option<Vec<f32>>> {
+        if u64::from(element) >= self.count_within(layout) {
             return Ok(None);
         }
         let mut bytes = vec![0; layout.dimension() * 4];
-        let there = self.read(&mut bytes, u64::from(element) * layout.size + layout.vector)?;
+        let there = self.fill_from(&mut bytes, u64::from(element) * layout.size + layout.vector)?;
         Ok(there
-            .then(|| floats(&bytes))
+            .then(|| decode_floats(&bytes))
             .filter(|vector| vector.iter().all(|value| value.is_finite())))
     }
 
-    /// The layout under which the labels found are those the pickle names, for files whose header is gone.
-    pub(super) fn guess_layout(&self, expected: Expected, labels: &Labels) -> io::Result<Option<Layout>> {
+    /// Infers the layout of a file without a header: the one whose labels are those in the pickle.
+    pub(super) fn guess_layout(
+        &self,
+        expected: GraphExpectation,
+        labels: &PickleLabels,
+    ) -> io::Result<Option<ElementLayout>> {
         let recorded = labels
             .dimension
             .and_then(|dimension| usize::try_from(dimension).ok());
@@ -165,11 +176,14 @@ impl Elements {
         };
         let named: std::collections::HashSet<u64> = labels.by_id.values().copied().collect();
         let added = labels.added.and_then(|added| u64::try_from(added).ok());
+        // Only the number of links is unknown, and few values are sensible, so all of them are tried.
         for links in expected.links.into_iter().chain([USUAL_LINKS]).chain(2..=128) {
-            let layout = Layout::of(links, dimension);
-            let held = self.holds(&layout).min(added.unwrap_or(named.len() as u64));
-            if self.agrees(&layout, held, &named)? {
-                return Ok(Some(Layout {
+            let layout = ElementLayout::for_links(links, dimension);
+            let held = self
+                .count_within(&layout)
+                .min(added.unwrap_or(named.len() as u64));
+            if self.agrees_with(&layout, held, &named)? {
+                return Ok(Some(ElementLayout {
                     elements: held,
                     ..layout
                 }));
@@ -178,41 +192,48 @@ impl Elements {
         Ok(None)
     }
 
-    /// Whether the first elements carry different labels that the pickle names; deleted ones may be unnamed.
-    fn agrees(&self, layout: &Layout, held: u64, named: &std::collections::HashSet<u64>) -> io::Result<bool> {
+    /// Returns whether the first elements carry distinct labels of the pickle; deleted elements may be missing there.
+    fn agrees_with(
+        &self,
+        layout: &ElementLayout,
+        held: u64,
+        named: &std::collections::HashSet<u64>,
+    ) -> io::Result<bool> {
         let looked = held.min(4 * WITNESSES);
         let mut seen = std::collections::HashSet::new();
         for element in 0..looked {
-            match self.label(layout, element)? {
+            match self.read_label(layout, element)? {
                 Some(label) if named.contains(&label) => drop(seen.insert(label)),
                 Some(_) => {}
                 None => return Ok(false),
             }
         }
+        // Half must match: deleted elements have no label in
+        // the pickle, while a wrong layout matches hardly ever.
         Ok(looked > 0 && seen.len() as u64 * 2 >= looked)
     }
 }
 
-/// How long each element's vector was before it was made one long.
+/// The lengths of vectors before they were normalised.
 #[derive(Debug)]
-pub(crate) struct Lengths(File);
+pub(crate) struct VectorLengths(File);
 
-impl Lengths {
-    /// The lengths of a segment, where they are written down.
+impl VectorLengths {
+    /// Opens the lengths of a segment, if they are recorded.
     pub(super) fn open(folder: &Path) -> Option<Self> {
         open_file(&folder.join(LENGTHS)).ok()?.map(Self)
     }
 
-    /// The length of an element's vector; nothing where what is written cannot be one.
-    pub(super) fn of(&self, element: u32) -> Option<f32> {
+    /// Returns the original length of an element's vector, unless the recorded value is impossible.
+    pub(super) fn length_at(&self, element: u32) -> Option<f32> {
         let mut bytes = [0; 4];
         self.0.read_exact_at(&mut bytes, u64::from(element) * 4).ok()?;
         Some(f32::from_le_bytes(bytes)).filter(|length| length.is_normal() && *length > 0.0)
     }
 }
 
-/// The numbers in little-endian bytes.
-pub(crate) fn floats(bytes: &[u8]) -> Vec<f32> {
+/// Decodes little-endian numbers.
+pub(crate) fn decode_floats(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks::<4>();
     numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
 }

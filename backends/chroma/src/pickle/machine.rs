@@ -1,30 +1,30 @@
-//! The stack machine behind the pickle reader, with the opcodes that Chroma's two writers use.
+//! The stack machine of the pickle reader, with the opcodes that Chroma's two writers use.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use super::Field;
+use super::PickleField;
 
 /// One value on the stack.
 #[derive(Debug, Clone)]
-pub(crate) enum Item {
+pub(crate) enum PickleItem {
     /// A text.
     Text(Arc<str>),
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A dictionary, by its place in the machine's list.
+    /// A dictionary, by its index in the machine's list.
     Dict(usize),
     /// The one class this reader knows, or an instance of it; its attributes are a dictionary.
     Object(Option<usize>),
-    /// Where a list of items begins.
+    /// The beginning of a list of items.
     Mark,
-    /// A value nobody asks for.
+    /// A value that is never used.
     Nothing,
 }
 
-impl Item {
-    /// The whole number, if it is one.
-    pub(crate) fn int(&self) -> Option<i64> {
+impl PickleItem {
+    /// Returns the integer, if it is one.
+    pub(crate) fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(int) => Some(*int),
             _ => None,
@@ -34,90 +34,99 @@ impl Item {
 
 /// The class of Chroma before 1.0 whose attributes are read.
 const CLASS: &str = "PersistentData";
-/// The longest text that can be a key or an id.
+/// The length of the longest text that is accepted.
 const LONGEST: u64 = 1 << 20;
 
-type Step = Result<(), String>;
+type PickleStep = Result<(), String>;
 
-pub(crate) struct Machine<R> {
+pub(crate) struct PickleMachine<R> {
     input: R,
-    /// How many bytes are left, by what the file said.
-    left: u64,
-    /// How many items may be kept at once: as many as a file of this size can honestly hold.
+    /// The number of bytes left, by the length of the file.
+    bytes_left: u64,
+    /// The most items that are kept at once: as many as an honest file of this size can hold.
     room: u64,
-    stack: Vec<Item>,
-    memo: Vec<Item>,
-    dicts: Vec<Vec<(Item, Item)>>,
-    /// How many pairs all dictionaries hold.
-    pairs: u64,
+    stack: Vec<PickleItem>,
+    memo: Vec<PickleItem>,
+    dicts: Vec<Vec<(PickleItem, PickleItem)>>,
+    /// The number of pairs in all dictionaries.
+    pair_count: u64,
 }
 
-impl<R: BufRead> Machine<R> {
+impl<R: BufRead> PickleMachine<R> {
     pub(crate) fn new(input: R, length: u64) -> Self {
         Self {
             input,
-            left: length,
+            bytes_left: length,
+            // Chroma spends more than two bytes on each item, so only a forged or damaged file reaches this.
             room: length / 2 + 64,
             stack: Vec::new(),
             memo: Vec::new(),
             dicts: Vec::new(),
-            pairs: 0,
+            pair_count: 0,
         }
     }
 
-    /// Runs to the end of the program, or to the first thing that is not understood.
-    pub(crate) fn run(&mut self) -> Step {
+    /// Runs to the end of the program, or to the first unknown opcode.
+    pub(crate) fn run(&mut self) -> PickleStep {
         loop {
-            let code = self.byte()?;
+            let code = self.read_byte()?;
             if code == b'.' {
                 return Ok(());
             }
-            self.step(code)?;
+            self.run_opcode(code)?;
             let kept = self.stack.len() + self.memo.len();
-            if kept as u64 + self.pairs > self.room {
-                return Err("it holds too many items for its size".to_owned());
+            if kept as u64 + self.pair_count > self.room {
+                return Err("it has too many items for its size".to_owned());
             }
         }
     }
 
-    /// The pairs of the outermost dictionary, with what was still being collected when the program ended.
-    pub(crate) fn into_fields(mut self) -> Option<Vec<(Item, Field)>> {
-        while let Some(mark) = self.stack.iter().rposition(|item| matches!(item, Item::Mark)) {
+    /// Returns the pairs of the outermost dictionary, including those that were incomplete when the program ended.
+    pub(crate) fn into_fields(mut self) -> Option<Vec<(PickleItem, PickleField)>> {
+        // A file that was cut off leaves its pairs on the stack, since a batch is only added at its end.
+        while let Some(mark) = self
+            .stack
+            .iter()
+            .rposition(|item| matches!(item, PickleItem::Mark))
+        {
             let pending = self.stack.split_off(mark);
             if let Some(dict) = self.stack.last().and_then(|item| self.attributes(item)) {
-                self.extend(dict, pending.into_iter().skip(1));
+                self.add_pairs(dict, pending.into_iter().skip(1));
             }
         }
-        // An instance whose attributes were never set has them right behind it.
+        // In a file that was cut off before the attributes were set, they lie right behind the instance.
         let root = self.stack.iter().find_map(|item| self.attributes(item))?;
         let pairs = std::mem::take(self.dicts.get_mut(root)?);
         let fields = pairs.into_iter().map(|(key, value)| {
             let value = match value {
-                Item::Dict(at) => Field::Dict(self.dicts.get_mut(at).map(std::mem::take).unwrap_or_default()),
-                item => Field::Item(item),
+                PickleItem::Dict(at) => {
+                    PickleField::Dict(self.dicts.get_mut(at).map(std::mem::take).unwrap_or_default())
+                }
+                item => PickleField::Item(item),
             };
             (key, value)
         });
         Some(fields.collect())
     }
 
-    fn attributes(&self, item: &Item) -> Option<usize> {
+    fn attributes(&self, item: &PickleItem) -> Option<usize> {
         match item {
-            Item::Dict(at) | Item::Object(Some(at)) => Some(*at),
+            PickleItem::Dict(at) | PickleItem::Object(Some(at)) => Some(*at),
             _ => None,
         }
     }
 
-    fn step(&mut self, code: u8) -> Step {
+    fn run_opcode(&mut self, code: u8) -> PickleStep {
         match code {
-            0x80 => self.skip(1)?,
-            0x95 => self.skip(8)?,
-            b'(' => self.stack.push(Item::Mark),
+            // Opcodes as in Python's pickletools: 0x80 names the protocol, 0x95 the length of a frame.
+            0x80 => self.skip_bytes(1)?,
+            0x95 => self.skip_bytes(8)?,
+            b'(' => self.stack.push(PickleItem::Mark),
             b'}' => self.push_dict(),
-            b')' | b'N' | 0x88 | 0x89 => self.stack.push(Item::Nothing),
+            b')' | b'N' | 0x88 | 0x89 => self.stack.push(PickleItem::Nothing),
             b'G' => {
-                self.skip(8)?;
-                self.stack.push(Item::Nothing);
+                self.skip_bytes(8)?;
+                self.stack.push(PickleItem::Nothing);
             }
             b'K' => self.push_int(1)?,
             b'M' => self.push_int(2)?,
@@ -128,109 +137,115 @@ impl<R: BufRead> Machine<R> {
             0x8d => self.push_text(8)?,
             b's' => self.set_item()?,
             b'u' => self.set_items()?,
-            b'q' => self.put(1)?,
-            b'r' => self.put(4)?,
+            b'q' => self.store_memo(1)?,
+            b'r' => self.store_memo(4)?,
             0x94 => self.memo.push(self.top()?.clone()),
-            b'h' => self.recall(1)?,
-            b'j' => self.recall(4)?,
-            b'c' => self.global()?,
+            b'h' => self.recall_memo(1)?,
+            b'j' => self.recall_memo(4)?,
+            b'c' => self.push_global()?,
             0x93 => self.stack_global()?,
             0x81 => self.new_object()?,
-            b'b' => self.build()?,
+            b'b' => self.build_object()?,
             other => {
                 return Err(format!(
-                    "it holds the opcode {other:#04x}, which Chroma does not write"
+                    "it contains the opcode {other:#04x}, which Chroma does not write"
                 ));
             }
         }
         Ok(())
     }
 
-    fn byte(&mut self) -> Result<u8, String> {
-        Ok(self.bytes::<1>()?[0])
+    fn read_byte(&mut self) -> Result<u8, String> {
+        Ok(self.read_bytes::<1>()?[0])
     }
 
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
+    fn read_bytes<const N: usize>(&mut self) -> Result<[u8; N], String> {
         let mut buffer = [0; N];
         self.input
             .read_exact(&mut buffer)
             .map_err(|_| "it ends too early".to_owned())?;
-        self.left = self.left.saturating_sub(N as u64);
+        self.bytes_left = self.bytes_left.saturating_sub(N as u64);
         Ok(buffer)
     }
 
-    fn skip(&mut self, count: usize) -> Step {
+    fn skip_bytes(&mut self, count: usize) -> PickleStep {
         for _ in 0..count {
-            self.byte()?;
+            self.read_byte()?;
         }
         Ok(())
     }
 
-    /// A little-endian number of 1, 2, 4 or 8 bytes, without sign.
-    fn number(&mut self, size: usize) -> Result<u64, String> {
+    /// Reads an unsigned little-endian number of at most 8 bytes.
+    fn read_number(&mut self, size: usize) -> Result<u64, String> {
         let mut value = 0;
         for at in 0..size {
-            value |= u64::from(self.byte()?) << (8 * at);
+            value |= u64::from(self.read_byte()?) << (8 * at);
         }
         Ok(value)
     }
 
-    fn push_int(&mut self, size: usize) -> Step {
-        let value = self.number(size)? as i64;
+    fn push_int(&mut self, size: usize) -> PickleStep {
+        let value = self.read_number(size)? as i64;
+        // Only BININT has a sign; the shorter ones are unsigned.
         let value = if size == 4 { i64::from(value as i32) } else { value };
-        self.stack.push(Item::Int(value));
+        self.stack.push(PickleItem::Int(value));
         Ok(())
     }
 
-    fn push_long(&mut self) -> Step {
-        let size = usize::from(self.byte()?);
+    fn push_long(&mut self) -> PickleStep {
+        let size = usize::from(self.read_byte()?);
         if size > 8 {
-            return Err("it holds a number of more than 64 bits".to_owned());
+            return Err("it contains a number of more than 64 bits".to_owned());
         }
-        let value = self.number(size)?;
+        let value = self.read_number(size)?;
+        // Shifted up and back, so that the sign of the last byte fills the rest.
         let unused = 64 - 8 * size as u32;
         let signed = if size == 0 {
             0
         } else {
             ((value << unused) as i64) >> unused
         };
-        self.stack.push(Item::Int(signed));
+        self.stack.push(PickleItem::Int(signed));
         Ok(())
     }
 
-    fn push_text(&mut self, size: usize) -> Step {
-        let length = self.number(size)?;
-        if length > LONGEST || length > self.left {
-            return Err(format!("it holds a text of {length} bytes, more than there are"));
+    fn push_text(&mut self, size: usize) -> PickleStep {
+        let length = self.read_number(size)?;
+        // Checked before anything is allocated: a damaged length may claim gigabytes.
+        if length > LONGEST || length > self.bytes_left {
+            return Err(format!(
+                "it contains a text of {length} bytes, more than there are"
+            ));
         }
         let mut bytes = Vec::new();
         let read = (&mut self.input).take(length).read_to_end(&mut bytes);
         if read.is_err() || bytes.len() as u64 != length {
             return Err("it ends too early".to_owned());
         }
-        self.left -= length;
-        let text = String::from_utf8(bytes).map_err(|_| "it holds a text that is no UTF-8".to_owned())?;
-        self.stack.push(Item::Text(text.into()));
+        self.bytes_left -= length;
+        let text = String::from_utf8(bytes).map_err(|_| "it contains a text that is not UTF-8".to_owned())?;
+        self.stack.push(PickleItem::Text(text.into()));
         Ok(())
     }
 
     fn push_dict(&mut self) {
         self.dicts.push(Vec::new());
-        self.stack.push(Item::Dict(self.dicts.len() - 1));
+        self.stack.push(PickleItem::Dict(self.dicts.len() - 1));
     }
 
-    fn top(&self) -> Result<&Item, String> {
+    fn top(&self) -> Result<&PickleItem, String> {
         self.stack.last().ok_or_else(|| "its stack is empty".to_owned())
     }
 
-    fn pop(&mut self) -> Result<Item, String> {
+    fn pop(&mut self) -> Result<PickleItem, String> {
         self.stack.pop().ok_or_else(|| "its stack is empty".to_owned())
     }
 
-    fn put(&mut self, size: usize) -> Step {
-        let at = self.number(size)?;
+    fn store_memo(&mut self, size: usize) -> PickleStep {
+        let at = self.read_number(size)?;
         let item = self.top()?.clone();
         match usize::try_from(at) {
+            // Writers number their memos in order; a gap would let a small file claim a huge table.
             Ok(at) if at == self.memo.len() => self.memo.push(item),
             Ok(at) => match self.memo.get_mut(at) {
                 Some(slot) => *slot = item,
@@ -241,59 +256,62 @@ impl<R: BufRead> Machine<R> {
         Ok(())
     }
 
-    fn recall(&mut self, size: usize) -> Step {
-        let at = self.number(size)?;
+    fn recall_memo(&mut self, size: usize) -> PickleStep {
+        let at = self.read_number(size)?;
         let item = usize::try_from(at).ok().and_then(|at| self.memo.get(at));
         let item = item.ok_or("it recalls an item it never remembered")?.clone();
         self.stack.push(item);
         Ok(())
     }
 
-    fn set_item(&mut self) -> Step {
+    fn set_item(&mut self) -> PickleStep {
         let value = self.pop()?;
         let key = self.pop()?;
         let top = self.top()?.clone();
         let dict = self
             .attributes(&top)
-            .ok_or("it sets an item of something that is no dictionary")?;
-        self.extend(dict, [key, value].into_iter());
+            .ok_or("it sets an item of something that is not a dictionary")?;
+        self.add_pairs(dict, [key, value].into_iter());
         Ok(())
     }
 
-    fn set_items(&mut self) -> Step {
-        let mark = self.stack.iter().rposition(|item| matches!(item, Item::Mark));
+    fn set_items(&mut self) -> PickleStep {
+        let mark = self
+            .stack
+            .iter()
+            .rposition(|item| matches!(item, PickleItem::Mark));
         let items = self
             .stack
             .split_off(mark.ok_or("it sets items that never began")?);
         let top = self.top()?.clone();
         let dict = self
             .attributes(&top)
-            .ok_or("it sets items of something that is no dictionary")?;
-        self.extend(dict, items.into_iter().skip(1));
+            .ok_or("it sets items of something that is not a dictionary")?;
+        self.add_pairs(dict, items.into_iter().skip(1));
         Ok(())
     }
 
-    /// Adds complete pairs; a key without its value is left out.
-    fn extend(&mut self, dict: usize, mut items: impl Iterator<Item = Item>) {
+    /// Adds complete pairs; a key without a value is omitted.
+    fn add_pairs(&mut self, dict: usize, mut items: impl Iterator<Item = PickleItem>) {
         let Some(pairs) = self.dicts.get_mut(dict) else {
             return;
         };
         while let (Some(key), Some(value)) = (items.next(), items.next()) {
             pairs.push((key, value));
-            self.pairs += 1;
+            self.pair_count += 1;
         }
     }
 
-    fn global(&mut self) -> Step {
-        let _module = self.line()?;
-        let class = self.line()?;
-        self.class(&class)
+    fn push_global(&mut self) -> PickleStep {
+        let _module = self.read_line()?;
+        let class = self.read_line()?;
+        self.push_class(&class)
     }
 
-    fn line(&mut self) -> Result<String, String> {
+    fn read_line(&mut self) -> Result<String, String> {
         let mut bytes = Vec::new();
         loop {
-            match self.byte()? {
+            match self.read_byte()? {
                 b'\n' => break,
                 _ if bytes.len() >= 256 => return Err("it names a class that is too long".to_owned()),
                 byte => bytes.push(byte),
@@ -302,38 +320,40 @@ impl<R: BufRead> Machine<R> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn stack_global(&mut self) -> Step {
+    fn stack_global(&mut self) -> PickleStep {
         let class = self.pop()?;
         let _module = self.pop()?;
         match class {
-            Item::Text(class) => self.class(&class),
-            _ => Err("it names a class by something that is no text".to_owned()),
+            PickleItem::Text(class) => self.push_class(&class),
+            _ => Err("it names a class by something that is not a text".to_owned()),
         }
     }
 
-    fn class(&mut self, name: &str) -> Step {
+    fn push_class(&mut self, name: &str) -> PickleStep {
+        // The one place where a pickle could reach code: nothing
+        // is ever imported or called, whatever the name.
         if name != CLASS {
             return Err(format!("it names the class {name:?}, which is not Chroma's"));
         }
-        self.stack.push(Item::Object(None));
+        self.stack.push(PickleItem::Object(None));
         Ok(())
     }
 
-    fn new_object(&mut self) -> Step {
+    fn new_object(&mut self) -> PickleStep {
         let _arguments = self.pop()?;
         match self.pop()? {
-            Item::Object(_) => self.stack.push(Item::Object(None)),
-            _ => return Err("it makes an instance of something that is no class".to_owned()),
+            PickleItem::Object(_) => self.stack.push(PickleItem::Object(None)),
+            _ => return Err("it makes an instance of something that is not a class".to_owned()),
         }
         Ok(())
     }
 
-    fn build(&mut self) -> Step {
+    fn build_object(&mut self) -> PickleStep {
         let state = self.pop()?;
         let state = self.attributes(&state).ok_or("an instance has no attributes")?;
         match self.stack.last_mut() {
-            Some(item @ Item::Object(_)) => *item = Item::Object(Some(state)),
-            _ => return Err("it sets attributes of something that is no instance".to_owned()),
+            Some(item @ PickleItem::Object(_)) => *item = PickleItem::Object(Some(state)),
+            _ => return Err("it sets attributes of something that is not an instance".to_owned()),
         }
         Ok(())
     }

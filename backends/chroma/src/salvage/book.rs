@@ -1,29 +1,30 @@
-//! Who each page belongs to, and what was lost: the two lists a rescue keeps.
+//! The two lists of a salvage: the owners of pages, and the losses.
 
-use super::Loss;
+use super::SalvageLoss;
 
-/// The most losses that are listed one by one.
+/// The most losses that are listed individually.
 const MOST_LOSSES: usize = 1000;
 
-/// Nobody was found to own the page.
+/// No owner of the page was found.
 const UNOWNED: u16 = 0;
-/// A sound tree leads to it.
+/// An intact tree references it.
 const CLAIMED: u16 = 1;
-/// Two different rows on loose pages spill over to it.
+/// Two different rows on loose pages overflow to it.
 const CONTESTED: u16 = 2;
 /// The file lists it as unused.
 const FREE: u16 = 3;
 /// The lowest mark of a row.
 const FIRST_MARK: u16 = 4;
 
-/// Who each page belongs to: two bytes a page.
-pub(super) struct Book {
+/// The owner of each page, in two bytes.
+pub(super) struct PageLedger {
     owners: Vec<u16>,
     claimed: u32,
 }
 
-impl Book {
+impl PageLedger {
     pub(super) fn new(pages: u32) -> Self {
+        // SQLite counts pages from 1, so the first entry stays unused.
         let length = usize::try_from(pages).unwrap_or(0) + 1;
         Self {
             owners: vec![UNOWNED; length],
@@ -31,59 +32,61 @@ impl Book {
         }
     }
 
-    fn owner(&self, page: u32) -> u16 {
+    fn owner_of(&self, page: u32) -> u16 {
         let index = usize::try_from(page).unwrap_or(usize::MAX);
+        // A page beyond the file counts as claimed: nothing may take it.
         self.owners.get(index).copied().unwrap_or(CLAIMED)
     }
 
-    fn own(&mut self, page: u32, owner: u16) {
+    fn set_owner(&mut self, page: u32, owner: u16) {
         let index = usize::try_from(page).unwrap_or(usize::MAX);
         if let Some(place) = self.owners.get_mut(index) {
             *place = owner;
         }
     }
 
-    /// Claims a page for a sound tree; `false` where another has it, or there is no such page.
-    pub(super) fn claim(&mut self, page: u32) -> bool {
+    /// Claims a page for an intact tree. Returns `false` if another tree has it, or if it does not exist.
+    pub(super) fn claim_page(&mut self, page: u32) -> bool {
         let unclaimed = !self.is_claimed(page);
         if unclaimed {
-            self.own(page, CLAIMED);
+            self.set_owner(page, CLAIMED);
             self.claimed += 1;
         }
         unclaimed
     }
 
     pub(super) fn is_claimed(&self, page: u32) -> bool {
-        self.owner(page) == CLAIMED
+        self.owner_of(page) == CLAIMED
     }
 
-    /// How many pages are claimed.
-    pub(super) fn claimed(&self) -> u32 {
+    /// Returns the number of claimed pages.
+    pub(super) fn claimed_count(&self) -> u32 {
         self.claimed
     }
 
-    /// Notes that the file lists the page as unused; `false` where a sound tree has it or it was listed before.
+    /// Marks the page as unused by the file's own list. Returns `false` if a tree has it or it was listed before.
     pub(super) fn set_free(&mut self, page: u32) -> bool {
-        let possible = self.owner(page) == UNOWNED;
+        let possible = self.owner_of(page) == UNOWNED;
         if possible {
-            self.own(page, FREE);
+            self.set_owner(page, FREE);
         }
         possible
     }
 
-    /// Whether nobody owns the page, not even the list of unused pages.
+    /// Returns whether no tree and no list of unused pages owns the page.
     pub(super) fn is_loose(&self, page: u32) -> bool {
-        !matches!(self.owner(page), CLAIMED | FREE)
+        !matches!(self.owner_of(page), CLAIMED | FREE)
     }
 
-    /// Notes that a row on a loose page spills over to `page`; `false` where the page is not the row's alone.
-    pub(super) fn mark(&mut self, page: u32, row: &[u8], rowid: i64) -> bool {
-        let mark = mark(row, rowid);
-        match self.owner(page) {
-            UNOWNED => self.own(page, mark),
+    /// Marks `page` as an overflow page of a row on a loose page. Returns `false` if the row is not its only owner.
+    pub(super) fn mark_spill(&mut self, page: u32, row: &[u8], rowid: i64) -> bool {
+        let mark = row_mark(row, rowid);
+        match self.owner_of(page) {
+            UNOWNED => self.set_owner(page, mark),
+            // Once contested, a page stays so: the first of the two rows may be the stale one.
             CLAIMED | FREE | CONTESTED => return false,
             owner if owner != mark => {
-                self.own(page, CONTESTED);
+                self.set_owner(page, CONTESTED);
                 return false;
             }
             _ => {}
@@ -91,48 +94,50 @@ impl Book {
         true
     }
 
-    /// Whether the page was marked as this row's, and as no other's.
+    /// Returns whether the page is marked for this row and no other.
     pub(super) fn is_marked(&self, page: u32, row: &[u8], rowid: i64) -> bool {
-        self.owner(page) == mark(row, rowid)
+        self.owner_of(page) == row_mark(row, rowid)
     }
 }
 
-/// Tells rows apart well enough for pages that two of them claim. A stale copy of a row has the row's own mark.
-fn mark(row: &[u8], rowid: i64) -> u16 {
+/// Returns a hash that separates two rows claiming one page. A stale copy of a row has the same mark.
+fn row_mark(row: &[u8], rowid: i64) -> u16 {
     let bytes = rowid.to_le_bytes();
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = bytes.iter().chain(row).fold(0xcbf2_9ce4_8422_2325, step);
+    // Sixteen bits: a collision only lets a wrong overflow page
+    // pass, and then the row's own shape is still checked.
     let folded = (hash >> 32) % u64::from(u16::MAX - FIRST_MARK);
     FIRST_MARK + u16::try_from(folded).unwrap_or(0)
 }
 
-/// What was lost, up to a number; after it, only how much more.
+/// The losses up to a limit, and the number of further ones.
 #[derive(Default)]
-pub(super) struct Losses {
-    listed: Vec<Loss>,
+pub(super) struct LossList {
+    listed: Vec<SalvageLoss>,
     more: u64,
 }
 
-impl Losses {
+impl LossList {
     pub(super) fn add(&mut self, page: Option<u32>, table: Option<&str>, message: impl Into<String>) {
         if self.listed.len() >= MOST_LOSSES {
             self.more += 1;
             return;
         }
         let table = table.map(str::to_owned);
-        self.listed.push(Loss {
+        self.listed.push(SalvageLoss {
             page,
             table,
             message: message.into(),
         });
     }
 
-    /// How many there were so far.
+    /// Returns the number of losses so far.
     pub(super) fn count(&self) -> u64 {
         self.listed.len() as u64 + self.more
     }
 
-    /// Forgets what was added since there were `count`: losses of things that are not saved anyway.
+    /// Forgets the losses after the first `count`: those of parts that are not salvaged anyway.
     pub(super) fn forget_after(&mut self, count: u64) {
         let listed = usize::try_from(count)
             .unwrap_or(usize::MAX)
@@ -141,10 +146,10 @@ impl Losses {
         self.more = count.saturating_sub(self.listed.len() as u64);
     }
 
-    pub(super) fn finish(mut self) -> Vec<Loss> {
+    pub(super) fn into_losses(mut self) -> Vec<SalvageLoss> {
         if self.more > 0 {
             let message = format!("and {} more losses that are not listed", self.more);
-            self.listed.push(Loss {
+            self.listed.push(SalvageLoss {
                 page: None,
                 table: None,
                 message,
@@ -160,34 +165,34 @@ mod tests {
 
     #[test]
     fn a_page_that_two_rows_spill_over_to_is_neither_s() {
-        let mut book = Book::new(9);
+        let mut book = PageLedger::new(9);
         assert!(
-            book.mark(5, b"one", 1) && book.mark(5, b"one", 1),
+            book.mark_spill(5, b"one", 1) && book.mark_spill(5, b"one", 1),
             "a stale copy is the same row"
         );
         assert!(book.is_marked(5, b"one", 1) && !book.is_marked(5, b"one", 2));
-        assert!(!book.mark(5, b"other", 1));
+        assert!(!book.mark_spill(5, b"other", 1));
         assert!(!book.is_marked(5, b"one", 1) && !book.is_marked(5, b"other", 1));
     }
 
     #[test]
     fn what_a_tree_has_is_neither_free_nor_loose() {
-        let mut book = Book::new(9);
-        assert!(book.claim(3) && !book.claim(3));
-        assert!(!book.set_free(3) && !book.is_loose(3) && !book.mark(3, b"row", 1));
+        let mut book = PageLedger::new(9);
+        assert!(book.claim_page(3) && !book.claim_page(3));
+        assert!(!book.set_free(3) && !book.is_loose(3) && !book.mark_spill(3, b"row", 1));
         assert!(book.set_free(4) && !book.set_free(4) && !book.is_loose(4));
-        assert!(!book.claim(10), "there is no such page");
-        assert_eq!(book.claimed(), 1);
+        assert!(!book.claim_page(10), "there is no such page");
+        assert_eq!(book.claimed_count(), 1);
     }
 
     #[test]
     fn losses_beyond_a_number_are_counted() {
-        let mut losses = Losses::default();
+        let mut losses = LossList::default();
         (0..1003).for_each(|page| losses.add(Some(page), None, "gone"));
         let before = losses.count();
         losses.add(None, None, "of no account");
         losses.forget_after(before);
-        let listed = losses.finish();
+        let listed = losses.into_losses();
         assert_eq!(listed.len(), 1001);
         assert!(listed.last().is_some_and(|loss| loss.message.contains("3 more")));
     }

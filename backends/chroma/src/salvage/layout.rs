@@ -1,35 +1,39 @@
-//! How the rows of one table lie in the file: its columns in order, and whether a row fits them.
+//! The layout of a table's rows: its columns in order, and whether a row fits them.
 
-use super::record::Value;
-use super::table::{Content, Table};
+use super::record::ColumnValue;
+use super::table::{ChromaTable, ColumnContent};
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) name: String,
-    /// Its declared type, which SQLite needs to tell `1.0` from `1`.
+    /// Its declared type, by which SQLite distinguishes `1.0` from `1`.
     pub(super) declared: String,
-    pub(super) content: Content,
+    pub(super) content: ColumnContent,
 }
 
-/// The columns of a table in the order of its rows.
+/// The columns of a table in their order within a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub(super) table: Table,
-    pub(super) columns: Vec<Column>,
-    /// The statement that files one row: its rowid, then its columns.
+pub(super) struct RowLayout {
+    pub(super) table: ChromaTable,
+    pub(super) columns: Vec<TableColumn>,
+    /// The statement that inserts one row: its rowid, then its columns.
     pub(super) insert: String,
 }
 
-impl Layout {
-    /// A layout, if it has the columns that every release has: a damaged statement may have lost one.
-    pub(super) fn new<'a>(table: Table, columns: impl Iterator<Item = (&'a str, &'a str)>) -> Option<Self> {
+impl RowLayout {
+    /// Creates a layout, if it has the columns of every release: a damaged statement may have lost one.
+    pub(super) fn new<'a>(
+        table: ChromaTable,
+        columns: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Option<Self> {
         let columns: Vec<_> = columns
-            .map(|(name, declared)| column(table, name, declared))
+            .map(|(name, declared)| make_column(table, name, declared))
             .collect();
         let has = |name: &str| columns.iter().any(|column| column.name == name);
+        // A column named `rowid` would capture the rowid that the insert below sets.
         let complete = table.lasting_columns().all(has) && !has("rowid");
-        let insert = insert(table, &columns);
+        let insert = insert_statement(table, &columns);
         complete.then_some(Self {
             table,
             columns,
@@ -37,29 +41,35 @@ impl Layout {
         })
     }
 
-    /// The layouts of all releases, for tables whose own words were lost.
-    pub(super) fn known() -> Vec<Self> {
-        let of = |table: Table| {
-            let releases = table.columns().iter();
+    /// Returns the layouts of all releases, for tables whose statement was lost.
+    pub(super) fn known_layouts() -> Vec<Self> {
+        let of = |table: ChromaTable| {
+            let releases = table.release_columns().iter();
             releases.filter_map(move |columns| Self::new(table, columns.iter().copied()))
         };
-        Table::ALL.into_iter().flat_map(of).collect()
+        ChromaTable::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// Whether these can be the columns of a row of this table.
-    pub(super) fn fits(&self, values: &[Value<'_>]) -> bool {
-        self.every(values, Content::allows)
+    /// Returns whether the values can be a row of this table.
+    pub(super) fn fits(&self, values: &[ColumnValue<'_>]) -> bool {
+        self.all_columns(values, ColumnContent::allows)
     }
 
-    /// Whether these are the columns of such a row as Chroma writes it into this table.
-    pub(super) fn is_usual(&self, values: &[Value<'_>]) -> bool {
-        self.every(values, Content::is_usual)
+    /// Returns whether the values are a row as Chroma writes it into this table.
+    pub(super) fn is_usual(&self, values: &[ColumnValue<'_>]) -> bool {
+        self.all_columns(values, ColumnContent::is_usual)
             && self.holds_one_value(values)
             && !self.is_configuration(values)
     }
 
-    fn every(&self, values: &[Value<'_>], test: fn(Content, Value<'_>) -> bool) -> bool {
-        let lacking = std::iter::repeat(Value::Null);
+    fn all_columns(
+        &self,
+        values: &[ColumnValue<'_>],
+        test: fn(ColumnContent, ColumnValue<'_>) -> bool,
+    ) -> bool {
+        // A row that was written before a column was added is
+        // shorter; SQLite reads the missing values as NULL.
+        let lacking = std::iter::repeat(ColumnValue::Null);
         let pairs = self.columns.iter().zip(values.iter().copied().chain(lacking));
         values.len() <= self.columns.len()
             && pairs
@@ -67,70 +77,77 @@ impl Layout {
                 .all(|(column, value)| test(column.content, value))
     }
 
-    /// A row of metadata has its value in one column.
-    fn holds_one_value(&self, values: &[Value<'_>]) -> bool {
-        let is_value = |column: &Column| column.name.ends_with("_value");
+    /// Returns whether at most one value column is set, as in every row of metadata.
+    fn holds_one_value(&self, values: &[ColumnValue<'_>]) -> bool {
+        let is_value = |column: &TableColumn| column.name.ends_with("_value");
         let values = self
             .columns
             .iter()
             .zip(values)
             .filter(|(column, _)| is_value(column));
-        values.filter(|(_, value)| **value != Value::Null).count() <= 1
+        values.filter(|(_, value)| **value != ColumnValue::Null).count() <= 1
     }
 
-    /// The queue's configuration has the shape of a document.
-    fn is_configuration(&self, values: &[Value<'_>]) -> bool {
-        let text = values.get(1).and_then(|value| value.text()).unwrap_or_default();
-        self.table == Table::Documents
+    /// Returns whether a row is the configuration of the queue, which has the shape of a document.
+    fn is_configuration(&self, values: &[ColumnValue<'_>]) -> bool {
+        let text = values
+            .get(1)
+            .and_then(|value| value.as_text())
+            .unwrap_or_default();
+        self.table == ChromaTable::Documents
             && text.starts_with('{')
             && text.contains("EmbeddingsQueueConfiguration")
     }
 
-    /// The statement that makes the table, with the keys that let no row in twice.
-    pub(super) fn create(&self) -> String {
-        let mut parts: Vec<_> = self.columns.iter().map(Column::definition).collect();
-        if !self.table.key().is_empty() {
-            parts.push(format!("UNIQUE ({})", self.table.key().join(", ")));
+    /// Returns the statement that creates the table, with the keys that keep duplicates out.
+    pub(super) fn create_statement(&self) -> String {
+        let mut parts: Vec<_> = self.columns.iter().map(TableColumn::definition).collect();
+        if !self.table.key_columns().is_empty() {
+            parts.push(format!("UNIQUE ({})", self.table.key_columns().join(", ")));
         }
         format!("CREATE TABLE {} ({})", self.table.name(), parts.join(", "))
     }
 }
 
-impl Column {
-    /// The column as a statement defines it.
+impl TableColumn {
+    /// Returns the definition of the column for a statement.
     pub(super) fn definition(&self) -> String {
-        let name = quoted(&self.name);
+        let name = quote_name(&self.name);
         match self.content {
-            Content::Rowid => format!("{name} INTEGER PRIMARY KEY"),
+            ColumnContent::Rowid => format!("{name} INTEGER PRIMARY KEY"),
             _ => format!("{name} {}", self.declared),
         }
     }
 }
 
-fn column(table: Table, name: &str, declared: &str) -> Column {
+fn make_column(table: ChromaTable, name: &str, declared: &str) -> TableColumn {
+    // The type goes into a statement of ours, so anything but plain words is dropped.
     let plain = declared
         .chars()
         .all(|letter| letter.is_ascii_alphanumeric() || letter == ' ');
-    Column {
+    TableColumn {
         name: name.to_owned(),
         declared: if plain { declared.to_owned() } else { String::new() },
-        content: table.content(name),
+        content: table.column_content(name),
     }
 }
 
-fn insert(table: Table, columns: &[Column]) -> String {
-    let kept = columns.iter().filter(|column| column.content != Content::Rowid);
+fn insert_statement(table: ChromaTable, columns: &[TableColumn]) -> String {
+    let kept = columns
+        .iter()
+        .filter(|column| column.content != ColumnContent::Rowid);
     let names: Vec<_> = std::iter::once("rowid".to_owned())
-        .chain(kept.map(|column| quoted(&column.name)))
+        .chain(kept.map(|column| quote_name(&column.name)))
         .collect();
     let places = vec!["?"; names.len()].join(", ");
     format!(
+        // IGNORE: of two rows with one key, the first is the one from an intact tree.
         "INSERT OR IGNORE INTO {} ({}) VALUES ({places})",
         table.name(),
         names.join(", ")
     )
 }
 
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

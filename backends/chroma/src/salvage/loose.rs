@@ -1,106 +1,117 @@
-//! Leaves that no tree leads to any more: which are unused, which table the others belong to, and their rows.
+//! Leaves that no tree references: separates unused ones, assigns the others to tables, and copies their rows.
 
 use std::collections::BTreeSet;
 
 use loci_core::Result;
 
-use super::layout::Layout;
-use super::node::{Cell, Kind};
-use super::record::{Value, columns, page_number, start};
-use super::schema::Schema;
-use super::table::Table;
-use super::walk::{Leaf, Tree};
-use super::{Rescue, Row};
+use super::layout::RowLayout;
+use super::node::{PageCell, PageKind};
+use super::record::{ColumnValue, parse_columns, parse_leading_columns, read_page_number};
+use super::schema::SalvagedSchema;
+use super::table::ChromaTable;
+use super::walk::{BtreeRoot, TreeLeaf};
+use super::{DatabaseRescue, SalvagedRow};
 
-/// How many rows of a leaf are asked which table they are of.
-const ASKED: usize = 32;
+/// The number of rows of a leaf that vote for its table.
+const MOST_VOTERS: usize = 32;
 
-/// How many keys of arrays are remembered.
+/// The most array keys that are remembered.
 const MOST_KEYS: usize = 10_000;
 
-/// Tables some of whose leaves may be loose.
-pub(super) struct Open {
-    pub(super) tables: BTreeSet<Table>,
-    /// How rows of each table lie, open or not.
-    pub(super) layouts: Vec<Layout>,
+/// The tables that may have loose leaves.
+pub(super) struct OpenTables {
+    pub(super) tables: BTreeSet<ChromaTable>,
+    /// The layouts of all tables, open or not.
+    pub(super) layouts: Vec<RowLayout>,
 }
 
-impl<'a> Rescue<'a> {
-    /// Files what is on pages that no tree leads to.
-    pub(super) fn loose_pages(&mut self, schema: &Schema, open: &Open) -> Result<()> {
+impl<'a> DatabaseRescue<'a> {
+    /// Copies the rows on pages that no tree references.
+    pub(super) fn file_loose_pages(&mut self, schema: &SalvagedSchema, open: &OpenTables) -> Result<()> {
+        // The order matters: a page is loose only once indexes,
+        // other tables and the list of unused pages had theirs.
         self.claim_others(schema, &open.layouts)?;
-        let all_free_known = self.free_pages();
-        self.each_loose_leaf(&mut |rescue, leaf| {
+        let all_free_known = self.mark_free_pages();
+        // Two passes: only after all rows have marked their
+        // overflow pages is it known which pages are contested.
+        self.for_each_loose_leaf(&mut |rescue, leaf| {
             rescue.mark_spills(leaf);
             rescue.learn_array_keys(leaf);
             Ok(())
         })?;
-        self.each_loose_leaf(
-            &mut |rescue, leaf| match rescue.table_of(open, leaf, all_free_known) {
-                Some(layout) => rescue.file_loose(layout, leaf),
+        self.for_each_loose_leaf(
+            &mut |rescue, leaf| match rescue.choose_table(open, leaf, all_free_known) {
+                Some(layout) => rescue.file_loose_leaf(layout, leaf),
                 None => Ok(()),
             },
         )
     }
 
-    /// Claims the pages of indexes and of tables that are not saved. A name may be damaged, so a table that is not known
-    /// to look like a saved one must not do so.
-    fn claim_others(&mut self, schema: &Schema, layouts: &[Layout]) -> Result<()> {
+    /// Claims the pages of indexes and of tables that are not salvaged. A name may be damaged, so a leaf that looks
+    /// like one of a salvaged table is not claimed.
+    fn claim_others(&mut self, schema: &SalvagedSchema, layouts: &[RowLayout]) -> Result<()> {
         for entry in &schema.entries {
-            if entry.is_table && Table::named(&entry.name).is_some() {
+            if entry.is_table && ChromaTable::from_name(&entry.name).is_some() {
                 continue;
             }
-            let tree = Tree {
+            let tree = BtreeRoot {
                 name: &entry.name,
                 root: entry.root,
                 is_table: entry.is_kept_as_table(),
             };
+            // Its rows have the shape of `collection_metadata`, but by name it is known to be another table.
             let is_lookalike = entry.name == "segment_metadata";
             let before = self.losses.count();
-            self.walk(&tree, &mut |rescue, leaf| {
-                let taken = !tree.is_table || is_lookalike || rescue.votes(layouts, leaf).is_empty();
+            self.walk_tree(&tree, &mut |rescue, leaf| {
+                let taken = !tree.is_table || is_lookalike || rescue.count_votes(layouts, leaf).is_empty();
                 for cell in leaf.node.cells.iter().filter(|_| taken) {
                     rescue.claim_spill(cell);
                 }
                 Ok(taken)
             })?;
+            // Damage in an index or in a table that is not salvaged loses nothing.
             self.losses.forget_after(before);
         }
         Ok(())
     }
 
-    /// Notes the pages that the file lists as unused, and says whether the list is whole.
-    fn free_pages(&mut self) -> bool {
+    /// Marks the pages that the file lists as unused, and returns whether the list is intact.
+    fn mark_free_pages(&mut self) -> bool {
         let whole = self
             .pages
-            .free_list()
-            .is_some_and(|(first, count)| self.free_chain(first, count));
+            .read_free_list()
+            .is_some_and(|(first, count)| self.follow_free_list(first, count));
         if !whole {
             self.losses.add(
                 None,
                 None,
-                "the list of unused pages is damaged: some rows may be deleted ones",
+                "the list of unused pages is damaged: some rows may have been deleted before",
             );
-            self.free_by_shape();
+            self.find_free_by_shape();
         }
         whole
     }
 
-    fn free_chain(&mut self, first: u32, count: u32) -> bool {
+    fn follow_free_list(&mut self, first: u32, count: u32) -> bool {
         let mut page = Vec::new();
         let mut next = first;
         let mut found: u32 = 0;
         while next != 0 {
-            if self.book.is_claimed(next) || self.pages.read(next, &mut page).is_err() {
+            if self.ledger.is_claimed(next) || self.pages.read(next, &mut page).is_err() {
                 return false;
             }
-            let Some(trunk) = self.trunk(next, &page).filter(|_| self.book.set_free(next)) else {
+            let Some(trunk) = self
+                .read_trunk(next, &page)
+                .filter(|_| self.ledger.set_free(next))
+            else {
                 return false;
             };
+            // Every page may be listed once: a cycle in the list
+            // ends at the first trunk that is already marked.
             let fresh = trunk
                 .leaves
                 .iter()
-                .filter(|leaf| self.book.set_free(**leaf))
+                .filter(|leaf| self.ledger.set_free(**leaf))
                 .count();
             found += 1 + u32::try_from(fresh).unwrap_or(0);
             next = trunk.next;
@@ -108,48 +119,58 @@ impl<'a> Rescue<'a> {
         found == count
     }
 
-    /// Without the first page, the pages that list others as unused are known by their look.
-    fn free_by_shape(&mut self) {
+    /// Finds the trunk pages of the list of unused pages by their shape, for files without a first page.
+    fn find_free_by_shape(&mut self) {
         let mut page = Vec::new();
         for number in 2..=self.pages.count {
-            if !self.book.is_loose(number) || self.pages.read(number, &mut page).is_err() {
+            if !self.ledger.is_loose(number) || self.pages.read(number, &mut page).is_err() {
                 continue;
             }
-            let Some(trunk) = self.trunk(number, &page).filter(|trunk| !trunk.leaves.is_empty()) else {
+            let Some(trunk) = self
+                .read_trunk(number, &page)
+                .filter(|trunk| !trunk.leaves.is_empty())
+            else {
                 continue;
             };
             for page in trunk.leaves.into_iter().chain([number]) {
-                self.book.set_free(page);
+                self.ledger.set_free(page);
             }
         }
     }
 
-    /// Reads a page that lists unused pages; `None` where it names a page that is in use, or one twice.
-    fn trunk(&self, number: u32, page: &[u8]) -> Option<Trunk> {
-        let next = page_number(page, 0)?;
-        let count = usize::try_from(page_number(page, 4)?).ok()?;
-        if count > self.pages.usable / 4 - 2 || (next != 0 && !self.pages.holds(next)) {
+    /// Reads a trunk page of the list of unused pages. Returns `None` if it names a page in use, or a page twice.
+    fn read_trunk(&self, number: u32, page: &[u8]) -> Option<FreeListTrunk> {
+        let next = read_page_number(page, 0)?;
+        let count = usize::try_from(read_page_number(page, 4)?).ok()?;
+        // A trunk holds the next trunk and a count of four bytes each, then four bytes for each leaf.
+        if count > self.pages.usable / 4 - 2 || (next != 0 && !self.pages.contains_page(next)) {
             return None;
         }
-        let leaves: Option<Vec<u32>> = (0..count).map(|index| page_number(page, 8 + 4 * index)).collect();
+        let leaves: Option<Vec<u32>> = (0..count)
+            .map(|index| read_page_number(page, 8 + 4 * index))
+            .collect();
         let leaves = leaves?;
         let possible =
-            |leaf: &u32| self.pages.holds(*leaf) && *leaf != number && !self.book.is_claimed(*leaf);
+            |leaf: &u32| self.pages.contains_page(*leaf) && *leaf != number && !self.ledger.is_claimed(*leaf);
         let distinct: BTreeSet<_> = leaves.iter().collect();
-        (leaves.iter().all(possible) && distinct.len() == leaves.len()).then_some(Trunk { next, leaves })
+        (leaves.iter().all(possible) && distinct.len() == leaves.len())
+            .then_some(FreeListTrunk { next, leaves })
     }
 
-    fn each_loose_leaf(&mut self, visit: &mut dyn FnMut(&mut Self, &Leaf<'_>) -> Result<()>) -> Result<()> {
+    fn for_each_loose_leaf(
+        &mut self,
+        visit: &mut dyn FnMut(&mut Self, &TreeLeaf<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut page = Vec::new();
         for number in 2..=self.pages.count {
-            if !self.book.is_loose(number) {
+            if !self.ledger.is_loose(number) {
                 continue;
             }
-            let node = self.pages.node(number, &mut page);
-            if let Some(node) = node.filter(|node| node.kind == Kind::TableLeaf) {
+            let node = self.pages.read_node(number, &mut page);
+            if let Some(node) = node.filter(|node| node.kind == PageKind::TableLeaf) {
                 visit(
                     self,
-                    &Leaf {
+                    &TreeLeaf {
                         number,
                         page: &page,
                         node: &node,
@@ -160,49 +181,61 @@ impl<'a> Rescue<'a> {
         Ok(())
     }
 
-    /// Notes which pages the rows of a loose leaf spill over to, so that two rows that share one are found out.
-    fn mark_spills(&mut self, leaf: &Leaf<'_>) {
+    /// Marks the overflow pages of the rows of a loose leaf, so that two rows sharing one are detected.
+    fn mark_spills(&mut self, leaf: &TreeLeaf<'_>) {
         for cell in &leaf.node.cells {
-            let local = local(leaf, cell);
+            let local = local_bytes(leaf, cell);
             if cell
                 .overflow
-                .is_some_and(|first| !self.book.is_marked(first, local, cell.rowid))
+                .is_some_and(|first| !self.ledger.is_marked(first, local, cell.rowid))
             {
-                let book = &mut self.book;
-                let _ = self
-                    .pages
-                    .spill(cell, &mut |page| book.mark(page, local, cell.rowid), &mut |_| {});
+                let book = &mut self.ledger;
+                let _ = self.pages.follow_spill(
+                    cell,
+                    &mut |page| book.mark_spill(page, local, cell.rowid),
+                    &mut |_| {},
+                );
             }
         }
     }
 
-    /// A row of a loose leaf, if every page it spills over to is its alone.
-    fn loose_row(&self, leaf: &Leaf<'_>, cell: &Cell) -> std::result::Result<Row, String> {
-        let local = local(leaf, cell);
-        let own = &mut |page| self.book.is_marked(page, local, cell.rowid);
-        let payload = self.pages.payload(leaf.page, cell, own)?;
-        Ok(Row {
+    /// Reads a row of a loose leaf, if every overflow page belongs to it alone.
+    fn read_loose_row(
+        &self,
+        leaf: &TreeLeaf<'_>,
+        cell: &PageCell,
+    ) -> std::result::Result<SalvagedRow, String> {
+        let local = local_bytes(leaf, cell);
+        let own = &mut |page| self.ledger.is_marked(page, local, cell.rowid);
+        let payload = self.pages.read_payload(leaf.page, cell, own)?;
+        Ok(SalvagedRow {
             page: leaf.number,
             rowid: cell.rowid,
             payload,
         })
     }
 
-    /// The open table that a loose leaf is a part of.
-    fn table_of<'o>(&self, open: &'o Open, leaf: &Leaf<'_>, all_free_known: bool) -> Option<&'o Layout> {
-        let votes = self.votes(&open.layouts, leaf);
+    /// Returns the layout of the open table that a loose leaf belongs to.
+    fn choose_table<'o>(
+        &self,
+        open: &'o OpenTables,
+        leaf: &TreeLeaf<'_>,
+        all_free_known: bool,
+    ) -> Option<&'o RowLayout> {
+        let votes = self.count_votes(&open.layouts, leaf);
         let most = votes.iter().map(|(_, count)| *count).max()?;
         let (index, _) = votes.iter().find(|(_, count)| *count == most)?;
         let layout = open.layouts.get(*index)?;
         let table = match layout.table {
-            Table::EmbeddingMetadata | Table::EmbeddingMetadataArray => {
-                self.kind_of_metadata(open, leaf, all_free_known)?
+            ChromaTable::EmbeddingMetadata | ChromaTable::EmbeddingMetadataArray => {
+                self.choose_metadata_table(open, leaf, all_free_known)?
             }
             table => table,
         };
-        let asked = leaf.node.cells.len().min(ASKED);
+        let asked = leaf.node.cells.len().min(MOST_VOTERS);
+        // A usual row gives two votes or three, so a third to a half of the rows must agree.
         let taken = open.tables.contains(&table) && most > asked;
-        let fitting = |layout: &&Layout| layout.table == table;
+        let fitting = |layout: &&RowLayout| layout.table == table;
         if layout.table == table {
             Some(layout).filter(|_| taken)
         } else {
@@ -210,18 +243,20 @@ impl<'a> Rescue<'a> {
         }
     }
 
-    /// How much the first rows speak for each layout: two or three for each that is a usual row of it. Layouts with
-    /// none are left out.
-    fn votes(&self, layouts: &[Layout], leaf: &Leaf<'_>) -> Vec<(usize, usize)> {
+    /// Counts the votes of the first rows for each layout: two or three for each usual row. Layouts without votes are
+    /// omitted.
+    fn count_votes(&self, layouts: &[RowLayout], leaf: &TreeLeaf<'_>) -> Vec<(usize, usize)> {
         let mut votes: Vec<_> = layouts.iter().enumerate().map(|(index, _)| (index, 0)).collect();
-        for cell in leaf.node.cells.iter().take(ASKED) {
-            let Ok(payload) = self.pages.payload(leaf.page, cell, &mut |_| true) else {
+        for cell in leaf.node.cells.iter().take(MOST_VOTERS) {
+            let Ok(payload) = self.pages.read_payload(leaf.page, cell, &mut |_| true) else {
                 continue;
             };
-            let Some(values) = columns(&payload) else { continue };
+            let Some(values) = parse_columns(&payload) else {
+                continue;
+            };
             for ((_, count), layout) in votes.iter_mut().zip(layouts) {
                 if layout.is_usual(&values) {
-                    // Of two tables, the one with as many columns is the likelier.
+                    // Of two tables that fit, the one with the same number of columns is more likely.
                     *count += 2 + usize::from(values.len() == layout.columns.len());
                 }
             }
@@ -230,54 +265,62 @@ impl<'a> Rescue<'a> {
         votes
     }
 
-    /// Rows of arrays look like other metadata, but an array has several with one id and key.
-    fn kind_of_metadata(&self, open: &Open, leaf: &Leaf<'_>, all_free_known: bool) -> Option<Table> {
-        let keys = self.keys(leaf);
-        let is_array = repeats(&keys) || keys.iter().all(|(_, key)| self.array_keys.contains(key));
+    /// Chooses between the two tables of metadata: their rows look alike, but an array has several with one id and
+    /// key.
+    fn choose_metadata_table(
+        &self,
+        open: &OpenTables,
+        leaf: &TreeLeaf<'_>,
+        all_free_known: bool,
+    ) -> Option<ChromaTable> {
+        let keys = self.metadata_keys(leaf);
+        let is_array = has_repeats(&keys) || keys.iter().all(|(_, key)| self.array_keys.contains(key));
         if is_array {
-            Some(Table::EmbeddingMetadataArray)
-        } else if open.tables.contains(&Table::EmbeddingMetadata) {
-            Some(Table::EmbeddingMetadata)
+            Some(ChromaTable::EmbeddingMetadataArray)
+        } else if open.tables.contains(&ChromaTable::EmbeddingMetadata) {
+            Some(ChromaTable::EmbeddingMetadata)
         } else {
-            Some(Table::EmbeddingMetadataArray).filter(|_| all_free_known)
+            // The table of plain metadata is intact, so the leaf is an
+            // array's or unused; only a whole list rules out the latter.
+            Some(ChromaTable::EmbeddingMetadataArray).filter(|_| all_free_known)
         }
     }
 
-    /// Notes under which keys arrays are kept, for leaves that hold only the last row of one.
-    fn learn_array_keys(&mut self, leaf: &Leaf<'_>) {
-        let keys = self.keys(leaf);
-        if repeats(&keys) && self.array_keys.len() < MOST_KEYS {
+    /// Collects the keys of arrays, for leaves that hold only the last row of one.
+    fn learn_array_keys(&mut self, leaf: &TreeLeaf<'_>) {
+        let keys = self.metadata_keys(leaf);
+        if has_repeats(&keys) && self.array_keys.len() < MOST_KEYS {
             self.array_keys.extend(keys.into_iter().map(|(_, key)| key));
         }
     }
 
-    /// The ids and keys of rows that may be metadata.
-    fn keys(&self, leaf: &Leaf<'_>) -> Vec<(i64, Vec<u8>)> {
-        let key = |cell: &Cell| {
-            let local = local(leaf, cell);
-            match start(local)?.as_slice() {
-                [Value::Int(id), Value::Text(key), ..] => Some((*id, key.to_vec())),
+    /// Returns the ids and keys of rows that may be metadata.
+    fn metadata_keys(&self, leaf: &TreeLeaf<'_>) -> Vec<(i64, Vec<u8>)> {
+        let key = |cell: &PageCell| {
+            let local = local_bytes(leaf, cell);
+            match parse_leading_columns(local)?.as_slice() {
+                [ColumnValue::Int(id), ColumnValue::Text(key), ..] => Some((*id, key.to_vec())),
                 _ => None,
             }
         };
         leaf.node.cells.iter().filter_map(key).collect()
     }
 
-    fn file_loose(&mut self, layout: &Layout, leaf: &Leaf<'_>) -> Result<()> {
-        self.target.make_room(layout)?;
+    fn file_loose_leaf(&mut self, layout: &RowLayout, leaf: &TreeLeaf<'_>) -> Result<()> {
+        self.target.ensure_table(layout)?;
         for cell in &leaf.node.cells {
-            let row = match self.loose_row(leaf, cell) {
+            let row = match self.read_loose_row(leaf, cell) {
                 Ok(row) => row,
                 Err(fault) => {
                     self.lose_row(layout, leaf.number, cell.rowid, &fault);
                     continue;
                 }
             };
-            let Some(values) = columns(&row.payload).filter(|values| layout.is_usual(values)) else {
+            let Some(values) = parse_columns(&row.payload).filter(|values| layout.is_usual(values)) else {
                 self.lose_row(layout, leaf.number, cell.rowid, "it does not fit its table");
                 continue;
             };
-            if self.target.file(layout, row.rowid, &values)? {
+            if self.target.insert_row(layout, row.rowid, &values)? {
                 *self.loose.entry(layout.table.name().to_owned()).or_default() += 1;
                 self.check_texts(layout, &row, &values);
             }
@@ -286,17 +329,17 @@ impl<'a> Rescue<'a> {
     }
 }
 
-/// Whether two rows in a row have one id and key.
-fn repeats(keys: &[(i64, Vec<u8>)]) -> bool {
+/// Returns whether two consecutive rows share id and key.
+fn has_repeats(keys: &[(i64, Vec<u8>)]) -> bool {
     keys.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// A page that lists unused pages.
-struct Trunk {
+/// A trunk page of the list of unused pages.
+struct FreeListTrunk {
     next: u32,
     leaves: Vec<u32>,
 }
 
-fn local<'p>(leaf: &Leaf<'p>, cell: &Cell) -> &'p [u8] {
+fn local_bytes<'p>(leaf: &TreeLeaf<'p>, cell: &PageCell) -> &'p [u8] {
     leaf.page.get(cell.local.clone()).unwrap_or_default()
 }

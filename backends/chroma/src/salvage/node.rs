@@ -1,24 +1,25 @@
-//! One page of a b-tree: what kind it is, where its cells lie, and whether its bytes add up.
+//! One page of a b-tree: its kind, its cells, and whether its bytes add up.
 
 use std::ops::Range;
 
-use super::record::{big_endian, page_number, varint};
+use super::record::{read_big_endian, read_page_number, read_varint};
 
-/// The longest row SQLite writes unless it is built otherwise.
+/// The longest row that SQLite writes by default.
 const LONGEST_ROW: u64 = 1_000_000_000;
 
-/// What a page of a b-tree holds.
+/// The kind of a b-tree page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     IndexBranch,
     TableBranch,
     IndexLeaf,
     TableLeaf,
 }
 
-impl Kind {
-    fn of(byte: u8) -> Option<Self> {
+impl PageKind {
+    fn from_byte(byte: u8) -> Option<Self> {
         match byte {
+            // The codes of SQLite's file format, in the first byte of a page.
             2 => Some(Self::IndexBranch),
             5 => Some(Self::TableBranch),
             10 => Some(Self::IndexLeaf),
@@ -36,55 +37,57 @@ impl Kind {
     }
 }
 
-/// One entry of a page.
+/// A cell of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cell {
-    /// The bytes it takes in its page.
+pub(super) struct PageCell {
+    /// The bytes it occupies in its page.
     pub(super) place: Range<usize>,
-    /// The page below it, in a branch.
+    /// The child page, in a branch.
     pub(super) child: Option<u32>,
     /// The rowid, or in a branch the highest rowid below `child`; 0 in an index.
     pub(super) rowid: i64,
-    /// How long its row is altogether.
+    /// The total length of its row.
     pub(super) length: u64,
-    /// The part of the row that lies in the page.
+    /// The part of the row within the page.
     pub(super) local: Range<usize>,
-    /// The page where the rest of the row begins.
+    /// The first overflow page of the row.
     pub(super) overflow: Option<u32>,
 }
 
-/// A page of a b-tree, as far as it could be read.
+/// A page of a b-tree, as far as it is readable.
 #[derive(Debug)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    /// Cells that lie where a cell may lie and touch nothing else.
-    pub(super) cells: Vec<Cell>,
-    /// The page below the last cell, in a branch.
+pub(super) struct BtreeNode {
+    pub(super) kind: PageKind,
+    /// The cells that lie at possible offsets and overlap nothing else.
+    pub(super) cells: Vec<PageCell>,
+    /// The rightmost child page, in a branch.
     pub(super) right: Option<u32>,
-    /// How many cells the page says it has.
-    pub(super) promised: usize,
+    /// The number of cells by the page's header.
+    pub(super) promised_cells: usize,
     /// Whether every byte of the page is accounted for.
     pub(super) sound: bool,
 }
 
-impl Node {
-    /// Reads page `number`; `None` where it is no page of a b-tree.
+impl BtreeNode {
+    /// Reads page `number`. Returns `None` if it is not a page of a b-tree.
     pub(super) fn read(number: u32, page: &[u8], usable: usize) -> Option<Self> {
         let page = page.get(..usable)?;
+        // The first page begins with the header of the file.
         let at = if number == 1 { 100 } else { 0 };
-        let kind = Kind::of(*page.get(at)?)?;
-        let head = Head::read(page, at, kind)?;
-        let (mut cells, mut sound) = head.cells(page, kind);
-        let free = head.free_blocks(page);
+        let kind = PageKind::from_byte(*page.get(at)?)?;
+        let head = NodeHeader::read(page, at, kind)?;
+        let (mut cells, mut sound) = head.read_cells(page, kind);
+        let free = head.read_free_blocks(page);
         sound &= free.is_some();
         let free = free.unwrap_or_default();
         sound &= drop_overlaps(&mut cells, &free);
         let used = cells.iter().map(|cell| &cell.place).chain(&free);
         let used: usize = used.map(ExactSizeIterator::len).sum();
+        // Cells, deleted blocks and fragments fill the content area exactly; any other sum shows damage.
         sound &= used + head.fragments == usable - head.content;
         sound &= !kind.is_table() || cells.is_sorted_by(|one, other| one.rowid < other.rowid);
         let right = if kind.is_branch() {
-            page_number(page, at + 8)
+            read_page_number(page, at + 8)
         } else {
             None
         };
@@ -92,78 +95,82 @@ impl Node {
             kind,
             cells,
             right,
-            promised: head.promised,
+            promised_cells: head.promised_cells,
             sound,
         })
     }
 }
 
-/// The first bytes of a page.
-struct Head {
+/// The header of a page.
+struct NodeHeader {
     pointers: usize,
-    promised: usize,
+    promised_cells: usize,
     first_free: usize,
     content: usize,
     fragments: usize,
 }
 
-impl Head {
-    fn read(page: &[u8], at: usize, kind: Kind) -> Option<Self> {
-        let number = |offset, width| usize::try_from(big_endian(page, at + offset, width)?).ok();
+impl NodeHeader {
+    fn read(page: &[u8], at: usize, kind: PageKind) -> Option<Self> {
+        let number = |offset, width| usize::try_from(read_big_endian(page, at + offset, width)?).ok();
+        // Two bytes cannot express 65,536, the offset on an empty page of that size; the format writes 0.
         let content = match number(5, 2)? {
             0 => 65_536,
             content => content,
         };
         let head = Self {
             pointers: at + if kind.is_branch() { 12 } else { 8 },
-            promised: number(3, 2)?,
+            promised_cells: number(3, 2)?,
             first_free: number(1, 2)?,
             content,
             fragments: number(7, 1)?,
         };
-        let end = head.pointers + 2 * head.promised;
+        let end = head.pointers + 2 * head.promised_cells;
+        // SQLite defragments a page before it has more than 60 fragmented bytes.
         (end <= content && content <= page.len() && head.fragments <= 60).then_some(head)
     }
 
-    /// The cells that can be read, and whether that is all of them.
-    fn cells(&self, page: &[u8], kind: Kind) -> (Vec<Cell>, bool) {
-        let pointers = (0..self.promised).map(|index| big_endian(page, self.pointers + 2 * index, 2));
+    /// Reads the cells, and returns whether all are readable.
+    fn read_cells(&self, page: &[u8], kind: PageKind) -> (Vec<PageCell>, bool) {
+        let pointers =
+            (0..self.promised_cells).map(|index| read_big_endian(page, self.pointers + 2 * index, 2));
         let starts = pointers.filter_map(|pointer| usize::try_from(pointer?).ok());
         let inside = starts.filter(|start| *start >= self.content);
-        let cells: Vec<_> = inside.filter_map(|start| cell(page, start, kind)).collect();
-        let all = cells.len() == self.promised;
+        let cells: Vec<_> = inside.filter_map(|start| read_cell(page, start, kind)).collect();
+        let all = cells.len() == self.promised_cells;
         (cells, all)
     }
 
-    /// The places of deleted cells; `None` where their chain is broken.
-    fn free_blocks(&self, page: &[u8]) -> Option<Vec<Range<usize>>> {
+    /// Returns the places of deleted cells, or `None` if their chain is broken.
+    fn read_free_blocks(&self, page: &[u8]) -> Option<Vec<Range<usize>>> {
         let mut blocks = Vec::new();
         let mut at = self.first_free;
         while at != 0 {
             let last: Option<&Range<usize>> = blocks.last();
             let after = last.map_or(self.content, |block| block.end);
-            let size = usize::try_from(big_endian(page, at + 2, 2)?).ok()?;
+            let size = usize::try_from(read_big_endian(page, at + 2, 2)?).ok()?;
+            // The chain is sorted by offset, which also rules out a cycle.
             if at < after || size < 4 || at + size > page.len() {
                 return None;
             }
             blocks.push(at..at + size);
-            at = usize::try_from(big_endian(page, at, 2)?).ok()?;
+            at = usize::try_from(read_big_endian(page, at, 2)?).ok()?;
         }
         Some(blocks)
     }
 }
 
 /// Reads the cell that begins at `start`.
-fn cell(page: &[u8], start: usize, kind: Kind) -> Option<Cell> {
+fn read_cell(page: &[u8], start: usize, kind: PageKind) -> Option<PageCell> {
     let mut at = start;
     let mut child = None;
     if kind.is_branch() {
-        child = Some(page_number(page, at)?);
+        child = Some(read_page_number(page, at)?);
         at += 4;
     }
     let mut length = 0;
-    if kind != Kind::TableBranch {
-        let (value, width) = varint(page.get(at..)?)?;
+    if kind != PageKind::TableBranch {
+        let (value, width) = read_varint(page.get(at..)?)?;
         length = u64::try_from(value)
             .ok()
             .filter(|length| *length <= LONGEST_ROW)?;
@@ -171,7 +178,7 @@ fn cell(page: &[u8], start: usize, kind: Kind) -> Option<Cell> {
     }
     let mut rowid = 0;
     if kind.is_table() {
-        let (value, width) = varint(page.get(at..)?)?;
+        let (value, width) = read_varint(page.get(at..)?)?;
         rowid = value;
         at += width;
     }
@@ -179,13 +186,14 @@ fn cell(page: &[u8], start: usize, kind: Kind) -> Option<Cell> {
     let local = at..at.checked_add(size)?;
     let spills = u64::try_from(size).ok()? < length;
     let overflow = if spills {
-        Some(page_number(page, local.end)?)
+        Some(read_page_number(page, local.end)?)
     } else {
         None
     };
     let end = local.end + if spills { 4 } else { 0 };
+    // A cell takes four bytes at least, so that a free block fits in its place.
     let place = start..end.max(start + 4);
-    (place.end <= page.len()).then_some(Cell {
+    (place.end <= page.len()).then_some(PageCell {
         place,
         child,
         rowid,
@@ -195,9 +203,10 @@ fn cell(page: &[u8], start: usize, kind: Kind) -> Option<Cell> {
     })
 }
 
-/// How much of a row stays in its page.
-fn local_size(length: u64, usable: usize, kind: Kind) -> Option<usize> {
+/// Returns the number of bytes of a row that stay in its page.
+fn local_size(length: u64, usable: usize, kind: PageKind) -> Option<usize> {
     let usable = u64::try_from(usable).ok()?;
+    // The formulas of SQLite's file format, chosen there so that overflow pages are filled completely.
     let most = if kind.is_table() {
         usable - 35
     } else {
@@ -213,14 +222,15 @@ fn local_size(length: u64, usable: usize, kind: Kind) -> Option<usize> {
     usize::try_from(size).ok()
 }
 
-/// Drops cells that share bytes with another cell or a deleted one; says whether there were none.
-fn drop_overlaps(cells: &mut Vec<Cell>, free: &[Range<usize>]) -> bool {
+/// Drops cells that overlap another cell or a deleted one, and returns whether there were none.
+fn drop_overlaps(cells: &mut Vec<PageCell>, free: &[Range<usize>]) -> bool {
     let mut places: Vec<_> = cells.iter().map(|cell| &cell.place).chain(free).collect();
     places.sort_by_key(|place| (place.start, place.end));
     let mut shared: Vec<usize> = Vec::new();
     let mut widest: Option<&Range<usize>> = None;
     for place in places {
         if let Some(before) = widest.filter(|before| before.end > place.start) {
+            // Which of the two is right cannot be known, so neither is used.
             shared.extend([before.start, place.start]);
         }
         if widest.is_none_or(|before| before.end < place.end) {
@@ -245,7 +255,7 @@ mod tests {
     }
 
     fn read(page: &[u8]) -> (Vec<i64>, bool) {
-        let node = Node::read(2, page, 512).unwrap();
+        let node = BtreeNode::read(2, page, 512).unwrap();
         (node.cells.iter().map(|cell| cell.rowid).collect(), node.sound)
     }
 
@@ -281,6 +291,6 @@ mod tests {
         outside[10..12].copy_from_slice(&[255, 255]);
         assert_eq!(read(&outside), (vec![1], false));
         outside[3..5].copy_from_slice(&[255, 255]);
-        assert!(Node::read(2, &outside, 512).is_none(), "more cells than fit");
+        assert!(BtreeNode::read(2, &outside, 512).is_none(), "more cells than fit");
     }
 }

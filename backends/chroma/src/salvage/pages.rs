@@ -1,4 +1,4 @@
-//! The damaged file as numbered pages: how large they are, reading one, and following a row that spills over.
+//! The damaged file as numbered pages: finds their size, reads them, and follows rows over overflow pages.
 
 use std::fs::File;
 use std::io;
@@ -6,45 +6,45 @@ use std::os::unix::fs::FileExt;
 
 use loci_core::{Error, ErrorKind, Result};
 
-use super::node::{Cell, Kind, Node};
-use super::record::{big_endian, page_number};
+use super::node::{BtreeNode, PageCell, PageKind};
+use super::record::{read_big_endian, read_page_number};
 
-/// How every SQLite file begins.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Sizes a page can have, the usual ones first.
+/// The possible sizes of a page, the usual ones first.
 const SIZES: [usize; 8] = [4096, 8192, 1024, 16_384, 32_768, 65_536, 2048, 512];
 
-/// Bytes at the end of each page that some builds of SQLite leave unused.
+/// The numbers of bytes at the end of each page that builds of SQLite leave unused.
 const RESERVED: [usize; 2] = [0, 12];
 
-/// How much is read at once when page sizes are compared: the largest page.
+/// The size of a sample when page sizes are compared: the largest page.
 const SAMPLE: usize = 65_536;
 
-/// How many samples are read from a file, spread evenly.
+/// The number of samples read from a file, spread evenly.
 const SAMPLES: u64 = 256;
 
 /// The damaged file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pages<'a> {
+pub(super) struct DamagedPages<'a> {
     file: &'a File,
-    /// Bytes of a page.
+    /// The size of a page in bytes.
     pub(super) size: usize,
-    /// Bytes of a page that hold something.
+    /// The number of bytes of a page that are in use.
     pub(super) usable: usize,
-    /// How many whole pages there are; the header's own count is not believed.
+    /// The number of whole pages by the length of the file; the header's count is ignored.
     pub(super) count: u32,
-    /// Bytes after the last whole page.
+    /// The number of bytes after the last whole page.
     pub(super) rest: u64,
 }
 
-impl<'a> Pages<'a> {
-    /// Finds out how the file is divided.
+impl<'a> DamagedPages<'a> {
+    /// Determines the page size of the file.
     pub(super) fn open(file: &'a File) -> Result<Self> {
-        let length = file.metadata().map_err(unreadable)?.len();
-        let (size, usable) = divide(file, length).ok_or_else(nothing_found)?;
+        let length = file.metadata().map_err(unreadable_error)?.len();
+        let (size, usable) = find_page_size(file, length).ok_or_else(nothing_found_error)?;
         let wide = size as u64;
-        let count = u32::try_from(length / wide).map_err(|_| nothing_found())?;
+        let count = u32::try_from(length / wide).map_err(|_| nothing_found_error())?;
         Ok(Self {
             file,
             size,
@@ -54,12 +54,12 @@ impl<'a> Pages<'a> {
         })
     }
 
-    /// Whether `number` is a page other than the first.
-    pub(super) fn holds(&self, number: u32) -> bool {
+    /// Returns whether `number` is a page other than the first.
+    pub(super) fn contains_page(&self, number: u32) -> bool {
         number >= 2 && number <= self.count
     }
 
-    /// Reads one page into `page`; a page the disk refuses to read is damage like any other.
+    /// Reads one page into `page`; a page that the disk cannot read is damage like any other.
     pub(super) fn read(&self, number: u32, page: &mut Vec<u8>) -> io::Result<()> {
         if number == 0 || number > self.count {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -69,37 +69,37 @@ impl<'a> Pages<'a> {
             .read_exact_at(page, u64::from(number - 1) * self.size as u64)
     }
 
-    /// Reads one page of a b-tree; `None` where it is none.
-    pub(super) fn node(&self, number: u32, page: &mut Vec<u8>) -> Option<Node> {
+    /// Reads one page of a b-tree. Returns `None` if it is not one.
+    pub(super) fn read_node(&self, number: u32, page: &mut Vec<u8>) -> Option<BtreeNode> {
         self.read(number, page).ok()?;
-        Node::read(number, page, self.usable)
+        BtreeNode::read(number, page, self.usable)
     }
 
-    /// The first page that lists unused pages and how many there are, if the file's first bytes are whole.
-    pub(super) fn free_list(&self) -> Option<(u32, u32)> {
-        header(self.file)?;
+    /// Returns the first trunk of the list of unused pages and their number, if the header of the file is intact.
+    pub(super) fn read_free_list(&self) -> Option<(u32, u32)> {
+        read_page_size(self.file)?;
         let mut page = Vec::new();
         self.read(1, &mut page).ok()?;
-        Some((page_number(&page, 32)?, page_number(&page, 36)?))
+        Some((read_page_number(&page, 32)?, read_page_number(&page, 36)?))
     }
 
-    /// Puts a row together from its page and the pages it spills over to, each of which `take` must allow.
-    pub(super) fn payload(
+    /// Assembles a row from its page and its overflow pages, each of which `take` must allow.
+    pub(super) fn read_payload(
         &self,
         page: &[u8],
-        cell: &Cell,
+        cell: &PageCell,
         take: &mut dyn FnMut(u32) -> bool,
     ) -> std::result::Result<Vec<u8>, String> {
         let mut payload = page.get(cell.local.clone()).unwrap_or_default().to_vec();
-        self.spill(cell, take, &mut |bytes| payload.extend_from_slice(bytes))?;
+        self.follow_spill(cell, take, &mut |bytes| payload.extend_from_slice(bytes))?;
         Ok(payload)
     }
 
-    /// Follows a row over the pages it spills over to. The last of them must be the one that says so, and one that
-    /// holds nothing but zeros was wiped.
-    pub(super) fn spill(
+    /// Follows a row over its overflow pages. The last page must be marked as such, and a page of zeros counts as
+    /// wiped.
+    pub(super) fn follow_spill(
         &self,
-        cell: &Cell,
+        cell: &PageCell,
         take: &mut dyn FnMut(u32) -> bool,
         use_bytes: &mut dyn FnMut(&[u8]),
     ) -> std::result::Result<(), String> {
@@ -109,43 +109,48 @@ impl<'a> Pages<'a> {
         let mut page = Vec::new();
         let mut steps: u64 = 0;
         while left > 0 {
-            if !self.holds(next) || next == anchor || !take(next) {
+            if !self.contains_page(next) || next == anchor || !take(next) {
                 return Err(format!(
-                    "its text goes on in page {next}, which is not a part of it"
+                    "its text continues in page {next}, which does not belong to it"
                 ));
             }
             self.read(next, &mut page)
-                .map_err(|cause| format!("page {next}, where its text goes on, cannot be read: {cause}"))?;
+                .map_err(|cause| format!("page {next}, where its text continues, cannot be read: {cause}"))?;
             steps += 1;
-            // Remembering every page whose turn is a power of two finds each circle.
+            // Brent's algorithm: comparing with the page of the
+            // last power of two finds every cycle without a list.
             if steps.is_power_of_two() {
                 anchor = next;
             }
             let size = left.min(self.usable as u64 - 4);
             let end = 4 + usize::try_from(size).unwrap_or(0);
             let bytes = page.get(4..end).unwrap_or_default();
+            // A page that was never written reads as zeros, and those must not pass for text.
             if bytes.iter().all(|byte| *byte == 0) {
-                return Err(format!("page {next}, where its text goes on, was wiped"));
+                return Err(format!("page {next}, where its text continues, was wiped"));
             }
             use_bytes(bytes);
             left -= size;
-            next = page_number(&page, 0).unwrap_or(0);
+            next = read_page_number(&page, 0).unwrap_or(0);
         }
+        // A chain that continues belongs to another row: its pages were reused.
         if next == 0 {
             Ok(())
         } else {
-            Err(format!("its text should end before page {next}"))
+            Err(format!("its text should have ended before page {next}"))
         }
     }
 }
 
-/// The size of a page and how much of it is used.
-fn divide(file: &File, length: u64) -> Option<(usize, usize)> {
-    let said = header(file);
-    let found = best(file, length);
+/// Returns the size of a page and the number of its bytes in use.
+fn find_page_size(file: &File, length: u64) -> Option<(usize, usize)> {
+    let said = read_page_size(file);
+    let found = best_page_size(file, length);
     match (said, found) {
         (Some(said), Some((size, usable, score))) => {
-            let explained = score_of(file, length, said.0, said.1);
+            let explained = score_page_size(file, length, said.0, said.1);
+            // The header may be damaged or of another file: it loses
+            // if another size explains more than twice as much.
             Some(if explained * 2 >= score {
                 said
             } else {
@@ -158,25 +163,27 @@ fn divide(file: &File, length: u64) -> Option<(usize, usize)> {
     .filter(|(size, _)| length >= *size as u64)
 }
 
-/// What the first page says, if its beginning is whole.
-fn header(file: &File) -> Option<(usize, usize)> {
+/// Reads the page size from the header of the file, if it is intact.
+fn read_page_size(file: &File) -> Option<(usize, usize)> {
     let mut head = [0; 100];
     file.read_exact_at(&mut head, 0).ok()?;
-    let size = match big_endian(&head, 16, 2)? {
+    let size = match read_big_endian(&head, 16, 2)? {
+        // The format writes 65,536 as 1, since it has only two bytes.
         1 => 65_536,
         size => usize::try_from(size).ok()?,
     };
     let reserved = usize::from(*head.get(20)?);
+    // The least that the format allows.
     let usable = size.checked_sub(reserved).filter(|usable| *usable >= 480)?;
     (head.starts_with(MAGIC) && SIZES.contains(&size)).then_some((size, usable))
 }
 
-/// The division that explains the most bytes of the file as sound leaves of tables.
-fn best(file: &File, length: u64) -> Option<(usize, usize, u64)> {
+/// Returns the page size that explains the most bytes of the file as sound leaves of tables.
+fn best_page_size(file: &File, length: u64) -> Option<(usize, usize, u64)> {
     let mut best: Option<(usize, usize, u64)> = None;
     for size in SIZES {
         for usable in RESERVED.map(|reserved| size - reserved) {
-            let score = score_of(file, length, size, usable);
+            let score = score_page_size(file, length, size, usable);
             if score > best.map_or(0, |(_, _, score)| score) {
                 best = Some((size, usable, score));
             }
@@ -185,8 +192,8 @@ fn best(file: &File, length: u64) -> Option<(usize, usize, u64)> {
     best
 }
 
-/// How many bytes of the samples are sound leaves that are not empty.
-fn score_of(file: &File, length: u64, size: usize, usable: usize) -> u64 {
+/// Returns the number of bytes in the samples that are sound leaves with rows.
+fn score_page_size(file: &File, length: u64, size: usize, usable: usize) -> u64 {
     let blocks = length.div_ceil(SAMPLE as u64);
     let step = blocks.div_ceil(SAMPLES).max(1);
     let mut score = 0;
@@ -209,20 +216,17 @@ fn score_of(file: &File, length: u64, size: usize, usable: usize) -> u64 {
 
 fn is_leaf(page: &[u8], usable: usize, first: bool) -> bool {
     let number = if first { 1 } else { 2 };
-    Node::read(number, page, usable)
-        .is_some_and(|node| node.kind == Kind::TableLeaf && node.sound && !node.cells.is_empty())
+    BtreeNode::read(number, page, usable)
+        .is_some_and(|node| node.kind == PageKind::TableLeaf && node.sound && !node.cells.is_empty())
 }
 
-fn unreadable(cause: io::Error) -> Error {
+fn unreadable_error(cause: io::Error) -> Error {
     Error::new(ErrorKind::Io, "chroma.sqlite3 cannot be read")
         .caused_by(cause)
-        .hint("The file was not changed. Copy it to a disk that can be read and try again.")
+        .with_hint("The file was not changed. Copy it to a readable disk and try again.")
 }
 
-fn nothing_found() -> Error {
-    Error::new(
-        ErrorKind::Corrupt,
-        "chroma.sqlite3 holds no page of a database that can still be read",
-    )
-    .hint("The file was not changed. Take it from a backup, if there is one.")
+fn nothing_found_error() -> Error {
+    Error::new(ErrorKind::Corrupt, "chroma.sqlite3 has no readable database page")
+        .with_hint("The file was not changed. Restore it from a backup, if there is one.")
 }

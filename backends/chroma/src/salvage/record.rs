@@ -1,22 +1,22 @@
-//! One row as SQLite writes it down: a header of varints that says what each column is, and the columns.
+//! One row in SQLite's record format: a header of varints with the type of each column, then the columns.
 
-/// The most columns a row of Chroma's tables could have; more is damage.
+/// The most columns that a row of Chroma's tables can have; more is damage.
 const MOST_COLUMNS: usize = 64;
 
 /// One column of one row, borrowed from the bytes it was read from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum ColumnValue<'a> {
     Null,
     Int(i64),
     Real(f64),
-    /// As it stands in the file; it need not be UTF-8.
+    /// The bytes in the file, which need not be UTF-8.
     Text(&'a [u8]),
     Blob(&'a [u8]),
 }
 
-impl<'a> Value<'a> {
-    /// The text, if it is text and whole.
-    pub(super) fn text(self) -> Option<&'a str> {
+impl<'a> ColumnValue<'a> {
+    /// Returns the text, if it is valid UTF-8.
+    pub(super) fn as_text(self) -> Option<&'a str> {
         match self {
             Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
             _ => None,
@@ -24,8 +24,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads a varint and says how many bytes it took.
-pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
+/// Reads a varint, and returns its value and length.
+pub(super) fn read_varint(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value: u64 = 0;
     for (at, byte) in bytes.iter().take(8).enumerate() {
         value = (value << 7) | u64::from(byte & 0x7f);
@@ -33,12 +33,13 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
             return Some((value.cast_signed(), at + 1));
         }
     }
+    // The ninth byte carries eight bits instead of seven, which completes the 64.
     let last = bytes.get(8)?;
     Some((((value << 8) | u64::from(*last)).cast_signed(), 9))
 }
 
-/// Reads a big-endian number of at most eight bytes, as unsigned.
-pub(super) fn big_endian(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+/// Reads an unsigned big-endian number of at most eight bytes.
+pub(super) fn read_big_endian(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
     Some(
         bytes
@@ -48,36 +49,37 @@ pub(super) fn big_endian(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 }
 
 /// Reads a page number.
-pub(super) fn page_number(bytes: &[u8], at: usize) -> Option<u32> {
-    big_endian(bytes, at, 4).and_then(|number| u32::try_from(number).ok())
+pub(super) fn read_page_number(bytes: &[u8], at: usize) -> Option<u32> {
+    read_big_endian(bytes, at, 4).and_then(|number| u32::try_from(number).ok())
 }
 
-/// Reads all columns; `None` where a single byte is left over or lacking.
-pub(super) fn columns(payload: &[u8]) -> Option<Vec<Value<'_>>> {
-    let (values, end) = read(payload)?;
+/// Reads all columns. Returns `None` if a single byte is left over or missing.
+pub(super) fn parse_columns(payload: &[u8]) -> Option<Vec<ColumnValue<'_>>> {
+    let (values, end) = parse_values(payload)?;
     (end == Some(payload.len())).then_some(values)
 }
 
-/// Reads the columns that lie in the beginning of a row.
-pub(super) fn start(payload: &[u8]) -> Option<Vec<Value<'_>>> {
-    read(payload).map(|(values, _)| values)
+/// Reads the columns at the beginning of a row.
+pub(super) fn parse_leading_columns(payload: &[u8]) -> Option<Vec<ColumnValue<'_>>> {
+    parse_values(payload).map(|(values, _)| values)
 }
 
-/// Reads columns as far as there are bytes, and says where they end if they all are there.
-fn read(payload: &[u8]) -> Option<(Vec<Value<'_>>, Option<usize>)> {
-    let (header, mut at) = varint(payload)?;
+/// Reads columns as far as there are bytes, and returns their end if all are complete.
+fn parse_values(payload: &[u8]) -> Option<(Vec<ColumnValue<'_>>, Option<usize>)> {
+    let (header, mut at) = read_varint(payload)?;
     let header = usize::try_from(header).ok()?;
     let mut body = header;
     let mut values = Vec::new();
     while at < header {
-        let (serial, width) = varint(payload.get(at..header)?)?;
+        let (serial, width) = read_varint(payload.get(at..header)?)?;
         at += width;
-        let end = body.checked_add(size(serial)?)?;
+        let end = body.checked_add(serial_size(serial)?)?;
         let Some(bytes) = payload.get(body..end) else {
+            // The rest lies on overflow pages; the columns so far are enough to recognise a row.
             return Some((values, None));
         };
         body = end;
-        values.push(value(serial, bytes)?);
+        values.push(parse_value(serial, bytes)?);
         if values.len() > MOST_COLUMNS {
             return None;
         }
@@ -85,9 +87,10 @@ fn read(payload: &[u8]) -> Option<(Vec<Value<'_>>, Option<usize>)> {
     (at == header && !values.is_empty()).then_some((values, Some(body)))
 }
 
-/// How many bytes a column of this serial type takes.
-fn size(serial: i64) -> Option<usize> {
+/// Returns the size of a column of this serial type in bytes.
+fn serial_size(serial: i64) -> Option<usize> {
     match serial {
+        // NULL and the constants 0 and 1 are wholly in the header.
         0 | 8 | 9 => Some(0),
         1..=4 => usize::try_from(serial).ok(),
         5 => Some(6),
@@ -97,22 +100,22 @@ fn size(serial: i64) -> Option<usize> {
     }
 }
 
-fn value(serial: i64, bytes: &[u8]) -> Option<Value<'_>> {
+fn parse_value(serial: i64, bytes: &[u8]) -> Option<ColumnValue<'_>> {
     Some(match serial {
-        0 => Value::Null,
-        1..=6 => Value::Int(signed(bytes)?),
-        7 => Value::Real(f64::from_bits(big_endian(bytes, 0, 8)?)),
-        8 => Value::Int(0),
-        9 => Value::Int(1),
-        _ if serial % 2 == 0 => Value::Blob(bytes),
-        _ => Value::Text(bytes),
+        0 => ColumnValue::Null,
+        1..=6 => ColumnValue::Int(read_signed(bytes)?),
+        7 => ColumnValue::Real(f64::from_bits(read_big_endian(bytes, 0, 8)?)),
+        8 => ColumnValue::Int(0),
+        9 => ColumnValue::Int(1),
+        _ if serial % 2 == 0 => ColumnValue::Blob(bytes),
+        _ => ColumnValue::Text(bytes),
     })
 }
 
-/// A big-endian number in two's complement.
-fn signed(bytes: &[u8]) -> Option<i64> {
+/// Reads a big-endian number in two's complement.
+fn read_signed(bytes: &[u8]) -> Option<i64> {
     let unused = 64 - 8 * u32::try_from(bytes.len()).ok()?;
-    Some((big_endian(bytes, 0, bytes.len())? << unused).cast_signed() >> unused)
+    Some((read_big_endian(bytes, 0, bytes.len())? << unused).cast_signed() >> unused)
 }
 
 #[cfg(test)]
@@ -121,11 +124,11 @@ mod tests {
 
     #[test]
     fn varints_of_every_length_are_read() {
-        assert_eq!(varint(&[0x7f, 1]), Some((127, 1)));
-        assert_eq!(varint(&[0x81, 0x00]), Some((128, 2)));
-        assert_eq!(varint(&[0xff; 9]), Some((-1, 9)));
-        assert_eq!(varint(&[0xff; 8]), None);
-        assert_eq!(varint(&[]), None);
+        assert_eq!(read_varint(&[0x7f, 1]), Some((127, 1)));
+        assert_eq!(read_varint(&[0x81, 0x00]), Some((128, 2)));
+        assert_eq!(read_varint(&[0xff; 9]), Some((-1, 9)));
+        assert_eq!(read_varint(&[0xff; 8]), None);
+        assert_eq!(read_varint(&[]), None);
     }
 
     #[test]
@@ -135,27 +138,27 @@ mod tests {
             0xff, 0x01, 0x00, b'a', 0xee,
         ];
         let expected = vec![
-            Value::Null,
-            Value::Int(-1),
-            Value::Int(256),
-            Value::Int(1),
-            Value::Text(b"a"),
-            Value::Blob(&[0xee]),
+            ColumnValue::Null,
+            ColumnValue::Int(-1),
+            ColumnValue::Int(256),
+            ColumnValue::Int(1),
+            ColumnValue::Text(b"a"),
+            ColumnValue::Blob(&[0xee]),
         ];
-        assert_eq!(columns(&row), Some(expected));
+        assert_eq!(parse_columns(&row), Some(expected));
     }
 
     #[test]
     fn a_row_with_a_byte_too_many_or_too_few_is_no_row() {
-        assert_eq!(columns(&[2, 1, 5]), Some(vec![Value::Int(5)]));
-        assert_eq!(columns(&[2, 1, 5, 0]), None);
-        assert_eq!(columns(&[2, 1]), None);
+        assert_eq!(parse_columns(&[2, 1, 5]), Some(vec![ColumnValue::Int(5)]));
+        assert_eq!(parse_columns(&[2, 1, 5, 0]), None);
+        assert_eq!(parse_columns(&[2, 1]), None);
         assert_eq!(
-            columns(&[2, 10]),
+            parse_columns(&[2, 10]),
             None,
             "serial types 10 and 11 are not used in files"
         );
-        assert_eq!(columns(&[0xff; 30]), None);
-        assert_eq!(columns(&[]), None);
+        assert_eq!(parse_columns(&[0xff; 30]), None);
+        assert_eq!(parse_columns(&[]), None);
     }
 }

@@ -1,84 +1,85 @@
-//! What the file says about its own tables: names, roots and columns, from its first page or wherever it is found.
+//! The schema of the damaged file: names, roots and columns of its tables, from its first page or from any other.
 
 use loci_core::Result;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-use super::Rescue;
-use super::layout::Layout;
-use super::node::{Cell, Kind, Node};
-use super::record::{Value, columns, start};
-use super::table::Table;
-use super::walk::{Leaf, Tree};
+use super::DatabaseRescue;
+use super::layout::RowLayout;
+use super::node::{BtreeNode, PageCell, PageKind};
+use super::record::{ColumnValue, parse_columns, parse_leading_columns};
+use super::table::ChromaTable;
+use super::walk::{BtreeRoot, TreeLeaf};
 
-/// The longest statement that makes a table of Chroma, with room to spare.
+/// The length of the longest statement that is parsed, far beyond any of Chroma's.
 const LONGEST_STATEMENT: usize = 65_536;
 
 /// A table or an index of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct SchemaEntry {
     pub(super) name: String,
     pub(super) is_table: bool,
     pub(super) root: u32,
-    /// The statement that made it.
+    /// The statement that created it.
     statement: String,
-    /// Whether the first page leads to it, so that it is not a leftover.
+    /// Whether the first page references it, so that it is not a leftover.
     pub(super) is_sure: bool,
 }
 
-/// All entries that were found.
-pub(super) struct Schema {
-    pub(super) entries: Vec<Entry>,
-    /// Whether those are all the file ever had.
+/// The entries that were found.
+pub(super) struct SalvagedSchema {
+    pub(super) entries: Vec<SchemaEntry>,
+    /// Whether these are all entries of the file.
     pub(super) is_complete: bool,
 }
 
-impl Schema {
-    /// The entries for a table, those that are sure first.
-    pub(super) fn of(&self, table: Table) -> Vec<&Entry> {
-        let named = |entry: &&Entry| entry.is_table && entry.name == table.name();
+impl SalvagedSchema {
+    /// Returns the entries of a table, certain ones first.
+    pub(super) fn entries_for(&self, table: ChromaTable) -> Vec<&SchemaEntry> {
+        let named = |entry: &&SchemaEntry| entry.is_table && entry.name == table.name();
         let mut found: Vec<_> = self.entries.iter().filter(named).collect();
         found.sort_by_key(|entry| !entry.is_sure);
         found
     }
 }
 
-impl Entry {
+impl SchemaEntry {
     fn read(payload: &[u8], pages: u32, is_sure: bool) -> Option<Self> {
-        let values = columns(payload)?;
-        let [kind, name, _, Value::Int(root), statement] = values.as_slice() else {
+        let values = parse_columns(payload)?;
+        // The five columns of `sqlite_schema`: type, name, table, root page, statement.
+        let [kind, name, _, ColumnValue::Int(root), statement] = values.as_slice() else {
             return None;
         };
-        let is_table = match kind.text()? {
+        let is_table = match kind.as_text()? {
             "table" => true,
             "index" => false,
             _ => return None,
         };
         Some(Self {
-            name: name.text()?.to_owned(),
+            name: name.as_text()?.to_owned(),
             is_table,
             root: u32::try_from(*root)
                 .ok()
                 .filter(|root| *root >= 2 && *root <= pages)?,
-            statement: statement.text().unwrap_or_default().to_owned(),
+            statement: statement.as_text().unwrap_or_default().to_owned(),
             is_sure,
         })
     }
 
-    /// Tables that are kept as an index.
+    /// Returns whether it is stored as a table: tables without rowid are stored as indexes.
     pub(super) fn is_kept_as_table(&self) -> bool {
         self.is_table && !self.statement.to_ascii_uppercase().contains("WITHOUT ROWID")
     }
 
-    /// How the rows of this table lie, in its own words or else as some release laid them.
-    pub(super) fn layouts(&self, table: Table) -> Vec<Layout> {
+    /// Returns the layout in the table's own statement, or else those of all releases.
+    pub(super) fn row_layouts(&self, table: ChromaTable) -> Vec<RowLayout> {
         let own = declared_columns(&self.statement);
         let pairs = own
             .iter()
             .map(|(name, declared)| (name.as_str(), declared.as_str()));
-        match Layout::new(table, pairs) {
+        match RowLayout::new(table, pairs) {
             Some(layout) => vec![layout],
-            None => Layout::known()
+            None => RowLayout::known_layouts()
                 .into_iter()
                 .filter(|layout| layout.table == table)
                 .collect(),
@@ -86,52 +87,53 @@ impl Entry {
     }
 }
 
-impl Rescue<'_> {
-    /// Reads what the first page leads to, and where that is not everything, looks at every page for the rest.
-    pub(super) fn schema(&mut self) -> Result<Schema> {
+impl DatabaseRescue<'_> {
+    /// Reads the entries that the first page references; if some are missing, searches every page for the rest.
+    pub(super) fn read_schema(&mut self) -> Result<SalvagedSchema> {
         let before = self.losses.count();
         let mut entries = Vec::new();
         let mut readable = true;
         let count = self.pages.count;
-        let tree = Tree {
+        let tree = BtreeRoot {
             name: "sqlite_schema",
             root: 1,
             is_table: true,
         };
-        let whole = self.walk(&tree, &mut |rescue, leaf| {
+        let whole = self.walk_tree(&tree, &mut |rescue, leaf| {
             let before = entries.len();
             for cell in &leaf.node.cells {
                 let payload = rescue
                     .pages
-                    .payload(leaf.page, cell, &mut |_| true)
+                    .read_payload(leaf.page, cell, &mut |_| true)
                     .unwrap_or_default();
-                readable &= columns(&payload).is_some_and(|values| values.len() == 5);
-                entries.extend(Entry::read(&payload, count, true));
+                readable &= parse_columns(&payload).is_some_and(|values| values.len() == 5);
+                entries.extend(SchemaEntry::read(&payload, count, true));
             }
+            // A leaf without a single entry belongs to something else.
             Ok(leaf.node.cells.is_empty() || entries.len() > before)
         })?;
         let is_complete = whole && readable && self.losses.count() == before && !entries.is_empty();
         if !is_complete {
-            self.leftover_entries(&mut entries);
+            self.find_leftover_entries(&mut entries);
         }
-        Ok(Schema { entries, is_complete })
+        Ok(SalvagedSchema { entries, is_complete })
     }
 
-    fn leftover_entries(&self, entries: &mut Vec<Entry>) {
+    fn find_leftover_entries(&self, entries: &mut Vec<SchemaEntry>) {
         let mut page = Vec::new();
         for number in 1..=self.pages.count {
-            let Some(node) = self.pages.node(number, &mut page) else {
+            let Some(node) = self.pages.read_node(number, &mut page) else {
                 continue;
             };
-            if node.kind != Kind::TableLeaf || (number != 1 && self.book.is_claimed(number)) {
+            if node.kind != PageKind::TableLeaf || (number != 1 && self.ledger.is_claimed(number)) {
                 continue;
             }
-            for entry in self.entries_of(&Leaf {
+            for entry in self.entries_of(&TreeLeaf {
                 number,
                 page: &page,
                 node: &node,
             }) {
-                let known = |other: &Entry| (&other.name, other.root) == (&entry.name, entry.root);
+                let known = |other: &SchemaEntry| (&other.name, other.root) == (&entry.name, entry.root);
                 if !entries.iter().any(known) {
                     entries.push(entry);
                 }
@@ -139,55 +141,56 @@ impl Rescue<'_> {
         }
     }
 
-    fn entries_of(&self, leaf: &Leaf<'_>) -> Vec<Entry> {
+    fn entries_of(&self, leaf: &TreeLeaf<'_>) -> Vec<SchemaEntry> {
         let entry = |cell| {
-            let payload = self.pages.payload(leaf.page, cell, &mut |_| true).ok()?;
-            Entry::read(&payload, self.pages.count, false)
+            let payload = self.pages.read_payload(leaf.page, cell, &mut |_| true).ok()?;
+            SchemaEntry::read(&payload, self.pages.count, false)
         };
         let cells = leaf.node.cells.iter().filter(|cell| is_entry(leaf, cell));
         cells.filter_map(entry).collect()
     }
 
-    /// Whether a tree that begins at the entry's root can hold rows of this layout: its first leaf is asked.
-    pub(super) fn is_plausible(&self, entry: &Entry, layout: &Layout) -> bool {
+    /// Returns whether the tree at the entry's root can hold rows of this layout, judged by its first leaf.
+    pub(super) fn is_plausible(&self, entry: &SchemaEntry, layout: &RowLayout) -> bool {
         let mut page = Vec::new();
         let mut number = entry.root;
+        // Deeper than any real tree; damaged child pointers may form a cycle.
         for _ in 0..20 {
             let Some(node) = self
                 .pages
-                .node(number, &mut page)
+                .read_node(number, &mut page)
                 .filter(|node| node.kind.is_table())
             else {
                 return false;
             };
             match node.cells.first().and_then(|cell| cell.child).or(node.right) {
                 Some(child) => number = child,
-                None => return self.fits_all(&page, &node, layout),
+                None => return self.all_rows_fit(&page, &node, layout),
             }
         }
         false
     }
 
-    fn fits_all(&self, page: &[u8], node: &Node, layout: &Layout) -> bool {
+    fn all_rows_fit(&self, page: &[u8], node: &BtreeNode, layout: &RowLayout) -> bool {
         node.cells.iter().all(|cell| {
-            let payload = self.pages.payload(page, cell, &mut |_| true);
-            payload.is_ok_and(|payload| columns(&payload).is_some_and(|values| layout.fits(&values)))
+            let payload = self.pages.read_payload(page, cell, &mut |_| true);
+            payload.is_ok_and(|payload| parse_columns(&payload).is_some_and(|values| layout.fits(&values)))
         })
     }
 }
 
-/// Whether a row begins as entries do; most rows of other tables need not be read whole.
-fn is_entry(leaf: &Leaf<'_>, cell: &Cell) -> bool {
+/// Returns whether a row begins like an entry; most rows of other tables then need not be read in full.
+fn is_entry(leaf: &TreeLeaf<'_>, cell: &PageCell) -> bool {
     let local = leaf.page.get(cell.local.clone()).unwrap_or_default();
-    let values = start(local).unwrap_or_default();
+    let values = parse_leading_columns(local).unwrap_or_default();
     matches!(
-        values.first().and_then(|kind| kind.text()),
+        values.first().and_then(|kind| kind.as_text()),
         Some("table" | "index")
     )
 }
 
-/// Names and types of the columns that a statement gives a table. SQLite itself reads the statement, in memory, and
-/// may do nothing but make that one table.
+/// Returns the names and types of the columns in a statement. SQLite itself parses it, in memory, and may do nothing
+/// but create that one table.
 pub(super) fn declared_columns(statement: &str) -> Vec<(String, String)> {
     read_columns(statement).unwrap_or_default()
 }
@@ -197,7 +200,8 @@ fn read_columns(statement: &str) -> rusqlite::Result<Vec<(String, String)>> {
         return Ok(Vec::new());
     }
     let mut memory = Connection::open_in_memory()?;
-    memory.authorizer(Some(permit))?;
+    // The statement comes from a damaged file and may be anything, such as an ATTACH of another database.
+    memory.authorizer(Some(permit_create_only))?;
     memory.execute(statement, [])?;
     memory.authorizer(None::<fn(AuthContext<'_>) -> Authorization>)?;
     let question =
@@ -208,9 +212,10 @@ fn read_columns(statement: &str) -> rusqlite::Result<Vec<(String, String)>> {
     columns.collect()
 }
 
-fn permit(context: AuthContext<'_>) -> Authorization {
+fn permit_create_only(context: AuthContext<'_>) -> Authorization {
     match context.action {
         AuthAction::CreateTable { .. }
+        // CREATE TABLE also makes the indexes of its keys and writes its own entry into the schema.
         | AuthAction::CreateIndex { .. }
         | AuthAction::Insert { .. }
         | AuthAction::Update { .. }

@@ -1,10 +1,10 @@
-//! The tables of Chroma that are worth saving, and what each of their columns may hold.
+//! The tables of Chroma that are salvaged, and the possible content of each column.
 
-use super::record::Value;
+use super::record::ColumnValue;
 
-/// A table whose rows are saved.
+/// A table whose rows are salvaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Table {
+pub(super) enum ChromaTable {
     EmbeddingMetadata,
     EmbeddingMetadataArray,
     Embeddings,
@@ -18,7 +18,7 @@ pub(super) enum Table {
     Tenants,
 }
 
-impl Table {
+impl ChromaTable {
     pub(super) const ALL: [Self; 11] = [
         Self::EmbeddingMetadata,
         Self::EmbeddingMetadataArray,
@@ -33,7 +33,7 @@ impl Table {
         Self::Tenants,
     ];
 
-    /// The name it has in the file.
+    /// Returns its name in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::EmbeddingMetadata => "embedding_metadata",
@@ -50,11 +50,11 @@ impl Table {
         }
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 
-    /// Whether a file that does not name it must have lost it.
+    /// Returns whether every release has it, so that a file without it must have lost it.
     pub(super) fn is_in_every_release(self) -> bool {
         !matches!(
             self,
@@ -62,20 +62,21 @@ impl Table {
         )
     }
 
-    /// The columns by which a row is known, beside its rowid.
-    pub(super) fn key(self) -> &'static [&'static str] {
+    /// Returns the columns that identify a row, apart from its rowid.
+    pub(super) fn key_columns(self) -> &'static [&'static str] {
         match self {
             Self::EmbeddingMetadata => &["id", "key"],
             Self::Embeddings => &["segment_id", "embedding_id"],
             Self::CollectionMetadata => &["collection_id", "key"],
             Self::MaxSeqId => &["segment_id"],
             Self::Segments | Self::Collections | Self::Databases | Self::Tenants => &["id"],
+            // Arrays repeat id and key on purpose; in the other two the rowid itself is the key.
             Self::EmbeddingMetadataArray | Self::Queue | Self::Documents => &[],
         }
     }
 
-    /// The column that is the rowid itself.
-    pub(super) fn rowid(self) -> Option<&'static str> {
+    /// Returns the column that is an alias of the rowid.
+    pub(super) fn rowid_column(self) -> Option<&'static str> {
         match self {
             Self::Embeddings | Self::Documents => Some("id"),
             Self::Queue => Some("seq_id"),
@@ -83,9 +84,9 @@ impl Table {
         }
     }
 
-    /// What its releases called its columns, with their types, the newest release first. Columns that a later
-    /// release appended are there, since a row may be shorter than its table.
-    pub(super) fn columns(self) -> &'static [&'static [(&'static str, &'static str)]] {
+    /// Returns the columns of its releases with their types, the newest release first. Columns that a later release
+    /// appended are included, since a row may be shorter than its table.
+    pub(super) fn release_columns(self) -> &'static [&'static [(&'static str, &'static str)]] {
         match self {
             Self::EmbeddingMetadata | Self::EmbeddingMetadataArray => &[METADATA],
             Self::Embeddings => &[EMBEDDINGS],
@@ -100,8 +101,9 @@ impl Table {
         }
     }
 
-    /// The columns that all releases have.
+    /// Returns the columns that all releases have.
     pub(super) fn lasting_columns(self) -> impl Iterator<Item = &'static str> {
+        // Columns that some release added: a table without them is old, not damaged.
         let later = [
             "bool_value",
             "dimension",
@@ -110,7 +112,7 @@ impl Table {
             "schema_str",
         ];
         let newest = self
-            .columns()
+            .release_columns()
             .first()
             .into_iter()
             .flat_map(|columns| columns.iter());
@@ -119,29 +121,30 @@ impl Table {
             .filter(move |name| !later.contains(name))
     }
 
-    /// What a column may hold; one that no release is known to have may hold anything.
-    pub(super) fn content(self, column: &str) -> Content {
-        if self.rowid() == Some(column) {
-            return Content::Rowid;
+    /// Returns the possible content of a column; an unknown column may hold anything.
+    pub(super) fn column_content(self, column: &str) -> ColumnContent {
+        if self.rowid_column() == Some(column) {
+            return ColumnContent::Rowid;
         }
         match (self, column) {
-            (Self::EmbeddingMetadata | Self::EmbeddingMetadataArray, "id") => Content::Number,
-            (Self::Queue, "id") | (Self::Tenants, "id") => Content::Name,
-            (_, "id" | "segment_id" | "collection_id") => Content::Uuid,
-            (_, "key" | "name" | "embedding_id" | "type" | "tenant_id") => Content::Name,
-            (Self::Queue, "operation") => Content::Number,
-            (Self::Queue, "topic") => Content::Topic,
-            (_, "topic") => Content::TopicOrNull,
-            (_, "scope") => Content::Scope,
-            (_, "collection" | "database_id") => Content::UuidOrNull,
-            (_, "seq_id") => Content::Sequence,
-            (_, "created_at") => Content::Time,
-            (_, "dimension" | "int_value" | "bool_value") => Content::NumberOrNull,
-            (_, "float_value") => Content::RealOrNull,
-            (_, "vector") => Content::BlobOrNull,
-            (_, "string_value" | "str_value" | "encoding" | "metadata" | "c0") => Content::TextOrNull,
-            (_, "config_json_str" | "schema_str") => Content::TextOrNull,
-            _ => Content::Anything,
+            (Self::EmbeddingMetadata | Self::EmbeddingMetadataArray, "id") => ColumnContent::Number,
+            // Here the id is the user's own text, not a UUID.
+            (Self::Queue, "id") | (Self::Tenants, "id") => ColumnContent::Name,
+            (_, "id" | "segment_id" | "collection_id") => ColumnContent::Uuid,
+            (_, "key" | "name" | "embedding_id" | "type" | "tenant_id") => ColumnContent::Name,
+            (Self::Queue, "operation") => ColumnContent::Number,
+            (Self::Queue, "topic") => ColumnContent::Topic,
+            (_, "topic") => ColumnContent::TopicOrNull,
+            (_, "scope") => ColumnContent::Scope,
+            (_, "collection" | "database_id") => ColumnContent::UuidOrNull,
+            (_, "seq_id") => ColumnContent::Sequence,
+            (_, "created_at") => ColumnContent::Time,
+            (_, "dimension" | "int_value" | "bool_value") => ColumnContent::NumberOrNull,
+            (_, "float_value") => ColumnContent::RealOrNull,
+            (_, "vector") => ColumnContent::BlobOrNull,
+            (_, "string_value" | "str_value" | "encoding" | "metadata" | "c0") => ColumnContent::TextOrNull,
+            (_, "config_json_str" | "schema_str") => ColumnContent::TextOrNull,
+            _ => ColumnContent::Anything,
         }
     }
 }
@@ -215,19 +218,19 @@ const COLLECTION_METADATA: &[(&str, &str)] = &[
     ("bool_value", "INTEGER"),
 ];
 
-/// What a column may hold.
+/// The possible content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
-    /// The rowid, which is not written into the row.
+pub(super) enum ColumnContent {
+    /// The rowid, which a row stores as NULL.
     Rowid,
     Uuid,
     UuidOrNull,
-    /// A text that tells rows apart.
+    /// A text that identifies something.
     Name,
-    /// The address of a queue.
+    /// The topic of a queue.
     Topic,
     TopicOrNull,
-    /// What a segment is for, in capitals.
+    /// The scope of a segment, in capitals.
     Scope,
     TextOrNull,
     Number,
@@ -240,46 +243,55 @@ pub(super) enum Content {
     Anything,
 }
 
-impl Content {
-    /// Whether a column with this value can be a column of a row of its table.
-    pub(super) fn allows(self, value: Value<'_>) -> bool {
-        let null = value == Value::Null;
+impl ColumnContent {
+    /// Returns whether a column may hold this value.
+    pub(super) fn allows(self, value: ColumnValue<'_>) -> bool {
+        let null = value == ColumnValue::Null;
         match self {
             Self::Rowid => null,
-            Self::Uuid | Self::Name | Self::Topic | Self::Scope => value.text().is_some(),
-            Self::UuidOrNull | Self::TopicOrNull => null || value.text().is_some(),
-            Self::TextOrNull => null || matches!(value, Value::Text(_)),
-            Self::Number => matches!(value, Value::Int(_)),
-            Self::NumberOrNull | Self::RealOrNull => null || matches!(value, Value::Int(_) | Value::Real(_)),
-            Self::BlobOrNull => null || matches!(value, Value::Blob(_)),
-            Self::Sequence => null || matches!(value, Value::Int(_) | Value::Blob(_)),
-            Self::Time => null || matches!(value, Value::Int(_) | Value::Real(_)) || value.text().is_some(),
+            Self::Uuid | Self::Name | Self::Topic | Self::Scope => value.as_text().is_some(),
+            Self::UuidOrNull | Self::TopicOrNull => null || value.as_text().is_some(),
+            Self::TextOrNull => null || matches!(value, ColumnValue::Text(_)),
+            Self::Number => matches!(value, ColumnValue::Int(_)),
+            // SQLite writes a float without fraction as an integer to save space.
+            Self::NumberOrNull | Self::RealOrNull => {
+                null || matches!(value, ColumnValue::Int(_) | ColumnValue::Real(_))
+            }
+            Self::BlobOrNull => null || matches!(value, ColumnValue::Blob(_)),
+            Self::Sequence => null || matches!(value, ColumnValue::Int(_) | ColumnValue::Blob(_)),
+            Self::Time => {
+                null || matches!(value, ColumnValue::Int(_) | ColumnValue::Real(_))
+                    || value.as_text().is_some()
+            }
             Self::Anything => true,
         }
     }
 
-    /// Whether the value is what Chroma writes there, so that a row can be told from a row of another table.
-    pub(super) fn is_usual(self, value: Value<'_>) -> bool {
-        let null = value == Value::Null;
+    /// Returns whether Chroma writes such values there, which distinguishes rows of different tables.
+    pub(super) fn is_usual(self, value: ColumnValue<'_>) -> bool {
+        let null = value == ColumnValue::Null;
         match self {
             Self::Uuid => is_uuid(value),
             Self::UuidOrNull => null || is_uuid(value),
             Self::Topic => is_topic(value),
             Self::TopicOrNull => null || is_topic(value),
-            Self::Scope => value.text().is_some_and(is_scope),
-            Self::Name => value.text().is_some_and(|text| !text.is_empty()),
-            Self::Time => value.text().is_some_and(is_time),
+            Self::Scope => value.as_text().is_some_and(is_scope),
+            Self::Name => value.as_text().is_some_and(|text| !text.is_empty()),
+            Self::Time => value.as_text().is_some_and(is_time),
+            // Releases before 1.0 write eight bytes, later ones an integer.
             Self::Sequence => match value {
-                Value::Blob(bytes) => bytes.len() == 8,
-                _ => matches!(value, Value::Int(_)),
+                ColumnValue::Blob(bytes) => bytes.len() == 8,
+                _ => matches!(value, ColumnValue::Int(_)),
             },
             _ => self.allows(value),
         }
     }
 }
 
-fn is_uuid(value: Value<'_>) -> bool {
-    let Value::Text(bytes) = value else { return false };
+fn is_uuid(value: ColumnValue<'_>) -> bool {
+    let ColumnValue::Text(bytes) = value else {
+        return false;
+    };
     let fits = |(at, byte): (usize, &u8)| match at {
         8 | 13 | 18 | 23 => *byte == b'-',
         _ => byte.is_ascii_hexdigit(),
@@ -287,15 +299,15 @@ fn is_uuid(value: Value<'_>) -> bool {
     bytes.len() == 36 && bytes.iter().enumerate().all(fits)
 }
 
-fn is_topic(value: Value<'_>) -> bool {
-    value.text().is_some_and(|text| text.contains('/'))
+fn is_topic(value: ColumnValue<'_>) -> bool {
+    value.as_text().is_some_and(|text| text.contains('/'))
 }
 
 fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// `2024-05-01 12:00:00`, or so.
+/// Returns whether a text begins like `2024-05-01 12:00:00`.
 fn is_time(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.by_ref().take(4).all(|byte| byte.is_ascii_digit()) && bytes.next() == Some(b'-')

@@ -1,4 +1,4 @@
-//! The clean file that the rows which can still be read are put into.
+//! The clean file that receives the readable rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,43 +10,43 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 use tempfile::TempDir;
 
-use super::layout::Layout;
-use super::record::Value;
-use super::table::{Content, Table};
+use super::layout::RowLayout;
+use super::record::ColumnValue;
+use super::table::{ChromaTable, ColumnContent};
 
-/// How the file works while it is filled: nobody else reads it, and after a crash it is made anew.
+/// The settings while the file is filled: no other process reads it, and after a crash it is created again.
 const SETTINGS: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = OFF; PRAGMA cache_size = -16000; BEGIN";
 
-/// Puts a document that was lost back from the copy that the full text keeps.
+/// Restores a lost document from the copy in the full text.
 const RESTORE: &str = "INSERT OR IGNORE INTO embedding_metadata (id, key, string_value)
     SELECT id, 'chroma:document', c0 FROM embedding_fulltext_search_content AS copy
     WHERE c0 IS NOT NULL AND EXISTS (SELECT 1 FROM embeddings WHERE embeddings.id = copy.id)
       AND NOT EXISTS (SELECT 1 FROM embedding_metadata AS there
                       WHERE there.id = copy.id AND there.key = 'chroma:document')";
 
-/// Metadata of segments has the shape of metadata of collections, and only its ids tell it apart.
-const NOT_OF_COLLECTIONS: &str = "DELETE FROM collection_metadata
+/// Deletes metadata of segments, which has the same shape as that of collections and differs only in its ids.
+const DELETE_SEGMENT_METADATA: &str = "DELETE FROM collection_metadata
     WHERE collection_id IN (SELECT id FROM segments) AND collection_id NOT IN (SELECT id FROM collections)";
 
-/// Where both the collections and the segments of that id are lost, nothing tells it apart.
-const OF_NOBODY: &str = "SELECT count(*) FROM collection_metadata
+/// Counts rows whose collection and segment are both lost, so that they cannot be distinguished.
+const COUNT_OWNERLESS: &str = "SELECT count(*) FROM collection_metadata
     WHERE collection_id NOT IN (SELECT id FROM segments) AND collection_id NOT IN (SELECT id FROM collections)";
 
 /// The file and the private folder it lies in.
-pub(super) struct Target {
+pub(super) struct CleanFile {
     folder: TempDir,
     file: PathBuf,
     connection: Connection,
-    tables: BTreeMap<Table, BTreeSet<String>>,
+    tables: BTreeMap<ChromaTable, BTreeSet<String>>,
 }
 
-impl Target {
+impl CleanFile {
     pub(super) fn create() -> Result<Self> {
         let folder = crate::database::private_folder("loci-salvage-")?;
         let file = folder.path().join("chroma.sqlite3");
-        let connection = Connection::open(&file).map_err(no_room)?;
-        connection.execute_batch(SETTINGS).map_err(no_room)?;
+        let connection = Connection::open(&file).map_err(write_error)?;
+        connection.execute_batch(SETTINGS).map_err(write_error)?;
         connection.set_prepared_statement_cache_capacity(32);
         Ok(Self {
             folder,
@@ -56,79 +56,94 @@ impl Target {
         })
     }
 
-    /// Makes the table, or gives it the columns it lacks.
-    pub(super) fn make_room(&mut self, layout: &Layout) -> Result<()> {
+    /// Creates the table, or adds the columns it lacks.
+    pub(super) fn ensure_table(&mut self, layout: &RowLayout) -> Result<()> {
         let names = layout.columns.iter().map(|column| column.name.clone());
         let Some(there) = self.tables.get_mut(&layout.table) else {
             self.tables.insert(layout.table, names.collect());
-            return self.connection.execute_batch(&layout.create()).map_err(no_room);
+            return self
+                .connection
+                .execute_batch(&layout.create_statement())
+                .map_err(write_error);
         };
         for column in &layout.columns {
+            // Loose leaves of one table may come from two releases with different columns.
             if there.insert(column.name.clone()) {
                 let table = layout.table.name();
                 let change = format!("ALTER TABLE {table} ADD COLUMN {}", column.definition());
-                self.connection.execute_batch(&change).map_err(no_room)?;
+                self.connection.execute_batch(&change).map_err(write_error)?;
             }
         }
         Ok(())
     }
 
-    /// Files a row; `false` where one with its rowid or its key is there already.
-    pub(super) fn file(&self, layout: &Layout, rowid: i64, values: &[Value<'_>]) -> Result<bool> {
-        let mut statement = self.connection.prepare_cached(&layout.insert).map_err(no_room)?;
-        let lacking = std::iter::repeat(Value::Null);
+    /// Inserts a row. Returns `false` if one with its rowid or key exists already.
+    pub(super) fn insert_row(
+        &self,
+        layout: &RowLayout,
+        rowid: i64,
+        values: &[ColumnValue<'_>],
+    ) -> Result<bool> {
+        let mut statement = self
+            .connection
+            .prepare_cached(&layout.insert)
+            .map_err(write_error)?;
+        // A row may be shorter than its table, if a later release appended columns.
+        let lacking = std::iter::repeat(ColumnValue::Null);
         let pairs = layout.columns.iter().zip(values.iter().copied().chain(lacking));
-        let kept = pairs.filter(|(column, _)| column.content != Content::Rowid);
-        let bound = std::iter::once(Bound::Int(rowid)).chain(kept.map(|(_, value)| bound(value)));
-        let filed = statement.execute(params_from_iter(bound)).map_err(no_room)?;
+        let kept = pairs.filter(|(column, _)| column.content != ColumnContent::Rowid);
+        let bound = std::iter::once(BoundValue::Int(rowid)).chain(kept.map(|(_, value)| bind_value(value)));
+        let filed = statement.execute(params_from_iter(bound)).map_err(write_error)?;
         Ok(filed == 1)
     }
 
-    /// Makes the tables nothing was found for, and says how many documents were put back from their second copy.
-    pub(super) fn complete(&mut self) -> Result<usize> {
-        for layout in Layout::known() {
+    /// Creates the tables without rows, and returns the number of documents restored from their second copy.
+    pub(super) fn complete_tables(&mut self) -> Result<usize> {
+        // Everything behind this file expects a complete database,
+        // so an empty table is better than a missing one.
+        for layout in RowLayout::known_layouts() {
             if !self.tables.contains_key(&layout.table) {
-                self.make_room(&layout)?;
+                self.ensure_table(&layout)?;
             }
         }
         let index = "CREATE INDEX embedding_metadata_array_id_key ON embedding_metadata_array (id, key)";
-        self.connection.execute_batch(index).map_err(no_room)?;
+        self.connection.execute_batch(index).map_err(write_error)?;
         self.connection
-            .execute_batch(NOT_OF_COLLECTIONS)
-            .map_err(no_room)?;
-        self.connection.execute(RESTORE, []).map_err(no_room)
+            .execute_batch(DELETE_SEGMENT_METADATA)
+            .map_err(write_error)?;
+        self.connection.execute(RESTORE, []).map_err(write_error)
     }
 
-    /// How many rows of metadata are of a collection that was not saved, or perhaps of a segment.
-    pub(super) fn ownerless(&self) -> Result<i64> {
+    /// Counts the rows of metadata whose collection was not salvaged, or which may belong to a segment.
+    pub(super) fn count_ownerless(&self) -> Result<i64> {
         self.connection
-            .query_row(OF_NOBODY, [], |row| row.get(0))
-            .map_err(no_room)
+            .query_row(COUNT_OWNERLESS, [], |row| row.get(0))
+            .map_err(write_error)
     }
 
-    /// How many rows each table has.
-    pub(super) fn counts(&self) -> Result<BTreeMap<String, u64>> {
-        let count = |table: &Table| {
+    /// Counts the rows of each table.
+    pub(super) fn count_rows(&self) -> Result<BTreeMap<String, u64>> {
+        let count = |table: &ChromaTable| {
             let question = format!("SELECT count(*) FROM {}", table.name());
             let rows: i64 = self
                 .connection
                 .query_row(&question, [], |row| row.get(0))
-                .map_err(no_room)?;
+                .map_err(write_error)?;
             Ok((table.name().to_owned(), rows.unsigned_abs()))
         };
         self.tables.keys().map(count).collect()
     }
 
-    /// Closes the file and hands over its folder.
-    pub(super) fn finish(self) -> Result<(TempDir, PathBuf)> {
-        self.connection.execute_batch("COMMIT").map_err(no_room)?;
-        self.connection.close().map_err(|(_, cause)| no_room(cause))?;
+    /// Closes the file, and returns its folder and path.
+    pub(super) fn close_file(self) -> Result<(TempDir, PathBuf)> {
+        self.connection.execute_batch("COMMIT").map_err(write_error)?;
+        self.connection.close().map_err(|(_, cause)| write_error(cause))?;
         Ok((self.folder, self.file))
     }
 }
 
-/// A value on its way into the file.
-enum Bound<'a> {
+/// A value to insert.
+enum BoundValue<'a> {
     Null,
     Int(i64),
     Real(f64),
@@ -136,17 +151,18 @@ enum Bound<'a> {
     Blob(&'a [u8]),
 }
 
-fn bound(value: Value<'_>) -> Bound<'_> {
+fn bind_value(value: ColumnValue<'_>) -> BoundValue<'_> {
     match value {
-        Value::Null => Bound::Null,
-        Value::Int(number) => Bound::Int(number),
-        Value::Real(number) => Bound::Real(number),
-        Value::Text(bytes) => Bound::Text(String::from_utf8_lossy(bytes)),
-        Value::Blob(bytes) => Bound::Blob(bytes),
+        ColumnValue::Null => BoundValue::Null,
+        ColumnValue::Int(number) => BoundValue::Int(number),
+        ColumnValue::Real(number) => BoundValue::Real(number),
+        // Readers of the file expect UTF-8; replaced bytes are listed as losses.
+        ColumnValue::Text(bytes) => BoundValue::Text(String::from_utf8_lossy(bytes)),
+        ColumnValue::Blob(bytes) => BoundValue::Blob(bytes),
     }
 }
 
-impl rusqlite::ToSql for Bound<'_> {
+impl rusqlite::ToSql for BoundValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Null => ValueRef::Null,
@@ -158,8 +174,8 @@ impl rusqlite::ToSql for Bound<'_> {
     }
 }
 
-fn no_room(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Io, "what is left of chroma.sqlite3 cannot be written to a temporary folder")
+fn write_error(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Io, "cannot write the salvaged rows of chroma.sqlite3 to a temporary folder")
         .caused_by(cause)
-        .hint("The damaged file was not changed. Make room in the temporary folder, or set TMPDIR to a larger disk.")
+        .with_hint("The damaged file was not changed. Free some space in the temporary folder, or set TMPDIR to a larger disk.")
 }

@@ -18,7 +18,7 @@ use std::io::Write;
 
 use made::{Made, dump};
 
-use super::{Salvage, salvage};
+use super::{SalvagedDatabase, salvage_database};
 
 /// A file of these bytes.
 fn file_of(bytes: &[u8]) -> File {
@@ -28,13 +28,13 @@ fn file_of(bytes: &[u8]) -> File {
 }
 
 /// Salvages a file of these bytes.
-fn salvaged(bytes: &[u8]) -> Salvage {
+fn salvaged(bytes: &[u8]) -> SalvagedDatabase {
     let file = file_of(bytes);
-    salvage(&file, &|done, pages| assert!(done <= pages)).unwrap()
+    salvage_database(&file, &|done, pages| assert!(done <= pages)).unwrap()
 }
 
-/// What was saved, as rows of the tables that the file had.
-fn rows_of(saved: &Salvage, made: &Made) -> BTreeSet<String> {
+/// The salvaged rows of the tables that the file had.
+fn rows_of(saved: &SalvagedDatabase, made: &Made) -> BTreeSet<String> {
     assert!(saved.file.starts_with(saved._folder.path()));
     let connection = rusqlite::Connection::open(&saved.file).unwrap();
     let check: String = connection
@@ -51,9 +51,9 @@ fn few(rows: impl Iterator<Item = impl AsRef<str>>) -> String {
         .collect()
 }
 
-/// Every row that was live and is on none of the damaged pages was saved; and what was saved was once written,
-/// or is listed as damaged.
-fn check(made: &Made, damaged: &[u8]) -> Salvage {
+/// Every row that was live and is on none of the damaged pages was saved; and what was saved was once written, or is
+/// listed as damaged.
+fn check(made: &Made, damaged: &[u8]) -> SalvagedDatabase {
     let saved = salvaged(damaged);
     let rows = rows_of(&saved, made);
     let at_risk = made.markers_lost_in(damaged);
@@ -70,11 +70,11 @@ fn check(made: &Made, damaged: &[u8]) -> Salvage {
     let listed = saved
         .losses
         .iter()
-        .any(|loss| loss.message.contains("UTF-8") || loss.message.contains("zeros"));
+        .any(|loss| loss.message.contains("UTF-8") || loss.message.contains("zero bytes"));
     let unclear = saved
         .losses
         .iter()
-        .any(|loss| loss.message.contains("or of a segment"));
+        .any(|loss| loss.message.contains("or to a segment"));
     let invented = rows
         .difference(&made.ever)
         .filter(|row| !(listed && row.contains(['\u{fffd}', '\0'])))
@@ -82,14 +82,14 @@ fn check(made: &Made, damaged: &[u8]) -> Salvage {
     assert_eq!(
         few(invented),
         "",
-        "rows that nobody wrote; losses: {:?}",
+        "rows that were never written; losses: {:?}",
         saved.losses
     );
     saved
 }
 
 /// As [`check`], and no deleted row came back.
-fn check_live(made: &Made, damaged: &[u8]) -> Salvage {
+fn check_live(made: &Made, damaged: &[u8]) -> SalvagedDatabase {
     let saved = check(made, damaged);
     let back = rows_of(&saved, made);
     let back = back.difference(&made.live);

@@ -1,72 +1,80 @@
-//! Walking a b-tree from its root as far as it can be read, and filing the rows of the leaves it leads to.
+//! Walks a b-tree from its root as far as it is readable, and copies the rows of its leaves.
 
 use loci_core::Result;
 
-use super::layout::Layout;
-use super::node::{Cell, Node};
-use super::record::{Value, columns};
-use super::{Rescue, Row};
+use super::layout::RowLayout;
+use super::node::{BtreeNode, PageCell};
+use super::record::{ColumnValue, parse_columns};
+use super::{DatabaseRescue, SalvagedRow};
 
-/// SQLite's trees are never deeper.
+/// The greatest depth of a tree; SQLite's own are never deeper.
 const DEEPEST: usize = 40;
 
-/// A tree of the file.
-pub(super) struct Tree<'a> {
+/// The root of a tree in the file.
+pub(super) struct BtreeRoot<'a> {
     pub(super) name: &'a str,
     pub(super) root: u32,
-    /// Whether it is a table, not an index.
+    /// Whether it is a table, and not an index.
     pub(super) is_table: bool,
 }
 
-/// A page that a walk comes to: its rows must lie above `low` and not above `high`.
+/// A page to visit: its rowids must be greater than `low` and at most `high`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct WalkStep {
     pub(super) page: u32,
     depth: usize,
     low: Option<i64>,
     high: Option<i64>,
 }
 
-impl Step {
+impl WalkStep {
     fn admits(&self, rowid: i64) -> bool {
         self.low.is_none_or(|low| rowid > low) && self.high.is_none_or(|high| rowid <= high)
     }
 }
 
-/// A leaf that a walk found, with its bytes.
-pub(super) struct Leaf<'a> {
+/// A leaf with its bytes.
+pub(super) struct TreeLeaf<'a> {
     pub(super) number: u32,
     pub(super) page: &'a [u8],
-    pub(super) node: &'a Node,
+    pub(super) node: &'a BtreeNode,
 }
 
-/// What a walk is asked to do with each leaf; `false` where the leaf is of another table.
-pub(super) type Visit<'v, 'a> = dyn FnMut(&mut Rescue<'a>, &Leaf<'_>) -> Result<bool> + 'v;
+/// The callback of a walk for each leaf; returns `false` if the leaf belongs to another table.
+pub(super) type LeafVisitor<'v, 'a> = dyn FnMut(&mut DatabaseRescue<'a>, &TreeLeaf<'_>) -> Result<bool> + 'v;
 
-/// How much of a tree was seen.
+/// The part of a tree that a walk reached.
 #[derive(Default)]
-struct Seen {
-    /// How deep the leaves lie.
-    leaves: Option<usize>,
-    /// How deep the unreadable pages lie.
-    lost: Vec<usize>,
-    /// Whether a part of a branch was unreadable, or led elsewhere.
+struct WalkCoverage {
+    /// The depth of the leaves.
+    leaf_depth: Option<usize>,
+    /// The depths of unreadable pages.
+    lost_depths: Vec<usize>,
+    /// Whether a branch was partly unreadable or led elsewhere.
     torn: bool,
 }
 
-impl Seen {
-    /// Whether every leaf was reached that can still be read: an unreadable page as deep as the leaves was one
-    /// itself, and nothing hangs below it.
-    fn every_leaf(&self) -> bool {
-        !self.torn && self.lost.iter().all(|depth| Some(*depth) == self.leaves)
+impl WalkCoverage {
+    /// Returns whether every readable leaf was reached: an unreadable page at the depth of the leaves was a leaf
+    /// itself and has nothing below it.
+    fn reached_every_leaf(&self) -> bool {
+        !self.torn
+            && self
+                .lost_depths
+                .iter()
+                .all(|depth| Some(*depth) == self.leaf_depth)
     }
 }
 
-impl<'a> Rescue<'a> {
-    /// Walks a tree, hands over its leaves and says whether all that are still readable were reached.
-    pub(super) fn walk(&mut self, tree: &Tree<'_>, visit: &mut Visit<'_, 'a>) -> Result<bool> {
-        let mut seen = Seen::default();
-        let mut steps = vec![Step {
+impl<'a> DatabaseRescue<'a> {
+    /// Walks a tree, passes its leaves to `visit`, and returns whether all readable ones were reached.
+    pub(super) fn walk_tree(
+        &mut self,
+        tree: &BtreeRoot<'_>,
+        visit: &mut LeafVisitor<'_, 'a>,
+    ) -> Result<bool> {
+        let mut seen = WalkCoverage::default();
+        let mut steps = vec![WalkStep {
             page: tree.root,
             depth: 0,
             low: None,
@@ -74,78 +82,91 @@ impl<'a> Rescue<'a> {
         }];
         let mut page = Vec::new();
         while let Some(step) = steps.pop() {
-            let fault = match self.pages.node(step.page, &mut page) {
-                _ if step.depth > DEEPEST => Some("lies deeper than any tree grows"),
+            // The arms that distrust the step come first: a cycle
+            // or a stray pointer may well lead to a readable page.
+            let fault = match self.pages.read_node(step.page, &mut page) {
+                _ if step.depth > DEEPEST => Some("lies deeper than any tree is"),
                 _ if step.page > self.pages.count => Some("lies beyond the end of the file"),
-                _ if self.book.is_claimed(step.page) => Some("is already a part of a tree"),
+                _ if self.ledger.is_claimed(step.page) => Some("is already a part of a tree"),
                 None => Some("cannot be read"),
-                Some(node) if node.kind.is_table() != tree.is_table => Some("is a page of something else"),
+                Some(node) if node.kind.is_table() != tree.is_table => Some("belongs to something else"),
                 Some(node) if node.kind.is_branch() => {
-                    self.book.claim(step.page);
-                    self.branch(tree, step, &node, &mut steps, &mut seen);
+                    self.ledger.claim_page(step.page);
+                    self.queue_children(tree, step, &node, &mut steps, &mut seen);
                     None
                 }
-                Some(node) => self.leaf(tree, step, &page, &node, visit, &mut seen)?,
+                Some(node) => self.visit_leaf(tree, step, &page, &node, visit, &mut seen)?,
             };
             if let Some(fault) = fault {
-                seen.lost.push(step.depth);
+                seen.lost_depths.push(step.depth);
                 self.losses.add(
                     Some(step.page),
                     Some(tree.name),
                     format!("page {} {fault}", step.page),
                 );
             }
-            self.report();
+            self.report_progress();
         }
-        Ok(seen.every_leaf())
+        Ok(seen.reached_every_leaf())
     }
 
-    fn branch(&mut self, tree: &Tree<'_>, step: Step, node: &Node, steps: &mut Vec<Step>, seen: &mut Seen) {
-        let torn = !node.sound || node.cells.len() < node.promised;
+    fn queue_children(
+        &mut self,
+        tree: &BtreeRoot<'_>,
+        step: WalkStep,
+        node: &BtreeNode,
+        steps: &mut Vec<WalkStep>,
+        seen: &mut WalkCoverage,
+    ) {
+        let torn = !node.sound || node.cells.len() < node.promised_cells;
         if torn {
             seen.torn = true;
             let message = format!("page {} is torn: some pages below it are not known", step.page);
             self.losses.add(Some(step.page), Some(tree.name), message);
         }
+        // A torn branch may lack cells, so the keys of those that are left bound nothing.
         let bound = |limit: i64| (tree.is_table && !torn).then_some(limit);
         let mut low = step.low.filter(|_| !torn);
         let mut below = Vec::new();
         for cell in &node.cells {
             let high = bound(cell.rowid);
-            below.extend(cell.child.map(|page| Step {
+            below.extend(cell.child.map(|page| WalkStep {
                 page,
                 depth: step.depth + 1,
                 low,
                 high,
             }));
             low = high;
+            // In an index, branches hold rows as well, with overflow pages of their own.
             if !tree.is_table {
                 self.claim_spill(cell);
             }
         }
         let high = step.high.filter(|_| !torn);
-        below.extend(node.right.map(|page| Step {
+        below.extend(node.right.map(|page| WalkStep {
             page,
             depth: step.depth + 1,
             low,
             high,
         }));
+        // The steps are a stack, and pages are visited in the order of their keys.
         below.reverse();
         steps.extend(below);
     }
 
-    /// Hands over a leaf; says what is wrong with it where it was not taken.
-    fn leaf(
+    /// Passes a leaf to `visit`, and returns the fault if it was not accepted.
+    fn visit_leaf(
         &mut self,
-        tree: &Tree<'_>,
-        step: Step,
+        tree: &BtreeRoot<'_>,
+        step: WalkStep,
         page: &[u8],
-        node: &Node,
-        visit: &mut Visit<'_, 'a>,
-        seen: &mut Seen,
+        node: &BtreeNode,
+        visit: &mut LeafVisitor<'_, 'a>,
+        seen: &mut WalkCoverage,
     ) -> Result<Option<&'static str>> {
+        // A page that was lost and reused elsewhere is readable, but its rowids give it away.
         let in_place = !tree.is_table || node.cells.iter().all(|cell| step.admits(cell.rowid));
-        let leaf = Leaf {
+        let leaf = TreeLeaf {
             number: step.page,
             page,
             node,
@@ -154,22 +175,23 @@ impl<'a> Rescue<'a> {
             seen.torn = true;
             return Ok(Some("is not the page that belongs there"));
         }
-        seen.leaves.get_or_insert(step.depth);
-        self.book.claim(step.page);
-        if node.cells.len() < node.promised {
-            let lost = node.promised - node.cells.len();
+        // All leaves of a b-tree lie equally deep, so the first one tells for all.
+        seen.leaf_depth.get_or_insert(step.depth);
+        self.ledger.claim_page(step.page);
+        if node.cells.len() < node.promised_cells {
+            let lost = node.promised_cells - node.cells.len();
             let message = format!(
                 "page {} is torn: {lost} of {} rows are lost",
-                step.page, node.promised
+                step.page, node.promised_cells
             );
             self.losses.add(Some(step.page), Some(tree.name), message);
         }
         Ok(None)
     }
 
-    /// Files the rows of a leaf that belongs to this table; `false` where it does not.
-    pub(super) fn file_leaf(&mut self, layout: &Layout, leaf: &Leaf<'_>) -> Result<bool> {
-        if !leaf.node.cells.is_empty() && !self.is_of(layout, leaf) {
+    /// Copies the rows of a leaf. Returns `false` if the leaf does not belong to this table.
+    pub(super) fn file_leaf(&mut self, layout: &RowLayout, leaf: &TreeLeaf<'_>) -> Result<bool> {
+        if !leaf.node.cells.is_empty() && !self.holds_rows_of(layout, leaf) {
             return Ok(false);
         }
         for cell in &leaf.node.cells {
@@ -181,22 +203,22 @@ impl<'a> Rescue<'a> {
         Ok(true)
     }
 
-    /// Whether a leaf holds a row that can be a row of this table.
-    fn is_of(&self, layout: &Layout, leaf: &Leaf<'_>) -> bool {
-        let fits = |cell: &Cell| {
+    /// Returns whether a leaf holds a row that fits this table.
+    fn holds_rows_of(&self, layout: &RowLayout, leaf: &TreeLeaf<'_>) -> bool {
+        let fits = |cell: &PageCell| {
             let payload = self
                 .pages
-                .payload(leaf.page, cell, &mut |_| true)
+                .read_payload(leaf.page, cell, &mut |_| true)
                 .unwrap_or_default();
-            columns(&payload).is_some_and(|values| layout.fits(&values))
+            parse_columns(&payload).is_some_and(|values| layout.fits(&values))
         };
         leaf.node.cells.iter().any(fits)
     }
 
-    fn file_row(&mut self, layout: &Layout, row: &Row) -> Result<()> {
-        match columns(&row.payload).filter(|values| layout.fits(values)) {
+    fn file_row(&mut self, layout: &RowLayout, row: &SalvagedRow) -> Result<()> {
+        match parse_columns(&row.payload).filter(|values| layout.fits(values)) {
             None => self.lose_row(layout, row.page, row.rowid, "it does not fit its table"),
-            Some(values) if !self.target.file(layout, row.rowid, &values)? => {
+            Some(values) if !self.target.insert_row(layout, row.rowid, &values)? => {
                 self.lose_row(layout, row.page, row.rowid, "another row has its key");
             }
             Some(values) => self.check_texts(layout, row, &values),
@@ -204,13 +226,13 @@ impl<'a> Rescue<'a> {
         Ok(())
     }
 
-    /// Lists texts that are no longer what was written.
-    pub(super) fn check_texts(&mut self, layout: &Layout, row: &Row, values: &[Value<'_>]) {
+    /// Reports texts that are visibly damaged.
+    pub(super) fn check_texts(&mut self, layout: &RowLayout, row: &SalvagedRow, values: &[ColumnValue<'_>]) {
         for (column, value) in layout.columns.iter().zip(values) {
-            let Value::Text(bytes) = value else { continue };
+            let ColumnValue::Text(bytes) = value else { continue };
             let fault = match std::str::from_utf8(bytes) {
-                Err(_) => "is not UTF-8; what is not was replaced",
-                Ok(text) if text.contains('\0') => "holds zeros, which a wiped page leaves",
+                Err(_) => "is not UTF-8; invalid bytes were replaced",
+                Ok(text) if text.contains('\0') => "contains zero bytes, as in a wiped page",
                 Ok(_) => continue,
             };
             let message = format!("row {}: its {} {fault}", row.rowid, column.name);
@@ -219,41 +241,47 @@ impl<'a> Rescue<'a> {
         }
     }
 
-    pub(super) fn lose_row(&mut self, layout: &Layout, page: u32, rowid: i64, fault: &str) {
+    pub(super) fn lose_row(&mut self, layout: &RowLayout, page: u32, rowid: i64, fault: &str) {
         let message = format!("row {rowid} is lost: {fault}");
         self.losses.add(Some(page), Some(layout.table.name()), message);
     }
 
-    /// Reads a row and claims the pages it spills over to; one that is broken claims none.
-    fn claim_row(&mut self, leaf: &Leaf<'_>, cell: &Cell) -> std::result::Result<Row, String> {
+    /// Reads a row and claims its overflow pages; a broken row claims none.
+    fn claim_row(
+        &mut self,
+        leaf: &TreeLeaf<'_>,
+        cell: &PageCell,
+    ) -> std::result::Result<SalvagedRow, String> {
         let mut pages = Vec::new();
-        let payload = self.pages.payload(leaf.page, cell, &mut |page| {
+        let payload = self.pages.read_payload(leaf.page, cell, &mut |page| {
+            // Only noted here: the pages of a chain that breaks off
+            // must stay free for the row they really belong to.
             pages.push(page);
-            !self.book.is_claimed(page)
+            !self.ledger.is_claimed(page)
         })?;
         self.claim_all(&pages);
-        Ok(Row {
+        Ok(SalvagedRow {
             page: leaf.number,
             rowid: cell.rowid,
             payload,
         })
     }
 
-    /// Claims the pages that a row which is not saved spills over to, if it is whole.
-    pub(super) fn claim_spill(&mut self, cell: &Cell) {
+    /// Claims the overflow pages of a row that is not salvaged, if it is complete.
+    pub(super) fn claim_spill(&mut self, cell: &PageCell) {
         let mut pages = Vec::new();
         let take = &mut |page| {
             pages.push(page);
-            !self.book.is_claimed(page)
+            !self.ledger.is_claimed(page)
         };
-        if self.pages.spill(cell, take, &mut |_| {}).is_ok() {
+        if self.pages.follow_spill(cell, take, &mut |_| {}).is_ok() {
             self.claim_all(&pages);
         }
     }
 
     fn claim_all(&mut self, pages: &[u32]) {
         for page in pages {
-            self.book.claim(*page);
+            self.ledger.claim_page(*page);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of a SQLite file as JSON, one drawer each.
+//! Reads the rows of a SQLite file as JSON, one drawer each.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value as Json, json};
 
-use super::Sidecars;
+use super::SidecarFiles;
 use crate::database;
 
-/// Takes every row of every table of the file at `path`; what cannot be read is written down.
-pub(super) fn read(path: &Path, name: &str, sidecars: &mut Sidecars) {
+/// Reads every row of every table of the file at `path`; a file that cannot be read is recorded as unread.
+pub(super) fn read_tables(path: &Path, name: &str, sidecars: &mut SidecarFiles) {
     let taken = database::open_beside(path)
         .map_err(|error| error.to_string())
         .and_then(|(connection, _private)| {
-            rows(&connection, name, sidecars).map_err(|error| error.to_string())
+            add_rows(&connection, name, sidecars).map_err(|error| error.to_string())
         });
     if let Err(why) = taken {
         sidecars.unread.push((name.to_owned(), why));
     }
 }
 
-fn rows(connection: &Connection, name: &str, sidecars: &mut Sidecars) -> rusqlite::Result<()> {
+fn add_rows(connection: &Connection, name: &str, sidecars: &mut SidecarFiles) -> rusqlite::Result<()> {
     let sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' \
                AND coalesce(sql, '') NOT LIKE 'CREATE VIRTUAL%' ORDER BY name";
     let mut statement = connection.prepare(sql)?;
@@ -29,30 +29,32 @@ fn rows(connection: &Connection, name: &str, sidecars: &mut Sidecars) -> rusqlit
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (table, made_by) in tables {
-        sidecars.take(format!("{name}/{table}"), made_by, name);
+        // The statement that made the table goes along, so that the rows can be put back into one.
+        sidecars.add_drawer(format!("{name}/{table}"), made_by, name);
         let quoted = table.replace('"', "\"\"");
         let mut statement = connection.prepare(&format!("SELECT * FROM \"{quoted}\""))?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut found = statement.query([])?;
+        // Counted, since not every table has a rowid.
         let mut number = 0_u64;
         while let Some(row) = found.next()? {
             number += 1;
-            let document = object(row, &columns)?.to_string();
-            sidecars.take(format!("{name}/{table}/{number:09}"), document, name);
+            let document = row_to_json(row, &columns)?.to_string();
+            sidecars.add_drawer(format!("{name}/{table}/{number:09}"), document, name);
         }
     }
     Ok(())
 }
 
-fn object(row: &Row<'_>, columns: &[String]) -> rusqlite::Result<Json> {
+fn row_to_json(row: &Row<'_>, columns: &[String]) -> rusqlite::Result<Json> {
     let mut object = Map::new();
     for (at, column) in columns.iter().enumerate() {
-        object.insert(column.clone(), value(row.get_ref(at)?));
+        object.insert(column.clone(), value_to_json(row.get_ref(at)?));
     }
     Ok(Json::Object(object))
 }
 
-fn value(value: ValueRef<'_>) -> Json {
+fn value_to_json(value: ValueRef<'_>) -> Json {
     match value {
         ValueRef::Null => Json::Null,
         ValueRef::Integer(int) => json!(int),

@@ -6,15 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::writer::Writer;
-use loci_chroma::Chroma;
+use loci_chroma::ChromaBackend;
 use loci_core::{
-    Backend, CollectionExt, CollectionName, CreateMode, Doctor, Drawer, DrawerId, Get, Include, Lexical,
-    Metadata, NewDrawer, OpenOptions, PalaceRef, Query, Write,
+    Backend, CollectionExt, CollectionName, CreateMode, Doctor, Drawer, DrawerFields, DrawerId, GetRequest,
+    LexicalRequest, Metadata, NewDrawer, OpenOptions, PalaceRef, QueryRequest, Write,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-const EVERYTHING: Get = Get {
+const EVERYTHING: GetRequest = GetRequest {
     ids: None,
     filter: loci_core::Filter::All,
     document: loci_core::DocumentFilter::All,
@@ -22,11 +22,11 @@ const EVERYTHING: Get = Get {
     after: None,
     limit: None,
     offset: 0,
-    include: Include::EVERYTHING,
+    include: DrawerFields::EVERYTHING,
     budget: None,
 };
 
-/// What is done to a file.
+/// The damage done to a file.
 #[derive(Debug, Clone)]
 enum Damage {
     Set(u32, Vec<u8>),
@@ -59,7 +59,7 @@ fn folder() -> TempDir {
             &PalaceRef::local(root.path()),
             &name(),
             CreateMode::Exclusive,
-            &OpenOptions::writable(),
+            &OpenOptions::for_writing(),
         )
         .unwrap();
     let batch: Vec<Write> = (0..40_u8)
@@ -68,7 +68,9 @@ fn folder() -> TempDir {
                 DrawerId::new(format!("drawer {n}")).unwrap(),
                 format!("text of {n}").repeat(40),
             );
-            drawer.metadata = Metadata::new().with("n", i64::from(n)).with("wing", "w");
+            drawer.metadata = Metadata::new()
+                .with_entry("n", i64::from(n))
+                .with_entry("wing", "w");
             drawer.embedding = Some(vec![f32::from(n), 1.0, 2.0, 3.0]);
             Write::Add(drawer)
         })
@@ -80,9 +82,10 @@ fn folder() -> TempDir {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        match entry.path().is_dir() {
-            true => found.extend(files(&entry.path())),
-            false => found.push(entry.path()),
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()));
+        } else {
+            found.push(entry.path());
         }
     }
     found.sort_unstable();
@@ -125,7 +128,7 @@ fn hurt(path: &Path, damage: &Damage) {
 
 /// Everything that can be asked of a folder is asked.
 fn ask(folder: &Path) -> Vec<Drawer> {
-    let chroma = Chroma::new();
+    let chroma = ChromaBackend::new();
     let palace = PalaceRef::local(folder);
     let _ = chroma.examine(folder);
     let mut read = Vec::new();
@@ -134,8 +137,8 @@ fn ask(folder: &Path) -> Vec<Drawer> {
             continue;
         };
         read.extend(collection.get(&EVERYTHING).unwrap_or_default());
-        let _ = collection.lexical(&Lexical::words("text", 3));
-        let _ = collection.query(&Query::nearest(
+        let _ = collection.lexical(&LexicalRequest::for_words("text", 3));
+        let _ = collection.query(&QueryRequest::nearest_to(
             vec![1.0; info.dimension.unwrap_or(4).min(4096)],
             3,
         ));
@@ -189,7 +192,7 @@ fn what_stands_where_a_file_should_neither_traps_a_reader_nor_costs_a_text() {
             trap(&folder.path().join(beside));
         }
         assert_eq!(texts(&ask(folder.path())), sound);
-        let examined = Chroma::new().examine(folder.path()).unwrap();
+        let examined = ChromaBackend::new().examine(folder.path()).unwrap();
         let unread = examined
             .findings
             .iter()

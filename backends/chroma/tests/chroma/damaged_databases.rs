@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::scene::folder::{Folder, both_kinds, releases};
 use crate::scene::reading::{examine, finds, is_whole, walk};
-use loci_core::{Scalar, Value};
+use loci_core::{MetadataScalar, MetadataValue};
 use loci_testkit::chroma_python;
 use serde_json::Value as Json;
 
@@ -113,7 +113,7 @@ fn an_absurd_position_is_named_and_the_writes_behind_it_are_read() {
         assert_eq!(behind.document.as_deref(), Some("written behind"));
         assert_eq!(
             behind.metadata.as_ref().unwrap().get("number"),
-            Some(&Value::One(Scalar::Int(7)))
+            Some(&MetadataValue::One(MetadataScalar::Int(7)))
         );
         assert!(behind.embedding.is_some());
     }
@@ -153,7 +153,7 @@ fn a_full_text_of_which_only_the_tables_behind_are_left_is_named() {
             "PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE name = 'embedding_fulltext_search'",
         );
         let said = finds(&folder, "full_text_missing");
-        assert!(said.contains("tables behind it are left"), "{said}");
+        assert!(said.contains("shadow tables remain"), "{said}");
         is_whole(&folder);
     }
 }
@@ -205,14 +205,14 @@ fn keys_without_values_are_named_and_read_as_absent() {
                  WHERE embedding_id = 'record-00500')",
         );
         let said = finds(&folder, "null_metadata");
-        assert!(said.contains("2 keys"), "{said}");
+        assert!(said.contains("2 metadata keys"), "{said}");
         let drawers = walk(folder.path(), "flushed");
         let drawer = &drawers["record-00500"];
         assert_eq!(drawer.document, None);
         assert_eq!(drawer.metadata.as_ref().unwrap().get("half"), None);
         assert_eq!(
             drawer.metadata.as_ref().unwrap().get("number"),
-            Some(&Value::One(Scalar::Int(500)))
+            Some(&MetadataValue::One(MetadataScalar::Int(500)))
         );
     }
 }

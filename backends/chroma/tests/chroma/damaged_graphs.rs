@@ -12,7 +12,7 @@ const HEADER: &str = "header.bin";
 const PICKLE: &str = "index_metadata.pickle";
 const LINKS: &str = "link_lists.bin";
 
-/// How many vectors of the flushed folder only the graph holds.
+/// The number of vectors of the flushed folder that only the graph holds.
 const IN_GRAPH: usize = 999;
 
 /// A copy of the flushed folder of each kind of release.
@@ -27,7 +27,7 @@ fn file(folder: &Folder, name: &str) -> PathBuf {
     folder.segment().join(name)
 }
 
-/// Where elements lie in `data_level0.bin`: the bytes of one, where its label begins and where its vector does.
+/// The layout of elements in `data_level0.bin`: the size of one, and the offsets of its label and its vector.
 fn layout(folder: &Folder) -> (usize, usize, usize) {
     layout_in(&folder.segment())
 }
@@ -38,7 +38,7 @@ fn layout_in(segment: &Path) -> (usize, usize, usize) {
     (number(28), number(36), number(44))
 }
 
-/// Whose vector an element holds: labels are not given in the order of adding, but no two vectors are equal.
+/// The record whose vector an element holds: labels are not given in the order of adding, but no two vectors are equal.
 fn owner(folder: &Folder, element: usize) -> String {
     let (size, label, vector) = layout(folder);
     let bytes = fs::read(file(folder, LEVEL0)).unwrap();

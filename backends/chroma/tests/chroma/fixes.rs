@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::scene::folder::Folder;
-use loci_chroma::Chroma;
-use loci_core::{Diagnosis, Doctor, Error, FixMode, FixReport};
+use loci_chroma::ChromaBackend;
+use loci_core::{Doctor, Error, FixMode, FixReport, PalaceDiagnosis};
 
 const STEPS: [&str; 4] = ["quarantine", "seq-ids", "max-seq-id", "full-text"];
 
 fn fix(path: &Path, step: &str, how: FixMode) -> Result<FixReport, Error> {
-    Chroma::new().fix(path, step, how)
+    ChromaBackend::new().fix(path, step, how)
 }
 
 #[track_caller]
@@ -40,11 +40,11 @@ fn leaves_alone(folder: &Folder, step: &str) -> FixReport {
     fix(folder.path(), step, FixMode::DryRun).unwrap()
 }
 
-fn examine(folder: &Folder) -> Diagnosis {
-    Chroma::new().examine(folder.path()).unwrap()
+fn examine(folder: &Folder) -> PalaceDiagnosis {
+    ChromaBackend::new().examine(folder.path()).unwrap()
 }
 
-/// How often each code is found.
+/// The number of findings by code.
 fn codes(folder: &Folder) -> BTreeMap<String, usize> {
     let mut codes = BTreeMap::new();
     for finding in examine(folder).findings {

@@ -10,16 +10,18 @@ use std::thread;
 use std::time::Duration;
 
 use crate::scene::folder::{Folder, both_kinds};
-use loci_chroma::Chroma;
-use loci_core::{Backend, CollectionName, Drawer, ErrorKind, Get, Include, OpenOptions, PalaceRef, Result};
+use loci_chroma::ChromaBackend;
+use loci_core::{
+    Backend, CollectionName, Drawer, DrawerFields, ErrorKind, GetRequest, OpenOptions, PalaceRef, Result,
+};
 use loci_testkit::chroma_python;
 
-/// How many records are written, ten at a time; the graph is saved and the queue purged after every sixty.
+/// The number of records written, ten at a time; the graph is saved and the queue purged after every sixty.
 const WRITTEN: usize = 900;
-/// How often they were read before the second half of them is written.
+/// The number of reads before the second half of them is written.
 const READ: usize = 5;
 
-/// How often a graph is read that is being saved.
+/// The number of reads of a graph that is being saved.
 const ANSWERS: usize = 6;
 
 const WRITER: &str = "
@@ -49,11 +51,11 @@ fn writer(release: &str, folder: &Path) -> Child {
 }
 
 /// Every record there is now.
-fn read(chroma: &Chroma, folder: &Path, collection: &str) -> Result<Vec<Drawer>> {
+fn read(chroma: &ChromaBackend, folder: &Path, collection: &str) -> Result<Vec<Drawer>> {
     let name = CollectionName::new(collection).unwrap();
-    let everything = Get {
-        include: Include::EVERYTHING,
-        ..Get::default()
+    let everything = GetRequest {
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::default()
     };
     let opened = chroma.open(&PalaceRef::local(folder), &name, &OpenOptions::default());
     opened.and_then(|collection| collection.get(&everything))
@@ -86,13 +88,13 @@ fn check(drawers: &[Drawer]) {
 fn every_answer_beside_a_writer_holds_each_record_with_its_vector() {
     for release in both_kinds() {
         let folder = tempfile::tempdir().unwrap();
-        let held = Chroma::new();
+        let held = ChromaBackend::new();
         let mut writer = writer(release, folder.path());
         let (mut seen, mut answers) = (0, 0);
         let ended = loop {
             let ended = writer.try_wait().unwrap();
             // One that was opened before and one that is new.
-            for chroma in [&held, &Chroma::new()] {
+            for chroma in [&held, &ChromaBackend::new()] {
                 let drawers = match read(chroma, folder.path(), "live") {
                     Ok(drawers) => drawers,
                     // The file comes first, empty, then the tables, then the collection.
@@ -166,7 +168,7 @@ fn without_vector(drawers: &[Drawer]) -> usize {
 fn a_graph_that_is_being_saved_is_waited_for() {
     for release in both_kinds() {
         let folder = Folder::copy(release, "flushed");
-        let whole = read(&Chroma::new(), folder.path(), "flushed").unwrap();
+        let whole = read(&ChromaBackend::new(), folder.path(), "flushed").unwrap();
         assert_eq!(without_vector(&whole), 0, "{release}");
         let mut bystander = bystander(&folder.database());
         let files = first_and_last(&folder);
@@ -174,7 +176,7 @@ fn a_graph_that_is_being_saved_is_waited_for() {
         let answers: Vec<Result<Vec<Drawer>>> = thread::scope(|scope| {
             scope.spawn(|| save(&files, &count));
             let read = |_| {
-                let answer = read(&Chroma::new(), folder.path(), "flushed");
+                let answer = read(&ChromaBackend::new(), folder.path(), "flushed");
                 count.fetch_add(1, Ordering::SeqCst);
                 answer
             };
@@ -191,11 +193,11 @@ fn a_graph_that_is_being_saved_is_waited_for() {
 #[test]
 fn a_graph_that_nobody_finishes_to_save_is_read_as_it_is() {
     let folder = Folder::copy("1.5.9", "flushed");
-    let whole = read(&Chroma::new(), folder.path(), "flushed").unwrap();
+    let whole = read(&ChromaBackend::new(), folder.path(), "flushed").unwrap();
     let mut bystander = bystander(&folder.database());
     let [_, (pickle, _)] = first_and_last(&folder);
     fs::write(pickle, b"").unwrap();
-    let torn = read(&Chroma::new(), folder.path(), "flushed").unwrap();
+    let torn = read(&ChromaBackend::new(), folder.path(), "flushed").unwrap();
     assert_eq!(torn.len(), whole.len(), "the texts are all there");
     assert!(without_vector(&torn) > without_vector(&whole));
     drop(bystander.stdin.take());

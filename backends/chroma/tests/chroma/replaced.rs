@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::writer::Writer;
-use loci_chroma::Chroma;
+use loci_chroma::ChromaBackend;
 use loci_core::{
     Backend, Collection, CollectionExt, CollectionName, CreateMode, DrawerCondition, DrawerId, ErrorKind,
-    Get, NewDrawer, OpenOptions, PalaceRef, Write,
+    GetRequest, NewDrawer, OpenOptions, PalaceRef, Write,
 };
 use rusqlite::Connection;
 
@@ -23,7 +23,7 @@ fn make(folder: &Path, texts: &[&str]) {
             &PalaceRef::local(folder),
             &name(),
             CreateMode::OpenExisting,
-            &OpenOptions::writable(),
+            &OpenOptions::for_writing(),
         )
         .unwrap();
     let batch: Vec<Write> = texts
@@ -34,13 +34,13 @@ fn make(folder: &Path, texts: &[&str]) {
 }
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    Chroma::new()
+    ChromaBackend::new()
         .open(&PalaceRef::local(folder), &name(), &OpenOptions::default())
         .unwrap()
 }
 
 fn texts(collection: &dyn Collection) -> Vec<String> {
-    let drawers = collection.get(&Get::default()).unwrap();
+    let drawers = collection.get(&GetRequest::default()).unwrap();
     drawers
         .into_iter()
         .map(|drawer| drawer.document.unwrap())
@@ -48,7 +48,7 @@ fn texts(collection: &dyn Collection) -> Vec<String> {
 }
 
 fn is_gone(collection: &dyn Collection) -> bool {
-    let refused = collection.get(&Get::default()).unwrap_err();
+    let refused = collection.get(&GetRequest::default()).unwrap_err();
     refused.kind() == ErrorKind::NotFound && collection.count(&DrawerCondition::default()).is_err()
 }
 
@@ -88,7 +88,7 @@ fn a_database_that_vanishes_is_not_answered_for_and_one_that_comes_back_is() {
 fn a_folder_that_appears_after_it_was_asked_for_is_found() {
     let root = tempfile::tempdir().unwrap();
     let palace = root.path().join("palace");
-    let chroma = Chroma::new();
+    let chroma = ChromaBackend::new();
     let reference = PalaceRef::local(&palace);
     let missing = chroma.open(&reference, &name(), &OpenOptions::default());
     assert_eq!(missing.unwrap_err().kind(), ErrorKind::NotFound);

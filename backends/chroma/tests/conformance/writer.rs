@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_conformance::Reference;
 use loci_core::{
-    ApplyRequest, Backend, Capability, ChangeFeed, Collection, CollectionInfo, CollectionName,
-    CollectionReader, CreateMode, Descriptor, Doctor, Drawer, DrawerCondition, EmbedderIdentity,
-    EmbeddingSpaces, Erasure, Facet, Facets, Get, Health, Hit, IdentityChange, IdentityState, Include,
-    Lexical, Maintenance, OpenOptions, PalaceRef, Query, Receipt, Result, Scalar, SnapshotStore,
-    SourceLedger, Value,
+    ApplyRequest, Backend, BackendDescriptor, BackendHealth, Capability, ChangeFeed, Collection,
+    CollectionInfo, CollectionName, CollectionReader, CreateMode, Doctor, Drawer, DrawerCondition,
+    DrawerFields, DrawerHit, EmbedderIdentity, EmbeddingSpaces, Erasure, FacetCount, FacetRequest,
+    GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, MetadataScalar, MetadataValue,
+    OpenOptions, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore, SourceLedger,
 };
 use rusqlite::{Connection, params};
 
@@ -56,7 +56,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn new() -> Self {
         Self {
-            reference: Reference::with([
+            reference: Reference::with_capabilities([
                 Capability::EmbeddingsPassthrough,
                 Capability::EmbeddingsOut,
                 Capability::AtomicBatch,
@@ -71,7 +71,7 @@ impl Writer {
     fn twin(&self, palace: &PalaceRef, inner: Arc<dyn Collection>) -> Arc<Twin> {
         Arc::new(Twin {
             inner,
-            reference: self.reference.again(),
+            reference: self.reference.reopened(),
             palace: palace.clone(),
             written: Arc::clone(&self.written),
         })
@@ -87,7 +87,7 @@ struct Twin {
 }
 
 impl Backend for Writer {
-    fn descriptor(&self) -> &Descriptor {
+    fn descriptor(&self) -> &BackendDescriptor {
         self.reference.descriptor()
     }
 
@@ -120,7 +120,7 @@ impl Backend for Writer {
         self.reference.collections(palace)
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.reference.health(palace)
     }
 
@@ -142,15 +142,15 @@ impl Backend for Writer {
 }
 
 impl CollectionReader for Twin {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         self.inner.get(request)
     }
 
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
         self.inner.query(request)
     }
 
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
         self.inner.lexical(request)
     }
 
@@ -158,7 +158,7 @@ impl CollectionReader for Twin {
         self.inner.count(condition)
     }
 
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
         self.inner.facets(request)
     }
 
@@ -210,7 +210,7 @@ impl Collection for Twin {
 impl Twin {
     /// Puts a folder with everything in the place of the one before.
     fn write_out(&self) {
-        let folder = self.palace.folder().unwrap();
+        let folder = self.palace.require_folder().unwrap();
         fs::create_dir_all(folder).unwrap();
         let number = self.written.fetch_add(1, Ordering::SeqCst);
         let beside = folder.join(format!("{number}.new"));
@@ -225,9 +225,9 @@ impl Twin {
                 .open(&self.palace, &info.name, &OpenOptions::default())
                 .unwrap();
             let drawers = opened
-                .get(&Get {
-                    include: Include::EVERYTHING,
-                    ..Get::default()
+                .get(&GetRequest {
+                    include: DrawerFields::EVERYTHING,
+                    ..GetRequest::default()
                 })
                 .unwrap();
             Shelf {
@@ -325,19 +325,22 @@ impl Shelf<'_> {
         let row = self.connection.last_insert_rowid();
         let mut metadata = drawer.metadata.clone().unwrap_or_default();
         for key in ["wing", "room", "source", "speaker", "kind"] {
-            if let (None, Some(text)) = (metadata.get(key), drawer.place.text(key)) {
+            if let (None, Some(text)) = (metadata.get(key), drawer.place.text_field(key)) {
                 metadata.insert(key, text);
             }
         }
         if let (None, Some(time)) = (metadata.get("said_at"), drawer.place.said_at) {
             metadata.insert("said_at", time.to_string());
         }
-        let document = drawer.document.clone().map(|text| Value::One(Scalar::Text(text)));
+        let document = drawer
+            .document
+            .clone()
+            .map(|text| MetadataValue::One(MetadataScalar::Text(text)));
         let document = document.as_ref().map(|document| ("chroma:document", document));
         for (key, value) in metadata.iter().chain(document) {
             match value {
-                Value::One(scalar) => self.value("embedding_metadata", row, key, scalar),
-                Value::Many(scalars) => {
+                MetadataValue::One(scalar) => self.value("embedding_metadata", row, key, scalar),
+                MetadataValue::Many(scalars) => {
                     scalars
                         .iter()
                         .for_each(|scalar| self.value("embedding_metadata_array", row, key, scalar));
@@ -346,19 +349,19 @@ impl Shelf<'_> {
         }
     }
 
-    fn value(&self, table: &str, row: i64, key: &str, scalar: &Scalar) {
+    fn value(&self, table: &str, row: i64, key: &str, scalar: &MetadataScalar) {
         let column = match scalar {
-            Scalar::Text(_) => "string_value",
-            Scalar::Int(_) => "int_value",
-            Scalar::Float(_) => "float_value",
-            Scalar::Bool(_) => "bool_value",
+            MetadataScalar::Text(_) => "string_value",
+            MetadataScalar::Int(_) => "int_value",
+            MetadataScalar::Float(_) => "float_value",
+            MetadataScalar::Bool(_) => "bool_value",
         };
         let sql = format!("INSERT INTO {table}(id, key, {column}) VALUES (?1, ?2, ?3)");
         match scalar {
-            Scalar::Text(text) => self.run(&sql, params![row, key, text]),
-            Scalar::Int(int) => self.run(&sql, params![row, key, int]),
-            Scalar::Float(float) => self.run(&sql, params![row, key, float]),
-            Scalar::Bool(truth) => self.run(&sql, params![row, key, truth]),
+            MetadataScalar::Text(text) => self.run(&sql, params![row, key, text]),
+            MetadataScalar::Int(int) => self.run(&sql, params![row, key, int]),
+            MetadataScalar::Float(float) => self.run(&sql, params![row, key, float]),
+            MetadataScalar::Bool(truth) => self.run(&sql, params![row, key, truth]),
         }
     }
 }

@@ -21,7 +21,7 @@ fn large() -> (tempfile::TempDir, std::path::PathBuf) {
     made.closed()
 }
 
-/// Where a page of the file begins, and how long it is.
+/// The offset and the length of a page of the file.
 fn page_with(path: &Path, needle: &[u8]) -> (usize, usize) {
     let connection = Connection::open(path).unwrap();
     let size: u32 = connection
@@ -44,7 +44,7 @@ fn a_damaged_page_costs_the_rows_in_it_and_they_are_listed() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[start..start + size].fill(0xa5);
     fs::write(&path, &bytes).unwrap();
-    let database = Database::open(&path).unwrap();
+    let database = MemtomemDatabase::open(&path).unwrap();
     let survey = database.survey().unwrap();
     assert!(survey.damage.is_some());
     let lost: Vec<&str> = survey
@@ -71,7 +71,7 @@ fn a_damaged_page_costs_the_rows_in_it_and_they_are_listed() {
     );
     for chunk in &survey.chunks {
         assert!(
-            database.drawer(chunk).unwrap().document.contains("word"),
+            database.read_drawer(chunk).unwrap().document.contains("word"),
             "{chunk:?}"
         );
     }
@@ -82,7 +82,7 @@ fn of_a_file_that_was_cut_short_the_beginning_is_read() {
     let (_folder, path) = large();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    let database = Database::open(&path).unwrap();
+    let database = MemtomemDatabase::open(&path).unwrap();
     let survey = database.survey().unwrap();
     assert!(survey.damage.is_some());
     let found = survey.chunks.len();
@@ -90,7 +90,7 @@ fn of_a_file_that_was_cut_short_the_beginning_is_read() {
     assert_eq!(survey.chunks[0].id, "chunk-000");
     for chunk in &survey.chunks {
         assert!(
-            database.drawer(chunk).unwrap().document.contains("word"),
+            database.read_drawer(chunk).unwrap().document.contains("word"),
             "{chunk:?}"
         );
     }
@@ -125,13 +125,13 @@ fn no_bytes_are_too_bad() {
             bytes.truncate(next(sound.len()));
         }
         fs::write(&broken, &bytes).unwrap();
-        let Ok(database) = Database::open(&broken) else {
+        let Ok(database) = MemtomemDatabase::open(&broken) else {
             continue;
         };
         let Ok(survey) = database.survey() else { continue };
         opened += 1;
         for chunk in &survey.chunks {
-            let _ = database.drawer(chunk);
+            let _ = database.read_drawer(chunk);
         }
     }
     assert!(opened > 20, "only {opened} could be looked into");

@@ -13,13 +13,13 @@ const FIRST: &str = "id TEXT PRIMARY KEY, content TEXT NOT NULL, content_hash TE
     tags TEXT NOT NULL DEFAULT '[]', namespace TEXT NOT NULL DEFAULT 'default', created_at TEXT NOT NULL,
     updated_at TEXT NOT NULL";
 
-/// What schema 1 added.
+/// The columns that schema 1 added.
 const SECOND: &str = "access_count INTEGER NOT NULL DEFAULT 0, use_count INTEGER NOT NULL DEFAULT 0,
     last_accessed_at TEXT, overlap_before INTEGER NOT NULL DEFAULT 0, overlap_after INTEGER NOT NULL DEFAULT 0,
     importance_score REAL NOT NULL DEFAULT 0.0, valid_from_unix INTEGER, valid_to_unix INTEGER,
     scope TEXT NOT NULL DEFAULT 'user', project_root TEXT";
 
-/// What schema 3 added.
+/// The columns that schema 3 added.
 const THIRD: &str = "origin TEXT, source_span_hash TEXT, retrieval_context TEXT NOT NULL DEFAULT '',
     redaction_count INTEGER NOT NULL DEFAULT 0, source_read_only INTEGER NOT NULL DEFAULT 0";
 

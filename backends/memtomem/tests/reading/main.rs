@@ -11,8 +11,8 @@
 mod damage;
 mod made;
 
-use loci_core::{Context, ErrorKind, NewDrawer, Scalar, Span, Value as Kept};
-use loci_memtomem::{Database, Sidecar, Survey};
+use loci_core::{DrawerContext, ErrorKind, MetadataScalar, MetadataValue as Kept, NewDrawer, SourceSpan};
+use loci_memtomem::{IndexDrift, MemtomemDatabase, MemtomemSurvey};
 use rusqlite::types::Value;
 
 use made::{Made, Release, names, text};
@@ -20,16 +20,19 @@ use made::{Made, Release, names, text};
 const WHOLE: fn(i64) -> Value = Value::Integer;
 
 /// Everything a closed database gives: the survey, and each drawer.
-fn read(made: Made) -> (Survey, Vec<NewDrawer>) {
+fn read(made: Made) -> (MemtomemSurvey, Vec<NewDrawer>) {
     let (_folder, path) = made.closed();
-    let database = Database::open(&path).unwrap();
+    let database = MemtomemDatabase::open(&path).unwrap();
     let survey = database.survey().unwrap();
-    let drawers = survey.chunks.iter().map(|chunk| database.drawer(chunk).unwrap());
+    let drawers = survey
+        .chunks
+        .iter()
+        .map(|chunk| database.read_drawer(chunk).unwrap());
     let drawers = drawers.collect();
     (survey, drawers)
 }
 
-fn ids(survey: &Survey) -> Vec<&str> {
+fn ids(survey: &MemtomemSurvey) -> Vec<&str> {
     survey.chunks.iter().map(|chunk| chunk.id.as_str()).collect()
 }
 
@@ -74,7 +77,7 @@ fn a_chunk_becomes_a_drawer_with_its_text_its_place_and_its_times() {
         ),
         (Some("work"), Some("shop"), Some("/notes/钥匙.md"))
     );
-    let span = Span {
+    let span = SourceSpan {
         start: 7,
         end: 10,
         line_start: 7,
@@ -91,7 +94,7 @@ fn a_chunk_becomes_a_drawer_with_its_text_its_place_and_its_times() {
     let before = "# Keys > ## Red".to_owned();
     assert_eq!(
         drawer.context,
-        Some(Context {
+        Some(DrawerContext {
             before,
             after: String::new()
         })
@@ -103,7 +106,7 @@ fn a_chunk_becomes_a_drawer_with_its_text_its_place_and_its_times() {
 fn everything_else_is_metadata_in_its_own_type() {
     let drawer = key_note();
     let known = |key: &str| drawer.metadata.get(key).cloned();
-    let list = |texts: [&str; 2]| Kept::Many(texts.map(|text| Scalar::Text(text.into())).to_vec());
+    let list = |texts: [&str; 2]| Kept::Many(texts.map(|text| MetadataScalar::Text(text.into())).to_vec());
     for (key, value) in [
         ("chunk_id", drawer.id.as_str().into()),
         (
@@ -275,7 +278,7 @@ fn ghosts_are_found_in_full_text_and_vectors_both_ways() {
     );
     let (survey, _) = read(made);
     let sidecar = |entries, without_chunk: &[i64], chunks_without: &[&str]| {
-        Some(Sidecar {
+        Some(IndexDrift {
             entries,
             without_chunk: without_chunk.to_vec(),
             chunks_without: chunks_without.iter().map(|id| (*id).to_owned()).collect(),
@@ -379,12 +382,12 @@ fn a_chunk_that_is_no_text_is_refused_and_the_others_are_read() {
     made.chunk("", &[]);
     made.chunk("sound", &[]);
     let (_folder, path) = made.closed();
-    let database = Database::open(&path).unwrap();
+    let database = MemtomemDatabase::open(&path).unwrap();
     let survey = database.survey().unwrap();
     let said: Vec<String> = survey
         .chunks
         .iter()
-        .map(|chunk| match database.drawer(chunk) {
+        .map(|chunk| match database.read_drawer(chunk) {
             Ok(drawer) => drawer.document,
             Err(error) => error.message().to_owned(),
         })
@@ -414,7 +417,7 @@ fn a_log_that_was_left_behind_is_read_and_nothing_beside_changes() {
     let link = folder.path().join("link.db");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     for name in [&path, &link] {
-        let database = Database::open(name).unwrap();
+        let database = MemtomemDatabase::open(name).unwrap();
         assert_eq!(
             ids(&database.survey().unwrap()),
             ["a"],
@@ -435,7 +438,7 @@ fn a_database_without_a_log_gets_no_file_beside_it_and_a_writer_is_noticed() {
     made.chunk("a", &[]);
     let (folder, path) = made.closed();
     let before = std::fs::read(&path).unwrap();
-    let database = Database::open(&path).unwrap();
+    let database = MemtomemDatabase::open(&path).unwrap();
     assert_eq!(ids(&database.survey().unwrap()), ["a"]);
     assert_eq!(names(folder.path()), ["memtomem.db"]);
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -468,7 +471,7 @@ fn what_is_no_database_of_memtomem_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let check = |name: &str, kind: ErrorKind, says: &str| {
-        let error = Database::open(&file(name)).unwrap_err();
+        let error = MemtomemDatabase::open(&file(name)).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(
             error.message().contains(says) && error.message().contains(name),

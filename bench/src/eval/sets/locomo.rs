@@ -7,16 +7,17 @@ use loci_core::Timestamp;
 use serde_json::Value as Json;
 
 use super::{
-    Haystack, Message, Question, Session, Set, contents, distinct, items, nth_second, text, time, turn,
+    EvalHaystack, EvalMessage, EvalQuestion, EvalSession, EvalSet, contents, distinct, items, nth_second,
+    text, time, turn,
 };
-use crate::eval::Outcome;
+use crate::eval::EvalResult;
 
 /// A day in microseconds.
 const DAY: i64 = 24 * 3600 * 1_000_000;
 
 /// Reads the conversations of all files as one set.
-pub(super) fn read(files: &[PathBuf]) -> Outcome<Set> {
-    let mut set = Set {
+pub(super) fn read(files: &[PathBuf]) -> EvalResult<EvalSet> {
+    let mut set = EvalSet {
         name: "locomo",
         sessions: Vec::new(),
         haystacks: Vec::new(),
@@ -32,7 +33,7 @@ pub(super) fn read(files: &[PathBuf]) -> Outcome<Set> {
     Ok(set)
 }
 
-fn add(set: &mut Set, conversation: &Json) -> Outcome<()> {
+fn add(set: &mut EvalSet, conversation: &Json) -> EvalResult<()> {
     let name = format!("conversation-{}", set.haystacks.len() + 1);
     let talk = conversation.get("conversation").unwrap_or(&Json::Null);
     let first = set.sessions.len();
@@ -49,7 +50,7 @@ fn add(set: &mut Set, conversation: &Json) -> Outcome<()> {
         let evidence = evidence(asked, &known);
         if !evidence.is_empty() {
             let (sessions, turns) = evidence.into_iter().unzip();
-            set.questions.push(Question {
+            set.questions.push(EvalQuestion {
                 id: format!("{name}/q{}", at + 1),
                 kind: kind(asked).to_owned(),
                 text: text(asked, "question").to_owned(),
@@ -61,7 +62,7 @@ fn add(set: &mut Set, conversation: &Json) -> Outcome<()> {
         }
     }
     let sessions = (first..set.sessions.len()).collect();
-    set.haystacks.push(Haystack { name, sessions });
+    set.haystacks.push(EvalHaystack { name, sessions });
     Ok(())
 }
 
@@ -76,19 +77,19 @@ fn numbers_of_sessions(talk: &Json) -> Vec<u32> {
     numbers
 }
 
-fn begun(talk: &Json, number: u32) -> Outcome<Option<Timestamp>> {
+fn begun(talk: &Json, number: u32) -> EvalResult<Option<Timestamp>> {
     match text(talk, &format!("session_{number}_date_time")) {
         "" => Ok(None),
         written => time(written, "%I:%M %p on %d %B, %Y").map(Some),
     }
 }
 
-fn session(name: &str, talk: &Json, number: u32, begun: Option<Timestamp>) -> Outcome<Session> {
+fn session(name: &str, talk: &Json, number: u32, begun: Option<Timestamp>) -> EvalResult<EvalSession> {
     let first_speaker = text(talk, "speaker_a");
     let said = items(talk, &format!("session_{number}")).iter().enumerate();
     let messages = said.map(|(n, said)| {
         let speaker = text(said, "speaker");
-        Ok(Message {
+        Ok(EvalMessage {
             id: text(said, "dia_id").to_owned(),
             role: if speaker == first_speaker {
                 "user"
@@ -100,15 +101,17 @@ fn session(name: &str, talk: &Json, number: u32, begun: Option<Timestamp>) -> Ou
             at: begun.map(|begun| nth_second(begun, n)).transpose()?,
         })
     });
-    Ok(Session {
+    Ok(EvalSession {
         id: format!("{name}/session_{number}"),
-        messages: messages.collect::<Outcome<_>>()?,
+        messages: messages.collect::<EvalResult<_>>()?,
     })
 }
 
 /// The session and the full name of each message, by its own id.
-fn known_turns(sessions: &[Session]) -> HashMap<&str, (String, String)> {
-    let each = |session: &'_ Session, message: &Message| (session.id.clone(), turn(&session.id, &message.id));
+fn known_turns(sessions: &[EvalSession]) -> HashMap<&str, (String, String)> {
+    let each = |session: &'_ EvalSession, message: &EvalMessage| {
+        (session.id.clone(), turn(&session.id, &message.id))
+    };
     sessions
         .iter()
         .flat_map(|session| session.messages.iter().map(move |message| (session, message)))

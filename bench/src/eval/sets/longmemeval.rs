@@ -6,8 +6,11 @@ use std::path::Path;
 use loci_core::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Haystack, Message, Question, Session, Set, contents, distinct, items, nth_second, text, time};
-use crate::eval::Outcome;
+use super::{
+    EvalHaystack, EvalMessage, EvalQuestion, EvalSession, EvalSet, contents, distinct, items, nth_second,
+    text, time,
+};
+use crate::eval::EvalResult;
 
 /// The file with the questions.
 pub(super) const QUESTIONS: &str = "questions.jsonl";
@@ -16,12 +19,12 @@ pub(super) const QUESTIONS: &str = "questions.jsonl";
 const SESSIONS: &str = "sessions.jsonl";
 
 /// Reads the set in `folder`.
-pub(super) fn read(folder: &Path) -> Outcome<Set> {
-    let sessions: Vec<Session> = lines(&folder.join(SESSIONS))?
+pub(super) fn read(folder: &Path) -> EvalResult<EvalSet> {
+    let sessions: Vec<EvalSession> = lines(&folder.join(SESSIONS))?
         .iter()
         .map(session)
-        .collect::<Outcome<_>>()?;
-    let place = |(at, session): (usize, &Session)| (session.id.clone(), at);
+        .collect::<EvalResult<_>>()?;
+    let place = |(at, session): (usize, &EvalSession)| (session.id.clone(), at);
     let place_of: HashMap<String, usize> = sessions.iter().enumerate().map(place).collect();
     let (mut haystacks, mut questions) = (Vec::new(), Vec::new());
     for asked in lines(&folder.join(QUESTIONS))? {
@@ -36,12 +39,12 @@ pub(super) fn read(folder: &Path) -> Outcome<Set> {
             place.ok_or_else(|| format!("{id}: there is no session {name:?}"))
         });
         questions.push(question(&asked, haystacks.len())?);
-        haystacks.push(Haystack {
+        haystacks.push(EvalHaystack {
             name: format!("haystack-{id}"),
             sessions: places.collect::<Result<_, _>>()?,
         });
     }
-    Ok(Set {
+    Ok(EvalSet {
         name: "longmemeval",
         sessions,
         haystacks,
@@ -49,8 +52,8 @@ pub(super) fn read(folder: &Path) -> Outcome<Set> {
     })
 }
 
-fn question(asked: &Json, haystack: usize) -> Outcome<Question> {
-    Ok(Question {
+fn question(asked: &Json, haystack: usize) -> EvalResult<EvalQuestion> {
+    Ok(EvalQuestion {
         id: text(asked, "id").to_owned(),
         kind: text(asked, "type").to_owned(),
         text: text(asked, "question").to_owned(),
@@ -61,7 +64,7 @@ fn question(asked: &Json, haystack: usize) -> Outcome<Question> {
     })
 }
 
-fn session(session: &Json) -> Outcome<Session> {
+fn session(session: &Json) -> EvalResult<EvalSession> {
     let id = text(session, "id");
     let begun = match text(session, "date") {
         "" => None,
@@ -69,7 +72,7 @@ fn session(session: &Json) -> Outcome<Session> {
     };
     let said = items(session, "turns").iter().enumerate();
     let messages = said.map(|(n, said)| {
-        Ok(Message {
+        Ok(EvalMessage {
             id: format!("{id}:{n}"),
             role: if text(said, "role") == "user" {
                 "user"
@@ -81,14 +84,14 @@ fn session(session: &Json) -> Outcome<Session> {
             at: begun.map(|begun| nth_second(begun, n)).transpose()?,
         })
     });
-    Ok(Session {
+    Ok(EvalSession {
         id: id.to_owned(),
-        messages: messages.collect::<Outcome<_>>()?,
+        messages: messages.collect::<EvalResult<_>>()?,
     })
 }
 
 /// Times are written "2023/05/30 (Tue) 23:40".
-fn moment(written: &str) -> Outcome<Timestamp> {
+fn moment(written: &str) -> EvalResult<Timestamp> {
     match written
         .split_once(" (")
         .and_then(|(day, rest)| Some((day, rest.split_once(") ")?.1)))
@@ -103,7 +106,7 @@ fn names(asked: &Json, key: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn lines(path: &Path) -> Outcome<Vec<Json>> {
+fn lines(path: &Path) -> EvalResult<Vec<Json>> {
     let parse = |(at, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), at + 1).into())
     };

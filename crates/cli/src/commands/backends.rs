@@ -1,27 +1,27 @@
-//! `loci backends`: which backends there are and what they can do.
+//! `loci backends`: the backends of this build and their capabilities.
 
 use serde_json::json;
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
-/// List the backends and what they can do
+/// List the backends and their capabilities
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  loci backends --json")]
-pub(crate) struct Args {}
+pub(crate) struct BackendsArgs {}
 
 /// Lists them.
-pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
+pub(crate) fn run(_: &BackendsArgs, session: &mut CommandSession) -> CommandResult {
     let mut rows = Vec::new();
     for name in session.registry.names() {
-        rows.push(session.registry.make(name)?.descriptor().clone());
+        rows.push(session.registry.make_backend(name)?.descriptor().clone());
     }
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json!({ "backends": rows }))?;
-        return Ok(Exit::Done);
+        out.write_json(&json!({ "backends": rows }))?;
+        return Ok(ExitStatus::Done);
     }
-    out.page(|page| {
+    out.write_page(|page| {
         for row in &rows {
             let capabilities: Vec<&str> = row.capabilities.iter().map(|one| one.name()).collect();
             let upkeep: Vec<&str> = row.maintenance.iter().map(|kind| kind.name()).collect();
@@ -36,5 +36,5 @@ pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
                 .end();
         }
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,53 +1,58 @@
-//! `loci backup`: one verified copy of the palace, taken while others write.
+//! `loci backup`: one verified copy of the palace, taken while other processes write.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::{Backend, Error, ErrorKind, PalaceRef, Result, Severity, SnapshotReport, Timestamp};
+use loci_core::{
+    Backend, Error, ErrorKind, FindingSeverity, PalaceRef, Result, SnapshotReport, SnapshotStep, Timestamp,
+};
 use loci_engine::palace::BorrowedAddress;
-use loci_migrate::{VerifyRequest, verify};
+use loci_migrate::{VerifyRequest, verify_collections};
 use serde_json::json;
 
-use crate::errors::{self, Done, Exit};
-use crate::output::Output;
-use crate::render::drawers;
-use crate::session::Session;
+use crate::environment::now;
+use crate::errors::{self, CommandResult, ExitStatus};
+use crate::output::TerminalOutput;
+use crate::progress::JobProgress;
+use crate::render::count_drawers;
+use crate::session::CommandSession;
 
 /// Copy the palace into one file, and verify the copy
 ///
-/// Others may go on writing. Into a folder, the copy is called palace-<UTC time>.db, and --keep removes the
-/// oldest copies of that name once the new one is verified; otherwise DEST is the new file, which must not
-/// exist yet.
+/// Other processes can keep writing. In a folder the copy is named palace-<UTC time>.db, and --keep removes the oldest
+/// copies with such a name once the new one is verified. Otherwise DEST is the new file, which must not exist yet.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci backup ~/backups --keep 7\n  loci backup before-the-move.db")]
-pub(crate) struct Args {
-    /// A folder, or a new file
+pub(crate) struct BackupArgs {
+    /// The folder for the copy, or a new file
     #[arg(value_name = "DEST")]
     dest: PathBuf,
 
-    /// Keep only this many copies in the folder; DEST is then a folder, made if it is missing
+    /// Keep only this many copies in the folder; DEST is then a folder, which is created if it is missing
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     keep: Option<usize>,
 }
 
-/// Copies it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let palace = session.palace()?;
+/// Copies the palace and verifies the copy.
+pub(crate) fn run(args: &BackupArgs, session: &mut CommandSession) -> CommandResult {
+    let palace = session.open_palace()?;
+    // A missing palace is reported before a folder for its copies is created.
     palace.collections()?;
     let palace = palace.address()?;
     let snapshots = palace
         .backend
         .snapshots()
-        .ok_or_else(|| cannot(&palace.backend.descriptor().name))?;
-    let dest = destination(args)?;
-    let mut progress = session.out.progress("parts copied");
-    let report = snapshots.backup(&palace.reference, &dest, &mut |done, total| {
-        progress.tick(done, Some(total))
+        .ok_or_else(|| no_snapshots(&palace.backend.descriptor().name))?;
+    let dest = choose_destination(args)?;
+    let mut progress = session.out.progress(COPYING);
+    let report = snapshots.backup(&palace.reference, &dest, &mut |step| {
+        show_step(step, &mut progress);
     })?;
-    let hash = digest(palace.backend.as_ref(), &report.file)?;
+    let hash = read_back(palace.backend.as_ref(), &report.file, &mut progress)?;
+    drop(progress);
+    // Older copies go only once the new one has been read back.
     let pruned = match (args.keep, dest.parent()) {
-        (Some(keep), Some(folder)) => prune(folder, &dest, keep)?,
+        (Some(keep), Some(folder)) => remove_older(folder, &dest, keep)?,
         _ => Vec::new(),
     };
     if !session.out.is_json() {
@@ -61,40 +66,71 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         .iter()
         .map(|file| file.to_string_lossy().into_owned())
         .collect();
-    tell(&report, &hash, json!({ "pruned": pruned }), &mut session.out)
+    print_copy(&report, &hash, json!({ "pruned": pruned }), &mut session.out)
 }
 
-/// The digest of a copy, read back through the contract: the one that `loci verify` prints.
-pub(super) fn digest(backend: &dyn Backend, file: &Path) -> Result<String> {
+/// The first phase of a backup and of a restore.
+pub(super) const COPYING: &str = "pages copied";
+const CHECKING: &str = "checks of the copy";
+
+/// Shows a step of a backup or of a restore.
+pub(super) fn show_step(step: SnapshotStep, progress: &mut JobProgress) {
+    let (phase, done, total) = match step {
+        SnapshotStep::Copied(done, total) => (COPYING, done, total),
+        SnapshotStep::Verified(done, total) => (CHECKING, done, total),
+    };
+    progress.begin_phase(phase);
+    progress.tick(done, Some(total));
+    if matches!(step, SnapshotStep::Copied(..)) && done == total {
+        // The first check is reported when it ends, and it may be the longest.
+        progress.begin_phase(CHECKING);
+    }
+}
+
+/// Reads every drawer of a copy back through the contract and returns the hash that `loci verify` prints.
+pub(super) fn read_back(backend: &dyn Backend, file: &Path, progress: &mut JobProgress) -> Result<String> {
+    progress.begin_phase("drawers read back");
     let copy = PalaceRef::local(file);
     let address = BorrowedAddress {
         backend,
         reference: &copy,
     };
-    let report = verify(address, None, VerifyRequest { sample: 100 }, &mut |_, _| {});
+    // Every drawer is read; a small sample is enough to see that the indexes of the copy answer.
+    let request = VerifyRequest { sample: 100 };
+    let report = verify_collections(address, None, request, &mut |done, total| {
+        progress.tick(done, Some(total));
+    });
+    // A copy that stays open keeps its log files beside it.
     backend.close_palace(&copy);
     let report = report?;
     match report
         .findings
         .into_iter()
-        .find(|finding| finding.severity == Severity::Error)
+        .find(|finding| finding.severity == FindingSeverity::Error)
     {
         None => Ok(report.hash),
-        Some(finding) => Err(Error::new(ErrorKind::Corrupt, finding.message).with("file", file.display())),
+        Some(finding) => {
+            Err(Error::new(ErrorKind::Corrupt, finding.message).with_context("file", file.display()))
+        }
     }
 }
 
 /// The error of a backend that cannot copy palaces.
-pub(super) fn cannot(backend: &str) -> Error {
+pub(super) fn no_snapshots(backend: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         format!("the backend {backend:?} does not copy palaces"),
     )
-    .hint("write the drawers with `loci export --all --embeddings` instead")
+    .with_hint("export the drawers instead: `loci export --all --embeddings`")
 }
 
-/// Says what a copy holds, with `more` for scripts.
-pub(super) fn tell(report: &SnapshotReport, hash: &str, more: serde_json::Value, out: &mut Output) -> Done {
+/// Prints the contents of a copy; `more` holds further fields for scripts.
+pub(super) fn print_copy(
+    report: &SnapshotReport,
+    hash: &str,
+    more: serde_json::Value,
+    out: &mut TerminalOutput,
+) -> CommandResult {
     let file = report.file.to_string_lossy();
     if out.is_json() {
         let mut answer = json!({
@@ -106,11 +142,11 @@ pub(super) fn tell(report: &SnapshotReport, hash: &str, more: serde_json::Value,
         if let (Some(answer), serde_json::Value::Object(more)) = (answer.as_object_mut(), more) {
             answer.extend(more);
         }
-        out.json(&answer)?;
+        out.write_json(&answer)?;
     } else {
-        out.page(|page| {
+        out.write_page(|page| {
             page.bold(&file)
-                .plain(&format!("  {}, ", drawers(report.drawers)));
+                .plain(&format!("  {}, ", count_drawers(report.drawers)));
             page.plain(if report.verified {
                 "verified"
             } else {
@@ -119,38 +155,34 @@ pub(super) fn tell(report: &SnapshotReport, hash: &str, more: serde_json::Value,
             page.dim(&format!("  {hash}")).end();
         })?;
     }
-    Ok(Exit::found(report.verified))
+    Ok(ExitStatus::from_found(report.verified))
 }
 
-fn destination(args: &Args) -> Result<PathBuf> {
+fn choose_destination(args: &BackupArgs) -> Result<PathBuf> {
     let dest = &args.dest;
+    // A path that ends with a slash means a folder, also where none is there yet.
     let ends_as_folder = dest.to_string_lossy().ends_with(std::path::is_separator);
     let is_folder = dest.is_dir() || ends_as_folder || args.keep.is_some();
     if !is_folder {
         let parent = dest.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(missing) = parent.filter(|parent| !parent.is_dir()) {
-            let message = format!("there is no folder {}", missing.display());
-            return Err(Error::new(ErrorKind::NotFound, message).hint("make it first; nothing was written"));
+            let message = format!("the folder {} does not exist", missing.display());
+            return Err(Error::new(ErrorKind::NotFound, message)
+                .with_hint("nothing was written; create the folder first"));
         }
         return Ok(dest.clone());
     }
     std::fs::create_dir_all(dest)
-        .map_err(|cause| errors::io(format!("cannot make the folder {}", dest.display()), cause))?;
-    Ok(dest.join(file_name(now()?)))
-}
-
-fn now() -> Result<Timestamp> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let micros = since.ok().and_then(|since| i64::try_from(since.as_micros()).ok());
-    Timestamp::from_micros(micros.unwrap_or_default())
+        .map_err(|cause| errors::io_error(format!("cannot create the folder {}", dest.display()), cause))?;
+    Ok(dest.join(name_copy(now())))
 }
 
 const BEFORE: &str = "palace-";
 const BEHIND: &str = "Z.db";
-/// The digits of a moment and what stands between them; names of copies sort as their times do.
+/// The digits of a time and the characters between them. All names have the same length, so they sort by time.
 const SHAPE: &str = "00000000T000000.000000";
 
-fn file_name(time: Timestamp) -> String {
+fn name_copy(time: Timestamp) -> String {
     let text = time.to_string();
     let text = text.trim_end_matches('Z');
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -158,7 +190,7 @@ fn file_name(time: Timestamp) -> String {
     format!("{BEFORE}{whole}.{fraction:0<6}{BEHIND}")
 }
 
-/// Whether a file is called as copies in a folder are.
+/// Whether a file has a name that `loci backup` gives to copies. Only such files are ever removed.
 fn is_copy(name: &str) -> bool {
     let moment = name
         .strip_prefix(BEFORE)
@@ -175,11 +207,14 @@ fn is_copy(name: &str) -> bool {
     })
 }
 
-/// Removes all but the newest copies; the one just made always stays.
-fn prune(folder: &Path, made: &Path, keep: usize) -> Result<Vec<PathBuf>> {
+/// Removes all but the newest copies and returns the removed ones. The copy just made always stays.
+fn remove_older(folder: &Path, made: &Path, keep: usize) -> Result<Vec<PathBuf>> {
     let wrong = |cause| {
-        errors::io(
-            format!("the copy is made, but {} cannot be tidied", folder.display()),
+        errors::io_error(
+            format!(
+                "the copy is made, but older ones in {} cannot be removed",
+                folder.display()
+            ),
             cause,
         )
     };
@@ -187,6 +222,7 @@ fn prune(folder: &Path, made: &Path, keep: usize) -> Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(folder).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
         let name = path.file_name().and_then(|name| name.to_str());
+        // Names decide, not dates: a copy that was moved here from elsewhere keeps its place in time.
         if name.is_some_and(is_copy) && path != made && path.is_file() {
             older.push(path);
         }
@@ -205,7 +241,7 @@ mod tests {
 
     #[test]
     fn copies_are_named_by_their_moment_and_recognised_by_it() {
-        let name = |time: &str| file_name(time.parse().unwrap());
+        let name = |time: &str| name_copy(time.parse().unwrap());
         assert_eq!(name("2026-05-01T09:30:00Z"), "palace-20260501T093000.000000Z.db");
         assert_eq!(
             name("2026-05-01T09:30:00.0125Z"),
@@ -234,7 +270,10 @@ mod tests {
             std::fs::write(copy(second), "").unwrap();
         }
         std::fs::write(folder.path().join("palace-mine.db"), "").unwrap();
-        assert_eq!(prune(folder.path(), &copy(3), 2).unwrap(), [copy(0), copy(1)]);
+        assert_eq!(
+            remove_older(folder.path(), &copy(3), 2).unwrap(),
+            [copy(0), copy(1)]
+        );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
         assert!(copy(3).exists() && copy(2).exists());
     }

@@ -1,48 +1,48 @@
-//! `loci cat`: a source, given back from its drawers.
+//! `loci cat`: prints a source from its drawers.
 
 use std::ffi::OsString;
 
 use loci_core::Error;
-use loci_engine::cat::{Part, Said};
+use loci_engine::cat::{CatMessage, SourcePart};
 
-use crate::errors::{Done, Exit};
+use crate::errors::{CommandResult, ExitStatus};
 use crate::scope::source_names;
-use crate::session::Session;
+use crate::session::CommandSession;
 
 /// Print a source as it was mined
 ///
-/// A file comes back byte for byte; with --json as its text and encoding. A conversation comes message by message; with
-/// --json as a list with id, speaker, kind, time and text of each. Bytes are printed as they are, so mind where they go.
-/// Exits with 1 if no such source exists.
+/// A file is printed byte for byte, a conversation message by message. With --json, a file is its text and encoding, and a
+/// conversation is a list of messages with id, speaker, kind, time and text. The bytes of a file are not escaped: redirect
+/// them if they may be binary. Exits with 1 if the source does not exist.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci cat notes.md > notes.again.md\n  loci cat session.jsonl --json"
 )]
-pub(crate) struct Args {
-    /// A path as it was mined, the end of one, or the name of a source
+pub(crate) struct CatArgs {
+    /// The source: a path as it was mined, the end of one, or what a hit prints
     #[arg(value_name = "SOURCE")]
     source: OsString,
 }
 
 /// Prints it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let palace = session.palace()?;
+pub(crate) fn run(args: &CatArgs, session: &mut CommandSession) -> CommandResult {
+    let palace = session.open_palace()?;
     let names = source_names(&args.source);
     let out = &mut session.out;
     let report = if out.is_json() {
         let report = palace.read_source(&names)?;
-        out.json(&report)?;
+        out.write_json(&report)?;
         report
     } else {
         let mut stopped = None;
         let streamed = palace.stream_source(&names, &mut |part| {
             let printed = match part {
-                Part::Piece { bytes, .. } => out.bytes(&bytes),
-                Part::Message(said) => out.page(|page| message(&said, page)),
+                SourcePart::Piece { bytes, .. } => out.write_bytes(&bytes),
+                SourcePart::Message(said) => out.write_page(|page| write_message(&said, page)),
             };
             printed.map_err(|stop| {
                 stopped = Some(stop);
-                Error::invalid("nothing reads on")
+                Error::invalid("the reader has gone away")
             })
         });
         match stopped {
@@ -52,10 +52,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     };
     out.flush()?;
     out.warnings(&report.warnings);
-    Ok(Exit::found(report.source.is_some()))
+    Ok(ExitStatus::from_found(report.source.is_some()))
 }
 
-fn message(said: &Said, page: &mut crate::page::Page) {
+fn write_message(said: &CatMessage, page: &mut crate::page::TextPage) {
     let time = said.time.map(|time| time.to_string());
     let head = [said.speaker.as_deref(), said.kind.as_deref(), time.as_deref()];
     let head: Vec<&str> = head.into_iter().flatten().collect();

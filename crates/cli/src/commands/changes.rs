@@ -1,36 +1,38 @@
-//! `loci changes`: what was filed, changed or removed since a cursor.
+//! `loci changes`: the drawers filed, changed or removed since a cursor.
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::{ChangeKind, Cursor};
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
-/// List what was filed, changed or removed
+/// List drawers that were filed, changed or removed
 ///
-/// Oldest first. `next` is the cursor to ask with the next time; the list is complete when it is empty.
+/// Oldest first. Pass `next` as --since to continue; an empty list means there is nothing new.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci changes\n  loci changes --since 1200 --limit 50 --json")]
-pub(crate) struct Args {
+pub(crate) struct ChangesArgs {
     /// Only changes after this cursor
     #[arg(long, value_name = "CURSOR", default_value = "0")]
     since: u64,
 
-    /// List this many at most
+    /// List at most N changes
     #[arg(long, short = 'n', value_name = "N", default_value = "1000",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
 }
 
 /// Lists them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let changes = session.palace()?.changes(Cursor(args.since), args.limit)?;
+pub(crate) fn run(args: &ChangesArgs, session: &mut CommandSession) -> CommandResult {
+    let changes = session
+        .open_palace()?
+        .list_changes(Cursor(args.since), args.limit)?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&changes)?;
-        return Ok(Exit::Done);
+        out.write_json(&changes)?;
+        return Ok(ExitStatus::Done);
     }
-    out.page(|page| {
+    out.write_page(|page| {
         for change in &changes.changes {
             let op = match change.op {
                 ChangeKind::Put => "put",
@@ -43,7 +45,10 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     })?;
     if changes.changes.len() == args.limit {
         out.flush()?;
-        out.note(&format!("there may be more: --since {}", changes.next.0));
+        out.note(&format!(
+            "there may be more; continue with --since {}",
+            changes.next.0
+        ));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

@@ -1,35 +1,36 @@
-//! `loci completions`: scripts that complete command lines in a shell.
+//! `loci completions`: completion scripts for shells.
 
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::errors::{Done, Exit};
+use crate::errors::{CommandResult, ExitStatus};
 use crate::help;
-use crate::session::Session;
+use crate::session::CommandSession;
 
-/// Print a script that completes command lines in a shell
+/// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci completions bash > ~/.local/share/bash-completion/completions/loci\n  \
     loci completions fish > ~/.config/fish/completions/loci.fish\n  source <(loci completions zsh)"
 )]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
-/// Prints it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let mut command = help::visible();
+/// Prints the script.
+pub(crate) fn run(args: &CompletionsArgs, session: &mut CommandSession) -> CommandResult {
+    let mut command = help::visible_command();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "loci", &mut script);
-    match session.out.is_json() {
-        false => session.out.bytes(&script)?,
-        true => session.out.json(&json!({
+    if session.out.is_json() {
+        session.out.write_json(&json!({
             "shell": args.shell.to_string(),
             "script": String::from_utf8_lossy(&script),
-        }))?,
+        }))?;
+    } else {
+        session.out.write_bytes(&script)?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

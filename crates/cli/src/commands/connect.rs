@@ -1,64 +1,77 @@
-//! `loci connect`: the settings of an agent's tool, edited or restored.
+//! `loci connect`: lists the tools of agents, and edits or restores the settings of one.
 
 mod folders;
+mod program;
+mod sessions;
+mod status;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use loci_connect::{AgentTool, ConnectAction, ConnectReport, ConnectRequest, ProgramCommand, SettingsEdit};
+use loci_connect::{AgentTool, ConnectAction, ConnectReport, ConnectRequest, SettingsEdit};
 use loci_core::{Error, Result};
 use serde_json::{Value as Json, json};
 
-use crate::errors::{self, Done, Exit};
-use crate::session::Session;
+use crate::errors::{self, CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
 use folders::read_tool_folders;
+use program::find_own_command;
+use sessions::SessionOffer;
+use status::list_tools;
 
 /// Connect a tool: its MCP server, and hooks that save what is said
 ///
-/// Shows what would change in the tool's own config and asks before it writes. What is there stays as it is, byte for
-/// byte. The server and the hooks run this very program, named by its whole path.
+/// Shows the change to the tool's own settings and asks before it writes. Every other byte of the settings stays. The
+/// server and the hooks run this program, by the absolute path under which it was called. Without TOOL, lists every
+/// known tool: whether it is installed, whether it is connected, and to which palace.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
+  loci connect
   loci connect claude-code
   loci connect codex --yes
   loci connect cursor --project --palace ./memory
   loci connect gemini --recall --wing work
+  loci connect claude-code --compat mempalace
   loci connect claude-code --undo
   loci connect vscode --print")]
-pub(crate) struct Args {
-    /// The tool
+pub(crate) struct ConnectArgs {
+    /// The tool to connect [default: list all]
     #[arg(value_name = "TOOL", value_parser = tool_parser())]
-    tool: AgentTool,
+    tool: Option<AgentTool>,
 
-    /// Take out what was put in, and nothing else
-    #[arg(long)]
+    /// Remove the entries of Loci, and nothing else
+    #[arg(long, requires = "tool")]
     undo: bool,
 
-    /// Print what to paste, and write nothing
-    #[arg(long, conflicts_with_all = ["undo", "yes"])]
+    /// Print the entries to paste, and write nothing
+    #[arg(long, requires = "tool", conflicts_with_all = ["undo", "yes"])]
     print: bool,
 
     /// Write without asking
-    #[arg(long)]
+    #[arg(long, requires = "tool")]
     yes: bool,
 
-    /// The config of the project in the current folder, not the user's
+    /// Use the settings of the project in the current folder, not the user's
     #[arg(long)]
     project: bool,
 
     /// Let hooks recall at the start of a session and on prompts
-    #[arg(long)]
+    #[arg(long, requires = "tool")]
     recall: bool,
 
     /// Let the server only read
-    #[arg(long)]
+    #[arg(long, requires = "tool")]
     read_only: bool,
 
-    /// Let the server see only this wing; may be given several times
-    #[arg(long, value_name = "WING")]
+    /// Let the server see only this wing; can be repeated
+    #[arg(long, value_name = "WING", requires = "tool")]
     wing: Vec<String>,
+
+    /// Let the server use the tool names, arguments and results of another system
+    #[arg(long, value_name = "SYSTEM", value_parser = ["mempalace"], requires = "tool")]
+    compat: Option<String>,
 }
 
 /// The tools by their names.
@@ -68,39 +81,55 @@ fn tool_parser() -> impl TypedValueParser<Value = AgentTool> {
         .try_map(|name| AgentTool::from_name(&name).ok_or("no tool has this name"))
 }
 
-/// Shows what would change, asks, and writes.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = read_request(args, session)?;
+/// Lists the tools; or shows the change to the settings of one, asks, and writes.
+pub(crate) fn run(args: &ConnectArgs, session: &mut CommandSession) -> CommandResult {
+    let Some(tool) = args.tool else {
+        return list_tools(&read_tool_folders(args.project)?, session);
+    };
+    let palace_args = read_palace_args(session)?;
+    let request = build_request(tool, args, &palace_args)?;
     if args.print {
         return print_snippets(&request, session);
     }
     let mut report = request.preview()?;
     if !session.out.is_json() {
         show_edits(&report, session)?;
+        // The question that follows goes to standard error, which is not buffered.
         session.out.flush()?;
     }
     if report.has_changes() && is_confirmed(args, session)? {
         report = request.apply()?;
     }
+    // Offered once, right after connecting: a later run finds nothing to change and stays silent.
+    let offer = (report.written && !args.undo)
+        .then(|| SessionOffer::find(tool, &request.folders, &palace_args))
+        .flatten();
     if session.out.is_json() {
-        session.out.json(&report_to_json(args.tool, &report))?;
-    } else {
-        note_outcome(args, &report, session);
+        session
+            .out
+            .write_json(&report_to_json(tool, &report, offer.as_ref()))?;
+        return Ok(ExitStatus::Done);
     }
-    Ok(Exit::Done)
+    note_outcome(tool, args, &report, session);
+    if let Some(offer) = offer {
+        // With --yes nothing is asked, this neither.
+        offer.make(!args.yes && can_ask(session), session)?;
+    }
+    Ok(ExitStatus::Done)
 }
 
-fn read_request(args: &Args, session: &Session) -> Result<ConnectRequest> {
-    let folders = read_tool_folders(args.project)?;
-    let path = std::env::current_exe()
-        .map_err(|cause| errors::io("cannot find the path of this program; nothing was changed", cause))?;
+fn build_request(tool: AgentTool, args: &ConnectArgs, palace_args: &[String]) -> Result<ConnectRequest> {
     let mut server_args = Vec::new();
     server_args.extend(args.read_only.then(|| "--read-only".to_owned()));
+    // Restrictions go to the server alone: hooks save everything that is said.
     for wing in &args.wing {
         server_args.extend(["--wing".to_owned(), wing.clone()]);
     }
-    let program = ProgramCommand::new(&path)?
-        .with_palace_args(palace_args(session)?)
+    if let Some(system) = &args.compat {
+        server_args.extend(["--compat".to_owned(), system.clone()]);
+    }
+    let program = find_own_command()?
+        .with_palace_args(palace_args.to_vec())
         .with_server_args(server_args)
         .with_recall(args.recall);
     let action = if args.undo {
@@ -109,23 +138,19 @@ fn read_request(args: &Args, session: &Session) -> Result<ConnectRequest> {
         ConnectAction::Connect
     };
     Ok(ConnectRequest {
-        tool: args.tool,
+        tool,
         action,
-        folders,
+        folders: read_tool_folders(args.project)?,
         program,
     })
 }
 
-/// The palace and collection that were named, as arguments that mean the same from every folder.
-fn palace_args(session: &Session) -> Result<Vec<String>> {
+/// The palace and collection of the command line, as arguments that mean the same from every folder.
+fn read_palace_args(session: &CommandSession) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if let Some(reference) = &session.globals.palace {
-        let folder = session
-            .palace()?
-            .address()?
-            .reference
-            .local_path
-            .unwrap_or_default();
+        // Absolute, and otherwise as it was given: a link to a palace may lead to another one tomorrow.
+        let folder = session.location()?.folder;
         let reference = absolute_reference(reference.to_str(), folder, session)?;
         words.extend(["--palace".to_owned(), reference]);
     }
@@ -135,12 +160,13 @@ fn palace_args(session: &Session) -> Result<Vec<String>> {
     Ok(words)
 }
 
-fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &Session) -> Result<String> {
+fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &CommandSession) -> Result<String> {
+    // The backend of a reference is kept, since the files of an empty folder would not tell it.
     let backend = reference.and_then(|text| text.split_once(':'));
     let backend = backend.filter(|(name, _)| session.registry.knows(name));
     let folder = folder.into_os_string().into_string().map_err(|folder| {
         Error::invalid(format!("the palace's path is not UTF-8: {}", folder.display()))
-            .hint("settings files hold text; give the palace another name. Nothing was changed")
+            .with_hint("nothing was changed; settings files hold text, so give the palace another name")
     })?;
     Ok(match backend {
         Some((name, _)) => format!("{name}:{folder}"),
@@ -148,7 +174,7 @@ fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &Sessio
     })
 }
 
-fn print_snippets(request: &ConnectRequest, session: &mut Session) -> Done {
+fn print_snippets(request: &ConnectRequest, session: &mut CommandSession) -> CommandResult {
     let snippets = request.snippets()?;
     if session.out.is_json() {
         let files = snippets.iter();
@@ -157,22 +183,23 @@ fn print_snippets(request: &ConnectRequest, session: &mut Session) -> Done {
             .collect();
         session
             .out
-            .json(&json!({ "tool": request.tool.name(), "files": files }))?;
-        return Ok(Exit::Done);
+            .write_json(&json!({ "tool": request.tool.name(), "files": files }))?;
+        return Ok(ExitStatus::Done);
     }
-    session.out.page(|page| {
+    session.out.write_page(|page| {
         for snippet in &snippets {
             page.dim(&snippet.path.to_string_lossy())
                 .end()
                 .text(&snippet.text);
         }
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn show_edits(report: &ConnectReport, session: &mut Session) -> Done<()> {
-    session.out.page(|page| {
+fn show_edits(report: &ConnectReport, session: &mut CommandSession) -> CommandResult<()> {
+    session.out.write_page(|page| {
         for edit in &report.edits {
+            // A file that stays as it is is named all the same, so that the user sees it was looked at.
             if edit.is_change() {
                 page.text(&edit.diff());
             } else {
@@ -184,46 +211,70 @@ fn show_edits(report: &ConnectReport, session: &mut Session) -> Done<()> {
 }
 
 /// Whether to write: by --yes, or by a person at the terminal.
-fn is_confirmed(args: &Args, session: &Session) -> Done<bool> {
-    let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal() && !session.out.is_json();
-    if args.yes || !can_ask {
+fn is_confirmed(args: &ConnectArgs, session: &CommandSession) -> CommandResult<bool> {
+    if args.yes || !can_ask(session) {
         return Ok(args.yes);
     }
+    ask_person("Write this? [y/N] ")
+}
+
+/// Whether a person is at the terminal to answer a question.
+fn can_ask(session: &CommandSession) -> bool {
+    // The question is printed on standard error; a person who redirected that would wait without knowing why.
+    io::stdin().is_terminal() && io::stderr().is_terminal() && !session.out.is_json()
+}
+
+/// Asks a question on standard error. Anything but a yes is a no.
+fn ask_person(question: &str) -> CommandResult<bool> {
     let mut line = String::new();
     let asked = io::stderr()
-        .write_all(b"Write this? [y/N] ")
+        .write_all(question.as_bytes())
         .and_then(|()| io::stdin().lock().read_line(&mut line));
-    asked.map_err(|cause| errors::io("cannot ask; nothing was changed", cause))?;
+    asked.map_err(|cause| errors::io_error("cannot ask; nothing was changed", cause))?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-fn report_to_json(tool: AgentTool, report: &ConnectReport) -> Json {
-    let edit_to_json = |edit: &SettingsEdit| json!({ "path": edit.path.to_string_lossy(), "change": edit.kind().name(), "diff": edit.diff() });
+fn report_to_json(tool: AgentTool, report: &ConnectReport, offer: Option<&SessionOffer>) -> Json {
+    let edit_to_json = |edit: &SettingsEdit| {
+        json!({
+            "path": edit.path.to_string_lossy(),
+            "change": edit.kind().name(),
+            "diff": edit.diff(),
+        })
+    };
     let files: Vec<Json> = report.edits.iter().map(edit_to_json).collect();
-    json!({ "tool": tool.name(), "files": files, "written": report.written })
+    json!({
+        "tool": tool.name(),
+        "files": files,
+        "written": report.written,
+        "past_sessions": offer.map(SessionOffer::to_json),
+    })
 }
 
-fn note_outcome(args: &Args, report: &ConnectReport, session: &mut Session) {
-    let name = args.tool.name();
+fn note_outcome(tool: AgentTool, args: &ConnectArgs, report: &ConnectReport, session: &mut CommandSession) {
+    let (name, title) = (tool.name(), tool.title());
     let out = &mut session.out;
-    match (report.has_changes(), report.written, args.undo) {
-        (false, _, false) => out.note("it is connected; nothing to change"),
-        (false, _, true) => out.note("it holds no entry of Loci; nothing to change"),
-        (true, false, _) => out.note("nothing was written; add --yes to write it"),
-        (true, true, true) => out.note(&format!("removed; restart {name} to make it take effect")),
-        (true, true, false) => {
-            out.note(&format!(
-                "written; restart {name}, and undo this with `loci connect {name} --undo`"
-            ));
-            if args.tool == AgentTool::Codex {
-                out.note("Codex runs new hooks once you have looked at them: type /hooks there");
-            }
+    if !report.has_changes() && args.undo {
+        out.note("its settings hold no entry of Loci; nothing to change");
+    } else if !report.has_changes() {
+        out.note("it is connected already; nothing to change");
+    } else if !report.written {
+        out.note("nothing was written; add --yes to write it");
+    } else if args.undo {
+        out.note(&format!("removed; restart {title} for the change to take effect"));
+    } else {
+        out.note(&format!(
+            "written; restart {title}, and undo this with `loci connect {name} --undo`"
+        ));
+        if tool == AgentTool::Codex {
+            out.note("Codex runs new hooks once you have reviewed them: type /hooks in it");
         }
     }
+    // A tool started from a desktop does not see the variables of this shell.
     let palace_is_implied = session.environment().palace.is_some() && session.globals.palace.is_none();
     if palace_is_implied && !args.undo {
         session.out.note(
-            "LOCI_PALACE is set here and perhaps not where the tool runs; --palace writes the palace down",
+            "LOCI_PALACE is set in this shell, and may not be where the tool runs; name the palace with --palace",
         );
     }
 }

@@ -1,19 +1,20 @@
-//! `loci delete`: removes drawers, and only counts them unless told otherwise.
+//! `loci delete`: removes drawers; a dry run unless confirmed.
 
 use loci_core::DrawerId;
 use loci_engine::delete::DeleteRequest;
 
-use crate::errors::{Done, Exit};
+use crate::errors::{CommandResult, ExitStatus};
+use crate::render::count_drawers;
 use crate::scope::ScopeArgs;
-use crate::session::Session;
+use crate::session::CommandSession;
 
 /// Remove drawers by id or scope
 ///
-/// Nothing is removed without --yes: the answer says how many would be. The beginning of an id will do, from 6
-/// characters on, where no other id begins so. Exits with 1 if none matches.
+/// A dry run that counts the matching drawers, unless --yes is given. An id may be shortened to a unique prefix of at
+/// least 6 characters. Exits with 1 if nothing matches.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci delete note-1 note-2\n  loci delete --wing old --yes")]
-pub(crate) struct Args {
+pub(crate) struct DeleteArgs {
     /// The ids
     #[arg(value_name = "ID", conflicts_with = "ScopeArgs")]
     ids: Vec<DrawerId>,
@@ -21,34 +22,36 @@ pub(crate) struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
 
-    /// Remove them
+    /// Remove the drawers
     #[arg(long)]
     yes: bool,
 }
 
-/// Counts them, and removes them if told to.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let report = session.palace()?.delete(&DeleteRequest {
+/// Counts the drawers, and removes them if confirmed.
+pub(crate) fn run(args: &DeleteArgs, session: &mut CommandSession) -> CommandResult {
+    let report = session.open_palace()?.delete(&DeleteRequest {
         ids: args.ids.clone(),
-        scope: args.scope.scope()?,
+        scope: args.scope.build_scope()?,
         expected: None,
         dry_run: !args.yes,
     })?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else if args.yes {
-        out.page(|page| {
-            page.plain(&format!("{} removed", report.deleted)).end();
+        out.write_page(|page| {
+            page.plain(&format!("{} removed", count_drawers(report.deleted)))
+                .end();
         })?;
     } else {
-        out.page(|page| {
-            page.plain(&format!("{} would be removed", report.matched)).end();
+        out.write_page(|page| {
+            page.plain(&format!("{} would be removed", count_drawers(report.matched)))
+                .end();
         })?;
         if report.matched > 0 {
-            out.note("nothing was removed; add --yes to remove them");
+            out.note("dry run: nothing was removed; add --yes to remove them");
         }
     }
     out.warnings(&report.warnings);
-    Ok(Exit::found(report.matched > 0))
+    Ok(ExitStatus::from_found(report.matched > 0))
 }

@@ -1,48 +1,53 @@
-//! `loci doctor`: examines palaces in files, of every kind a backend knows, and mends them in named steps.
+//! `loci doctor`: examines a palace in files, of any backend, and repairs it in named steps.
 
 mod table;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::{
-    Backend, Diagnosis, Doctor, Error, ErrorKind, Finding, FixMode, FixReport, Result, Severity,
+    Backend, Doctor, Error, ErrorKind, FindingSeverity, FixMode, FixReport, PalaceDiagnosis, PalaceFinding,
+    Result,
 };
+use loci_store::EmbeddedBackend;
 use serde::Serialize;
 
-use super::verify::findings;
-use crate::errors::{Done, Exit};
-use crate::page::Page;
-use crate::session::Session;
+use super::verify::print_findings;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::input::is_sqlite_file;
+use crate::page::{TextPage, format_count};
+use crate::session::CommandSession;
 
-/// What the rule of age says of a segment, which is never more than a note.
+/// The code of the findings of the rule of age, which are never more than notes.
 const AGED: &str = "stale_mtime";
-/// The step that the rule of age is compared with.
+/// The step whose outcome is compared with the rule of age.
 const QUARANTINE: &str = "quarantine";
 
 /// Examine a palace in files
 ///
-/// Looks only, and never writes, unless a step is named with --fix and confirmed with --yes. Exits with 1 if
-/// something graver than a note is found, or if a step would change something.
+/// Only reads, unless a step is named with --fix and confirmed with --yes. Exits with 1 if it finds more than notes, or
+/// if a step would change something.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Steps for folders of ChromaDB:
-  quarantine  sets graphs aside that disagree with the rows, so that Chroma makes them anew; no vector is lost
-  seq-ids     turns sequence numbers that are kept as bytes into numbers, which Chroma 1.x needs
-  max-seq-id  sets absurd positions in the write queue to what was really consumed
-  full-text   makes the full text anew from the documents
+  quarantine  sets graphs aside that disagree with the rows, so that Chroma rebuilds them; no vector is lost
+  seq-ids     turns sequence numbers that are stored as bytes into numbers, which Chroma 1.x needs
+  max-seq-id  resets impossible positions in the write queue to the last write that was consumed
+  full-text   rebuilds the full text from the documents
 
 Examples:
-  loci doctor ./notes
-  loci doctor ./notes --json
+  loci doctor
+  loci doctor work --json
+  loci doctor ~/backups/palace-20260501T093000.000000Z.db
   loci doctor ./chroma --fix quarantine
   loci doctor ./chroma --fix quarantine --yes")]
-pub(crate) struct Args {
-    /// The palace's folder
-    #[arg(value_name = "PATH")]
-    path: PathBuf,
+pub(crate) struct DoctorArgs {
+    /// The palace: a name, a folder, a database file, or backend:path [default: the palace of --palace]
+    #[arg(value_name = "REF")]
+    reference: Option<OsString>,
 
-    /// Say what this step would change
+    /// Show what this step would change
     #[arg(long, value_name = "STEP")]
     fix: Option<String>,
 
@@ -52,147 +57,222 @@ pub(crate) struct Args {
     #[arg(long, requires = "fix")]
     yes: bool,
 
-    /// Take the newest application of the step back
+    /// Undo the newest application of the step
     ///
-    /// Refused once something was written to the palace since.
+    /// Refused if the palace was written to since.
     #[arg(long, requires = "fix", conflicts_with = "yes")]
     undo: bool,
 
-    /// Mention graphs that are older than their rows by more than this
+    /// Note graphs that are older than their rows by more than this many seconds
     ///
-    /// For comparison only: what is old need not be wrong, and each is said to be either.
+    /// For comparison only: an old graph may be sound, and each note says whether it is.
     #[arg(long, value_name = "N", default_value = "3600")]
     stale_seconds: u64,
 }
 
-/// Examines or mends it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let backend = recognised(&args.path, session)?;
-    let doctor = backend
-        .doctor()
-        .ok_or_else(|| Error::new(ErrorKind::Internal, "a backend knew a folder it cannot examine"))?;
+/// Examines the palace, or takes a step.
+pub(crate) fn run(args: &DoctorArgs, session: &mut CommandSession) -> CommandResult {
+    let (backend, path) = find_palace(args, session)?;
+    let doctor = backend.doctor().ok_or_else(|| {
+        Error::new(
+            ErrorKind::Internal,
+            "a backend recognised a folder that it cannot examine",
+        )
+    })?;
+    let patient = ExaminedPalace {
+        doctor,
+        path: &path,
+        stale: Duration::from_secs(args.stale_seconds),
+    };
     if let Some(step) = &args.fix {
-        return fix(doctor, args, step, session);
+        return take_step(&patient, args, step, session);
     }
-    let diagnosis = examined(doctor, args)?;
+    let progress = session.out.progress("examining the files");
+    let diagnosis = patient.examine()?;
+    drop(progress);
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&diagnosis)?,
-        false => out.page(|page| tell(&diagnosis, page))?,
+    if out.is_json() {
+        out.write_json(&diagnosis)?;
+    } else {
+        out.write_page(|page| print_diagnosis(&diagnosis, page))?;
     }
-    Ok(Exit::found(diagnosis.healthy))
+    Ok(ExitStatus::from_found(diagnosis.healthy))
 }
 
-/// The backend whose palace lies at `path`.
-fn recognised(path: &Path, session: &Session) -> Result<Arc<dyn Backend>> {
+/// The palace that is meant, and the backend that holds it.
+fn find_palace(args: &DoctorArgs, session: &CommandSession) -> Result<(Arc<dyn Backend>, PathBuf)> {
+    // Examining one palace while the user thinks of another could end in a repair of the wrong one.
+    if args.reference.is_some() && session.globals.palace.is_some() {
+        return Err(
+            Error::invalid("the palace is named twice, as REF and by --palace")
+                .with_hint("nothing was changed; leave one of them out"),
+        );
+    }
+    let reference = args.reference.as_deref().or(session.globals.palace.as_deref());
+    let located = session.locate(reference)?;
+    let path = located.folder;
     if !path.exists() {
-        let message = format!("there is nothing at {}", path.display());
-        return Err(Error::new(ErrorKind::NotFound, message));
+        let message = format!("no palace at {}", path.display());
+        return Err(Error::new(ErrorKind::NotFound, message)
+            .with_context("palace", path.display())
+            .with_hint("name a palace, a folder or a database file"));
     }
-    if let Some(name) = session.registry.recognise(path) {
-        return session.registry.make(name);
+    // A backend that is named is not second-guessed: its doctor says what is wrong with the files.
+    if let Some(name) = &located.backend {
+        return Ok((session.registry.make_backend(name)?, path));
     }
-    let names = session.registry.names();
-    let message = format!("{} holds no palace of a kind this build knows", path.display());
-    Err(Error::new(ErrorKind::Format, message).hint(format!("known kinds: {}", names.join(", "))))
+    let (path, name) = recognise(path, session)?;
+    Ok((session.registry.make_backend(name)?, path))
 }
 
-/// The doctor's verdict, with what is old by the seconds asked for.
-fn examined(doctor: &dyn Doctor, args: &Args) -> Result<Diagnosis> {
-    let mut diagnosis = doctor.examine(&args.path)?;
-    if !diagnosis.collections.is_empty() {
-        diagnosis.findings.retain(|finding| finding.code != AGED);
-        diagnosis.findings.extend(aged(doctor, args)?);
+/// The backend of a folder or a file, with the path its doctor takes.
+fn recognise(path: PathBuf, session: &CommandSession) -> Result<(PathBuf, &'static str)> {
+    let registry = &session.registry;
+    if let Some(name) = registry.recognise(&path) {
+        return Ok((path, name));
     }
-    Ok(diagnosis)
+    // A database file stands for the folder it is in, where the other files of the palace are. A file that lost its
+    // header is known by its name alone.
+    let folder = path.parent().filter(|_| is_database(&path));
+    if let Some(folder) = folder
+        && let Some(name) = registry.recognise(folder)
+    {
+        return Ok((folder.to_owned(), name));
+    }
+    let message = format!("{} does not hold a palace of a known kind", path.display());
+    let hint = format!("known kinds: {}", registry.names().join(", "));
+    Err(Error::new(ErrorKind::Format, message).with_hint(hint))
 }
 
-fn aged(doctor: &dyn Doctor, args: &Args) -> Result<Vec<Finding>> {
-    doctor.judged_by_age(&args.path, Duration::from_secs(args.stale_seconds))
+fn is_database(path: &Path) -> bool {
+    let is_named = path.file_name().is_some_and(|name| name == EmbeddedBackend::FILE);
+    path.is_file() && (is_named || is_sqlite_file(path))
 }
 
-fn tell(diagnosis: &Diagnosis, page: &mut Page) {
-    findings(&diagnosis.findings, page);
-    table::collections(&diagnosis.collections, page);
+/// A palace and the doctor of its backend.
+struct ExaminedPalace<'a> {
+    doctor: &'a dyn Doctor,
+    path: &'a Path,
+    /// The age from which the rule of age notes a graph.
+    stale: Duration,
+}
+
+impl ExaminedPalace<'_> {
+    /// The doctor's verdict, with the graphs that are older than asked for.
+    fn examine(&self) -> Result<PalaceDiagnosis> {
+        let mut diagnosis = self.doctor.examine(self.path)?;
+        // The doctor judges by its own age; the user's replaces it. A folder that could not be read has no graphs.
+        if !diagnosis.collections.is_empty() {
+            diagnosis.findings.retain(|finding| finding.code != AGED);
+            diagnosis.findings.extend(self.judge_by_age()?);
+        }
+        Ok(diagnosis)
+    }
+
+    fn judge_by_age(&self) -> Result<Vec<PalaceFinding>> {
+        self.doctor.judge_by_age(self.path, self.stale)
+    }
+}
+
+fn print_diagnosis(diagnosis: &PalaceDiagnosis, page: &mut TextPage) {
+    print_findings(&diagnosis.findings, page);
+    table::print_collections(&diagnosis.collections, page);
     page.bold(if diagnosis.healthy {
         "healthy"
     } else {
         "not healthy"
     });
     page.plain(": ").plain(&diagnosis.kind);
-    page.plain(&format!(", {} segments", diagnosis.segments.len()))
-        .end();
+    let segments = format_count(diagnosis.segments.len() as u64, "segment");
+    page.plain(&format!(", {segments}")).end();
 }
 
-/// A step that was taken or described, and the verdict afterwards.
+/// A step that was taken or previewed, and the verdict afterwards.
 #[derive(Debug, Serialize)]
-struct Mended {
+struct FixOutcome {
     #[serde(flatten)]
     report: FixReport,
     #[serde(skip_serializing_if = "Option::is_none")]
-    judged_by_age: Option<Vec<Finding>>,
+    judged_by_age: Option<Vec<PalaceFinding>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    diagnosis: Option<Diagnosis>,
+    diagnosis: Option<PalaceDiagnosis>,
 }
 
-fn fix(doctor: &dyn Doctor, args: &Args, step: &str, session: &mut Session) -> Done {
+fn take_step(
+    patient: &ExaminedPalace<'_>,
+    args: &DoctorArgs,
+    step: &str,
+    session: &mut CommandSession,
+) -> CommandResult {
+    let doctor = patient.doctor;
     if !doctor.fixes().iter().any(|fix| fix.step == step) {
-        return Err(unknown(doctor, step).into());
+        return Err(unknown_step(doctor, step).into());
     }
+    // Without a confirmation a step is only described.
     let how = match (args.yes, args.undo) {
         (_, true) => FixMode::Undo,
         (true, _) => FixMode::Apply,
         _ => FixMode::DryRun,
     };
-    let judged_by_age = match step == QUARANTINE && how != FixMode::Undo {
-        true => Some(compared(doctor, args)?),
-        false => None,
+    let mut progress = session.out.progress("examining the files");
+    // Compared before the step is taken: afterwards there is no graph left to compare.
+    let judged_by_age = if step == QUARANTINE && how != FixMode::Undo {
+        Some(compare_with_age(patient)?)
+    } else {
+        None
     };
-    let report = doctor.fix(&args.path, step, how)?;
+    progress.begin_phase("taking the step");
+    let report = doctor.fix(patient.path, step, how)?;
+    progress.begin_phase("examining the files again");
     let diagnosis = match how {
-        FixMode::Apply => Some(examined(doctor, args)?),
+        FixMode::Apply => Some(patient.examine()?),
         _ => None,
     };
-    let mended = Mended {
+    drop(progress);
+    let outcome = FixOutcome {
         report,
         judged_by_age,
         diagnosis,
     };
     let out = &mut session.out;
-    match out.is_json() {
-        true => out.json(&mended)?,
-        false => out.page(|page| tell_mended(&mended, how, page))?,
+    if out.is_json() {
+        out.write_json(&outcome)?;
+    } else {
+        out.write_page(|page| print_outcome(&outcome, how, page))?;
     }
-    Ok(match (how, &mended.diagnosis) {
-        (FixMode::Apply, Some(diagnosis)) => Exit::found(diagnosis.healthy),
-        (FixMode::DryRun, _) => Exit::found(mended.report.undo.is_none()),
-        _ => Exit::Done,
+    Ok(match (how, &outcome.diagnosis) {
+        (FixMode::Apply, Some(diagnosis)) => ExitStatus::from_found(diagnosis.healthy),
+        // Without an undo line there is nothing the step would change.
+        (FixMode::DryRun, _) => ExitStatus::from_found(outcome.report.undo.is_none()),
+        _ => ExitStatus::Done,
     })
 }
 
-fn unknown(doctor: &dyn Doctor, step: &str) -> Error {
+fn unknown_step(doctor: &dyn Doctor, step: &str) -> Error {
     let steps: Vec<String> = doctor
         .fixes()
         .iter()
         .map(|fix| format!("{} ({})", fix.step, fix.changes))
         .collect();
-    let hint = match steps.is_empty() {
-        true => "this kind of palace has no steps".to_owned(),
-        false => format!("steps: {}", steps.join("; ")),
+    let hint = if steps.is_empty() {
+        "nothing was changed; this kind of palace has no steps".to_owned()
+    } else {
+        format!("nothing was changed; steps: {}", steps.join("; "))
     };
-    let message = format!("there is no step called {step:?}");
-    Error::new(ErrorKind::Unsupported, message).hint(hint)
+    let message = format!("unknown step {step:?}");
+    Error::new(ErrorKind::Unsupported, message).with_hint(hint)
 }
 
-/// What the rule of age would set aside, where that would be wrong, and what it would have left.
-fn compared(doctor: &dyn Doctor, args: &Args) -> Result<Vec<Finding>> {
-    let diagnosis = doctor.examine(&args.path)?;
+/// The graphs that the rule of age would set aside, and the unsound ones that it would miss.
+fn compare_with_age(patient: &ExaminedPalace<'_>) -> Result<Vec<PalaceFinding>> {
+    let diagnosis = patient.doctor.examine(patient.path)?;
     if diagnosis.collections.is_empty() {
         return Ok(Vec::new());
     }
-    let mut compared = aged(doctor, args)?;
+    let mut compared = patient.judge_by_age()?;
+    // The rule of age misses a graph that was damaged after it was last written.
     let unsound = diagnosis.segments.iter().filter(|segment| !segment.sound);
-    let missed: Vec<Finding> = unsound
+    let missed: Vec<PalaceFinding> = unsound
         .filter(|segment| {
             !compared
                 .iter()
@@ -203,17 +283,17 @@ fn compared(doctor: &dyn Doctor, args: &Args) -> Result<Vec<Finding>> {
                 "the rule of age would leave {} where it is, though it disagrees with the rows",
                 segment.name
             );
-            Finding::new("missed_by_age", Severity::Note, message).segment(&segment.name)
+            PalaceFinding::new("missed_by_age", FindingSeverity::Note, message).in_segment(&segment.name)
         })
         .collect();
     compared.extend(missed);
     Ok(compared)
 }
 
-fn tell_mended(mended: &Mended, how: FixMode, page: &mut Page) {
-    let report = &mended.report;
+fn print_outcome(outcome: &FixOutcome, how: FixMode, page: &mut TextPage) {
+    let report = &outcome.report;
     let state = match (how, report.applied, &report.undo) {
-        (FixMode::Undo, ..) => ": taken back",
+        (FixMode::Undo, ..) => ": undone",
         (_, true, _) => ": done",
         (_, false, Some(_)) => ": would change",
         (_, false, None) => ": nothing to do",
@@ -222,17 +302,19 @@ fn tell_mended(mended: &Mended, how: FixMode, page: &mut Page) {
     for change in &report.changes {
         page.plain("    ").plain(change).end();
     }
-    if let Some(judged) = &mended.judged_by_age {
-        findings(judged, page);
+    if let Some(judged) = &outcome.judged_by_age {
+        print_findings(judged, page);
     }
+    // A step that changes nothing has nothing to undo.
     if let Some(undo) = &report.undo {
-        let (word, line) = match report.applied {
-            true => ("undo  ", undo.as_str()),
-            false => ("nothing was changed; ", "--yes takes the step"),
+        let (word, line) = if report.applied {
+            ("undo  ", undo.as_str())
+        } else {
+            ("nothing was changed; ", "take the step with --yes")
         };
         page.dim(word).plain(line).end();
     }
-    if let Some(diagnosis) = &mended.diagnosis {
-        tell(diagnosis, page);
+    if let Some(diagnosis) = &outcome.diagnosis {
+        print_diagnosis(diagnosis, page);
     }
 }

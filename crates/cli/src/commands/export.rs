@@ -1,35 +1,38 @@
-//! `loci export`: every drawer as a line of JSON.
+//! `loci export`: writes drawers as lines of JSON.
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use loci_engine::export::{ExportReport, ExportRequest};
 use serde_json::json;
 
-use crate::errors::{Done, Exit, Stop};
-use crate::output::Output;
+use crate::errors::{CommandResult, CommandStop, ExitStatus};
+use crate::output::TerminalOutput;
+use crate::progress::JobProgress;
+use crate::render::count_drawers;
 use crate::scope::ScopeArgs;
-use crate::session::Session;
-use crate::target::Target;
+use crate::session::CommandSession;
+use crate::target::OutputFile;
 
-/// Write every drawer as a line of JSON
+/// Write drawers as lines of JSON
 ///
-/// `loci import` reads these lines. Damaged drawers are written as far as they are readable and named on standard error;
-/// the exit status is then 1, as it is if no drawer has a name that is given.
+/// The first line names the format, the collection and the model; `loci import` reads the result. Damaged drawers are
+/// written as far as they can be read and listed on standard error; the exit status is then 1.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci export --all --embeddings -o palace.jsonl\n  \
     loci export --wing work | grep Friday"
 )]
-pub(crate) struct Args {
+pub(crate) struct ExportArgs {
     #[command(flatten)]
     scope: ScopeArgs,
 
-    /// The form of the lines
+    /// The output format
     #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
-    format: Format,
+    format: ExportFormat,
 
-    /// Write the exact vectors too
+    /// Include the exact vectors
     #[arg(long)]
     embeddings: bool,
 
@@ -37,27 +40,33 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
-    /// Write to this file, which appears when it is whole [default: standard output]
+    /// Write to this file, which appears only once it is complete [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    /// One JSON object a line.
+enum ExportFormat {
+    /// One JSON object per line.
     Jsonl,
 }
 
-/// Writes them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let Format::Jsonl = args.format;
+/// Writes the lines.
+pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandResult {
+    let ExportFormat::Jsonl = args.format;
     let request = ExportRequest {
-        scope: args.scope.scope()?,
+        scope: args.scope.build_scope()?,
         embeddings: args.embeddings,
         all: args.all,
     };
-    let palace = session.palace()?;
-    let mut progress = session.out.progress("drawers written");
+    let palace = session.open_palace()?;
+    // A progress line would run into drawers that are printed on the same terminal.
+    let is_printed = args.output.is_none() && io::stdout().is_terminal();
+    let mut progress = if is_printed {
+        JobProgress::hidden()
+    } else {
+        session.out.progress("lines written")
+    };
     let mut written = 0;
     let mut tick = || {
         written += 1;
@@ -67,31 +76,33 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     let Some(path) = &args.output else {
         let report = palace.export(&request, &mut |line| {
             tick();
-            out.line(line)
+            out.write_line(line)
         })?;
+        drop(progress);
         out.flush()?;
-        return Ok(conclude(&report, out));
+        return Ok(report_damage(&report, out));
     };
-    let mut target = Target::create(path)?;
+    let mut target = OutputFile::create(path)?;
     let report = palace.export(&request, &mut |line| {
         tick();
-        target.line(line).map_err(Stop::from)
+        target.line(line).map_err(CommandStop::from)
     })?;
+    drop(progress);
     let file = target.finish()?;
     if out.is_json() {
         let file = file.to_string_lossy();
-        out.json(&json!({ "file": file, "drawers": report.drawers, "damaged": report.damaged, "warnings": report.warnings }))?;
+        out.write_json(&json!({ "file": file, "drawers": report.drawers, "damaged": report.damaged, "warnings": report.warnings }))?;
     } else {
         out.note(&format!(
-            "{} drawers written to {}",
-            report.drawers,
+            "{} written to {}",
+            count_drawers(report.drawers),
             file.display()
         ));
     }
-    Ok(conclude(&report, out))
+    Ok(report_damage(&report, out))
 }
 
-fn conclude(report: &ExportReport, out: &mut Output) -> Exit {
+fn report_damage(report: &ExportReport, out: &mut TerminalOutput) -> ExitStatus {
     for damaged in &report.damaged {
         let what = match (&damaged.id, damaged.written) {
             (Some(id), true) => format!("the drawer {:?} is damaged: {}", id.as_str(), damaged.message),
@@ -101,7 +112,7 @@ fn conclude(report: &ExportReport, out: &mut Output) -> Exit {
     }
     out.warnings(&report.warnings);
     if report.damaged.is_empty() {
-        return Exit::of_warnings(&report.warnings);
+        return ExitStatus::of_warnings(&report.warnings);
     }
-    Exit::Nothing
+    ExitStatus::Nothing
 }

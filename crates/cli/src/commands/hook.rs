@@ -1,4 +1,4 @@
-//! `loci hook`: one line to a spool and out again; and the process that mines what the lines name.
+//! `loci hook`: records an event of a harness in a spool and returns; another process mines the spool.
 
 mod drainer;
 mod open;
@@ -14,131 +14,141 @@ use std::time::Duration;
 
 use loci_core::{Error, Result};
 use loci_engine::recall::RecallRequest;
-use loci_engine::spool::{Event, Spool, Turn, VERSION};
+use loci_engine::spool::{DrainTurn, EVENT_VERSION, EventSpool, SpoolEvent};
 use serde_json::{Value as Json, json};
 
 use crate::environment::now;
-use crate::errors::{Done, Exit, io as io_error};
-use crate::hook::recall::{occasion_of, recall};
-use crate::hook::{Fields, Harness, Moment, Told, stdin};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus, io_error};
+use crate::hook::recall::{occasion_of, recall_memory};
+use crate::hook::{HarnessKind, HookEvent, HookFields, HookMoment, stdin};
+use crate::session::CommandSession;
 
-pub(crate) use drainer::{Args as DrainArgs, run as drain};
+pub(crate) use drainer::{DrainerArgs, run as drain};
 pub(crate) use open::{fail_open, is_hook};
-pub(crate) use place::spool;
+pub(crate) use place::find_spool;
 
-/// Take note of what happens in a harness, to mine it in the background
+/// Record an event of a harness, and mine its conversation in the background
 ///
-/// To be called by a harness at its hooks: `loci connect` writes the entries. Reads the event on standard input, keeps it in a
-/// spool, starts one process in the background that mines the conversation's new messages, and answers. Never waits for the
-/// palace, never blocks a turn or a compaction: whatever goes wrong, it prints one JSON object and exits with 0, and the
-/// reason is in `hook.log` in the spool's folder. `loci status` says what waits there.
+/// Called by a harness at its hooks; `loci connect` writes the entries. Reads the event from standard input, appends it to
+/// a spool, starts one background process that mines the new messages of the conversation, and answers. Never waits for
+/// the palace and never blocks a turn or a compaction: on any error it still prints one JSON object and exits with 0, and
+/// `hook.log` in the folder of the spool gives the reason. `loci status` shows how many events are waiting.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci hook claude-code Stop < event.json\n  \
     loci hook claude-code UserPromptSubmit --recall --recall-tokens 300\n  \
     loci hook codex notify '{\"type\":\"agent-turn-complete\"}'")]
-pub(crate) struct Args {
-    /// Who calls: claude-code, codex, gemini or cursor
+pub(crate) struct HookArgs {
+    /// The harness: claude-code, codex, gemini or cursor
     #[arg(value_name = "HARNESS")]
     harness: String,
 
-    /// What happened, by the harness's own name, in any spelling
+    /// The event, by the harness's own name, in any spelling
     #[arg(value_name = "EVENT")]
     event: String,
 
-    /// The event, where it does not stand on standard input
+    /// The payload of the event [default: standard input]
     #[arg(value_name = "JSON")]
     payload: Option<OsString>,
 
-    /// Answer the start of a session and prompts with what the palace knows
+    /// Answer the start of a session and prompts with related drawers
     ///
-    /// A few cited lines, quoted as data; nothing where nothing is close.
+    /// A few cited lines, quoted as data; nothing if no drawer is close enough.
     #[arg(long)]
     recall: bool,
 
-    /// The most tokens that is; at least 120 at the start of a session
+    /// The most tokens to recall; at least 120 at the start of a session
     #[arg(long, value_name = "N", default_value = "400")]
     recall_tokens: usize,
 
-    /// The most milliseconds it may take; nothing is recalled where it takes longer
+    /// The most milliseconds to spend; nothing is recalled if it takes longer
     #[arg(long, value_name = "N", default_value = "300")]
     recall_ms: u64,
 }
 
-/// Answers. Cannot fail.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    // What a harness reads on standard error it takes for trouble.
+/// Answers the event. Never fails.
+pub(crate) fn run(args: &HookArgs, session: &mut CommandSession) -> CommandResult {
+    // Harnesses show a hook that writes to standard error as failed, so that a panic must stay silent.
     std::panic::set_hook(Box::new(|_| {}));
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(args, session)));
-    say(&answered.unwrap_or_else(|_| json!({})));
-    Ok(Exit::Done)
+    let answered = catch_unwind(AssertUnwindSafe(|| answer_event(args, session)));
+    print_answer(&answered.unwrap_or_else(|_| json!({})));
+    Ok(ExitStatus::Done)
 }
 
-/// Prints the one JSON object. Nobody is left to be told when that cannot be done.
-fn say(answer: &Json) {
+/// Prints the answer. If standard output is gone there is nowhere left to report that.
+fn print_answer(answer: &Json) {
     let mut out = io::stdout();
     let _ = writeln!(out, "{answer}").and_then(|()| out.flush());
 }
 
-fn answer(args: &Args, session: &Session) -> Json {
-    let spool = place::spool(session);
+fn answer_event(args: &HookArgs, session: &CommandSession) -> Json {
+    let spool = place::find_spool(session);
+    // An event whose palace is not known is noted as well, in the folder above all spools.
     let note = |what: &str| {
         let log = spool
             .as_ref()
             .ok()
             .cloned()
-            .or_else(|| place::of_no_palace(session));
+            .or_else(|| place::shared_log(session));
         if let Some(log) = log {
-            log.note(now(), &format!("{} {}: {what}", args.harness, args.event));
+            log.log_message(now(), &format!("{} {}: {what}", args.harness, args.event));
         }
     };
-    let Some(harness) = Harness::named(&args.harness) else {
-        note("there is no such harness");
+    let Some(harness) = HarnessKind::find_harness(&args.harness) else {
+        note("unknown harness");
         return json!({});
     };
     let Some(moment) = harness.moment(&args.event) else {
-        note("there is no such event");
+        note("unknown event");
         return json!({});
     };
     let fields = match &args.payload {
-        Some(payload) => Fields::read(payload.as_bytes()),
-        None => Fields::read(&stdin::read()),
+        Some(payload) => HookFields::read(payload.as_bytes()),
+        None => HookFields::read(&stdin::read()),
     };
     if let Some(trouble) = &fields.trouble {
         note(trouble);
     }
     let told = (harness.read)(&fields);
+    // The transcript first: a recall that takes too long must not cost the words that were said.
     if moment.has_news()
-        && let Err(error) = keep(args, harness, &told, session, &spool)
+        && let Err(error) = keep_event(args, harness, &told, session, &spool)
     {
         note(&error.to_string());
     }
-    let context = match args.recall {
-        true => recalled(args, moment, told, session).unwrap_or_else(|why| {
+    let context = if args.recall {
+        recall_context(args, moment, told, session).unwrap_or_else(|why| {
             note(&why);
             None
-        }),
-        false => None,
+        })
+    } else {
+        None
     };
     (harness.answer)(moment, context.as_deref())
 }
 
-/// Puts the event into the spool and sees to it that somebody works it off.
+/// Appends the event to the spool and makes sure that a process drains it.
 ///
-/// Where the spool cannot be written nothing is started: without its lock every hook would mine for itself, all at
-/// once. The transcript is still there, and its next event brings all of it.
-fn keep(args: &Args, harness: &Harness, told: &Told, session: &Session, spool: &Result<Spool>) -> Result<()> {
+/// If the spool cannot be written, no process is started: without its lock every hook would mine for itself, all at
+/// once. The transcript is still there, and its next event covers all of it.
+fn keep_event(
+    args: &HookArgs,
+    harness: &HarnessKind,
+    told: &HookEvent,
+    session: &CommandSession,
+    spool: &Result<EventSpool>,
+) -> Result<()> {
     if told.transcript.is_none() && told.session.is_none() {
         return Err(Error::invalid("the event names no conversation"));
     }
     let spool = spool
         .as_ref()
         .map_err(|error| Error::invalid(error.to_string()))?;
-    let palace = session.located()?;
-    spool.append(&Event {
-        v: VERSION,
+    let palace = session.location()?;
+    spool.append_event(&SpoolEvent {
+        v: EVENT_VERSION,
         at: now(),
         harness: harness.name.to_owned(),
+        // A harness sends short names; whatever else is sent must not fill the disk.
         event: args.event.chars().take(64).collect(),
         session: told.session.clone(),
         transcript: told.transcript.clone(),
@@ -149,16 +159,16 @@ fn keep(args: &Args, harness: &Harness, told: &Told, session: &Session, spool: &
         after: None,
         why: None,
     })?;
-    match spool.turn()? {
-        Some(turn) => start(turn, session),
+    match spool.take_turn()? {
+        Some(turn) => start_drainer(turn, session),
         None => Ok(()),
     }
 }
 
-/// Starts the process that drains the spool. It inherits the turn as its standard input, so that there is no moment in
-/// which two could be started.
-fn start(turn: Turn, session: &Session) -> Result<()> {
-    let located = session.located()?;
+/// Starts the process that drains the spool. It inherits the turn as its standard input, so that two can never be
+/// started.
+fn start_drainer(turn: DrainTurn, session: &CommandSession) -> Result<()> {
+    let located = session.location()?;
     let mut palace = OsString::new();
     if let Some(backend) = &located.backend {
         palace.push(format!("{backend}:"));
@@ -172,7 +182,9 @@ fn start(turn: Turn, session: &Session) -> Result<()> {
             .stdin(turn.into_file())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // The folder of the conversation may be on a volume that its user wants to eject.
             .current_dir("/")
+            // A harness that ends its own group with Ctrl-C must not end the drainer with it.
             .process_group(0)
             .spawn()
     });
@@ -181,11 +193,11 @@ fn start(turn: Turn, session: &Session) -> Result<()> {
         .map_err(|cause| io_error("cannot start the process that mines", cause))
 }
 
-fn recalled(
-    args: &Args,
-    moment: Moment,
-    told: Told,
-    session: &Session,
+fn recall_context(
+    args: &HookArgs,
+    moment: HookMoment,
+    told: HookEvent,
+    session: &CommandSession,
 ) -> std::result::Result<Option<String>, String> {
     let Some(occasion) = occasion_of(moment, told) else {
         return Ok(None);
@@ -195,5 +207,5 @@ fn recalled(
         tokens: args.recall_tokens,
     };
     let patience = Duration::from_millis(args.recall_ms);
-    recall(session.palace_when_needed(), request, patience)
+    recall_memory(session.palace_when_needed(), request, patience)
 }

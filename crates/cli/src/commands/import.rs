@@ -1,119 +1,105 @@
-//! `loci import`: lines of JSON, or another program's database, into drawers, storing none twice.
+//! `loci import`: files the drawers of an export, or of another tool's database, and none twice.
 
+mod detect;
 mod memtomem;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use loci_core::{Error, FilingDoor, OriginKind, Provenance};
-use loci_engine::{ImportReport, ImportRequest, Importer, OnBadLine, OnConflict, Palace};
+use loci_engine::{ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict, Palace};
 
 use super::add::without_vector;
-use crate::errors::{Done, Exit};
-use crate::input::Lines;
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::input::InputLines;
+use crate::page::format_count;
+use crate::session::CommandSession;
+use detect::{ImportFormat, detect_format};
 
-/// File the drawers of an export, or the chunks of a memtomem database
+/// Import an export, or the database of another tool
 ///
-/// Each line goes to the collection it names, unless --collection is given. Lines that cannot be stored are
-/// listed and the others go on; the exit status is then 1. However often it runs, no drawer is stored twice.
+/// The content of FILE decides its format: JSON lines as `loci export` writes them, or a memtomem database. A drawer is
+/// never stored twice, however often the import runs.
 ///
-/// `loci import memtomem DB` files each chunk of a memtomem database (~/.memtomem/memtomem.db) under its own id: its
-/// namespace is the wing, its project the room, its file the source; lines, headings, tags and everything else are
-/// kept. Chunks that stand there twice are filed once, the most used one. Vectors are made anew by the model of this
-/// palace. The database is only read, and what is wrong with it is listed.
+/// Each line of an export goes to the collection it names, unless --collection is given. Lines that cannot be stored are
+/// listed, and the others are imported; the exit status is then 1.
+///
+/// Each chunk of a memtomem database is filed under its own id: its namespace becomes the wing, its project the room and
+/// its file the source. Lines, headings, tags and all other fields are kept. Of chunks that are stored twice, the most
+/// used one is filed. The model of this palace makes new vectors. The database is only read, and its defects are listed.
 #[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "loci import [OPTIONS] <FILE>\n       loci import [OPTIONS] memtomem <DB>",
-    after_long_help = "Examples:\n  loci import palace.jsonl --palace ./copy\n  \
+#[command(after_long_help = "Examples:\n  loci import palace.jsonl --palace ./copy\n  \
     loci export --all --embeddings | loci import - --palace ./copy --on-conflict replace\n  \
-    loci import memtomem ~/.memtomem/memtomem.db"
-)]
-pub(crate) struct Args {
-    /// The file; `-` is standard input. Or the word `memtomem`, and a database after it
+    loci import ~/.memtomem/memtomem.db")]
+pub(crate) struct ImportArgs {
+    /// The export or the database; `-` reads JSON lines from standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// The database to import, after the word `memtomem`
-    #[arg(value_name = "DB")]
-    database: Option<PathBuf>,
-
-    /// What to do with a line or chunk whose drawer is there already
-    #[arg(long, value_name = "WHAT", default_value = "keep")]
-    on_conflict: Conflict,
+    /// The treatment of a line or chunk whose drawer already exists
+    #[arg(long, value_name = "HOW", default_value = "keep")]
+    on_conflict: ConflictChoice,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Conflict {
-    /// Leave what is there.
+enum ConflictChoice {
+    /// Keep the existing drawer.
     Keep,
-    /// Replace it whole.
+    /// Replace the existing drawer.
     Replace,
     /// List the line or chunk as failed.
     Fail,
 }
 
-impl From<Conflict> for OnConflict {
-    fn from(conflict: Conflict) -> Self {
+impl From<ConflictChoice> for OnConflict {
+    fn from(conflict: ConflictChoice) -> Self {
         match conflict {
-            Conflict::Keep => Self::Keep,
-            Conflict::Replace => Self::Replace,
-            Conflict::Fail => Self::Fail,
+            ConflictChoice::Keep => Self::Keep,
+            ConflictChoice::Replace => Self::Replace,
+            ConflictChoice::Fail => Self::Fail,
         }
     }
 }
 
-/// How many lines are made durable at once.
+/// The number of lines in one commit.
 const BATCH: usize = 1000;
 
-/// Files them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    match &args.database {
-        Some(database) if args.file == Path::new(MEMTOMEM) => {
-            memtomem::run(database, args.on_conflict.into(), session)
-        }
-        Some(_) => Err(unknown(&args.file).into()),
-        None => lines(args, session),
+/// Imports the file by its format.
+pub(crate) fn run(args: &ImportArgs, session: &mut CommandSession) -> CommandResult {
+    match detect_format(&args.file, &session.registry)? {
+        ImportFormat::JsonLines => import_lines(args, session),
+        ImportFormat::Memtomem(database) => memtomem::run(*database, args.on_conflict.into(), session),
     }
 }
 
-/// The word that says that a database of memtomem follows.
-const MEMTOMEM: &str = "memtomem";
-
-fn unknown(program: &Path) -> Error {
-    Error::invalid(format!("loci cannot import from {:?}", program.display().to_string())).hint(
-        "nothing was imported; write `loci import FILE` for an export, or `loci import memtomem DB` for its database",
-    )
-}
-
-fn lines(args: &Args, session: &mut Session) -> Done {
-    let mut lines = Lines::open(&args.file).map_err(|error| match args.file == Path::new(MEMTOMEM) {
-        true => error.hint("nothing was imported; name the database after it: `loci import memtomem DB`"),
-        false => error,
-    })?;
-    let palace = session.palace()?;
+fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResult {
+    let mut lines = InputLines::open(&args.file)?;
+    let palace = session.open_palace()?;
     let request = ImportRequest {
         on_conflict: args.on_conflict.into(),
+        // An export may be cut short or edited by hand; one bad line should not cost the others.
         on_bad_line: OnBadLine::List,
         batch: BATCH,
         into: session.globals.collection.clone(),
         provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
     };
-    let report = file(&mut lines, &palace, request, session)?;
+    let report = file_lines(&mut lines, &palace, request, session)?;
     let out = &mut session.out;
     out.note_made(report.made_palace.as_deref());
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| {
-            page.plain(&format!("{} added, {} kept, ", report.added, report.kept));
+        out.write_page(|page| {
             page.plain(&format!(
-                "{} replaced, {} failed",
+                "{} added, {} kept, {} replaced, {} failed",
+                format_count(report.added, "drawer"),
+                report.kept,
                 report.replaced,
                 report.failed.len()
             ))
             .end();
         })?;
+        // Named like compilers name a place, so that an editor can jump to the line.
         for failed in &report.failed {
             out.warn(&format!("{}:{}: {}", lines.name, failed.line, failed.error));
         }
@@ -122,17 +108,25 @@ fn lines(args: &Args, session: &mut Session) -> Done {
         let what = format!("{} stored", report.without_vector);
         out.note(&without_vector(&what, report.lacking.as_deref()));
     }
-    Ok(Exit::found(report.failed.is_empty()))
+    Ok(ExitStatus::from_found(report.failed.is_empty()))
 }
 
-fn file(lines: &mut Lines, palace: &Palace, request: ImportRequest, session: &Session) -> Done<ImportReport> {
+fn file_lines(
+    lines: &mut InputLines,
+    palace: &Palace,
+    request: ImportRequest,
+    session: &CommandSession,
+) -> CommandResult<ImportReport> {
     let mut progress = session.out.progress("lines read");
     let mut importer = palace.import(request);
     while let Some((number, line)) = lines.next()? {
         let pushed = importer.push(number, line);
         pushed.map_err(|error| with_durable(error, &importer))?;
-        progress.tick(number, None);
+        // Lines are counted for people; bytes tell how far it is, since the number of lines is not known.
+        let words = format!("{} read", format_count(number, "line"));
+        progress.tick_in_words(words, number, lines.read_bytes, lines.total_bytes);
     }
+    // The last batches are not full, one for each collection.
     while importer
         .finish()
         .map_err(|error| with_durable(error, &importer))?
@@ -141,13 +135,14 @@ fn file(lines: &mut Lines, palace: &Palace, request: ImportRequest, session: &Se
     Ok(importer.report().clone())
 }
 
-/// The error that stopped it, with how much is durable.
-fn with_durable(error: Error, importer: &Importer<'_>) -> Error {
+/// Adds the number of lines that are durable to the error that stopped an import.
+fn with_durable(error: Error, importer: &LineImporter<'_>) -> Error {
+    // Batches before the failing one are committed, and a second run keeps them.
     let report = importer.report();
     let durable = report.added + report.kept + report.replaced;
-    let hint = match error.hint_text() {
-        Some(hint) => format!("{durable} lines before it are durable; {hint}"),
-        None => format!("{durable} lines before it are durable; run it again, what is there is kept"),
-    };
-    error.with("durable_lines", durable).hint(hint)
+    let hint = error
+        .hint_text()
+        .unwrap_or("run it again, and the drawers that are stored are kept");
+    let hint = format!("{} before it are durable; {hint}", format_count(durable, "line"));
+    error.with_context("durable_lines", durable).with_hint(hint)
 }

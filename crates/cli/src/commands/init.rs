@@ -1,42 +1,44 @@
-//! `loci init`: makes a palace.
+//! `loci init`: creates a palace or a collection.
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::Metric;
 use loci_engine::init::{InitModel, InitRequest};
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
-/// Make a palace, or a collection in one
+/// Create a palace, or a collection in one
 ///
-/// Nothing happens to a palace that is there already.
+/// An existing palace or collection stays as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci init\n  loci init --embedder minilm\n  \
     loci init --palace ./notes --dimension 384 --metric cosine")]
-pub(crate) struct Args {
-    /// The backend that holds it [default: embedded]
+pub(crate) struct InitArgs {
+    /// The backend of the palace [default: embedded]
     #[arg(long, value_name = "NAME")]
     backend: Option<String>,
 
-    /// What turns text into vectors; `none` leaves it to keywords, or to vectors as they are given
-    /// [default: builtin, or none with --dimension]
+    /// The embedder; with `none`, search is by words only, or by vectors that you bring [default: builtin, or none with
+    /// --dimension]
     #[arg(long, value_name = "NAME")]
     embedder: Option<String>,
 
-    /// How many values its vectors have [default: those of the first vector]
+    /// The dimension of its vectors [default: that of the first vector]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     dimension: Option<usize>,
 
-    /// How vectors are compared: cosine, l2 or ip [default: cosine]
+    /// The metric: cosine, l2 or ip [default: cosine]
     #[arg(long, value_name = "METRIC", value_parser = Metric::parse)]
     metric: Option<Metric>,
 }
 
-/// Makes what is missing and says what is there.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let address = session.address_of(session.globals.palace.as_deref(), args.backend.as_deref())?;
+/// Creates the palace and the collection if they are missing.
+pub(crate) fn run(args: &InitArgs, session: &mut CommandSession) -> CommandResult {
+    // --backend counts only here: later commands read the backend from the palace itself.
+    let address = session.find_address(session.globals.palace.as_deref(), args.backend.as_deref())?;
+    // A model that was named must be there; the usual one depends on --dimension and is chosen by the engine.
     let model = match &args.embedder {
-        Some(name) => InitModel::Chosen(session.embedders.named(name)?),
+        Some(name) => InitModel::Chosen(session.embedders.find_by_name(name)?),
         None => InitModel::Usual,
     };
     let report = session.palace_at(address).init(&InitRequest {
@@ -45,14 +47,14 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         metric: args.metric,
     })?;
     if session.out.is_json() {
-        session.out.json(&report)?;
-        return Ok(Exit::Done);
+        session.out.write_json(&report)?;
+        return Ok(ExitStatus::Done);
     }
-    session.out.page(|page| {
+    session.out.write_page(|page| {
         let done = if report.created {
-            "made"
+            "created"
         } else {
-            "was there already:"
+            "exists already:"
         };
         page.plain(done).plain(" ").bold(&report.palace);
         page.dim(&format!(
@@ -64,5 +66,5 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
         ))
         .end();
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

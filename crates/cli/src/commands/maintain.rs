@@ -1,43 +1,47 @@
-//! `loci maintain`: runs one kind of upkeep.
+//! `loci maintain`: runs one kind of maintenance.
 
 use loci_core::MaintenanceStatus;
 use loci_engine::maintain::MaintainRequest;
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::format_count;
+use crate::session::CommandSession;
 
-/// Run one kind of upkeep
+/// Run maintenance: analyze, compact or reindex
 ///
-/// `analyze` refreshes the statistics that plan queries, `compact` gives space back, `reindex` rebuilds every
-/// index from the drawers beside the old one and swaps. `loci backends` says which kinds a backend has.
+/// `analyze` refreshes the statistics of the query planner, `compact` returns free space, `reindex` rebuilds every index
+/// from the drawers and swaps it in atomically. `loci backends` lists the kinds each backend supports.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci maintain compact\n  loci maintain compact --drop-retired")]
-pub(crate) struct Args {
-    /// The kind
+pub(crate) struct MaintainArgs {
+    /// The kind of maintenance
     #[arg(value_name = "KIND")]
     kind: String,
 
-    /// With `compact`: drop the vectors of models that no longer answer, for good
+    /// With `compact`: permanently drop the vectors of retired models
     #[arg(long)]
     drop_retired: bool,
 }
 
-/// Runs it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let report = session.palace()?.maintain(&MaintainRequest {
+/// Runs the maintenance.
+pub(crate) fn run(args: &MaintainArgs, session: &mut CommandSession) -> CommandResult {
+    let progress = session.out.progress(&args.kind);
+    let report = session.open_palace()?.maintain(&MaintainRequest {
         kind: args.kind.clone(),
         drop_retired: args.drop_retired,
     })?;
+    drop(progress);
     let out = &mut session.out;
     if let Some(dropped) = report.dropped_spaces {
-        out.note(&format!("{dropped} retired embedding space(s) dropped"));
+        let spaces = format_count(dropped as u64, "retired embedding space");
+        out.note(&format!("{spaces} dropped"));
     }
     if out.is_json() {
-        out.json(&report)?;
-        return Ok(Exit::Done);
+        out.write_json(&report)?;
+        return Ok(ExitStatus::Done);
     }
     let done = &report.report;
-    out.page(|page| {
+    out.write_page(|page| {
         let status = match done.status {
             MaintenanceStatus::Ran => "done",
             MaintenanceStatus::AlreadyRunning => "already running elsewhere; nothing was done here",
@@ -48,5 +52,5 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             page.plain("    ").dim(name).plain(&format!(" {figure}")).end();
         }
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

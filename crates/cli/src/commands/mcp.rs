@@ -1,4 +1,4 @@
-//! `loci mcp`: the palace served to agents.
+//! `loci mcp`: serves the palace to agents.
 
 use std::fs::File;
 use std::io;
@@ -8,58 +8,60 @@ use std::path::{Path, PathBuf};
 use loci_core::{Error, ErrorKind, FilingDoor, Result};
 use loci_engine::mine::project::tidy_name;
 use loci_engine::{AccessPolicy, Palace};
-use loci_serve::mcp::{Dialect, Limits, Listening, Server, address, serve_http, serve_stdio};
+use loci_serve::mcp::{
+    HttpLimits, HttpOptions, McpServer, ToolDialect, parse_listen_address, serve_http, serve_stdio,
+};
 
-use crate::errors::{Done, Exit};
-use crate::output::Output;
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::output::TerminalOutput;
+use crate::session::CommandSession;
 
 /// Serve the palace to agents over the Model Context Protocol
 ///
-/// Speaks on standard input and output until the client goes away, or with --http to any number of clients on this machine
-/// until it is asked to end. The palace is looked for when the first tool asks for it, and made by the first that files
-/// something. Any number of servers, hooks and terminals may use one palace.
+/// Serves one client on standard input and output until it disconnects, or with --http any number of clients on this
+/// machine until it is stopped. The palace is opened by the first tool call that needs it and created by the first that
+/// files something. Any number of servers, hooks and terminals can share one palace.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci mcp\n  loci mcp --palace work --read-only\n  \
     loci mcp --wing garden --wing kitchen\n  loci mcp --http 8765\n  \nWrite it into the settings of a tool with `loci connect`."
 )]
-pub(crate) struct Args {
-    /// Offer no tool that changes anything
+pub(crate) struct McpArgs {
+    /// Offer only tools that do not change anything
     #[arg(long)]
     read_only: bool,
 
-    /// Serve only this wing; may be given more than once
+    /// Serve only this wing; can be repeated
     ///
-    /// Other wings do not exist for the client: they are not found, counted, listed or written.
+    /// Other wings do not exist for the client: they are not searched, counted, listed or written.
     #[arg(long, value_name = "WING")]
     wing: Vec<String>,
 
-    /// Give the tools the names, arguments and results of another system
+    /// Use the tool names, arguments and results of another system
     #[arg(long, value_name = "SYSTEM", value_parser = ["mempalace"])]
     compat: Option<String>,
 
     /// Serve over streamable HTTP on this machine
     ///
-    /// A port, HOST:PORT or [::1]:PORT; port 0 is any that is free. Clients show the token of the token file as
-    /// `Authorization: Bearer TOKEN`. Addresses that other machines can reach are refused. With --json the address is
-    /// printed as one line once clients are heard.
+    /// Takes PORT, HOST:PORT or [::1]:PORT; port 0 picks a free one. Clients send the token from the token file as
+    /// `Authorization: Bearer TOKEN`. Addresses that other machines can reach are refused. With --json, the address is
+    /// printed on one line once the server accepts connections.
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8765")]
     http: Option<String>,
 
-    /// The file with the token that HTTP clients show
+    /// The file with the token that HTTP clients send
     ///
-    /// It is made with a new token where it is missing, and refused where others may read it. Usually mcp-token in the
-    /// folder where Loci keeps palaces and models.
+    /// Created with a new token if it is missing; refused if other users can read it. Defaults to mcp-token in the folder
+    /// of palaces and models.
     #[arg(long, value_name = "PATH", requires = "http")]
     token_file: Option<PathBuf>,
 }
 
-/// Serves it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let server = Server::new(served_palace(args, session)?, dialect(args));
+/// Serves the palace.
+pub(crate) fn run(args: &McpArgs, session: &mut CommandSession) -> CommandResult {
+    let server = McpServer::new(served_palace(args, session)?, choose_dialect(args));
     match &args.http {
-        Some(http) => serve_http(server, listening(http, args, session)?)?,
+        Some(http) => serve_http(server, read_http_options(http, args, session)?)?,
         None => {
             let output = own_output().map_err(|cause| {
                 Error::new(ErrorKind::Io, "standard output cannot be written").caused_by(cause)
@@ -67,11 +69,11 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             serve_stdio(server, io::stdin(), output)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// Where to serve over HTTP, and how to say so.
-fn listening(http: &str, args: &Args, session: &Session) -> Result<Listening> {
+/// The address to serve on and the token file, from the arguments.
+fn read_http_options(http: &str, args: &McpArgs, session: &CommandSession) -> Result<HttpOptions> {
     let (globals, environment) = session.origin();
     let usual = || {
         environment
@@ -80,21 +82,26 @@ fn listening(http: &str, args: &Args, session: &Session) -> Result<Listening> {
             .map(|data| data.join("loci").join("mcp-token"))
     };
     let token_file = args.token_file.clone().or_else(usual).ok_or_else(|| {
-        Error::invalid("no home is known to keep the token in").hint("name a file with --token-file")
+        Error::invalid("there is no home folder to keep the token in")
+            .with_hint("name a file with --token-file")
     })?;
     let shown = token_file.clone();
-    Ok(Listening {
-        address: address(http)?,
+    Ok(HttpOptions {
+        address: parse_listen_address(http)?,
         token_file,
-        limits: Limits::default(),
+        limits: HttpLimits::default(),
         ready: Box::new(move |address| {
-            announce(&mut Output::standard(&globals, &environment), address, &shown)
+            announce_address(
+                &mut TerminalOutput::for_standard_streams(&globals, &environment),
+                address,
+                &shown,
+            )
         }),
     })
 }
 
-/// Says where clients are heard. Where nobody reads that, they are served all the same.
-fn announce(out: &mut Output, address: SocketAddr, token_file: &Path) {
+/// Announces the address. A failure to print it does not stop the server.
+fn announce_address(out: &mut TerminalOutput, address: SocketAddr, token_file: &Path) {
     let url = format!("http://{address}/mcp");
     out.note(&format!("listening on {url}"));
     out.note(&format!("the token is in {}", token_file.display()));
@@ -104,47 +111,47 @@ fn announce(out: &mut Output, address: SocketAddr, token_file: &Path) {
             "url": url,
             "token_file": token_file.to_string_lossy(),
         });
-        let _ = out.json(&said).and_then(|()| out.flush());
+        let _ = out.write_json(&said).and_then(|()| out.flush());
     }
 }
 
-/// Standard output past the lock that whoever writes to it holds: while a client does not read, writing to it waits, and
-/// ending the process must not wait for that.
+/// Standard output without its lock: a writer holds the lock while a client does not read, and ending the process must
+/// not wait for that client.
 #[cfg(unix)]
 fn own_output() -> io::Result<File> {
     use std::os::fd::AsFd as _;
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Standard output past the lock that whoever writes to it holds: while a client does not read, writing to it waits, and
-/// ending the process must not wait for that.
+/// Standard output without its lock: a writer holds the lock while a client does not read, and ending the process must
+/// not wait for that client.
 #[cfg(windows)]
 fn own_output() -> io::Result<File> {
     use std::os::windows::io::AsHandle as _;
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
-fn dialect(args: &Args) -> Dialect {
+fn choose_dialect(args: &McpArgs) -> ToolDialect {
     match args.compat {
-        Some(_) => Dialect::Mempalace,
-        None => Dialect::Loci,
+        Some(_) => ToolDialect::Mempalace,
+        None => ToolDialect::Loci,
     }
 }
 
 fn wing_named(given: &str) -> Result<String> {
     tidy_name(given).ok_or_else(|| {
-        Error::invalid(format!("{given:?} is no name for a wing"))
-            .hint("give --wing a name as `loci wings` lists them")
+        Error::invalid(format!("{given:?} is not a valid wing name"))
+            .with_hint("`loci wings` lists the wings")
     })
 }
 
-/// The palace as its clients may see and change it, looked for when it is needed.
-fn served_palace(args: &Args, session: &Session) -> Result<Palace> {
+/// The palace with the access its clients have, located when first used.
+fn served_palace(args: &McpArgs, session: &CommandSession) -> Result<Palace> {
     let wings = args.wing.iter().map(|wing| wing_named(wing));
     let access = AccessPolicy {
         read_only: args.read_only,
         wings: wings.collect::<Result<_>>()?,
     };
-    let palace = session.palace_when_needed().through(FilingDoor::Agent);
+    let palace = session.palace_when_needed().entering_through(FilingDoor::Agent);
     Ok(palace.restricted_to(access))
 }

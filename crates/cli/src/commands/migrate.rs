@@ -2,73 +2,74 @@
 
 use std::ffi::OsString;
 
-use loci_core::{Error, ErrorKind, Finding};
+use loci_core::{Error, ErrorKind, PalaceFinding};
 use loci_engine::PalaceAddress;
-use loci_migrate::migrate::record::{CollectionRecord, Flags, Listed};
-use loci_migrate::migrate::{MigrateOptions, MigrateReport, Step, migrate_palace};
+use loci_migrate::migrate::record::{CollectionRecord, IdList, MigrateFlags};
+use loci_migrate::migrate::{MigrateOptions, MigrateReport, MigrateStep, migrate_palace};
 
-use super::verify::findings;
-use crate::errors::{Done, Exit};
-use crate::output::Output;
-use crate::page::Page;
-use crate::progress::Progress;
-use crate::render::drawers;
-use crate::session::Session;
+use super::verify::print_findings;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::escape::quote_for_shell;
+use crate::output::TerminalOutput;
+use crate::page::TextPage;
+use crate::progress::JobProgress;
+use crate::render::count_drawers;
+use crate::session::CommandSession;
 
 /// Move a whole palace to another place or backend
 ///
-/// Every collection, drawer, vector and record of a source is carried as it is. The source is only read. The target
-/// is built in a hidden folder beside its place, compared with the source drawer by drawer, and put in place once it
-/// is whole; stopped at any moment, even by kill -9, the same command goes on where it was.
+/// Carries every collection, drawer, vector and source record over unchanged, and only reads the source. The target is
+/// built in a hidden folder beside its place, compared with the source drawer by drawer, and put in place once it is
+/// complete. After an interruption, even by kill -9, the same command resumes where it stopped.
 ///
-/// Vectors are carried bit for bit. Where that cannot be, nothing is made and the flag that allows it is named. What
-/// was carried, and what was not, is written into the target: see `loci status --json`. Exits with 1 if something
-/// could not be carried.
+/// Vectors are carried bit for bit. If they cannot be, nothing is created and the error names the flag that allows the
+/// alternative. The target keeps a record of everything that was carried and everything that was not: see `loci status
+/// --json`. Exits with 1 if something could not be carried.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci migrate --from ./old --to ./new\n  \
     loci migrate --from chroma:$HOME/.mempalace/palace --to work\n  \
     loci migrate --from ./old --to ./new --embedder minilm --force-model-swap\n  \
     loci verify --palace ./new --against ./old")]
-pub(crate) struct Args {
+pub(crate) struct MigrateArgs {
     /// The palace to move: a name, a path, or backend:path
     #[arg(long, value_name = "REF")]
     from: OsString,
 
-    /// Where it shall be; nothing may be there yet
+    /// The new place; it must not exist yet
     #[arg(long, value_name = "REF")]
     to: OsString,
 
-    /// Move what is at the target aside, to NAME.replaced-DATE
+    /// Move an existing target aside, to NAME.replaced-DATE
     #[arg(long)]
     overwrite: bool,
 
-    /// Embed every text anew where one side cannot hand over or keep vectors
+    /// Re-embed every text if one side cannot hand over or store vectors
     #[arg(long)]
     accept_re_embed: bool,
 
-    /// Embed every text anew by the model of --embedder, although the vectors are of another
+    /// Re-embed every text with the model of --embedder, although the vectors are of another
     #[arg(long, requires = "embedder")]
     force_model_swap: bool,
 
-    /// Embed the texts that have no vector
+    /// Embed the texts that have no vector yet
     #[arg(long)]
     embed_missing: bool,
 
-    /// Of drawers with the same source and text keep the most used, then the oldest
+    /// Of drawers with the same source and text, keep the most used, then the oldest
     #[arg(long)]
     collapse_duplicates: bool,
 
-    /// The model the target shall have [default: that of the source]
+    /// The model of the target [default: that of the source]
     #[arg(long, value_name = "NAME")]
     embedder: Option<String>,
 }
 
-/// Moves it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let from = session.palace_at(session.address_of(Some(&args.from), None)?);
-    let to = session.palace_at(target(args, session)?);
+/// Moves the palace.
+pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandResult {
+    let from = session.palace_at(session.find_address(Some(&args.from), None)?);
+    let to = session.palace_at(find_target(args, session)?);
     let options = MigrateOptions {
-        flags: Flags {
+        flags: MigrateFlags {
             overwrite: args.overwrite,
             accept_re_embed: args.accept_re_embed,
             force_model_swap: args.force_model_swap,
@@ -76,96 +77,119 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             collapse_duplicates: args.collapse_duplicates,
         },
         embedder: match &args.embedder {
-            Some(name) => Some(session.embedders.named(name)?.ok_or_else(no_model)?),
+            Some(name) => Some(session.embedders.find_by_name(name)?.ok_or_else(refuse_none)?),
             None => None,
         },
     };
-    let mut watcher = Watcher::new(&session.out);
+    // Examining a large source comes first and reports nothing, so the clock of the first phase shows.
+    let mut watcher = MigrateWatcher::new(&session.out);
     let report = migrate_palace(&from, &to, options, &mut |step| {
-        watcher.hear(step, &mut session.out)
+        watcher.show_step(step, &mut session.out);
     })?;
+    drop(watcher);
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| tell(&report, page))?;
+        out.write_page(|page| print_report(&report, args, page))?;
     }
-    Ok(Exit::found(report.ok))
+    Ok(ExitStatus::from_found(report.ok))
 }
 
-/// The target's palace. Unlike a source it is embedded unless something says otherwise, whatever lies there now.
-fn target(args: &Args, session: &Session) -> Done<PalaceAddress> {
-    match session.address_of(Some(&args.to), None) {
-        Ok(to) if !to.backend.descriptor().can(&loci_core::Capability::ReadOnly) => Ok(to),
-        // What lies there is of a backend that takes no writes; with --overwrite it is moved aside.
-        Ok(_) if args.overwrite => Ok(session.address_of(Some(&args.to), Some("embedded"))?),
+/// The address of the target. Unlike a source it is embedded by default, whatever files are there now.
+fn find_target(args: &MigrateArgs, session: &CommandSession) -> CommandResult<PalaceAddress> {
+    match session.find_address(Some(&args.to), None) {
+        Ok(to)
+            if !to
+                .backend
+                .descriptor()
+                .has_capability(&loci_core::Capability::ReadOnly) =>
+        {
+            Ok(to)
+        }
+        // The files there belong to a backend that takes no writes; with --overwrite they are moved aside.
+        Ok(_) if args.overwrite => Ok(session.find_address(Some(&args.to), Some("embedded"))?),
         other => Ok(other?),
     }
 }
 
-fn no_model() -> Error {
-    Error::new(ErrorKind::Invalid, "`none` makes no vectors to move to")
-        .hint("nothing was changed; leave --embedder out to carry the vectors as they are")
+fn refuse_none() -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "`none` makes no vectors, so that none could be carried",
+    )
+    .with_hint("nothing was changed; leave --embedder out to carry the vectors unchanged")
 }
 
-/// Tells how far it is.
-struct Watcher {
+/// Shows the steps of a migration.
+struct MigrateWatcher {
     /// The number of defects of the source so far.
     defects: usize,
-    survey: Progress,
-    copy: Progress,
-    check: Progress,
+    progress: JobProgress,
 }
 
-impl Watcher {
-    fn new(out: &Output) -> Self {
+impl MigrateWatcher {
+    fn new(out: &TerminalOutput) -> Self {
         Self {
             defects: 0,
-            survey: out.progress("drawers looked at"),
-            copy: out.progress("drawers copied"),
-            check: out.progress("drawers compared"),
+            progress: out.progress("examining the source"),
         }
     }
 
-    /// Tells a defect of the source before anything is moved.
-    fn defect(&mut self, finding: &Finding, out: &mut Output) {
-        self.defects += 1;
-        if self.defects <= SHOWN {
-            out.note(&format!("the source: {}", finding.message));
-        }
-    }
-
-    fn hear(&mut self, step: Step<'_>, out: &mut Output) {
+    fn show_step(&mut self, step: MigrateStep<'_>, out: &mut TerminalOutput) {
         match step {
-            Step::SetAside(path) => out.note(&format!(
-                "an earlier run of another request, or of a source that has changed since, is kept in {}",
-                path.display()
-            )),
-            Step::Staged { folder, resumed } => {
-                let doing = if resumed { "going on" } else { "building" };
-                out.note(&format!(
-                    "{doing} in {}; if this is stopped, the same command goes on",
+            MigrateStep::SetAside(path) => self.note(
+                &format!(
+                    "an earlier run with other options, or of a source that changed since, is kept in {}",
+                    path.display()
+                ),
+                out,
+            ),
+            MigrateStep::Staged { folder, resumed } => {
+                let doing = if resumed { "resuming" } else { "building" };
+                let note = format!(
+                    "{doing} in {}; after an interruption the same command resumes",
                     folder.display()
-                ));
+                );
+                self.note(&note, out);
             }
-            Step::SourceFinding(finding) => self.defect(finding, out),
-            Step::Surveyed(done, total) => self.survey.tick(done, Some(total)),
-            Step::Copied(done, total) => self.copy.tick(done, Some(total)),
-            Step::Checked(done, total) => self.check.tick(done, Some(total)),
+            MigrateStep::SourceFinding(finding) => self.show_defect(finding, out),
+            MigrateStep::Surveyed(done, total) => self.count("drawers surveyed", done, total),
+            MigrateStep::Copied(done, total) => self.count("drawers copied", done, total),
+            MigrateStep::Checked(done, total) => self.count("drawers compared", done, total),
         }
+    }
+
+    /// Shows a defect of the source before anything is moved.
+    fn show_defect(&mut self, finding: &PalaceFinding, out: &mut TerminalOutput) {
+        self.defects += 1;
+        // A torn database can have a finding for every page; the report lists them all.
+        if self.defects <= SHOWN {
+            self.note(&format!("the source: {}", finding.message), out);
+        }
+    }
+
+    fn count(&mut self, phase: &str, done: u64, total: u64) {
+        self.progress.begin_phase(phase);
+        self.progress.tick(done, Some(total));
+    }
+
+    /// Prints a note above the progress line.
+    fn note(&self, text: &str, out: &mut TerminalOutput) {
+        self.progress.suspend(|| out.note(text));
     }
 }
 
-/// How many ids of a list, and how many defects of the source, are shown.
+/// The most ids of a list, and the most defects of the source, that are shown.
 const SHOWN: usize = 100;
 
-fn tell(report: &MigrateReport, page: &mut Page) {
+fn print_report(report: &MigrateReport, args: &MigrateArgs, page: &mut TextPage) {
     for collection in &report.record.collections {
-        lists(collection, page);
+        print_lists(collection, page);
     }
-    findings(&report.findings, page);
+    print_findings(&report.findings, page);
     page.bold(&report.target)
-        .plain(&format!("  {}", drawers(report.rows)))
+        .plain(&format!("  {}", count_drawers(report.rows)))
         .plain(if report.lossless {
             ", lossless"
         } else {
@@ -173,6 +197,7 @@ fn tell(report: &MigrateReport, page: &mut Page) {
         })
         .dim(&format!("  {}", report.record.hash.to))
         .end();
+    // Drawers without a vector are found by words only, so that their number matters.
     for collection in &report.collections {
         page.plain(&format!(
             "{:>8}  {}: {} with a vector, {} without",
@@ -182,33 +207,46 @@ fn tell(report: &MigrateReport, page: &mut Page) {
     }
     if let Some(replaced) = &report.replaced {
         page.dim("replaced  ")
-            .plain(&format!("the palace that was there is {replaced}"))
+            .plain(&format!("the palace that was there is now {replaced}"))
             .end();
     }
-    page.dim("next      ")
-        .plain(&format!("loci search --palace '{}' WORDS", report.target))
-        .end();
-    for collection in &report.record.collections {
-        if collection.identity == "unknown" {
-            page.plain(&format!(
-                "          loci embedder set MODEL --palace '{}' --collection {}",
-                report.target, collection.name
-            ))
-            .end();
-        }
+    for command in next_commands(report, args) {
+        page.dim("next: ").plain(&command).end();
     }
 }
 
-/// Names the drawers that are not exactly as they were.
-fn lists(collection: &CollectionRecord, page: &mut Page) {
-    let lists = collection.lists.each().into_iter();
+/// The commands to type next, quoted for the shell: name the model, look at the differences, or search.
+fn next_commands(report: &MigrateReport, args: &MigrateArgs) -> Vec<String> {
+    let palace = quote_for_shell(&report.target);
+    // Without a model a palace answers by words only, so naming it comes first.
+    let nameless = report.record.collections.iter();
+    let nameless = nameless.filter(|collection| collection.identity == "unknown");
+    let name_model = |collection: &CollectionRecord| {
+        let name = quote_for_shell(collection.name.as_str());
+        format!("loci embedder set MODEL --palace {palace} --collection {name}")
+    };
+    let mut commands: Vec<String> = nameless.map(name_model).collect();
+    if !report.lossless {
+        // As it was typed: the user is still in the folder in which it meant the source.
+        let source = quote_for_shell(&args.from.to_string_lossy());
+        commands.push(format!("loci verify --palace {palace} --against {source}"));
+    } else if commands.is_empty() {
+        commands.push(format!("loci search --palace {palace} WORDS"));
+    }
+    commands
+}
+
+/// Lists the drawers that were not carried exactly as they were.
+fn print_lists(collection: &CollectionRecord, page: &mut TextPage) {
+    // A lossless move has only empty lists.
+    let lists = collection.lists.named_lists().into_iter();
     for (what, list) in lists.filter(|(_, list)| list.count > 0) {
         page.dim(&format!("{what} in {}:", collection.name)).end();
-        listed(list, page);
+        print_ids(list, page);
     }
 }
 
-fn listed(list: &Listed, page: &mut Page) {
+fn print_ids(list: &IdList, page: &mut TextPage) {
     for id in list.ids.iter().take(SHOWN) {
         page.plain("    ").plain(id).end();
     }

@@ -1,64 +1,64 @@
-//! `loci neighbours`: what stands before and after a drawer in its source.
+//! `loci neighbours`: the drawers around one in its source.
 
 use loci_core::DrawerId;
 use loci_engine::neighbours::{NeighboursReport, NeighboursRequest};
 use loci_engine::view::DrawerView;
 
 use super::show::tell_missing;
-use crate::errors::{Done, Exit};
-use crate::page::Page;
-use crate::render::{moment, warn_of_damage};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::TextPage;
+use crate::render::{format_minute, warn_of_damage};
+use crate::session::CommandSession;
 
-/// Show what stands before and after a drawer in its source
+/// Show the drawers before and after one in its source
 ///
-/// In the order of the source, the drawer itself marked. The beginning of an id will do, from 6 characters on, where
-/// no other id begins so. Exits with 1 if the drawer is not there.
+/// In the order of the source, with the drawer itself marked. The id may be shortened to a unique prefix of at least 6
+/// characters. Exits with 1 if the drawer does not exist.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci neighbours 533da3687d741789776f6929b2c70fce\n  \
     loci neighbours 533da3 -n 5\n  loci neighbours 533da3 --before 0 --after 10"
 )]
-pub(crate) struct Args {
+pub(crate) struct NeighboursArgs {
     /// The drawer's id
     #[arg(value_name = "ID")]
     id: DrawerId,
 
-    /// How many on each side
+    /// Show N on each side
     #[arg(short, value_name = "N", conflicts_with_all = ["before", "after"])]
     n: Option<usize>,
 
-    /// How many before it
+    /// Show N before it
     #[arg(long, value_name = "N", default_value = "2")]
     before: usize,
 
-    /// How many after it
+    /// Show N after it
     #[arg(long, value_name = "N", default_value = "2")]
     after: usize,
 }
 
-/// Shows them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let report = session.palace()?.neighbours(&NeighboursRequest {
+/// Shows the drawer among its neighbours.
+pub(crate) fn run(args: &NeighboursArgs, session: &mut CommandSession) -> CommandResult {
+    let report = session.open_palace()?.read_neighbours(&NeighboursRequest {
         id: args.id.clone(),
         before: args.n.unwrap_or(args.before),
         after: args.n.unwrap_or(args.after),
     })?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| tell(&report, page))?;
+        out.write_page(|page| write_neighbours(&report, page))?;
         out.flush()?;
         if report.at.is_none() {
             tell_missing(&args.id, out);
         }
     }
     warn_of_damage(&report.drawers, out);
-    Ok(Exit::found(report.at.is_some()))
+    Ok(ExitStatus::from_found(report.at.is_some()))
 }
 
-fn tell(report: &NeighboursReport, page: &mut Page) {
+fn write_neighbours(report: &NeighboursReport, page: &mut TextPage) {
     let first = report.drawers.first();
     if let Some(source) = first.and_then(|first| first.source.as_deref()) {
         page.dim("source ").plain(source).end();
@@ -71,18 +71,18 @@ fn tell(report: &NeighboursReport, page: &mut Page) {
             "── "
         };
         page.bold(&format!("{mark}{}", drawer.id))
-            .dim(&whence(drawer))
+            .dim(&describe_origin(drawer))
             .end();
         page.block("", drawer.whole_text().trim_end_matches('\n'));
     }
 }
 
-/// Which lines it is of, who said it and when.
-fn whence(drawer: &DrawerView) -> String {
+/// The lines, the speaker and the time of a drawer.
+fn describe_origin(drawer: &DrawerView) -> String {
     let lines = drawer
         .span
         .map(|span| format!("lines {} to {}", span.line_start, span.line_end));
-    let parts = [lines, drawer.speaker.clone(), drawer.said_at.map(moment)];
+    let parts = [lines, drawer.speaker.clone(), drawer.said_at.map(format_minute)];
     parts
         .into_iter()
         .flatten()

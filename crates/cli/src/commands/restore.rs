@@ -1,47 +1,52 @@
-//! `loci restore`: makes a palace of a copy.
+//! `loci restore`: creates a palace from a copy.
 
 use std::path::PathBuf;
 
 use loci_core::{Error, ErrorKind};
 use serde_json::json;
 
-use super::backup::{cannot, digest, tell};
-use crate::errors::Done;
-use crate::session::Session;
+use super::backup::{COPYING, no_snapshots, print_copy, read_back, show_step};
+use crate::errors::CommandResult;
+use crate::session::CommandSession;
 
-/// Make a palace of a copy that `loci backup` wrote
+/// Create a palace from a copy that `loci backup` wrote
 ///
-/// The palace must not exist yet: nothing is ever restored over a palace.
+/// The palace must not exist yet: a restore never replaces one.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Example:\n  loci restore ~/backups/palace-20260501T093000.000000Z.db --palace ./again"
 )]
-pub(crate) struct Args {
-    /// The copy
+pub(crate) struct RestoreArgs {
+    /// The copy that `loci backup` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Makes it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+/// Creates the palace and verifies it.
+pub(crate) fn run(args: &RestoreArgs, session: &mut CommandSession) -> CommandResult {
+    // Checked before the folder of the new palace is made.
     if !args.file.is_file() {
-        let message = format!("there is no copy at {}", args.file.display());
-        return Err(Error::new(ErrorKind::NotFound, message).into());
+        let message = format!("the copy {} does not exist", args.file.display());
+        return Err(Error::new(ErrorKind::NotFound, message)
+            .with_hint("nothing was written; name the file that `loci backup` printed")
+            .into());
     }
-    let palace = session.palace()?.address()?;
+    let palace = session.open_palace()?.address()?;
     let snapshots = palace
         .backend
         .snapshots()
-        .ok_or_else(|| cannot(&palace.backend.descriptor().name))?;
-    let mut progress = session.out.progress("parts copied");
-    let report = snapshots.restore(&args.file, &palace.reference, &mut |done, total| {
-        progress.tick(done, Some(total));
+        .ok_or_else(|| no_snapshots(&palace.backend.descriptor().name))?;
+    let mut progress = session.out.progress(COPYING);
+    let report = snapshots.restore(&args.file, &palace.reference, &mut |step| {
+        show_step(step, &mut progress);
     })?;
-    let hash = digest(palace.backend.as_ref(), &report.file)?;
+    let hash = read_back(palace.backend.as_ref(), &report.file, &mut progress)?;
+    drop(progress);
+    // Noted once every drawer was read back: before that it is a file, not a palace to rely on.
     session
         .out
         .note(&format!("made a new palace at {}", palace.reference.id));
-    tell(
+    print_copy(
         &report,
         &hash,
         json!({ "palace": palace.reference.id }),

@@ -1,50 +1,50 @@
-//! `loci status`: what a palace holds and how far search reaches.
+//! `loci status`: the contents, coverage and health of a palace.
 
 use loci_engine::StatusReport;
-use loci_engine::spool::{Spool, Standing};
+use loci_engine::spool::{EventSpool, SpoolStanding};
 
 use super::hook;
-use crate::errors::{Done, Exit};
-use crate::page::Page;
-use crate::render::drawers;
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::TextPage;
+use crate::render::count_drawers;
+use crate::session::CommandSession;
 
-/// Show what the palace holds
+/// Show the contents, coverage and health of the palace
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  loci status --palace ./notes")]
-pub(crate) struct Args {}
+pub(crate) struct StatusArgs {}
 
-/// Shows it.
-pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
-    let mut report = session.palace()?.status()?;
-    let spool = spooled(session);
+/// Shows the status.
+pub(crate) fn run(_: &StatusArgs, session: &mut CommandSession) -> CommandResult {
+    let mut report = session.open_palace()?.report_status()?;
+    let spool = find_waiting_spool(session);
     report.spool = spool.as_ref().map(|(_, standing)| *standing);
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| tell(&report, page))?;
+        out.write_page(|page| write_status(&report, page))?;
     }
     out.warnings(&report.warnings);
     if let Some((spool, standing)) = spool {
         out.flush()?;
-        out.note(&left(&spool, standing));
+        out.note(&describe_spool(&spool, standing));
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-/// What hooks left for this palace, where there is something. A spool that cannot be read says nothing.
-fn spooled(session: &Session) -> Option<(Spool, Standing)> {
-    let spool = hook::spool(session).ok()?;
-    let standing = spool.standing().ok()?;
-    (standing != Standing::default()).then_some((spool, standing))
+/// The spool of this palace's hooks, if anything waits in it. One that cannot be read is treated as empty.
+fn find_waiting_spool(session: &CommandSession) -> Option<(EventSpool, SpoolStanding)> {
+    let spool = hook::find_spool(session).ok()?;
+    let standing = spool.count_events().ok()?;
+    (standing != SpoolStanding::default()).then_some((spool, standing))
 }
 
-fn left(spool: &Spool, standing: Standing) -> String {
+fn describe_spool(spool: &EventSpool, standing: SpoolStanding) -> String {
     let waiting = match standing.waiting {
         0 => None,
         1 => Some("1 conversation waits to be mined".to_owned()),
-        many => Some(format!("{many} conversations wait to be mined")),
+        many => Some(format!("{many} conversations waiting to be mined")),
     };
     let failed = (standing.failed > 0).then(|| {
         let folder = spool.folder().display();
@@ -57,12 +57,16 @@ fn left(spool: &Spool, standing: Standing) -> String {
     format!("from hooks: {}", said.join("; "))
 }
 
-fn tell(report: &StatusReport, page: &mut Page) {
+fn write_status(report: &StatusReport, page: &mut TextPage) {
     page.bold(&report.palace)
         .dim(&format!("  {}", report.backend))
         .end();
-    page.plain(&format!("{} in {}", drawers(report.drawers), report.collection))
-        .end();
+    page.plain(&format!(
+        "{} in {}",
+        count_drawers(report.drawers),
+        report.collection
+    ))
+    .end();
     for wing in &report.wings {
         let name = wing.wing.as_deref().unwrap_or("-");
         page.plain(&format!("{:>8}  ", wing.drawers)).plain(name).end();
@@ -88,10 +92,10 @@ fn tell(report: &StatusReport, page: &mut Page) {
         page.dim("health    ").plain(&report.health.detail).end();
     }
     for kind in report.maintenance.iter().flat_map(|state| &state.running) {
-        page.dim("upkeep    ").plain(&format!("{kind} is running")).end();
+        page.dim("running   ").plain(&format!("{kind} is running")).end();
     }
     for (kind, why) in report.maintenance.iter().flat_map(|state| &state.due) {
-        page.dim("upkeep    ")
+        page.dim("running   ")
             .plain(&format!("{why}; run `loci maintain {kind}`"))
             .end();
     }
@@ -112,7 +116,7 @@ fn tell(report: &StatusReport, page: &mut Page) {
         .filter(|other| other.name != report.collection)
     {
         page.dim("also      ")
-            .plain(&format!("{} in {}", drawers(other.drawers), other.name))
+            .plain(&format!("{} in {}", count_drawers(other.drawers), other.name))
             .end();
     }
 }

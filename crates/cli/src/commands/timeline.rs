@@ -1,53 +1,54 @@
-//! `loci timeline`: how much was said when.
+//! `loci timeline`: the number of drawers over time.
 
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use loci_core::Timestamp;
-use loci_engine::timeline::{Clock, Period, PeriodReport, SourceCount, Timeline, TimelineRequest};
+use loci_engine::timeline::{
+    CalendarPeriod, PeriodReport, SourceCount, TimelineClock, TimelineReport, TimelineRequest,
+};
 
-use crate::errors::{Done, Exit};
-use crate::output::Output;
-use crate::page::{Page, counted};
+use crate::errors::{CommandResult, ExitStatus};
+use crate::output::TerminalOutput;
+use crate::page::{TextPage, format_count};
 use crate::scope::ScopeArgs;
-use crate::session::Session;
+use crate::session::CommandSession;
 
-/// Show how much was said when
+/// Show the number of drawers per day, week, month or year
 ///
-/// For each day, week, month or year in UTC in which something was said: how many drawers, and the sources with the
-/// most of them. Weeks begin on Monday. A timeline that was cut says so: `next` is where it goes on, for --since, or
-/// with --newest for --before. Exits with 1 if there is nothing.
+/// Each period (in UTC; weeks start on Monday) lists the sources with the most drawers. If there are more periods, `next`
+/// is the time to continue from, with --since, or with --before for --newest. Exits with 1 if nothing matches.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci timeline --wing work --by month\n  \
     loci timeline --since 2026-05-01 --before 2026-06-01\n  loci timeline --newest --limit 7 --filed")]
-pub(crate) struct Args {
+pub(crate) struct TimelineArgs {
     #[command(flatten)]
     scope: ScopeArgs,
 
-    /// How long a period is
+    /// The length of a period
     #[arg(long, value_name = "PERIOD", default_value = "day")]
-    by: By,
+    by: TimelineStep,
 
-    /// Go by when drawers were filed, not by when they were said; so do --since and --before
+    /// Use the time drawers were filed instead of the time they were said, also for --since and --before
     #[arg(long)]
     filed: bool,
 
-    /// Latest first
+    /// Show the newest first
     #[arg(long)]
     newest: bool,
 
-    /// Show this many periods at most
+    /// Show at most N periods
     #[arg(long, short = 'n', value_name = "N", default_value = "100",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
 
-    /// How many sources of each period to name
+    /// Name up to N sources per period
     #[arg(long, value_name = "N", default_value = "3")]
     sources: usize,
 }
 
-/// How long a period is.
+/// The length of a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
+enum TimelineStep {
     /// A day.
     Day,
     /// A week.
@@ -58,29 +59,34 @@ enum By {
     Year,
 }
 
-/// Shows it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+/// Shows the timeline.
+pub(crate) fn run(args: &TimelineArgs, session: &mut CommandSession) -> CommandResult {
     let request = TimelineRequest {
-        scope: args.scope.scope()?,
-        by: period(args.by),
-        clock: if args.filed { Clock::Filed } else { Clock::Said },
+        scope: args.scope.build_scope()?,
+        by: to_period(args.by),
+        clock: if args.filed {
+            TimelineClock::Filed
+        } else {
+            TimelineClock::Said
+        },
         newest: args.newest,
         limit: args.limit,
         sources: args.sources,
     };
     let mut progress = session.out.progress("looking at drawers");
     let report = session
-        .palace()?
-        .timeline(&request, &mut |seen| progress.tick(seen, None))?;
+        .open_palace()?
+        .count_timeline(&request, &mut |seen| progress.tick(seen, None))?;
+    drop(progress);
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| {
+        out.write_page(|page| {
             report
                 .periods
                 .iter()
-                .for_each(|period| tell(period, args.by, page))
+                .for_each(|period| write_period(period, args.by, page))
         })?;
         out.flush()?;
         tell_rest(&report, args, out);
@@ -90,62 +96,62 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     if report.periods.is_empty() && report.warnings.is_empty() {
         out.note("nothing found");
     }
-    Ok(Exit::found(!report.periods.is_empty()))
+    Ok(ExitStatus::from_found(!report.periods.is_empty()))
 }
 
-fn period(by: By) -> Period {
+fn to_period(by: TimelineStep) -> CalendarPeriod {
     match by {
-        By::Day => Period::Day,
-        By::Week => Period::Week,
-        By::Month => Period::Month,
-        By::Year => Period::Year,
+        TimelineStep::Day => CalendarPeriod::Day,
+        TimelineStep::Week => CalendarPeriod::Week,
+        TimelineStep::Month => CalendarPeriod::Month,
+        TimelineStep::Year => CalendarPeriod::Year,
     }
 }
 
-fn tell(period: &PeriodReport, by: By, page: &mut Page) {
-    page.bold(&label(period.from, by));
+fn write_period(period: &PeriodReport, by: TimelineStep, page: &mut TextPage) {
+    page.bold(&name_period(period.from, by));
     page.plain(&format!("{:>8}  ", period.drawers));
-    let named: Vec<String> = period.sources.iter().map(source).collect();
+    let named: Vec<String> = period.sources.iter().map(format_source).collect();
     page.plain(&named.join(", "));
     match (named.is_empty(), period.more_sources) {
         (_, 0) => {}
-        (true, more) => drop(page.dim(&counted(more, "source"))),
+        (true, more) => drop(page.dim(&format_count(more, "source"))),
         (false, more) => drop(page.dim(&format!(" and {more} more"))),
     }
     page.end();
 }
 
-fn source(count: &SourceCount) -> String {
+fn format_source(count: &SourceCount) -> String {
     let name = count.source.as_deref().unwrap_or("without a source");
     format!("{name} ({})", count.drawers)
 }
 
-/// A period as people call it.
-fn label(from: Timestamp, by: By) -> String {
+/// The name of a period.
+fn name_period(from: Timestamp, by: TimelineStep) -> String {
     let text = from.to_string();
     let day = text.split('T').next().unwrap_or_default();
     let (month, _) = day.rsplit_once('-').unwrap_or_default();
     match by {
-        By::Day => day.to_owned(),
-        By::Week => format!("week of {day}"),
-        By::Month => month.to_owned(),
-        By::Year => month.rsplit_once('-').unwrap_or_default().0.to_owned(),
+        TimelineStep::Day => day.to_owned(),
+        TimelineStep::Week => format!("week of {day}"),
+        TimelineStep::Month => month.to_owned(),
+        TimelineStep::Year => month.rsplit_once('-').unwrap_or_default().0.to_owned(),
     }
 }
 
-/// Says what is not shown, and how to see it.
-fn tell_rest(report: &Timeline, args: &Args, out: &mut Output) {
+/// Notes the periods and drawers that are not shown.
+fn tell_rest(report: &TimelineReport, args: &TimelineArgs, out: &mut TerminalOutput) {
     if let Some(next) = report.next {
         let flag = if args.newest { "--before" } else { "--since" };
-        let shown = counted(report.periods.len() as u64, "period");
-        out.note(&format!("{shown} shown; there are more: {flag} {next}"));
+        let shown = format_count(report.periods.len() as u64, "period");
+        out.note(&format!("{shown} shown; continue with {flag} {next}"));
     }
-    let undated = counted(report.undated, "drawer");
+    let undated = format_count(report.undated, "drawer");
     match (report.undated, args.filed) {
         (0, _) => {}
-        (_, true) => out.note(&format!("not shown: {undated} without a time of filing")),
+        (_, true) => out.note(&format!("not shown: {undated} without a filing time")),
         (_, false) => out.note(&format!(
-            "not shown: {undated} without a time of saying; --filed goes by when they were filed"
+            "not shown: {undated} without a time; --filed uses the time they were filed"
         )),
     }
 }
@@ -157,12 +163,15 @@ mod tests {
     #[test]
     fn periods_are_called_as_people_call_them() {
         let check = |by, expect: &str| {
-            assert_eq!(label("2026-05-04".parse().unwrap(), by), expect);
+            assert_eq!(name_period("2026-05-04".parse().unwrap(), by), expect);
         };
-        check(By::Day, "2026-05-04");
-        check(By::Week, "week of 2026-05-04");
-        check(By::Month, "2026-05");
-        check(By::Year, "2026");
-        assert_eq!(label("-000044-03-15".parse().unwrap(), By::Year), "-000044");
+        check(TimelineStep::Day, "2026-05-04");
+        check(TimelineStep::Week, "week of 2026-05-04");
+        check(TimelineStep::Month, "2026-05");
+        check(TimelineStep::Year, "2026");
+        assert_eq!(
+            name_period("-000044-03-15".parse().unwrap(), TimelineStep::Year),
+            "-000044"
+        );
     }
 }

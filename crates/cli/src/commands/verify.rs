@@ -1,79 +1,87 @@
-//! `loci verify`: walks every drawer and says whether everything adds up.
+//! `loci verify`: checks every drawer and every index of a palace.
 
 use std::ffi::OsString;
 
-use loci_core::{Finding, Severity};
+use loci_core::{FindingSeverity, PalaceFinding};
 use loci_migrate::{VerifyReport, VerifyStep, verify_palace};
 
-use crate::errors::{Done, Exit};
-use crate::page::Page;
-use crate::render::drawers;
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::TextPage;
+use crate::render::count_drawers;
+use crate::session::CommandSession;
 
-/// Check that everything stored is sound and found
+/// Check that every drawer is sound and can be found
 ///
-/// Walks every drawer of every collection, compares counts, looks drawers up again by their id and their own
-/// vector, and examines the files. `hash` is the same for palaces that hold the same drawers. Exits with 1 if
-/// something is found.
+/// Reads every drawer of every collection, compares counts, looks drawers up again by their id and by their own vector,
+/// and examines the files. Palaces with the same drawers have the same `hash`. Exits with 1 if something is wrong.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci verify\n  loci verify --against ./copy --json\n  \
     loci verify --palace ./moved --against ~/.mempalace/palace"
 )]
-pub(crate) struct Args {
+pub(crate) struct VerifyArgs {
     /// Compare with this palace: every id, text, metadata value and vector
     #[arg(long, value_name = "REF")]
     against: Option<OsString>,
 
-    /// How many drawers of each collection to look up again [default: 1000]; with --against, compare about so many
+    /// Look up this many drawers of each collection again [default: 1000]; with --against, compare about this many
     /// drawers instead of all
     #[arg(long, value_name = "N")]
     sample: Option<u64>,
 }
 
-/// Checks it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let palace = session.palace()?;
+/// Checks the palace, and compares it with another if one is named.
+pub(crate) fn run(args: &VerifyArgs, session: &mut CommandSession) -> CommandResult {
+    let palace = session.open_palace()?;
     let other = match &args.against {
-        Some(reference) => Some(session.palace_at(session.address_of(Some(reference), None)?)),
+        Some(reference) => Some(session.palace_at(session.find_address(Some(reference), None)?)),
         None => None,
     };
-    let mut checked = session.out.progress("drawers checked");
-    let mut compared = session.out.progress("drawers compared");
+    // The doctor reports no steps, so that the first phase shows only its clock.
+    let mut progress = session.out.progress("examining the files");
     let report = verify_palace(&palace, args.sample, other.as_ref(), &mut |step| match step {
-        VerifyStep::Checked(done, total) => checked.tick(done, Some(total)),
-        VerifyStep::Compared(done) => compared.tick(done, None),
+        VerifyStep::Checked(done, total) => {
+            progress.begin_phase("drawers checked");
+            progress.tick(done, Some(total));
+        }
+        VerifyStep::Compared(done, total) => {
+            progress.begin_phase("drawers compared");
+            progress.tick(done, Some(total));
+        }
     })?;
+    drop(progress);
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| tell(&report, page))?;
+        out.write_page(|page| print_report(&report, page))?;
     }
-    Ok(Exit::found(report.ok))
+    Ok(ExitStatus::from_found(report.ok))
 }
 
-fn tell(report: &VerifyReport, page: &mut Page) {
-    findings(&report.findings, page);
+fn print_report(report: &VerifyReport, page: &mut TextPage) {
+    print_findings(&report.findings, page);
     page.bold(if report.ok { "sound" } else { "not sound" });
-    page.plain(&format!(": {}", drawers(report.drawers)))
+    page.plain(&format!(": {}", count_drawers(report.drawers)))
         .dim(&format!("  {}", report.hash))
         .end();
     if let Some(against) = &report.against {
+        // A sample of a palace has no hash that another could be compared with.
         let hash = against.hash.as_deref().unwrap_or("");
-        page.plain(&format!("against: {}", drawers(against.drawers)))
+        page.plain(&format!("against: {}", count_drawers(against.drawers)))
             .dim(&format!("  {hash}"))
             .end();
     }
 }
 
-/// Sets down findings, a line each and their hints below.
-pub(super) fn findings(findings: &[Finding], page: &mut Page) {
+/// Prints findings, one line each, with their hints below.
+pub(super) fn print_findings(findings: &[PalaceFinding], page: &mut TextPage) {
     for finding in findings {
+        // The word, not the color alone, says how grave it is: color may be off.
         match finding.severity {
-            Severity::Error => page.red("error"),
-            Severity::Warning => page.yellow("warning"),
-            Severity::Note => page.dim("note"),
+            FindingSeverity::Error => page.red("error"),
+            FindingSeverity::Warning => page.yellow("warning"),
+            FindingSeverity::Note => page.dim("note"),
         };
         page.plain(" ")
             .dim(&finding.code)

@@ -1,52 +1,51 @@
-//! `loci wake-up`: what to read at the start of a session.
+//! `loci wake-up`: a digest to read at the start of a session.
 
 use loci_engine::WakeUpRequest;
 
 use crate::environment::now;
-use crate::errors::{Done, Exit};
+use crate::errors::{CommandResult, ExitStatus};
 use crate::scope::ScopeArgs;
-use crate::session::Session;
+use crate::session::CommandSession;
 
-/// Say what to read at the start of a session
+/// Print a digest to read at the start of a session
 ///
-/// Who I am (the room `identity` of any wing), what matters most (drawers with an `importance` above 3, notes filed
-/// by hand, diaries) and what is newest: the last conversations, where each can be picked up again, and the last
-/// files. Each line says where it is from, when, and by which id `loci show` has the whole.
+/// Lists identity (the room `identity` of any wing), important drawers (`importance` above 3, notes filed by hand,
+/// diaries) and the newest conversations and files. Each line cites its wing, room, date and id; `loci show ID` prints the
+/// whole drawer.
 ///
-/// The text is memory, quoted as data; its control characters are gone. A scope narrows all but who I am. Exits with 1,
-/// and says so in the text, if nothing is in it.
+/// Stored text is quoted as data and its control characters are removed. A scope narrows everything but identity. Exits
+/// with 1 if nothing matches.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci wake-up\n  loci wake-up --wing work --tokens 400\n  \
     loci add 'I am Ada. I answer in short sentences.' --room identity\n  \
     loci add 'We never ship on Fridays.' --wing work --meta '{\"importance\":5}'"
 )]
-pub(crate) struct Args {
+pub(crate) struct WakeUpArgs {
     #[command(flatten)]
     scope: ScopeArgs,
 
-    /// The most tokens the text may have; at least 120
+    /// Print at most about N tokens; at least 120
     ///
-    /// Every model counts differently: this is an estimate on the safe side, so that a model will count fewer, in
-    /// English about two thirds.
+    /// The estimate errs on the safe side: models count about two thirds of it for English.
     #[arg(long, value_name = "N", default_value = "800")]
     tokens: usize,
 }
 
-/// Says it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+/// Prints the digest.
+pub(crate) fn run(args: &WakeUpArgs, session: &mut CommandSession) -> CommandResult {
     let request = WakeUpRequest {
-        scope: args.scope.scope()?,
+        scope: args.scope.build_scope()?,
         tokens: args.tokens,
         now: now(),
     };
-    let report = session.palace()?.wake_up(&request)?;
+    let report = session.open_palace()?.wake_up(&request)?;
     let found = !report.drawers.is_empty();
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&report)?;
+        out.write_json(&report)?;
     } else {
-        out.page(|page| {
+        out.write_page(|page| {
             page.block("", &report.text);
         })?;
     }
@@ -54,5 +53,5 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
     if !found {
         out.note("nothing found");
     }
-    Ok(Exit::found(found))
+    Ok(ExitStatus::from_found(found))
 }

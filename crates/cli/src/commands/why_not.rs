@@ -1,42 +1,47 @@
-//! `loci why-not`: why a search does not show a drawer.
+//! `loci why-not`: explains why a search does not show a drawer.
 
 use loci_core::DrawerId;
-use loci_engine::search::WhyNot;
+use loci_engine::search::WhyNotReport;
 
-use super::search::Question;
-use crate::errors::{Done, Exit};
-use crate::page::Page;
-use crate::session::Session;
+use super::search::QuestionArgs;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::TextPage;
+use crate::session::CommandSession;
 
-/// Say why a search does not find a drawer
+/// Explain why a search does not show a drawer
 ///
-/// Takes the options of `loci search`. Exits with 1 if the drawer is found after all.
+/// Takes the query and options of `loci search`. Exits with 1 if the search does show the drawer.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci why-not 3f2a9c 'when do we ship?'\n  \
     loci why-not 3f2a9c invoice --wing work")]
-pub(crate) struct Args {
-    /// The drawer; six characters of its id or more are enough
+pub(crate) struct WhyNotArgs {
+    /// The drawer's id, or a unique prefix of at least 6 characters
     #[arg(value_name = "ID")]
     id: DrawerId,
 
+    /// A question, or some words
+    #[arg(value_name = "QUERY", required = true)]
+    query: Vec<String>,
+
     #[command(flatten)]
-    question: Question,
+    question: QuestionArgs,
 }
 
 /// Says it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let request = args.question.request()?;
-    let told = session.palace()?.why_not(&args.id, &request)?;
+pub(crate) fn run(args: &WhyNotArgs, session: &mut CommandSession) -> CommandResult {
+    let request = args.question.build_request(&args.query)?;
+    request.check()?;
+    let told = session.open_palace()?.explain_absence(&args.id, &request)?;
     if session.out.is_json() {
-        session.out.json(&told)?;
+        session.out.write_json(&told)?;
     } else {
-        session.out.page(|page| show(&told, page))?;
+        session.out.write_page(|page| write_reasons(&told, page))?;
     }
     session.out.warnings(&told.warnings);
-    Ok(Exit::found(told.found.is_none()))
+    Ok(ExitStatus::from_found(told.found.is_none()))
 }
 
-fn show(told: &WhyNot, page: &mut Page) {
+fn write_reasons(told: &WhyNotReport, page: &mut TextPage) {
     page.bold(told.id.as_str());
     match (told.found, told.rank) {
         (Some(place), _) => page.plain(&format!(" is found: hit number {place}")),
@@ -54,7 +59,10 @@ fn show(told: &WhyNot, page: &mut Page) {
             .end();
         }
     }
-    for (name, words) in [("holds", &told.words_held), ("lacks", &told.words_missing)] {
+    for (name, words) in [
+        ("contains", &told.words_held),
+        ("does not contain", &told.words_missing),
+    ] {
         if !words.is_empty() {
             page.plain("  ")
                 .dim(name)

@@ -1,55 +1,82 @@
-//! `loci wings`: the wings, and the number of drawers in each.
+//! `loci wings`: the number of drawers by wing, room and other keys.
 
-use loci_engine::facets::WingsReport;
+use loci_core::FacetKey;
+use loci_engine::facets::{FacetsReport, FacetsRequest};
+use serde_json::Value as Json;
 
-use crate::errors::{Done, Exit};
-use crate::page::counted;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::page::TextPage;
 use crate::scope::ScopeArgs;
-use crate::session::Session;
+use crate::session::CommandSession;
 
-/// List the wings
+/// List wings, rooms and other keys with their number of drawers
 ///
-/// Each with the number of its drawers and rooms, the one with the most drawers first. `-` stands for the drawers that
-/// are in no wing. Exits with 1 if there is none.
+/// The one with the most drawers comes first. `-` stands for drawers without a wing, room and so on. Exits with 1 if
+/// nothing matches.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "Examples:\n  loci wings\n  loci wings --since 2026-05-01")]
-pub(crate) struct Args {
+#[command(after_long_help = "Examples:
+  loci wings
+  loci wings --by wing,room
+  loci wings --by source --wing work --since 'last month'")]
+pub(crate) struct WingsArgs {
+    /// The keys to count by, separated by commas: wing, room, source, speaker, kind
+    #[arg(long, value_name = "KEYS", value_delimiter = ',', default_value = "wing", value_parser = FacetKey::parse)]
+    by: Vec<FacetKey>,
+
+    /// Show at most N rows [default: all]
+    #[arg(long = "limit", short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    n: Option<u64>,
+
     #[command(flatten)]
     scope: ScopeArgs,
 }
 
-/// Lists them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let report = count_wings(&args.scope, session)?;
-    if !session.out.is_json() {
-        session.out.page(|page| {
-            for wing in &report.wings {
-                let rooms = wing.rooms.iter().filter(|room| room.room.is_some()).count();
-                page.plain(&format!("{:>8}  ", wing.drawers));
-                page.plain(wing.wing.as_deref().unwrap_or("-")).plain("  ");
-                page.dim(&counted(rooms as u64, "room")).end();
-            }
-        })?;
-    }
-    conclude(&report, &args.scope, session)
-}
-
-/// Counts drawers by wing and room, and prints the report where JSON was asked for.
-pub(super) fn count_wings(scope: &ScopeArgs, session: &mut Session) -> Done<WingsReport> {
-    let report = session.palace()?.wings(&scope.scope()?)?;
-    if session.out.is_json() {
-        session.out.json(&report)?;
-    }
-    Ok(report)
-}
-
-/// Says what a reader should know, and what to type where nothing is filed yet.
-pub(super) fn conclude(report: &WingsReport, scope: &ScopeArgs, session: &mut Session) -> Done {
+/// Counts and lists them.
+pub(crate) fn run(args: &WingsArgs, session: &mut CommandSession) -> CommandResult {
+    let palace = session.open_palace()?;
+    let scope = args.scope.build_scope()?;
+    let mut report = palace.count_facets(&FacetsRequest {
+        by: args.by.clone(),
+        scope: scope.clone(),
+    })?;
+    // The backend answers in the order of names; people look for the largest first.
+    report
+        .facets
+        .sort_by_key(|row| std::cmp::Reverse(drawers_in(row)));
+    let total = report.facets.len();
+    let most = args
+        .n
+        .map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    report.facets.truncate(most);
     let out = &mut session.out;
-    out.flush()?;
-    if report.wings.is_empty() && scope.scope()?.asks_nothing() {
-        out.note("nothing is filed yet; file something with `loci mine PATH` or `loci add TEXT`");
+    if out.is_json() {
+        out.write_json(&report)?;
+    } else {
+        out.write_page(|page| write_rows(&report, &args.by, page))?;
+        out.flush()?;
+        if total > report.facets.len() {
+            out.note(&format!(
+                "{} of {total} shown; raise -n to see more",
+                report.facets.len()
+            ));
+        }
+        if total == 0 && scope.asks_nothing() {
+            out.note("nothing is filed yet; start with `loci mine PATH` or `loci add TEXT`");
+        }
     }
     out.warnings(&report.warnings);
-    Ok(Exit::found(!report.wings.is_empty()))
+    Ok(ExitStatus::from_found(total > 0))
+}
+
+fn drawers_in(row: &serde_json::Map<String, Json>) -> u64 {
+    row.get("drawers").and_then(Json::as_u64).unwrap_or_default()
+}
+
+fn write_rows(report: &FacetsReport, by: &[FacetKey], page: &mut TextPage) {
+    for row in &report.facets {
+        let values = by.iter().map(|key| row.get(key.name()).and_then(Json::as_str));
+        let values: Vec<&str> = values.map(|value| value.unwrap_or("-")).collect();
+        page.plain(&format!("{:>8}  ", drawers_in(row)));
+        page.bold(&values.join(" / ")).end();
+    }
 }

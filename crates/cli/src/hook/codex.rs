@@ -2,42 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Fields, Harness, Homes, Moment, Told, claude_code, usual};
+use super::{HarnessHomes, HarnessKind, HookEvent, HookFields, HookMoment, claude_code, usual_home};
 
 /// Codex.
-pub(super) static CODEX: Harness = Harness {
+pub(super) static CODEX: HarnessKind = HarnessKind {
     name: "codex",
     moments: &[
-        ("sessionstart", Moment::Start),
-        ("userpromptsubmit", Moment::Prompt),
-        ("stop", Moment::Turn),
-        ("notify", Moment::Turn),
-        ("agentturncomplete", Moment::Turn),
-        ("precompact", Moment::Compact),
-        ("sessionend", Moment::End),
+        ("sessionstart", HookMoment::Start),
+        ("userpromptsubmit", HookMoment::Prompt),
+        ("stop", HookMoment::Turn),
+        ("notify", HookMoment::Turn),
+        ("agentturncomplete", HookMoment::Turn),
+        ("precompact", HookMoment::Compact),
+        ("sessionend", HookMoment::End),
     ],
     read,
     answer: claude_code::answer,
-    find,
+    find: find_transcript,
     transcripts_name_their_folder: true,
 };
 
-/// How many folders deep the sessions lie: by year, month and day.
+/// The depth of the folders of sessions: year, month and day.
 const DEPTH: usize = 3;
 
-fn read(fields: &Fields) -> Told {
-    let told = usual(fields);
-    Told {
+fn read(fields: &HookFields) -> HookEvent {
+    let told = usual_home(fields);
+    HookEvent {
         session: told.session.or_else(|| fields.text("thread-id")),
         ..told
     }
 }
 
 /// The newest rollout whose name ends with the session. Those of today are found first.
-fn find(homes: Homes<'_>, told: &Told) -> Option<PathBuf> {
+fn find_transcript(homes: HarnessHomes<'_>, told: &HookEvent) -> Option<PathBuf> {
     let session = told.session.as_deref().filter(|id| is_plain(id))?;
     let ending = format!("-{session}.jsonl");
-    below(&homes.codex?.join("sessions"), &ending, DEPTH)
+    search_below(&homes.codex?.join("sessions"), &ending, DEPTH)
 }
 
 /// Whether a session's name may stand in a path.
@@ -46,7 +46,7 @@ pub(super) fn is_plain(session: &str) -> bool {
     !session.is_empty() && session.chars().all(plain)
 }
 
-fn below(folder: &Path, ending: &str, depth: usize) -> Option<PathBuf> {
+fn search_below(folder: &Path, ending: &str, depth: usize) -> Option<PathBuf> {
     let entries = folder.read_dir().ok()?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
@@ -56,7 +56,7 @@ fn below(folder: &Path, ending: &str, depth: usize) -> Option<PathBuf> {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.ends_with(ending)) && path.is_file()
         }),
-        _ => newest_first.find_map(|path| below(&path, ending, depth - 1)),
+        _ => newest_first.find_map(|path| search_below(&path, ending, depth - 1)),
     }
 }
 
@@ -66,8 +66,9 @@ mod tests {
 
     #[test]
     fn a_notification_tells_its_thread_and_folder() {
-        let fields =
-            Fields::read(br#"{"type":"agent-turn-complete","thread-id":"0199-a","turn-id":"1","cwd":"/w"}"#);
+        let fields = HookFields::read(
+            br#"{"type":"agent-turn-complete","thread-id":"0199-a","turn-id":"1","cwd":"/w"}"#,
+        );
         let told = read(&fields);
         assert_eq!(
             (told.session.as_deref(), told.cwd.as_deref()),
@@ -83,16 +84,16 @@ mod tests {
         std::fs::create_dir_all(&day).unwrap();
         let rollout = day.join("rollout-2026-11-16T12-00-00-0199-a.jsonl");
         std::fs::write(&rollout, "").unwrap();
-        let homes = Homes {
+        let homes = HarnessHomes {
             user: None,
             codex: Some(home.path()),
         };
         let found = |session: &str| {
-            let told = Told {
+            let told = HookEvent {
                 session: Some(session.into()),
-                ..Told::default()
+                ..HookEvent::default()
             };
-            find(homes, &told)
+            find_transcript(homes, &told)
         };
         assert_eq!(found("0199-a"), Some(rollout));
         assert_eq!(found("0199-b"), None);

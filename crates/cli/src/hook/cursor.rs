@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::codex::is_plain;
-use super::{Fields, Harness, Homes, Moment, Told};
+use super::{HarnessHomes, HarnessKind, HookEvent, HookFields, HookMoment};
 
 /// Cursor.
-pub(super) static CURSOR: Harness = Harness {
+pub(super) static CURSOR: HarnessKind = HarnessKind {
     name: "cursor",
     moments: &[
-        ("sessionstart", Moment::Start),
-        ("beforesubmitprompt", Moment::Prompt),
-        ("afteragentresponse", Moment::Turn),
-        ("stop", Moment::Turn),
-        ("precompact", Moment::Compact),
-        ("sessionend", Moment::End),
+        ("sessionstart", HookMoment::Start),
+        ("beforesubmitprompt", HookMoment::Prompt),
+        ("afteragentresponse", HookMoment::Turn),
+        ("stop", HookMoment::Turn),
+        ("precompact", HookMoment::Compact),
+        ("sessionend", HookMoment::End),
     ],
     read,
     answer,
-    find,
+    find: find_transcript,
     transcripts_name_their_folder: false,
 };
 
-fn read(fields: &Fields) -> Told {
-    Told {
+fn read(fields: &HookFields) -> HookEvent {
+    HookEvent {
         session: fields
             .text("conversation_id")
             .or_else(|| fields.text("session_id")),
@@ -36,18 +36,18 @@ fn read(fields: &Fields) -> Told {
 }
 
 /// A prompt must be told to go on, and takes no text; only the start does.
-fn answer(moment: Moment, context: Option<&str>) -> Json {
+fn answer(moment: HookMoment, context: Option<&str>) -> Json {
     match (moment, context) {
-        (Moment::Start, Some(context)) => json!({ "additional_context": context }),
-        (Moment::Prompt, _) => json!({ "continue": true }),
+        (HookMoment::Start, Some(context)) => json!({ "additional_context": context }),
+        (HookMoment::Prompt, _) => json!({ "continue": true }),
         _ => json!({}),
     }
 }
 
 /// The command line's transcript lies in the folder of its project, the editor's in a folder of its own there.
-fn find(homes: Homes<'_>, told: &Told) -> Option<PathBuf> {
+fn find_transcript(homes: HarnessHomes<'_>, told: &HookEvent) -> Option<PathBuf> {
     let id = told.session.as_deref().filter(|id| is_plain(id))?;
-    let project = spelled(Path::new(told.cwd.as_deref()?));
+    let project = spell_folder(Path::new(told.cwd.as_deref()?));
     let folder = homes.user?.join(".cursor/projects").join(project);
     let folder = folder.join("agent-transcripts");
     let file = format!("{id}.jsonl");
@@ -56,7 +56,7 @@ fn find(homes: Homes<'_>, told: &Told) -> Option<PathBuf> {
 }
 
 /// A folder as Cursor spells it in names: whatever is no letter or digit is a hyphen.
-fn spelled(folder: &Path) -> String {
+fn spell_folder(folder: &Path) -> String {
     let text = folder.to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     text.trim_start_matches('/').chars().map(plain).collect()
@@ -68,26 +68,29 @@ mod tests {
 
     #[test]
     fn an_event_tells_its_conversation_and_the_first_of_its_workspaces() {
-        let told = read(&Fields::read(
+        let told = read(&HookFields::read(
             br#"{"conversation_id":"c","generation_id":"g","workspace_roots":["/w","/x"],"transcript_path":null}"#,
         ));
-        let expected = Told {
+        let expected = HookEvent {
             session: Some("c".into()),
             cwd: Some("/w".into()),
-            ..Told::default()
+            ..HookEvent::default()
         };
         assert_eq!(told, expected);
     }
 
     #[test]
     fn a_prompt_is_always_let_through_and_only_the_start_takes_a_text() {
-        assert_eq!(answer(Moment::Prompt, Some("text")), json!({"continue": true}));
-        assert_eq!(answer(Moment::Prompt, None), json!({"continue": true}));
         assert_eq!(
-            answer(Moment::Start, Some("text")),
+            answer(HookMoment::Prompt, Some("text")),
+            json!({"continue": true})
+        );
+        assert_eq!(answer(HookMoment::Prompt, None), json!({"continue": true}));
+        assert_eq!(
+            answer(HookMoment::Start, Some("text")),
             json!({"additional_context": "text"})
         );
-        assert_eq!(answer(Moment::Turn, Some("text")), json!({}));
+        assert_eq!(answer(HookMoment::Turn, Some("text")), json!({}));
     }
 
     #[test]
@@ -97,20 +100,20 @@ mod tests {
             .path()
             .join(".cursor/projects/home-ada-my-garden/agent-transcripts");
         std::fs::create_dir_all(folder.join("ide")).unwrap();
-        let homes = Homes {
+        let homes = HarnessHomes {
             user: Some(home.path()),
             codex: None,
         };
         let (flat, nested) = (folder.join("cli.jsonl"), folder.join("ide/ide.jsonl"));
         for (id, path) in [("cli", &flat), ("ide", &nested)] {
             std::fs::write(path, "").unwrap();
-            let told = Told {
+            let told = HookEvent {
                 session: Some(id.into()),
                 cwd: Some("/home/ada/my.garden".into()),
-                ..Told::default()
+                ..HookEvent::default()
             };
-            assert_eq!(find(homes, &told).as_ref(), Some(path));
+            assert_eq!(find_transcript(homes, &told).as_ref(), Some(path));
         }
-        assert_eq!(find(homes, &Told::default()), None);
+        assert_eq!(find_transcript(homes, &HookEvent::default()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Reading an event as far as it goes: one that was cut short still tells what stood before the cut.
+//! Reads an event as far as it goes: one that was cut short still yields the fields before the cut.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value as Json;
 
-/// What is kept of an event.
+/// The fields kept of an event.
 const KEPT: [&str; 7] = [
     "session_id",
     "conversation_id",
@@ -17,39 +17,42 @@ const KEPT: [&str; 7] = [
     "prompt",
 ];
 
-/// How long a name may be, in bytes: the longest path there is. A prompt may be as long as it is.
+/// The most bytes of a field, the length of the longest path. A prompt has no limit of its own.
 const LONGEST: usize = 4096;
 
 /// The texts of an event by their names.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Fields {
+pub(crate) struct HookFields {
     kept: BTreeMap<String, Json>,
-    /// What is wrong with it, where something is.
+    /// The reason it could not be read to its end.
     pub(crate) trouble: Option<String>,
 }
 
-impl Fields {
+impl HookFields {
     /// Reads an event.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
         let mut fields = Self::default();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = Filling(&mut fields.kept).deserialize(&mut reader);
+        let read = HookFieldsVisitor(&mut fields.kept).deserialize(&mut reader);
         let read = read.and_then(|()| reader.end());
-        fields.trouble = read.err().map(|cause| match text.is_empty() {
-            true => "there is no event on standard input".to_owned(),
-            false => format!("the event is not whole, or not JSON: {cause}"),
+        fields.trouble = read.err().map(|cause| {
+            if text.is_empty() {
+                "standard input holds no event".to_owned()
+            } else {
+                format!("the event is incomplete or not JSON: {cause}")
+            }
         });
         fields
     }
 
-    /// A text that is not empty.
+    /// Returns a field that is a non-empty text.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         text(name, self.kept.get(name)?)
     }
 
-    /// The first text of a list.
+    /// Returns the first text of a field that is a list.
     pub(crate) fn first(&self, name: &str) -> Option<String> {
         text(name, self.kept.get(name)?.as_array()?.first()?)
     }
@@ -61,10 +64,10 @@ fn text(name: &str, value: &Json) -> Option<String> {
     (fits && !text.trim().is_empty()).then(|| text.to_owned())
 }
 
-/// Fills a map with what is kept; what was read before an error stays in it.
-struct Filling<'a>(&'a mut BTreeMap<String, Json>);
+/// Fills a map with the fields kept. Fields read before an error stay in it.
+struct HookFieldsVisitor<'a>(&'a mut BTreeMap<String, Json>);
 
-impl<'de> DeserializeSeed<'de> for Filling<'_> {
+impl<'de> DeserializeSeed<'de> for HookFieldsVisitor<'_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
@@ -72,7 +75,7 @@ impl<'de> DeserializeSeed<'de> for Filling<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Filling<'_> {
+impl<'de> Visitor<'de> for HookFieldsVisitor<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -81,9 +84,11 @@ impl<'de> Visitor<'de> for Filling<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(name) = map.next_key::<String>()? {
-            match KEPT.contains(&name.as_str()) {
-                true => drop(self.0.insert(name, map.next_value()?)),
-                false => drop(map.next_value::<IgnoredAny>()?),
+            if KEPT.contains(&name.as_str()) {
+                self.0.insert(name, map.next_value()?);
+            } else {
+                // Tool output can be megabytes; skipping it allocates nothing.
+                map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(())
@@ -99,13 +104,13 @@ mod tests {
         let whole =
             r#"{"session_id":"s","transcript_path":"/t","deep":{"cwd":"/no"},"prompt":"a long prompt"}"#;
         for end in 0..whole.len() {
-            let fields = Fields::read(&whole.as_bytes()[..end]);
+            let fields = HookFields::read(&whole.as_bytes()[..end]);
             assert!(fields.trouble.is_some(), "{end}");
             assert_eq!(fields.text("session_id").is_some(), end > 16, "{end}");
             assert_eq!(fields.text("transcript_path").is_some(), end > 39, "{end}");
             assert_eq!(fields.text("cwd"), None);
         }
-        let fields = Fields::read(whole.as_bytes());
+        let fields = HookFields::read(whole.as_bytes());
         assert_eq!(fields.trouble, None);
         assert_eq!(fields.text("prompt").as_deref(), Some("a long prompt"));
     }
@@ -125,7 +130,7 @@ mod tests {
             deep.as_bytes(),
         ];
         for bytes in texts {
-            let fields = Fields::read(bytes);
+            let fields = HookFields::read(bytes);
             assert!(fields.trouble.is_some(), "{:?}", String::from_utf8_lossy(bytes));
             assert!(fields.kept.is_empty());
         }
@@ -137,7 +142,7 @@ mod tests {
         let event = format!(
             r#"{{"session_id":7,"transcript_path":null,"cwd":" ","workspace_roots":[],"conversation_id":"{long}","prompt":"{long}"}}"#
         );
-        let fields = Fields::read(event.as_bytes());
+        let fields = HookFields::read(event.as_bytes());
         for name in ["session_id", "transcript_path", "cwd", "conversation_id"] {
             assert_eq!(fields.text(name), None, "{name}");
         }

@@ -2,28 +2,28 @@
 
 use serde_json::Value as Json;
 
-use super::{Harness, Moment, found_nowhere, usual, with_context};
+use super::{HarnessKind, HookMoment, found_nowhere, usual_home, with_context};
 
 /// Gemini CLI.
-pub(super) static GEMINI: Harness = Harness {
+pub(super) static GEMINI: HarnessKind = HarnessKind {
     name: "gemini",
     moments: &[
-        ("sessionstart", Moment::Start),
-        ("beforeagent", Moment::Prompt),
-        ("afteragent", Moment::Turn),
-        ("precompress", Moment::Compact),
-        ("sessionend", Moment::End),
+        ("sessionstart", HookMoment::Start),
+        ("beforeagent", HookMoment::Prompt),
+        ("afteragent", HookMoment::Turn),
+        ("precompress", HookMoment::Compact),
+        ("sessionend", HookMoment::End),
     ],
-    read: usual,
+    read: usual_home,
     answer,
     find: found_nowhere,
     transcripts_name_their_folder: false,
 };
 
-fn answer(moment: Moment, context: Option<&str>) -> Json {
+fn answer(moment: HookMoment, context: Option<&str>) -> Json {
     match moment {
-        Moment::Start => with_context("SessionStart", context),
-        Moment::Prompt => with_context("BeforeAgent", context),
+        HookMoment::Start => with_context("SessionStart", context),
+        HookMoment::Prompt => with_context("BeforeAgent", context),
         _ => with_context("", None),
     }
 }
@@ -38,7 +38,7 @@ mod tests {
     fn the_text_for_the_model_goes_with_the_name_gemini_gives_the_event() {
         let expected = json!({"hookSpecificOutput":
             {"hookEventName": "BeforeAgent", "additionalContext": "text"}});
-        assert_eq!(answer(Moment::Prompt, Some("text")), expected);
-        assert_eq!(answer(Moment::Compact, Some("text")), json!({}));
+        assert_eq!(answer(HookMoment::Prompt, Some("text")), expected);
+        assert_eq!(answer(HookMoment::Compact, Some("text")), json!({}));
     }
 }

@@ -7,13 +7,13 @@ use loci_core::ErrorKind;
 use loci_engine::Palace;
 use loci_engine::recall::{RecallOccasion, RecallRequest};
 
-use super::{Moment, Told};
+use super::{HookEvent, HookMoment};
 
 /// The occasion that a moment is, if anything is recalled at it.
-pub(crate) fn occasion_of(moment: Moment, told: Told) -> Option<RecallOccasion> {
+pub(crate) fn occasion_of(moment: HookMoment, told: HookEvent) -> Option<RecallOccasion> {
     match (moment, told.prompt) {
-        (Moment::Start, _) => Some(RecallOccasion::Start { cwd: told.cwd }),
-        (Moment::Prompt, Some(prompt)) => Some(RecallOccasion::Prompt {
+        (HookMoment::Start, _) => Some(RecallOccasion::Start { cwd: told.cwd }),
+        (HookMoment::Prompt, Some(prompt)) => Some(RecallOccasion::Prompt {
             prompt,
             transcript: told.transcript,
         }),
@@ -23,7 +23,7 @@ pub(crate) fn occasion_of(moment: Moment, told: Told) -> Option<RecallOccasion> 
 
 /// Recalls in a thread of its own, so that a slow palace is left behind. The error says why there is nothing; a missing
 /// palace is not an error.
-pub(crate) fn recall(
+pub(crate) fn recall_memory(
     palace: Palace,
     request: RecallRequest,
     patience: Duration,

@@ -1,37 +1,39 @@
-//! Standard input within bounds: so many bytes, and so long.
+//! Standard input within bounds: at most so many bytes, and for at most so long.
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::Fields;
+use super::HookFields;
 
-/// How much of an event is read, in bytes. Its names come first, so that a long prompt costs none of them.
+/// The bytes read of an event. The short fields come first, so cutting a long prompt loses none of them.
 const MOST: usize = 1 << 20;
 
-/// How long an event is waited for in all, and how long for more of one that has begun and is not whole.
-const PATIENCE: Patience = Patience {
+/// The wait for an event in all, and for the rest of one that is incomplete.
+const PATIENCE: StdinPatience = StdinPatience {
     all: Duration::from_secs(1),
     more: Duration::from_millis(250),
 };
 
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct StdinPatience {
     all: Duration,
     more: Duration,
 }
 
-/// What stands on standard input, as far as it comes in time: until its end, or until it is a whole event, whoever
-/// keeps the pipe open. A terminal has nothing to say.
+/// Reads standard input until its end or until it holds a complete event, within the bounds above.
+///
+/// Some harnesses keep the pipe open after the event, so waiting for its end alone would hang. A terminal sends nothing.
 pub(crate) fn read() -> Vec<u8> {
-    match io::stdin().is_terminal() {
-        true => Vec::new(),
-        false => read_from(io::stdin(), MOST, PATIENCE),
+    if io::stdin().is_terminal() {
+        return Vec::new();
     }
+    read_from(io::stdin(), MOST, PATIENCE)
 }
 
-/// Reads in a thread of its own, which ends with the process where the writer never does.
-fn read_from(mut input: impl Read + Send + 'static, most: usize, patience: Patience) -> Vec<u8> {
+/// Reads in a separate thread: a blocking read has no timeout, and if the writer never closes the pipe the thread ends with
+/// the process.
+fn read_from(mut input: impl Read + Send + 'static, most: usize, patience: StdinPatience) -> Vec<u8> {
     let began = Instant::now();
     let (tell, told) = mpsc::channel();
     let reader = std::thread::Builder::new().spawn(move || {
@@ -53,7 +55,7 @@ fn read_from(mut input: impl Read + Send + 'static, most: usize, patience: Patie
         let left = patience.all.saturating_sub(began.elapsed());
         match told.recv_timeout(wait.min(left)) {
             Ok(read) => bytes.extend_from_slice(&read),
-            // Hung up, or out of patience: what is there is what there is.
+            // Closed, or out of time: an incomplete event is still read as far as it goes.
             Err(_) => break,
         }
         wait = patience.more;
@@ -63,7 +65,7 @@ fn read_from(mut input: impl Read + Send + 'static, most: usize, patience: Patie
 }
 
 fn is_whole(bytes: &[u8]) -> bool {
-    bytes.trim_ascii_end().ends_with(b"}") && Fields::read(bytes).trouble.is_none()
+    bytes.trim_ascii_end().ends_with(b"}") && HookFields::read(bytes).trouble.is_none()
 }
 
 #[cfg(test)]
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     /// So long that a test which waits for it is red.
-    const FOR_EVER: Patience = Patience {
+    const FOR_EVER: StdinPatience = StdinPatience {
         all: Duration::from_secs(3600),
         more: Duration::from_secs(3600),
     };
@@ -81,18 +83,16 @@ mod tests {
 
     impl Read for Hanging {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            match self.0.is_empty() {
-                true => loop {
-                    std::thread::park();
-                },
-                false => self.0.read(into),
+            while self.0.is_empty() {
+                std::thread::park();
             }
+            self.0.read(into)
         }
     }
 
     #[test]
     fn a_writer_that_never_ends_is_not_waited_for() {
-        let short = Patience {
+        let short = StdinPatience {
             all: Duration::from_secs(2),
             more: Duration::from_millis(1),
         };

@@ -2,6 +2,7 @@
 //! nothing is written where something is wrong.
 
 mod careful;
+mod listing;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -114,9 +115,11 @@ impl Home {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => drop(files.insert(path.clone(), fs::read(&path).unwrap_or_default())),
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let bytes = fs::read(&path).unwrap_or_default();
+                    files.insert(path, bytes);
                 }
             }
         }

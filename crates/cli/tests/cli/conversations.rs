@@ -79,7 +79,7 @@ fn every_message_keeps_its_speaker_kind_time_id_and_exact_text() {
     assert_eq!(drawer["metadata"]["thread_id"], "s-1");
     assert_eq!(drawer["wing"], "harbour");
     assert_eq!(drawer["said_at"], "2026-03-01T10:00:00Z");
-    let words = home.run(&["cat", "s.jsonl"]).ends(0).out;
+    let words = home.run(&["cat", "s.jsonl"]).expect_code(0).out;
     assert!(words.contains("user · human · 2026-03-01T10:00:00Z"), "{words}");
 }
 
@@ -208,7 +208,7 @@ fn what_was_moved_stays_where_it_is_and_what_follows_goes_there() {
     assert_eq!(ids(&before["drawers"]), ids(&after["drawers"]), "ids stay");
     home.write("s.jsonl", transcript(4));
     home.json(0, &["mine", &file]);
-    let facets = home.json(0, &["facets"]);
+    let facets = home.json(0, &["wings", "--by", "wing,room"]);
     assert_eq!(
         facets["facets"],
         serde_json::json!([{ "wing": "sea", "room": "piers", "drawers": 8 }])
@@ -247,7 +247,7 @@ fn an_export_of_several_conversations_is_several_sources() {
     assert_eq!(report["drawers_added"], 4);
     assert_eq!(messages(&home, &file).len(), 4);
     assert_eq!(messages(&home, &format!("{file}#winds")).len(), 2);
-    let rooms = home.json(0, &["facets", "--by", "room"]);
+    let rooms = home.json(0, &["wings", "--by", "room"]);
     assert_eq!(rooms["facets"][0]["room"], "About tides");
     assert_eq!(home.json(0, &["mine", &file])["sources_unchanged"], 1);
     let changed = serde_json::json!([

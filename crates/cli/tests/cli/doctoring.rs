@@ -23,9 +23,10 @@ fn copy_all(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy_all(&path, &target),
-            false => drop(fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            copy_all(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
         }
     }
 }
@@ -55,13 +56,17 @@ fn names(home: &TempHome, within: &str) -> Vec<String> {
 
 /// Every file of the folder with its length and, but for the bloated one, its bytes.
 fn bytes(home: &TempHome) -> BTreeMap<String, (u64, Vec<u8>)> {
-    let files = home.names().into_iter().filter(|name| home.path(name).is_file());
+    let files = home
+        .list_names()
+        .into_iter()
+        .filter(|name| home.path(name).is_file());
     files
         .map(|name| {
             let length = fs::metadata(home.path(&name)).unwrap().len();
-            let bytes = match length < 1 << 30 {
-                true => fs::read(home.path(&name)).unwrap(),
-                false => Vec::new(),
+            let bytes = if length < 1 << 30 {
+                fs::read(home.path(&name)).unwrap()
+            } else {
+                Vec::new()
             };
             (name, (length, bytes))
         })
@@ -76,6 +81,15 @@ fn codes(diagnosis: &Json) -> Vec<&str> {
 }
 
 #[test]
+fn a_chroma_folder_is_named_by_path_backend_or_database_file() {
+    let home = with_chroma();
+    for name in ["chroma", "./chroma", "chroma:./chroma", "chroma/chroma.sqlite3"] {
+        let diagnosis = home.json(0, &["doctor", name]);
+        assert_eq!(diagnosis["kind"], "chroma", "{name}");
+    }
+}
+
+#[test]
 fn the_verdict_on_a_chroma_folder_has_its_figures_and_hints() {
     let home = with_chroma();
     let diagnosis = home.json(0, &["doctor", "chroma"]);
@@ -85,20 +99,21 @@ fn the_verdict_on_a_chroma_folder_has_its_figures_and_hints() {
         (&collection["rows"], &collection["rows_without_vector"]),
         (&1060.into(), &0.into())
     );
-    let told = home.run(&["doctor", "chroma"]).ends(0);
+    let told = home.run(&["doctor", "chroma"]).expect_code(0);
     let figures = told.out.lines().find(|line| line.ends_with("  flushed")).unwrap();
     let words: Vec<&str> = figures.split_whitespace().collect();
     assert_eq!(words.first(), Some(&"1060"), "{figures}");
     assert!(words.contains(&"l2") && words.contains(&"8"), "{figures}");
     bloat(&home);
-    let told = home.run(&["doctor", "chroma"]).ends(1);
+    let told = home.run(&["doctor", "chroma"]).expect_code(1);
     assert!(told.out.contains("--fix quarantine"), "{}", told.out);
 }
 
 #[test]
 fn a_step_is_described_then_taken_then_taken_back() {
     let home = with_chroma();
-    home.run(&["doctor", "chroma", "--fix", "quarantine"]).ends(0);
+    home.run(&["doctor", "chroma", "--fix", "quarantine"])
+        .expect_code(0);
     bloat(&home);
     let before = bytes(&home);
     let planned = home.json(1, &["doctor", "chroma", "--fix", "quarantine"]);
@@ -117,24 +132,24 @@ fn a_step_is_described_then_taken_then_taken_back() {
     assert_eq!(names(&home, ".drift-").len(), 1);
     let again = home
         .run(&["doctor", "chroma", "--fix", "quarantine", "--yes"])
-        .ends(0);
+        .expect_code(0);
     assert!(again.out.contains("nothing to do"), "{}", again.out);
     home.run(&["doctor", "chroma", "--fix", "quarantine", "--undo"])
-        .ends(0);
+        .expect_code(0);
     home.json(1, &["doctor", "chroma"]);
     let error = home
         .run(&["--json", "doctor", "chroma", "--fix", "quarantine", "--undo"])
-        .error();
+        .expect_error();
     assert_eq!(error.0, "conflict");
 }
 
 #[test]
 fn the_steps_are_in_the_help_and_in_the_refusal_of_others() {
     let home = with_chroma();
-    let help = home.run(&["doctor", "--help"]).ends(0);
+    let help = home.run(&["doctor", "--help"]).expect_code(0);
     let refused = home
         .run(&["--json", "doctor", "chroma", "--fix", "magic"])
-        .error();
+        .expect_error();
     assert_eq!(refused.0, "unsupported");
     for step in ["quarantine", "seq-ids", "max-seq-id", "full-text"] {
         assert!(help.out.contains(&format!("  {step}")), "{step}: {}", help.out);
@@ -143,8 +158,8 @@ fn the_steps_are_in_the_help_and_in_the_refusal_of_others() {
         assert_eq!(said["step"], step);
     }
     home.run(&["doctor", "chroma", "--fix", "seq-ids", "--yes", "--undo"])
-        .ends(2);
-    home.run(&["doctor", "chroma", "--undo"]).ends(2);
+        .expect_code(2);
+    home.run(&["doctor", "chroma", "--undo"]).expect_code(2);
 }
 
 #[test]
@@ -213,7 +228,7 @@ fn a_disk_that_is_full_leaves_everything_as_it_was() {
             .args(["--fix", "quarantine", "--yes"])
             .current_dir(home.folder())
             .env("HOME", home.folder());
-        let error = run_command(command, b"").error();
+        let error = run_command(command, b"").expect_error();
         assert_eq!(error.0, "io", "{error:?}");
         assert!(error.1.contains("nothing was changed"), "{error:?}");
         let (mut before, mut after) = (before, bytes(&home));
@@ -225,7 +240,7 @@ fn a_disk_that_is_full_leaves_everything_as_it_was() {
                 after.remove(database).unwrap().0
             );
         }
-        assert!(before == after, "{:?}", home.names());
+        assert!(before == after, "{:?}", home.list_names());
         assert_eq!(home.json(1, &["doctor", "chroma"]), verdict);
     }
 }
@@ -271,7 +286,7 @@ fn a_kill_at_any_moment_loses_no_vector_and_can_be_taken_back() {
             "{moment}"
         );
         home.run(&["doctor", "chroma", "--fix", "quarantine", "--yes"])
-            .ends(0);
+            .expect_code(0);
         assert_eq!(check("taken again"), 0);
     }
 }

@@ -26,17 +26,17 @@ fn given(home: &TempHome, count: usize) {
     let lines: String = (0..count)
         .map(|n| format!("{{\"id\":\"d{n:04}\",\"document\":\"drawer number {n} about ships\",\"embedding\":[1,{n},0,1]}}\n"))
         .collect();
-    home.file(&lines);
+    home.file_lines(&lines);
 }
 
 #[test]
 fn a_text_is_found_by_its_meaning_without_setting_anything_up() {
     let home = new_home();
-    home.run(&["add", SHIP, "--id", "ship"]).ends(0);
-    home.run(&["add", FRUIT, "--id", "fruit"]).ends(0);
-    let found = home.json(0, &["query", "when does the boat sail?"]);
+    home.run(&["add", SHIP, "--id", "ship"]).expect_code(0);
+    home.run(&["add", FRUIT, "--id", "fruit"]).expect_code(0);
+    let found = home.json(0, &["search", "--only", "meaning", "when does the boat sail?"]);
     assert_eq!(ids(&found["hits"]), ["ship", "fruit"]);
-    let found = home.json(0, &["query", "groceries"]);
+    let found = home.json(0, &["search", "--only", "meaning", "groceries"]);
     assert_eq!(ids(&found["hits"]), ["fruit", "ship"]);
     let shown = home.json(0, &["embedder", "show"]);
     assert_eq!(
@@ -53,8 +53,13 @@ fn a_palace_of_keywords_only_is_usable_and_moves_to_a_model_later() {
     assert_eq!(made["embedder"], "none");
     let added = home.json(0, &["add", SHIP, "--id", "ship"]);
     assert_eq!(ids(&added["without_vector"]), ["ship"]);
-    assert_eq!(ids(&home.json(0, &["match", "harbour"])["hits"]), ["ship"]);
-    let (kind, said) = home.run(&["--json", "query", "boat"]).error();
+    assert_eq!(
+        ids(&home.json(0, &["search", "--only", "words", "harbour"])["hits"]),
+        ["ship"]
+    );
+    let (kind, said) = home
+        .run(&["--json", "search", "--only", "meaning", "boat"])
+        .expect_error();
     assert!(
         kind == "unsupported" && said.contains("embedder switch"),
         "{said}"
@@ -64,16 +69,22 @@ fn a_palace_of_keywords_only_is_usable_and_moves_to_a_model_later() {
         (&switched["outcome"], &switched["embedded"]),
         (&json!("switched"), &json!(1))
     );
-    assert_eq!(ids(&home.json(0, &["query", "boat"])["hits"]), ["ship"]);
-    home.run(&["add", FRUIT, "--id", "fruit"]).ends(0);
-    assert_eq!(ids(&home.json(0, &["query", "boat"])["hits"]), ["ship", "fruit"]);
+    assert_eq!(
+        ids(&home.json(0, &["search", "--only", "meaning", "boat"])["hits"]),
+        ["ship"]
+    );
+    home.run(&["add", FRUIT, "--id", "fruit"]).expect_code(0);
+    assert_eq!(
+        ids(&home.json(0, &["search", "--only", "meaning", "boat"])["hits"]),
+        ["ship", "fruit"]
+    );
 }
 
 #[test]
 fn a_switch_keeps_the_old_vectors_for_a_return_until_they_are_dropped() {
     let home = new_home();
     given(&home, 30);
-    let before = home.json(0, &["query", "--vector", "[1,3,0,1]", "-n", "30"]);
+    let before = home.json(0, &["search", "--vector", "[1,3,0,1]", "-n", "30"]);
     let switched = home.json(0, &["embedder", "switch", "builtin"]);
     assert_eq!(switched["outcome"], "switched");
     let (active, old) = (
@@ -86,27 +97,32 @@ fn a_switch_keeps_the_old_vectors_for_a_return_until_they_are_dropped() {
         (&again["outcome"], &again["embedded"]),
         (&json!("was_active"), &json!(0))
     );
-    home.run(&["add", SHIP, "--id", "ship"]).ends(0);
-    let back = home.run(&["--json", "embedder", "switch", "--rollback"]).ends(0);
+    home.run(&["add", SHIP, "--id", "ship"]).expect_code(0);
+    let back = home
+        .run(&["--json", "embedder", "switch", "--rollback"])
+        .expect_code(0);
     assert_eq!(back.json()["outcome"], "rolled_back");
-    assert!(back.err.contains("1 drawers have no vector of given"), "{back:?}");
-    let after = home.json(0, &["query", "--vector", "[1,3,0,1]", "-n", "30"]);
+    assert!(back.err.contains("1 drawer has no vector of given"), "{back:?}");
+    let after = home.json(0, &["search", "--vector", "[1,3,0,1]", "-n", "30"]);
     assert_eq!(after["hits"], before["hits"]);
     home.json(0, &["embedder", "switch", "builtin"]);
-    home.run(&["maintain", "compact", "--drop-retired"]).ends(0);
+    home.run(&["maintain", "compact", "--drop-retired"])
+        .expect_code(0);
     assert_eq!(spaces(&home.json(0, &["embedder", "show"])).len(), 1);
-    let (kind, _) = home.run(&["--json", "embedder", "switch", "--rollback"]).error();
+    let (kind, _) = home
+        .run(&["--json", "embedder", "switch", "--rollback"])
+        .expect_error();
     assert_eq!(kind, "conflict");
-    home.run(&["verify"]).ends(0);
+    home.run(&["verify"]).expect_code(0);
 }
 
 #[test]
 fn vectors_of_another_model_are_refused_and_nothing_is_stored() {
     let home = new_home();
-    home.run(&["add", SHIP, "--id", "ship"]).ends(0);
+    home.run(&["add", SHIP, "--id", "ship"]).expect_code(0);
     let (kind, said) = home
         .run(&["--json", "add", FRUIT, "--id", "x", "--vector", "[1,2,3]"])
-        .error();
+        .expect_error();
     assert!(kind == "dimension_mismatch" && said.contains("256"), "{said}");
     let foreign = format!(
         "[{}]",
@@ -117,7 +133,7 @@ fn vectors_of_another_model_are_refused_and_nothing_is_stored() {
     );
     let (kind, said) = home
         .run(&["--json", "add", FRUIT, "--id", "x", "--vector", &foreign])
-        .error();
+        .expect_error();
     assert!(kind == "identity_mismatch" && said.contains("builtin"), "{said}");
     assert_eq!(home.json(0, &["count"])["count"], 1);
 }
@@ -134,8 +150,8 @@ fn set_compares_before_it_records_and_insisting_is_possible() {
             )
         })
         .collect();
-    home.file(&lines);
-    let (kind, said) = home.run(&["--json", "embedder", "set", "builtin"]).error();
+    home.file_lines(&lines);
+    let (kind, said) = home.run(&["--json", "embedder", "set", "builtin"]).expect_error();
     assert_eq!(kind, "identity_mismatch");
     assert!(
         said.contains("--force-model-swap") && said.contains("given"),
@@ -149,7 +165,7 @@ fn set_compares_before_it_records_and_insisting_is_possible() {
     assert_eq!(home.json(0, &["embedder", "show"])["model"], "builtin");
     let (kind, _) = home
         .run(&["--json", "embedder", "set", "nothing-like-it"])
-        .error();
+        .expect_error();
     assert_eq!(kind, "invalid");
 }
 
@@ -163,7 +179,9 @@ fn models_are_listed_checked_and_not_missed_silently() {
         .collect();
     assert_eq!(states, [("builtin", "installed"), ("minilm", "absent")]);
     assert_eq!(home.json(0, &["model", "verify"])["ok"], true);
-    let (kind, said) = home.run(&["--json", "init", "--embedder", "minilm"]).error();
+    let (kind, said) = home
+        .run(&["--json", "init", "--embedder", "minilm"])
+        .expect_error();
     assert!(
         kind == "not_found" && said.contains("loci model install minilm"),
         "{said}"
@@ -171,10 +189,10 @@ fn models_are_listed_checked_and_not_missed_silently() {
     assert!(!home.palace().exists(), "nothing was made");
     let (kind, said) = home
         .run(&["--json", "model", "install", "minilm", "--from", "nowhere.whl"])
-        .error();
+        .expect_error();
     assert!(kind == "not_found" && said.contains("nowhere.whl"), "{said}");
     assert_eq!(home.json(1, &["model", "remove", "minilm"])["removed"], false);
-    let (kind, _) = home.run(&["--json", "model", "remove", "builtin"]).error();
+    let (kind, _) = home.run(&["--json", "model", "remove", "builtin"]).expect_error();
     assert_eq!(kind, "invalid");
 }
 
@@ -182,7 +200,7 @@ fn models_are_listed_checked_and_not_missed_silently() {
 fn a_server_elsewhere_is_refused_without_leave() {
     let home = new_home();
     let args = ["--json", "model", "install", "far", "--url", "http://192.0.2.1:9"];
-    let (kind, said) = home.run(&args).error();
+    let (kind, said) = home.run(&args).expect_error();
     assert!(kind == "invalid" && said.contains("--allow-remote"), "{said}");
 }
 
@@ -204,20 +222,23 @@ fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
         (&json!(24), &json!("openai"))
     );
     assert_eq!(home.json(0, &install)["already"], true);
-    home.run(&["init", "--embedder", "desk"]).ends(0);
-    home.run(&["add", SHIP, "--id", "ship"]).ends(0);
-    home.run(&["add", FRUIT, "--id", "fruit"]).ends(0);
+    home.run(&["init", "--embedder", "desk"]).expect_code(0);
+    home.run(&["add", SHIP, "--id", "ship"]).expect_code(0);
+    home.run(&["add", FRUIT, "--id", "fruit"]).expect_code(0);
     assert_eq!(
-        ids(&home.json(0, &["query", "the ship on friday", "-n", "1"])["hits"]),
+        ids(&home.json(
+            0,
+            &["search", "--only", "meaning", "the ship on friday", "-n", "1"]
+        )["hits"]),
         ["ship"]
     );
     assert_eq!(home.json(0, &["model", "verify", "desk"])["ok"], true);
     server.exchange_model();
     let (kind, said) = home
         .run(&["--json", "add", "More of it.", "--id", "more"])
-        .error();
+        .expect_error();
     assert!(
-        kind == "identity_mismatch" && said.contains("no longer gives"),
+        kind == "identity_mismatch" && said.contains("no longer makes"),
         "{said}"
     );
     assert_eq!(home.json(0, &["count"])["count"], 2);
@@ -228,7 +249,7 @@ fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
     assert_eq!(home.json(0, &["model", "remove", "desk"])["removed"], true);
     let added = home
         .run(&["--json", "add", "More of it.", "--id", "more"])
-        .ends(0);
+        .expect_code(0);
     assert!(
         added.err.contains("without a vector") && added.err.contains("bags"),
         "{added:?}"

@@ -18,7 +18,7 @@ fn home() -> TempHome {
             "span": {"start": start, "end": start + 10, "line_start": start + 1, "line_end": start + 2}})
         .to_string()
     };
-    home.file(
+    home.file_lines(
         &[
             piece("abcdef-3", 0, "first\n"),
             piece("abcdef-1", 10, "second \u{1b}[2J\nof two lines\n"),
@@ -34,7 +34,7 @@ fn home() -> TempHome {
 /// The commands of this file that read a palace, with arguments that find something in [`home`].
 const READERS: [&[&str]; 6] = [
     &["wings"],
-    &["rooms"],
+    &["wings", "--by", "wing,room"],
     &["show", "abcdef-1", "note"],
     &["neighbours", "abcdef-1"],
     &["timeline"],
@@ -46,41 +46,48 @@ fn wings_come_with_the_most_drawers_first() {
     let home = home();
     assert_eq!(
         home.json(0, &["wings"]),
-        json!({"wings": [
-            {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
-            {"wing": null, "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
-            {"wing": "home", "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
+        json!({"facets": [
+            {"wing": "work", "drawers": 3},
+            {"wing": null, "drawers": 1},
+            {"wing": "home", "drawers": 1},
         ], "warnings": []})
     );
-    let words = home.run(&["wings"]).ends(0);
-    assert_eq!(
-        words.out,
-        "       3  work  1 room\n       1  -  0 rooms\n       1  home  0 rooms\n"
-    );
+    let words = home.run(&["wings"]).expect_code(0);
+    assert_eq!(words.out, "       3  work\n       1  -\n       1  home\n");
     assert_eq!(words.err, "");
+    let first = home.run(&["wings", "-n", "1"]).expect_code(0);
+    assert_eq!(first.out, "       3  work\n");
+    assert_eq!(first.err, "1 of 3 shown; raise -n to see more\n");
 }
 
 #[test]
-fn rooms_come_wing_by_wing_or_of_one_wing() {
+fn rooms_come_with_the_most_drawers_first_or_of_one_wing() {
     let home = home();
     home.run(&["add", "x", "--wing", "home", "--room", "garden"])
-        .ends(0);
+        .expect_code(0);
     home.run(&["add", "y", "--wing", "home", "--room", "garden"])
-        .ends(0);
+        .expect_code(0);
     assert_eq!(
-        home.json(0, &["rooms"]),
-        json!({"wings": [
-            {"wing": "home", "drawers": 3, "rooms": [{"room": "garden", "drawers": 2}, {"room": null, "drawers": 1}]},
-            {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
-            {"wing": null, "drawers": 1, "rooms": [{"room": null, "drawers": 1}]},
+        home.json(0, &["wings", "--by", "wing,room"]),
+        json!({"facets": [
+            {"wing": "work", "room": "plans", "drawers": 3},
+            {"wing": "home", "room": "garden", "drawers": 2},
+            {"wing": null, "room": null, "drawers": 1},
+            {"wing": "home", "room": null, "drawers": 1},
         ], "warnings": []})
     );
-    let of_one = json!({"wings": [
-        {"wing": "work", "drawers": 3, "rooms": [{"room": "plans", "drawers": 3}]},
-    ], "warnings": []});
-    assert_eq!(home.json(0, &["rooms", "--wing", "work"]), of_one);
-    assert_eq!(home.json(0, &["rooms", "--wing", "WORK"]), of_one);
-    let words = home.run(&["rooms", "--wing", "home"]).ends(0);
+    let of_one = json!({"facets": [{"wing": "work", "room": "plans", "drawers": 3}], "warnings": []});
+    assert_eq!(
+        home.json(0, &["wings", "--by", "wing,room", "--wing", "work"]),
+        of_one
+    );
+    assert_eq!(
+        home.json(0, &["wings", "--by", "wing,room", "--wing", "WORK"]),
+        of_one
+    );
+    let words = home
+        .run(&["wings", "--by", "wing,room", "--wing", "home"])
+        .expect_code(0);
     assert_eq!(words.out, "       2  home / garden\n       1  home / -\n");
 }
 
@@ -89,7 +96,7 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
     let home = home();
     for (args, note) in [
         (
-            &["rooms", "--wing", "wrok"][..],
+            &["wings", "--by", "wing,room", "--wing", "wrok"][..],
             "warning: there is no wing \"wrok\"; did you mean \"work\"?\n",
         ),
         (
@@ -101,7 +108,7 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
             "warning: there is no room \"plan\"; did you mean \"plans\"?\n",
         ),
         (
-            &["rooms", "--wing", "zebra"],
+            &["wings", "--by", "wing,room", "--wing", "zebra"],
             "warning: there is no wing \"zebra\"\n",
         ),
         (
@@ -109,21 +116,21 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
             "nothing found\n",
         ),
     ] {
-        let ran = home.run(args).ends(1);
+        let ran = home.run(args).expect_code(1);
         assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", note), "{args:?}");
-        let quiet = home.run(&[args, &["--quiet"]].concat()).ends(1);
+        let quiet = home.run(&[args, &["--quiet"]].concat()).expect_code(1);
         let warned = if note.starts_with("warning") { note } else { "" };
         assert_eq!(quiet.err, warned, "warnings are said even then: {args:?}");
     }
-    let none = home.json(1, &["rooms", "--wing", "wrok"]);
-    assert_eq!(none["wings"], json!([]));
+    let none = home.json(1, &["wings", "--by", "wing,room", "--wing", "wrok"]);
+    assert_eq!(none["facets"], json!([]));
     assert_eq!(none["warnings"][0]["code"], "unknown_wing", "{none}");
 }
 
 #[test]
 fn a_drawer_is_shown_whole_and_what_to_type_next_is_told_aside() {
     let home = home();
-    let shown = home.run(&["show", "abcdef-1"]).ends(0);
+    let shown = home.run(&["show", "abcdef-1"]).expect_code(0);
     let (head, text) = shown.out.split_once("\n\n").unwrap();
     let head: Vec<&str> = head.lines().collect();
     assert_eq!(
@@ -142,26 +149,27 @@ fn a_drawer_is_shown_whole_and_what_to_type_next_is_told_aside() {
     assert_eq!(text, "second \\u{1b}[2J\nof two lines\n");
     assert_eq!(
         shown.err,
-        "read on: loci neighbours abcdef-1\nread on: loci cat talk.jsonl\n"
+        "more: loci neighbours abcdef-1\nmore: loci cat talk.jsonl\n"
     );
-    assert_eq!(home.run(&["show", "abcdef-1", "-q"]).ends(0).err, "");
+    assert_eq!(home.run(&["show", "abcdef-1", "-q"]).expect_code(0).err, "");
     assert_eq!(
-        home.run(&["show", "note"]).ends(0).err,
+        home.run(&["show", "note"]).expect_code(0).err,
         "",
         "nothing stands around it"
     );
 }
 
 #[test]
-fn show_answers_scripts_as_get_does() {
+fn show_lists_ids_that_no_drawer_has_once() {
     let home = home();
-    let args = |command| [command, "abcdef-1", "nowhere", "note", "nowhere"];
-    assert_eq!(home.json(0, &args("show")), home.json(0, &args("get")));
+    let some = home.json(0, &["show", "abcdef-1", "nowhere", "note", "nowhere"]);
+    assert_eq!(ids(&some["drawers"]), ["abcdef-1", "note"]);
+    assert_eq!(some["missing"], json!(["nowhere"]));
     assert_eq!(
         home.json(1, &["show", "nowhere"]),
         json!({"drawers": [], "missing": ["nowhere"]})
     );
-    let words = home.run(&["show", "nowhere"]).ends(1);
+    let words = home.run(&["show", "nowhere"]).expect_code(1);
     assert_eq!(
         (words.out.as_str(), words.err.as_str()),
         ("", "there is no drawer \"nowhere\"\n")
@@ -180,20 +188,20 @@ fn the_beginning_of_an_id_stands_for_it_where_no_other_begins_so() {
         "too short"
     );
     for command in ["show", "neighbours"] {
-        let (kind, text) = home.run(&["--json", command, "abcdef"]).error();
+        let (kind, text) = home.run(&["--json", command, "abcdef"]).expect_error();
         assert_eq!(kind, "invalid");
         assert!(
             text.contains("abcdef-1, abcdef-3") && !text.contains("abcdxx"),
             "{text}"
         );
     }
-    home.file(r#"{"id":"abcdef","document":"itself"}"#);
+    home.file_lines(r#"{"id":"abcdef","document":"itself"}"#);
     assert_eq!(ids(&shown("abcdef")["drawers"]), ["abcdef"]);
     let lines: Vec<String> = (0..20)
         .map(|n| json!({"id": format!("many-{n:02}"), "document": ""}).to_string())
         .collect();
-    home.file(&lines.join("\n"));
-    let (_, text) = home.run(&["--json", "show", "many-0", "many-1"]).error();
+    home.file_lines(&lines.join("\n"));
+    let (_, text) = home.run(&["--json", "show", "many-0", "many-1"]).expect_error();
     assert!(
         text.contains("many-07 and more") && !text.contains("many-08"),
         "{text}"
@@ -219,7 +227,7 @@ fn neighbours_stand_in_the_order_of_the_source() {
         (ids(&found["drawers"]), &found["at"]),
         (vec!["abcdef-1", "abcdxx-2"], &json!(1))
     );
-    let words = home.run(&["neighbours", "abcdxx", "-n", "1"]).ends(0);
+    let words = home.run(&["neighbours", "abcdxx", "-n", "1"]).expect_code(0);
     assert_eq!(
         words.out,
         "source talk.jsonl\n\n── abcdef-1 · lines 11 to 12 · user · 2026-05-01 09:30 UTC\nsecond \\u{1b}[2J\nof two lines\n\
@@ -229,13 +237,13 @@ fn neighbours_stand_in_the_order_of_the_source() {
         home.json(1, &["neighbours", "nowhere"]),
         json!({"drawers": [], "at": null})
     );
-    let ran = home.run(&["neighbours", "note"]).ends(2);
+    let ran = home.run(&["neighbours", "note"]).expect_code(2);
     assert!(
         ran.err.contains("\"note\" was not cut from a source") && ran.err.contains("loci show"),
         "{ran:?}"
     );
     home.run(&["neighbours", "note", "-n", "1", "--after", "2"])
-        .ends(2);
+        .expect_code(2);
 }
 
 #[test]
@@ -245,7 +253,7 @@ fn the_neighbours_of_a_mined_file_are_its_pieces() {
         .map(|n| format!("Paragraph {n} of a long file, about nothing much at all.\n\n"))
         .collect();
     let file = home.write("long.md", &text);
-    home.run(&["mine", &file, "--wing", "w"]).ends(0);
+    home.run(&["mine", &file, "--wing", "w"]).expect_code(0);
     let listed = home.json(0, &["list"]);
     let first = listed["drawers"]
         .as_array()
@@ -294,16 +302,18 @@ fn a_timeline_counts_by_period_and_source() {
         ),
         json!({"periods": [may], "undated": 0, "warnings": []})
     );
-    let ran = home.run(&["timeline", "--by", "month", "--limit", "1"]).ends(0);
+    let ran = home
+        .run(&["timeline", "--by", "month", "--limit", "1"])
+        .expect_code(0);
     assert_eq!(ran.out, "2026-05       3  talk.jsonl (3)\n");
     assert_eq!(
         ran.err,
-        "1 period shown; there are more: --since 2026-06-01T00:00:00Z\n\
-         not shown: 1 drawer without a time of saying; --filed goes by when they were filed\n"
+        "1 period shown; continue with --since 2026-06-01T00:00:00Z\n\
+         not shown: 1 drawer without a time; --filed uses the time they were filed\n"
     );
     let by_year = home
         .run(&["timeline", "--by", "year", "--sources", "0", "-q"])
-        .ends(0);
+        .expect_code(0);
     assert_eq!(
         (by_year.out.as_str(), by_year.err.as_str()),
         ("2026       4  2 sources\n", "")
@@ -315,7 +325,7 @@ fn a_timeline_counts_by_period_and_source() {
     );
     for wrong in [["--since", "someday"], ["--by", "hour"], ["--limit", "0"]] {
         let args = [&["--json", "timeline"], &wrong[..]].concat();
-        assert_eq!(home.run(&args).error().0, "invalid", "{wrong:?}");
+        assert_eq!(home.run(&args).expect_error().0, "invalid", "{wrong:?}");
     }
 }
 
@@ -323,30 +333,33 @@ fn a_timeline_counts_by_period_and_source() {
 fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
     let home = new_home();
     for args in READERS {
-        let ran = home.run(args).ends(2);
+        let ran = home.run(args).expect_code(2);
         assert!(
             ran.err.contains("there is no palace") && ran.err.contains("loci init"),
             "{args:?}: {ran:?}"
         );
         assert_eq!(
-            home.run(&[&["--json"], args].concat()).error().0,
+            home.run(&[&["--json"], args].concat()).expect_error().0,
             "not_found",
             "{args:?}"
         );
     }
-    assert_eq!(home.names(), Vec::<String>::new());
-    home.run(&["init"]).ends(0);
+    assert_eq!(home.list_names(), Vec::<String>::new());
+    home.run(&["init"]).expect_code(0);
     for args in READERS {
-        let ran = home.run(args).ends(1);
+        let ran = home.run(args).expect_code(1);
         assert!(ran.out.is_empty() && !ran.err.is_empty(), "{args:?}: {ran:?}");
         assert_eq!(
-            home.run(&[args, &["--quiet"]].concat()).ends(1).err,
+            home.run(&[args, &["--quiet"]].concat()).expect_code(1).err,
             "",
             "{args:?}"
         );
     }
-    assert_eq!(home.json(1, &["wings"]), json!({"wings": [], "warnings": []}));
-    assert_eq!(home.json(1, &["rooms"]), json!({"wings": [], "warnings": []}));
+    assert_eq!(home.json(1, &["wings"]), json!({"facets": [], "warnings": []}));
+    assert_eq!(
+        home.json(1, &["wings", "--by", "wing,room"]),
+        json!({"facets": [], "warnings": []})
+    );
     assert_eq!(
         home.json(1, &["timeline"]),
         json!({"periods": [], "undated": 0, "warnings": []})
@@ -357,7 +370,7 @@ fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
 fn hostile_names_never_reach_a_terminal_raw() {
     let home = new_home();
     let id = format!("id-{EVIL}");
-    home.file(
+    home.file_lines(
         &json!({"id": id, "document": format!("doc{EVIL}"), "wing": EVIL, "room": EVIL, "source": EVIL, "speaker": EVIL,
             "kind": EVIL, "said_at": "2026-05-01", "metadata": {"title": EVIL, "thread_id": EVIL, EVIL: EVIL},
             "span": {"start": 0, "end": 1, "line_start": 1, "line_end": 1}})
@@ -366,9 +379,9 @@ fn hostile_names_never_reach_a_terminal_raw() {
     let almost = format!("{EVIL}y");
     for args in [
         &["wings"][..],
-        &["rooms"],
-        &["rooms", "--wing", EVIL],
-        &["rooms", "--wing", &almost],
+        &["wings", "--by", "wing,room"],
+        &["wings", "--by", "wing,room", "--wing", EVIL],
+        &["wings", "--by", "wing,room", "--wing", &almost],
         &["show", &id],
         &["show", EVIL],
         &["neighbours", &id],
@@ -384,23 +397,26 @@ fn hostile_names_never_reach_a_terminal_raw() {
         );
         assert!(!(ran.out.is_empty() && ran.err.is_empty()), "{args:?}");
     }
-    let shown = home.run(&["wings"]).ends(0).out;
+    let shown = home.run(&["wings"]).expect_code(0).out;
     assert_eq!(
         shown.lines().count(),
         1,
         "a line break in a name breaks no line: {shown}"
     );
     assert_eq!(
-        home.json(0, &["rooms", "--wing", EVIL])["wings"][0]["rooms"][0]["room"],
+        home.json(0, &["wings", "--by", "wing,room", "--wing", EVIL])["facets"][0]["room"],
         EVIL
     );
-    let note = home.run(&["rooms", "--wing", &almost]).ends(1).err;
+    let note = home
+        .run(&["wings", "--by", "wing,room", "--wing", &almost])
+        .expect_code(1)
+        .err;
     assert!(
         note.contains("did you mean") && note.lines().count() == 1,
         "{note}"
     );
     assert_eq!(
-        home.run(&["show", &id]).ends(0).err,
+        home.run(&["show", &id]).expect_code(0).err,
         "",
         "what cannot be typed is not told to be typed"
     );

@@ -9,7 +9,7 @@ fn a_text_is_filed_once_and_found_by_its_id() {
     let home = new_home();
     let first = home
         .run(&["--json", "add", "Ship it.", "--wing", "work", "--room", "plans"])
-        .ends(0);
+        .expect_code(0);
     assert!(first.err.contains("made a new palace"), "{first:?}");
     let added = first.json();
     assert_eq!(ids(&added["added"]), ["533da3687d741789776f6929b2c70fce"]);
@@ -22,7 +22,7 @@ fn a_text_is_filed_once_and_found_by_its_id() {
     assert_eq!(again["kept"], added["added"]);
     assert_eq!(again["added"], json!([]));
     assert_eq!(again["seq"], added["seq"]);
-    let shown = home.json(0, &["get", "533da3687d741789776f6929b2c70fce"]);
+    let shown = home.json(0, &["show", "533da3687d741789776f6929b2c70fce"]);
     let drawer = &shown["drawers"][0];
     assert_eq!(drawer["text"], "Ship it.");
     assert_eq!(
@@ -61,7 +61,7 @@ fn every_field_of_add_comes_back() {
     ];
     let added = home.json(0, &args);
     assert_eq!(added["without_vector"], json!([]));
-    let shown = home.json(0, &["get", "a", "--embeddings"]);
+    let shown = home.json(0, &["show", "a", "--embeddings"]);
     let drawer = &shown["drawers"][0];
     assert_eq!(drawer["metadata"], json!({"n": 3, "f": 3.0, "tags": ["x", 1]}));
     assert_eq!(drawer["metadata"]["f"].to_string(), "3.0");
@@ -79,8 +79,8 @@ fn standard_input_is_filed_verbatim() {
         (&["--json", "add", "-"][..], "one\r\n\ttwo\n"),
         (&["--json", "add"][..], "three\n"),
     ] {
-        let added = home.run_with(args, text.as_bytes()).ends(0).json();
-        let shown = home.json(0, &["get", ids(&added["added"])[0]]);
+        let added = home.run_with(args, text.as_bytes()).expect_code(0).json();
+        let shown = home.json(0, &["show", ids(&added["added"])[0]]);
         assert_eq!(shown["drawers"][0]["text"], text);
     }
 }
@@ -90,7 +90,7 @@ fn lines_are_answered_batch_by_batch() {
     let home = new_home();
     let lines = "{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n\n{\"id\":\"c\",\"document\":\"3\"}\n";
     let args = ["--json", "add", "--jsonl", "-", "--batch", "2"];
-    let answers = home.run_with(&args, lines.as_bytes()).ends(0).lines();
+    let answers = home.run_with(&args, lines.as_bytes()).expect_code(0).json_lines();
     assert_eq!(answers.len(), 2, "{answers:?}");
     assert_eq!(
         (&answers[0]["batch"], ids(&answers[0]["added"])),
@@ -101,12 +101,12 @@ fn lines_are_answered_batch_by_batch() {
         (&json!(2), vec!["c"])
     );
     assert!(answers[0]["seq"].as_u64() < answers[1]["seq"].as_u64());
-    let again = home.run_with(&args, lines.as_bytes()).ends(0).lines();
+    let again = home.run_with(&args, lines.as_bytes()).expect_code(0).json_lines();
     assert_eq!(ids(&again[0]["kept"]), ["a", "b"]);
     let replaced = home
         .run_with(&[&args[..], &["--upsert"]].concat(), lines.as_bytes())
-        .ends(0)
-        .lines();
+        .expect_code(0)
+        .json_lines();
     assert_eq!(ids(&replaced[0]["replaced"]), ["a", "b"]);
     assert_eq!(home.json(0, &["count"])["count"], 3);
 }
@@ -118,8 +118,8 @@ fn a_bad_line_stops_and_says_what_is_durable() {
     let file = home.write("lines.jsonl", lines);
     let stopped = home
         .run(&["--json", "add", "--jsonl", &file, "--batch", "2"])
-        .ends(2);
-    let answers = stopped.lines();
+        .expect_code(2);
+    let answers = stopped.json_lines();
     assert_eq!(ids(&answers[0]["added"]), ["a", "b"]);
     let error = &answers[1]["error"];
     assert_eq!(error["kind"], "invalid");
@@ -135,11 +135,11 @@ fn a_bad_line_stops_and_says_what_is_durable() {
 #[test]
 fn get_lists_what_is_missing_and_ends_with_1_only_if_all_are() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"1\"}");
-    let some = home.json(0, &["get", "x", "a", "y", "x"]);
+    home.file_lines("{\"id\":\"a\",\"document\":\"1\"}");
+    let some = home.json(0, &["show", "x", "a", "y", "x"]);
     assert_eq!(ids(&some["drawers"]), ["a"]);
     assert_eq!(ids(&some["missing"]), ["x", "y"]);
-    let none = home.json(1, &["get", "x"]);
+    let none = home.json(1, &["show", "x"]);
     assert_eq!(
         (none["drawers"].as_array().unwrap().len(), ids(&none["missing"])),
         (0, vec!["x"])
@@ -152,7 +152,7 @@ fn a_list_that_is_cut_says_how_to_go_on() {
     let lines: String = (0..25)
         .map(|n| format!("{{\"id\":\"d{n:02}\",\"document\":\"{n}\"}}\n"))
         .collect();
-    home.file(&lines);
+    home.file_lines(&lines);
     let mut seen: Vec<String> = Vec::new();
     let mut args = vec!["list".to_owned(), "--limit".into(), "10".into()];
     loop {
@@ -164,7 +164,7 @@ fn a_list_that_is_cut_says_how_to_go_on() {
         args.splice(3.., ["--cursor".to_owned(), next.to_owned()]);
     }
     assert_eq!(seen, (0..25).map(|n| format!("d{n:02}")).collect::<Vec<_>>());
-    let words = home.run(&["list", "--limit", "10"]).ends(0);
+    let words = home.run(&["list", "--limit", "10"]).expect_code(0);
     assert!(words.err.contains("--cursor id.d09"), "{words:?}");
     let exact = home.json(0, &["list", "--limit", "25"]);
     assert!(exact.get("next").is_none(), "a list that is whole has no cursor");
@@ -173,7 +173,7 @@ fn a_list_that_is_cut_says_how_to_go_on() {
 #[test]
 fn lists_narrow_by_wing_room_filter_and_text() {
     let home = new_home();
-    home.file(concat!(
+    home.file_lines(concat!(
         "{\"id\":\"a\",\"document\":\"red fox\",\"wing\":\"w\",\"room\":\"x\",\"metadata\":{\"n\":1}}\n",
         "{\"id\":\"b\",\"document\":\"red hen\",\"wing\":\"w\",\"room\":\"y\",\"metadata\":{\"n\":2}}\n",
         "{\"id\":\"c\",\"document\":\"grey owl\",\"wing\":\"v\",\"metadata\":{\"n\":3}}\n",
@@ -197,16 +197,16 @@ fn lists_narrow_by_wing_room_filter_and_text() {
 #[test]
 fn nothing_is_removed_without_a_yes() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"1\",\"wing\":\"w\"}\n{\"id\":\"b\",\"document\":\"2\",\"wing\":\"w\"}\n{\"id\":\"c\",\"document\":\"3\"}");
+    home.file_lines("{\"id\":\"a\",\"document\":\"1\",\"wing\":\"w\"}\n{\"id\":\"b\",\"document\":\"2\",\"wing\":\"w\"}\n{\"id\":\"c\",\"document\":\"3\"}");
     let by_filter = ["delete", "--where", r#"{"wing":"w"}"#];
     assert_eq!(
         home.json(0, &by_filter),
         json!({"matched": 2, "deleted": 0, "sample": ["a", "b"]})
     );
     assert_eq!(home.json(0, &["count"])["count"], 3);
-    let words = home.run(&by_filter).ends(0);
+    let words = home.run(&by_filter).expect_code(0);
     assert!(
-        words.out.contains("2 would be removed") && words.err.contains("--yes"),
+        words.out.contains("2 drawers would be removed") && words.err.contains("--yes"),
         "{words:?}"
     );
     assert_eq!(
@@ -227,16 +227,18 @@ fn nothing_is_removed_without_a_yes() {
 #[test]
 fn a_delete_without_a_filter_is_refused() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"1\"}");
+    home.file_lines("{\"id\":\"a\",\"document\":\"1\"}");
     for args in [
         &["--json", "delete", "--yes"][..],
         &["--json", "delete", "--where", "{}", "--yes"],
         &["--json", "delete", "--where", r#"{"$and":[{}]}"#],
     ] {
-        assert_eq!(home.run(args).error().0, "invalid");
+        assert_eq!(home.run(args).expect_error().0, "invalid");
     }
     assert_eq!(
-        home.run(&["--json", "delete", "a", "--where", "{}"]).error().0,
+        home.run(&["--json", "delete", "a", "--where", "{}"])
+            .expect_error()
+            .0,
         "invalid"
     );
     assert_eq!(home.json(0, &["count"])["count"], 1);

@@ -6,7 +6,7 @@ use super::*;
 
 fn home() -> TempHome {
     let home = new_home();
-    home.file(concat!(
+    home.file_lines(concat!(
         "{\"id\":\"a\",\"document\":\"We ship on Friday.\",\"wing\":\"work\",\"room\":\"plans\",\"embedding\":[1,0,0]}\n",
         "{\"id\":\"b\",\"document\":\"The shipment is late.\",\"wing\":\"work\",\"room\":\"post\",\"embedding\":[0.9,0.1,0]}\n",
         "{\"id\":\"c\",\"document\":\"A quiet garden.\",\"wing\":\"home\",\"embedding\":[0,0,1]}\n",
@@ -18,7 +18,7 @@ fn home() -> TempHome {
 #[test]
 fn a_vector_finds_the_nearest_first() {
     let home = home();
-    let found = home.json(0, &["query", "--vector", "[1,0,0]", "-n", "2"]);
+    let found = home.json(0, &["search", "--vector", "[1,0,0]", "-n", "2"]);
     assert_eq!(ids(&found["hits"]), ["a", "b"]);
     assert!(
         found["hits"][0]["distance"].as_f64().unwrap().abs() < 1e-5,
@@ -26,31 +26,42 @@ fn a_vector_finds_the_nearest_first() {
     );
     assert_eq!(found["hits"][0]["text"], "We ship on Friday.");
     assert_eq!(found["hits"][0]["metadata"], json!({}));
-    assert_eq!(found["warnings"], json!([]));
+    assert_eq!(
+        found["legs"]["nearest"]["coverage"], 0.75,
+        "one of four has no vector: {found}"
+    );
+    assert_eq!(found["legs"]["lexical"]["ran"], false);
+    assert_eq!(found["warnings"][0]["code"], "nearest_incomplete", "{found}");
     let file = home.write("vector.json", " [0, 0, 1]\n");
-    let found = home.json(0, &["query", "--vector", &format!("@{file}"), "-n", "1"]);
+    let found = home.json(0, &["search", "--vector", &format!("@{file}"), "-n", "1"]);
     assert_eq!(ids(&found["hits"]), ["c"]);
     let found = home.json(
         0,
-        &["query", "--vector", "[1,0,0]", "--where", r#"{"wing":"home"}"#],
+        &["search", "--vector", "[1,0,0]", "--where", r#"{"wing":"home"}"#],
     );
     assert_eq!(ids(&found["hits"]), ["c"]);
-    let none = home.json(1, &["query", "--vector", "[1,0,0]", "--wing", "nowhere"]);
+    let none = home.json(1, &["search", "--vector", "[1,0,0]", "--wing", "nowhere"]);
     assert_eq!(none["hits"], json!([]));
 }
 
 #[test]
 fn words_find_what_holds_any_of_them() {
     let home = home();
-    let found = home.json(0, &["match", "friday", "ship"]);
+    let found = home.json(0, &["search", "--only", "words", "friday", "ship"]);
     let mut hits = ids(&found["hits"]);
     assert_eq!(hits[0], "a", "{found}");
     hits.sort_unstable();
     assert!(hits.contains(&"d"), "{found}");
     assert!(found["hits"][0]["score"].as_f64().unwrap() > 0.0);
-    let found = home.json(0, &["match", "friday", "--wing", "work", "-n", "1"]);
+    let found = home.json(
+        0,
+        &["search", "--only", "words", "friday", "--wing", "work", "-n", "1"],
+    );
     assert_eq!(ids(&found["hits"]), ["a"]);
-    assert_eq!(home.json(1, &["match", "zebra"])["hits"], json!([]));
+    assert_eq!(
+        home.json(1, &["search", "--only", "words", "zebra"])["hits"],
+        json!([])
+    );
 }
 
 #[test]
@@ -66,7 +77,7 @@ fn counts_and_facets_come_from_the_store() {
         json!({"count": 0, "warnings": []})
     );
     assert_eq!(
-        home.json(0, &["facets"]),
+        home.json(0, &["wings", "--by", "wing,room"]),
         json!({"facets": [
             {"wing": null, "room": null, "drawers": 1},
             {"wing": "home", "room": null, "drawers": 1},
@@ -75,11 +86,11 @@ fn counts_and_facets_come_from_the_store() {
         ], "warnings": []})
     );
     assert_eq!(
-        home.json(0, &["facets", "--by", "wing", "--where", r#"{"wing":"work"}"#]),
+        home.json(0, &["wings", "--by", "wing", "--where", r#"{"wing":"work"}"#]),
         json!({"facets": [{"wing": "work", "drawers": 2}], "warnings": []})
     );
     assert_eq!(
-        home.run(&["--json", "facets", "--by", "colour"]).error().0,
+        home.run(&["--json", "wings", "--by", "colour"]).expect_error().0,
         "invalid"
     );
 }
@@ -102,7 +113,7 @@ fn status_shows_wings_rooms_embedder_and_coverage() {
         (&status["coverage"]["nearest"], &status["coverage"]["lexical"]),
         (&json!(3), &json!(4))
     );
-    let words = home.run(&["status"]).ends(0);
+    let words = home.run(&["status"]).expect_code(0);
     assert!(
         words.out.contains("work") && words.out.contains("given, 3 dimensions"),
         "{words:?}"
@@ -112,29 +123,38 @@ fn status_shows_wings_rooms_embedder_and_coverage() {
 #[test]
 fn people_see_where_and_when() {
     let home = home();
-    let words = home.run(&["query", "--vector", "[1,0,0]", "-n", "1"]).ends(0);
-    assert!(words.out.starts_with("a  work / plans  20"), "{words:?}");
+    let words = home
+        .run(&["search", "--vector", "[1,0,0]", "-n", "1"])
+        .expect_code(0);
+    assert!(words.out.starts_with("1. work / plans · 20"), "{words:?}");
     assert!(
-        words
-            .out
-            .contains("UTC  distance 0.0000\n    We ship on Friday.\n"),
+        words.out.ends_with("UTC\n   We ship on Friday.\n   a\n"),
         "{words:?}"
     );
-    let nothing = home.run(&["match", "zebra"]).ends(1);
+    let explained = home
+        .run(&["search", "--vector", "[1,0,0]", "-n", "1", "--explain"])
+        .expect_code(0);
+    assert!(
+        explained.out.contains("   distance 0.0000 · score"),
+        "{explained:?}"
+    );
+    let nothing = home.run(&["search", "--only", "words", "zebra"]).expect_code(1);
     assert_eq!(
         (nothing.out.as_str(), nothing.err.as_str()),
-        ("", "nothing found\n")
+        ("", "nothing found in 4 drawers\n")
     );
-    let quiet = home.run(&["match", "zebra", "--quiet"]).ends(1);
+    let quiet = home
+        .run(&["search", "--only", "words", "zebra", "--quiet"])
+        .expect_code(1);
     assert_eq!(quiet.err, "");
 }
 
 #[test]
 fn color_is_used_only_when_asked_for_or_on_a_terminal() {
     let home = home();
-    let color = |args: &[&str]| home.run(args).ends(0).out.contains('\u{1b}');
-    assert!(!color(&["get", "a"]));
-    assert!(color(&["get", "a", "--color", "always"]));
-    assert!(!color(&["get", "a", "--color", "never"]));
-    assert!(!color(&["get", "a", "--color", "always", "--json"]));
+    let color = |args: &[&str]| home.run(args).expect_code(0).out.contains('\u{1b}');
+    assert!(!color(&["show", "a"]));
+    assert!(color(&["show", "a", "--color", "always"]));
+    assert!(!color(&["show", "a", "--color", "never"]));
+    assert!(!color(&["show", "a", "--color", "always", "--json"]));
 }

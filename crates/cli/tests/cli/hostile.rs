@@ -7,24 +7,27 @@ use super::*;
 #[test]
 fn empty_text_is_refused_and_nothing_is_made() {
     let home = new_home();
-    assert_eq!(home.run(&["--json", "add", ""]).error().0, "invalid");
-    assert_eq!(home.run_with(&["--json", "add", "-"], b"").error().0, "invalid");
-    assert_eq!(home.names(), Vec::<String>::new());
-    home.file("{\"id\":\"a\",\"document\":\"\"}");
-    assert_eq!(home.json(0, &["get", "a"])["drawers"][0]["text"], "");
+    assert_eq!(home.run(&["--json", "add", ""]).expect_error().0, "invalid");
+    assert_eq!(
+        home.run_with(&["--json", "add", "-"], b"").expect_error().0,
+        "invalid"
+    );
+    assert_eq!(home.list_names(), Vec::<String>::new());
+    home.file_lines("{\"id\":\"a\",\"document\":\"\"}");
+    assert_eq!(home.json(0, &["show", "a"])["drawers"][0]["text"], "");
 }
 
 #[test]
 fn input_that_is_not_text_is_refused_and_nothing_is_made() {
     let home = new_home();
-    let ran = home.run_with(&["add", "-"], b"ok so far \xff\xfe").ends(2);
+    let ran = home.run_with(&["add", "-"], b"ok so far \xff\xfe").expect_code(2);
     assert!(
         ran.err.contains("not UTF-8 from byte 11") && ran.err.contains("nothing was stored"),
         "{ran:?}"
     );
     let ran = home.run_with(&["--json", "add", "--jsonl", "-"], b"{\"document\":\"\xff\"}");
-    assert!(ran.error().1.contains("UTF-8"), "{ran:?}");
-    assert_eq!(home.names(), Vec::<String>::new());
+    assert!(ran.expect_error().1.contains("UTF-8"), "{ran:?}");
+    assert_eq!(home.list_names(), Vec::<String>::new());
 }
 
 #[test]
@@ -33,10 +36,13 @@ fn five_megabytes_of_text_come_back_whole() {
     let text = "The drawer is 大きい and says \"hello\".\n".repeat(120_000);
     assert!(text.len() > 5_000_000);
     home.run_with(&["add", "-", "--id", "big"], text.as_bytes())
-        .ends(0);
-    assert_eq!(home.json(0, &["get", "big"])["drawers"][0]["text"], text.as_str());
+        .expect_code(0);
+    assert_eq!(
+        home.json(0, &["show", "big"])["drawers"][0]["text"],
+        text.as_str()
+    );
     assert_eq!(home.json(0, &["verify"])["ok"], true);
-    let listed = home.run(&["list"]).ends(0);
+    let listed = home.run(&["list"]).expect_code(0);
     assert!(
         listed.out.len() < 1000 && listed.out.contains("more characters"),
         "{}",
@@ -58,16 +64,16 @@ fn text_and_ids_of_every_script_are_kept() {
     ] {
         let added = home.json(0, &["add", text, "--id", id, "--wing", id]);
         assert_eq!(ids(&added["added"]), [id]);
-        let shown = home.json(0, &["get", id]);
+        let shown = home.json(0, &["show", id]);
         assert_eq!(shown["drawers"][0]["text"], text);
         let filter = json!({ "wing": id }).to_string();
         assert_eq!(ids(&home.json(0, &["list", "--where", &filter])["drawers"]), [id]);
         assert_eq!(home.json(0, &["delete", id, "--yes"])["deleted"], 1);
     }
-    assert_eq!(home.run(&["--json", "get", ""]).error().0, "invalid");
+    assert_eq!(home.run(&["--json", "show", ""]).expect_error().0, "invalid");
     assert_eq!(
         home.run(&["--json", "add", "x", "--id", &"x".repeat(1025)])
-            .error()
+            .expect_error()
             .0,
         "invalid"
     );
@@ -76,7 +82,7 @@ fn text_and_ids_of_every_script_are_kept() {
 #[test]
 fn a_list_goes_on_after_an_id_no_command_line_can_carry() {
     let home = new_home();
-    home.file("{\"id\":\"a\\u0000b\",\"document\":\"\"}\n{\"id\":\"c\",\"document\":\"\"}");
+    home.file_lines("{\"id\":\"a\\u0000b\",\"document\":\"\"}\n{\"id\":\"c\",\"document\":\"\"}");
     let first = home.json(0, &["list", "--limit", "1"]);
     assert_eq!(ids(&first["drawers"]), ["a\0b"]);
     let rest = home.json(0, &["list", "--cursor", first["next"].as_str().unwrap()]);
@@ -89,7 +95,7 @@ fn a_wrong_dimension_in_lines_says_what_is_durable() {
     let lines = "{\"id\":\"a\",\"document\":\"\",\"embedding\":[1,2]}\n{\"id\":\"b\",\"document\":\"\",\"embedding\":[1,2,3]}";
     let ran = home
         .run_with(&["add", "--jsonl", "-", "--batch", "1"], lines.as_bytes())
-        .ends(2);
+        .expect_code(2);
     assert!(
         ran.err.contains("standard input:2: the vector has 3 values"),
         "{ran:?}"
@@ -102,18 +108,18 @@ fn a_wrong_dimension_in_lines_says_what_is_durable() {
 fn nothing_stored_reaches_a_terminal_raw() {
     let home = new_home();
     let evil = "\u{1b}[2J\u{202e}\u{9b}\u{7}\u{2066}";
-    home.file(&json!({"id": format!("id{evil}\n"), "document": format!("doc{evil}\nnext"), "wing": evil, "room": evil,
+    home.file_lines(&json!({"id": format!("id{evil}\n"), "document": format!("doc{evil}\nnext"), "wing": evil, "room": evil,
         "source": evil, "speaker": evil, "kind": evil, "metadata": {evil: evil}, "embedding": [1, 2]}).to_string());
     let id = format!("id{evil}\n");
     for args in [
-        &["get", &id][..],
+        &["show", &id][..],
         &["list"],
-        &["query", "--vector", "[1,2]"],
-        &["match", "doc"],
-        &["facets"],
+        &["search", "--vector", "[1,2]"],
+        &["search", "--only", "words", "doc"],
+        &["wings", "--by", "wing,room"],
         &["status"],
         &["changes"],
-        &["get", "missing\u{1b}[2J"],
+        &["show", "missing\u{1b}[2J"],
         &["list", "--where", "{\"$\u{1b}\u{202e}\":1}"],
         &["count", "--palace", "./no\u{1b}[2J/such"],
         &["delete", &id],
@@ -135,7 +141,7 @@ fn nothing_stored_reaches_a_terminal_raw() {
 #[test]
 fn filters_that_are_wrong_are_named_by_their_path() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"x\"}");
+    home.file_lines("{\"id\":\"a\",\"document\":\"x\"}");
     for (filter, kind, names) in [
         (r#"{"n":"#, "invalid", "not JSON"),
         (
@@ -150,13 +156,13 @@ fn filters_that_are_wrong_are_named_by_their_path() {
         for command in [
             &["list"][..],
             &["count"],
-            &["facets"],
+            &["wings", "--by", "wing,room"],
             &["delete", "--yes"],
-            &["match", "x"],
-            &["query", "--vector", "[1]"],
+            &["search", "--only", "words", "x"],
+            &["search", "--vector", "[1]"],
         ] {
             let args = [&["--json"], command, &["--where", filter]].concat();
-            let (found, text) = home.run(&args).error();
+            let (found, text) = home.run(&args).expect_error();
             assert_eq!(found, kind, "{args:?}: {text}");
             assert!(text.contains(names), "{args:?}: {text}");
         }
@@ -180,12 +186,16 @@ fn vectors_that_are_wrong_are_refused_and_nothing_is_written() {
         ("@/no/such/file", "not_found"),
     ] {
         assert_eq!(
-            home.run(&["--json", "add", "y", "--vector", vector]).error().0,
+            home.run(&["--json", "add", "y", "--vector", vector])
+                .expect_error()
+                .0,
             kind,
             "{vector}"
         );
         assert_eq!(
-            home.run(&["--json", "query", "--vector", vector]).error().0,
+            home.run(&["--json", "search", "--vector", vector])
+                .expect_error()
+                .0,
             kind,
             "{vector}"
         );
@@ -200,7 +210,7 @@ fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
         &["--json", "list", "--limit", "0"][..],
         &["--json", "list", "--limit", "many"],
         &["--json", "frobnicate"],
-        &["--json", "get"],
+        &["--json", "show"],
         &["list", "--json", "--no-such-flag"],
         &["--json", "add", "x", "--said-at", "yesterday"],
         &["--json", "add", "x", "--meta", "{\"a\":1,\"a\":2}"],
@@ -211,16 +221,16 @@ fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
         &["--json", "add", "x", "--jsonl", "-"],
         &["--json", "add", "--jsonl", "-", "--wing", "w"],
     ] {
-        assert_eq!(home.run(args).error().0, "invalid", "{args:?}");
+        assert_eq!(home.run(args).expect_error().0, "invalid", "{args:?}");
     }
-    let words = home.run(&["frobnicate"]).ends(2);
+    let words = home.run(&["frobnicate"]).expect_code(2);
     assert!(
         words.out.is_empty() && words.err.starts_with("error:"),
         "{words:?}"
     );
-    assert_eq!(home.names(), Vec::<String>::new());
-    home.run(&["--help"]).ends(0);
-    home.run(&["--version"]).ends(0);
+    assert_eq!(home.list_names(), Vec::<String>::new());
+    home.run(&["--help"]).expect_code(0);
+    home.run(&["--version"]).expect_code(0);
 }
 
 #[test]
@@ -234,9 +244,9 @@ fn lines_that_would_lose_something_are_refused() {
         r#"{"id":"x"}"#,
     ] {
         let ran = home.run_with(&["--json", "add", "--jsonl", "-"], line.as_bytes());
-        let (kind, text) = ran.error();
+        let (kind, text) = ran.expect_error();
         assert_eq!(kind, "invalid");
         assert!(text.contains("standard input:1"), "{text}");
     }
-    assert_eq!(home.names(), Vec::<String>::new());
+    assert_eq!(home.list_names(), Vec::<String>::new());
 }

@@ -10,7 +10,7 @@ fn filled() -> TempHome {
     let home = new_home();
     let line =
         |n: usize| format!("{{\"id\":\"d{n:02}\",\"document\":\"text {n}\",\"embedding\":[1,{n}.5]}}\n");
-    home.file(&(0..20).map(line).collect::<String>());
+    home.file_lines(&(0..20).map(line).collect::<String>());
     home
 }
 
@@ -33,11 +33,13 @@ fn init_makes_a_private_palace_once() {
     );
     assert_eq!(home.json(0, &["init", "--collection", "notes"])["created"], true);
     assert_eq!(
-        home.run(&["--json", "init", "--metric", "cosine"]).error().0,
+        home.run(&["--json", "init", "--metric", "cosine"])
+            .expect_error()
+            .0,
         "invalid"
     );
     assert_eq!(
-        home.run(&["--json", "init", "--dimension", "4"]).error().0,
+        home.run(&["--json", "init", "--dimension", "4"]).expect_error().0,
         "dimension_mismatch"
     );
     assert_eq!(home.json(0, &["status"])["embedder"]["state"], "none");
@@ -56,11 +58,11 @@ fn init_refuses_what_it_does_not_know() {
         (&["--json", "init", "--metric", "taxi"], "invalid", "taxi"),
         (&["--json", "init", "--dimension", "0"], "invalid", "0"),
     ] {
-        let (found, text) = home.run(args).error();
+        let (found, text) = home.run(args).expect_error();
         assert_eq!(found, kind, "{text}");
         assert!(text.contains(names), "{text}");
     }
-    assert_eq!(home.names(), Vec::<String>::new());
+    assert_eq!(home.list_names(), Vec::<String>::new());
 }
 
 #[test]
@@ -95,7 +97,7 @@ fn a_sound_palace_verifies_and_a_changed_one_differs() {
         .collect();
     assert_eq!(codes, ["only_here", "differs"], "{report}");
     assert_eq!(report["ok"], false);
-    let words = home.run(&["verify", "--against", &copy]).ends(1);
+    let words = home.run(&["verify", "--against", &copy]).expect_code(1);
     assert!(words.out.contains("not sound: 20 drawers"), "{words:?}");
 }
 
@@ -108,7 +110,7 @@ fn a_backup_restores_to_an_equal_palace_and_never_over_one() {
         (&made["file"], &made["drawers"], &made["verified"]),
         (&json!(file), &json!(20), &json!(true))
     );
-    assert_eq!(home.run(&["--json", "backup", &file]).error().0, "invalid");
+    assert_eq!(home.run(&["--json", "backup", &file]).expect_error().0, "invalid");
     let again = home.path("again").to_str().unwrap().to_owned();
     let restored = home.json(0, &["restore", &file, "--palace", &again]);
     assert_eq!(
@@ -128,23 +130,24 @@ fn a_backup_restores_to_an_equal_palace_and_never_over_one() {
         "a copy of a memory is as private as the memory"
     );
     assert_eq!(
-        home.run(&["--json", "restore", &file]).error().0,
+        home.run(&["--json", "restore", &file]).expect_error().0,
         "invalid",
         "never over a palace"
     );
     assert_eq!(home.json(0, &["count"])["count"], 20);
     assert_eq!(
         home.run(&["--json", "restore", "/no/file", "--palace", "x"])
-            .error()
+            .expect_error()
             .0,
         "not_found"
     );
-    let (kind, text) = home.run(&["--json", "backup", "no/such/copy.db"]).error();
+    let (kind, text) = home.run(&["--json", "backup", "no/such/copy.db"]).expect_error();
     assert_eq!(kind, "not_found");
     assert!(text.contains("no/such") && !text.contains("partial"), "{text}");
     let junk = home.write("junk.db", "this is no palace");
     let elsewhere = home.path("elsewhere").to_str().unwrap().to_owned();
-    home.run(&["restore", &junk, "--palace", &elsewhere]).ends(2);
+    home.run(&["restore", &junk, "--palace", &elsewhere])
+        .expect_code(2);
     assert!(!home.path("elsewhere").join("palace.db").exists());
 }
 
@@ -176,7 +179,7 @@ fn backups_in_a_folder_are_kept_up_to_a_number() {
 #[test]
 fn changes_are_listed_in_order_and_go_on_at_a_cursor() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n{\"id\":\"c\",\"document\":\"3\"}");
+    home.file_lines("{\"id\":\"a\",\"document\":\"1\"}\n{\"id\":\"b\",\"document\":\"2\"}\n{\"id\":\"c\",\"document\":\"3\"}");
     home.json(0, &["delete", "a", "--yes"]);
     let all = home.json(0, &["changes"]);
     let seen: Vec<(&str, &str)> = all["changes"]
@@ -218,7 +221,7 @@ fn every_advertised_upkeep_runs_and_others_are_refused() {
             "{report}"
         );
     }
-    let (kind, text) = home.run(&["--json", "maintain", "polish"]).error();
+    let (kind, text) = home.run(&["--json", "maintain", "polish"]).expect_error();
     assert_eq!(kind, "unsupported");
     assert!(text.contains("compact"), "{text}");
     assert_eq!(home.json(0, &["verify"])["ok"], true);
@@ -234,10 +237,53 @@ fn the_doctor_examines_palaces_it_knows() {
         assert!(diagnosis.get(key).is_some(), "{key}");
     }
     std::fs::create_dir(home.path("empty")).unwrap();
-    assert_eq!(home.run(&["--json", "doctor", "empty"]).error().0, "format");
-    assert_eq!(home.run(&["--json", "doctor", "nowhere"]).error().0, "not_found");
     assert_eq!(
-        home.run(&["--json", "doctor", &path, "--fix", "magic"]).error().0,
+        home.run(&["--json", "doctor", "empty"]).expect_error().0,
+        "format"
+    );
+    home.json(0, &["backup", "copy.db"]);
+    home.json(0, &["init", "--palace", "work"]);
+    let file = format!("{path}/palace.db");
+    let with_backend = format!("embedded:{path}");
+    for args in [
+        &["doctor"][..],
+        &["doctor", "--palace", "work"],
+        &["doctor", "work"],
+        &["doctor", "embedded:work"],
+        &["doctor", &file],
+        &["doctor", &with_backend],
+        &["doctor", "copy.db"],
+    ] {
+        let diagnosis = home.json(0, args);
+        assert_eq!(diagnosis["kind"], "embedded", "{args:?}");
+        let rows = diagnosis["collections"][0]["rows"].as_u64();
+        let expected = if args.contains(&"work") || args.contains(&"embedded:work") {
+            0
+        } else {
+            20
+        };
+        assert_eq!(rows, Some(expected), "{args:?}: {diagnosis}");
+    }
+    let words = home.run(&["doctor"]).expect_code(0).out;
+    assert!(
+        words.contains("0 segments") || words.contains("1 segment\n"),
+        "{words}"
+    );
+    home.write("notes.txt", "not a palace");
+    assert_eq!(
+        home.run(&["--json", "doctor", "notes.txt"]).expect_error().0,
+        "format"
+    );
+    let twice = home.run(&["--json", "doctor", "work", "--palace", "work"]);
+    assert_eq!(twice.expect_error().0, "invalid");
+    assert_eq!(
+        home.run(&["--json", "doctor", "nowhere"]).expect_error().0,
+        "not_found"
+    );
+    assert_eq!(
+        home.run(&["--json", "doctor", &path, "--fix", "magic"])
+            .expect_error()
+            .0,
         "unsupported"
     );
 }
@@ -249,7 +295,7 @@ fn damage_is_named_and_never_hidden() {
         let text = format!("text {n} ").repeat(800);
         format!("{{\"id\":\"d{n:02}\",\"document\":\"{text}\"}}\n")
     };
-    home.file(&(0..40).map(line).collect::<String>());
+    home.file_lines(&(0..40).map(line).collect::<String>());
     let file = home.palace().join("palace.db");
     let mut bytes = std::fs::read(&file).unwrap();
     let needle = b"text 17 text 17";
@@ -261,14 +307,14 @@ fn damage_is_named_and_never_hidden() {
         bytes[at] = b'T';
     }
     std::fs::write(&file, bytes).unwrap();
-    let verified = home.run(&["--json", "verify"]).ends(1);
+    let verified = home.run(&["--json", "verify"]).expect_code(1);
     assert!(verified.out.contains("d17"), "{verified:?}");
-    let exported = home.run(&["export"]).ends(1);
+    let exported = home.run(&["export"]).expect_code(1);
     assert!(exported.err.contains("warning: drawers: "), "{exported:?}");
-    assert!(exported.lines().len() >= 30, "{}", exported.err);
-    let shown = home.run(&["--json", "get", "d17"]);
+    assert!(exported.json_lines().len() >= 30, "{}", exported.err);
+    let shown = home.run(&["--json", "show", "d17"]);
     assert!(shown.code == 2 || shown.err.contains("d17"), "{}", shown.err);
-    let other = home.json(0, &["get", "d35"]);
+    let other = home.json(0, &["show", "d35"]);
     assert_eq!(other["drawers"][0]["text"], "text 35 ".repeat(800));
 }
 
@@ -276,8 +322,8 @@ fn damage_is_named_and_never_hidden() {
 fn a_search_goes_around_damaged_vectors() {
     let home = new_home();
     let line = |n: usize| format!("{{\"id\":\"d{n:02}\",\"document\":\"the ferry number {n} leaves\"}}\n");
-    home.file(&(0..40).map(line).collect::<String>());
-    let shown = home.json(0, &["get", "d17", "--embeddings"]);
+    home.file_lines(&(0..40).map(line).collect::<String>());
+    let shown = home.json(0, &["show", "d17", "--embeddings"]);
     let vector = shown["drawers"][0]["embedding"].as_array().unwrap().iter();
     let needle: Vec<u8> = vector
         .take(8)

@@ -67,7 +67,7 @@ fn a_conversation_caught_half_written_keeps_its_messages() {
         home.write("o.json", other);
         let report = home.json(1, &["mine", &file]);
         let why = report["sources_failed"][0]["error"].as_str().unwrap();
-        assert!(why.contains("is kept"), "{report}");
+        assert!(why.contains("are kept"), "{report}");
         assert_eq!(texts(&home, &file), talk);
     }
     home.json(0, &["mine", &file, "--as", "text"]);
@@ -103,7 +103,7 @@ fn a_file_named_like_a_conversation_does_not_take_its_place() {
         report["sources_failed"][0]["error"]
             .as_str()
             .unwrap()
-            .contains("another name")
+            .contains("rename it")
     );
     assert_eq!(texts(&home, &file), ["The tide is high."]);
     let home = new_home();
@@ -156,7 +156,7 @@ fn asking_for_a_room_leaves_the_wing() {
         ],
     );
     home.json(0, &["mine", &file, "--room", "harbours"]);
-    let facets = home.json(0, &["facets"]);
+    let facets = home.json(0, &["wings", "--by", "wing,room"]);
     assert_eq!(
         facets["facets"],
         json!([{ "wing": "sea", "room": "harbours", "drawers": 1 }])

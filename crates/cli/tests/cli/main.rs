@@ -35,6 +35,8 @@ mod mining;
 mod moving;
 mod own_tree;
 mod places;
+#[cfg(target_os = "linux")]
+mod progressing;
 mod scoping;
 mod search_together;
 mod searching;

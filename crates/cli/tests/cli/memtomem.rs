@@ -46,12 +46,11 @@ impl Notes {
 
     #[track_caller]
     fn import(&self, code: i32, more: &[&str]) -> Json {
-        self.home
-            .json(code, &[&["import", "memtomem", "memtomem.db"], more].concat())
+        self.home.json(code, &[&["import", "memtomem.db"], more].concat())
     }
 
     fn get(&self, id: &str) -> Json {
-        self.home.json(0, &["get", id])["drawers"][0].clone()
+        self.home.json(0, &["show", id])["drawers"][0].clone()
     }
 }
 
@@ -144,7 +143,7 @@ fn duplicates_are_filed_once_and_ghosts_are_told() {
     assert_eq!(report["duplicates"], json!([duplicate("a"), duplicate("c")]));
     assert_eq!(report["ghosts"]["full_text"]["without_chunk"], json!([99]));
     assert_eq!(report["ghosts"]["vectors"], Json::Null);
-    let words = notes.home.run(&["import", "memtomem", "memtomem.db"]).ends(0);
+    let words = notes.home.run(&["import", "memtomem.db"]).expect_code(0);
     assert!(
         words.out.contains("2 duplicates collapsed") && words.out.contains("1 ghost without a chunk"),
         "{words:?}"
@@ -193,7 +192,7 @@ fn namespaces_that_differ_in_spelling_are_one_wing() {
     let notes = Notes::new();
     notes
         .home
-        .file("{\"id\":\"mine\",\"document\":\"x\",\"wing\":\"my-app\"}\n");
+        .file_lines("{\"id\":\"mine\",\"document\":\"x\",\"wing\":\"my-app\"}\n");
     notes
         .chunk("a", "one", "My_App", 1)
         .chunk("b", "two", "New", 2)
@@ -229,7 +228,7 @@ fn what_cannot_be_filed_is_listed_and_the_rest_goes_on() {
         .map(|one| one["source"].as_str().unwrap())
         .collect();
     assert_eq!(sources, ["/notes/a.md", "memtomem.db"]);
-    let words = notes.home.run(&["import", "memtomem", "memtomem.db"]).ends(1);
+    let words = notes.home.run(&["import", "memtomem.db"]).expect_code(1);
     assert!(
         words.err.contains("chunk b: the chunk's content is NULL"),
         "{words:?}"
@@ -243,7 +242,7 @@ fn a_database_in_use_is_read_with_its_log_and_nothing_beside_it_changes() {
     notes.chunk("a", "only in the log", "work", 1);
     let files = ["memtomem.db", "memtomem.db-wal"];
     let bytes = || files.map(|name| std::fs::read(notes.home.path(name)).unwrap());
-    let (before, names) = (bytes(), notes.home.names());
+    let (before, names) = (bytes(), notes.home.list_names());
     assert_eq!(figures(&notes.import(0, &[])), [1, 0, 0, 0]);
     assert_eq!(bytes(), before);
     let beside = |names: Vec<String>| {
@@ -252,40 +251,78 @@ fn a_database_in_use_is_read_with_its_log_and_nothing_beside_it_changes() {
             .filter(|name| !name.starts_with("palace"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(beside(notes.home.names()), beside(names));
+    assert_eq!(beside(notes.home.list_names()), beside(names));
 }
 
 #[test]
-fn what_is_no_database_of_memtomem_is_refused_and_no_palace_is_made() {
+fn a_database_of_another_program_is_refused_and_no_palace_is_made() {
     let home = new_home();
-    home.write("text", "not a database");
     Connection::open(home.path("other.db"))
         .unwrap()
         .execute_batch("CREATE TABLE notes (a)")
         .unwrap();
-    let before = home.names();
+    let before = home.list_names();
     for (file, kind, says) in [
-        ("text", "format", "not an SQLite file"),
         ("other.db", "format", "no table `chunks`"),
-        ("missing", "not_found", "missing"),
+        ("missing.db", "not_found", "missing.db"),
+        (".", "invalid", "loci mine ."),
     ] {
-        let (found, said) = home.run(&["--json", "import", "memtomem", file]).error();
+        let (found, said) = home.run(&["--json", "import", file]).expect_error();
         assert_eq!(found, kind, "{said}");
-        assert!(
-            said.contains(says) && said.contains("nothing was changed"),
-            "{said}"
-        );
+        assert!(said.contains(says), "{said}");
     }
-    let (kind, said) = home.run(&["--json", "import", "mempalace", "text"]).error();
-    assert!(kind == "invalid" && said.contains("mempalace"), "{said}");
-    assert_eq!(home.names(), before);
+    let (_, said) = home.run(&["--json", "import", "other.db"]).expect_error();
+    assert!(
+        said.contains("nothing was imported") && said.contains("memtomem"),
+        "{said}"
+    );
+    assert_eq!(home.list_names(), before);
 }
 
 #[test]
-fn a_file_called_memtomem_is_still_a_file_of_lines() {
+fn a_palace_is_refused_with_the_command_that_takes_it() {
     let home = new_home();
-    let (_, said) = home.run(&["--json", "import", "memtomem"]).error();
-    assert!(said.contains("loci import memtomem DB"), "{said}");
-    home.write("memtomem", "{\"id\":\"a\",\"document\":\"x\"}\n");
-    assert_eq!(home.json(0, &["import", "memtomem"])["added"], 1);
+    home.json(0, &["add", "x", "--palace", "./a palace"]);
+    home.json(0, &["backup", "copy.db", "--palace", "./a palace"]);
+    let chroma = home.path("chroma");
+    std::fs::create_dir(&chroma).unwrap();
+    Connection::open(chroma.join("chroma.sqlite3"))
+        .unwrap()
+        .execute_batch("CREATE TABLE collections (id)")
+        .unwrap();
+    let before = home.list_names();
+    for (file, command) in [
+        ("./a palace", "loci migrate --from './a palace' --to NAME"),
+        (
+            "a palace/palace.db",
+            "loci restore 'a palace/palace.db' --palace NAME",
+        ),
+        ("copy.db", "loci restore copy.db --palace NAME"),
+        ("chroma", "loci migrate --from chroma --to NAME"),
+        ("chroma/chroma.sqlite3", "loci migrate --from chroma --to NAME"),
+    ] {
+        let (kind, said) = home.run(&["--json", "import", file]).expect_error();
+        assert_eq!(kind, "invalid", "{said}");
+        assert!(
+            said.contains(command) && said.contains("nothing was imported"),
+            "{said}"
+        );
+    }
+    assert_eq!(home.list_names(), before);
+}
+
+#[test]
+fn the_content_of_a_file_decides_its_format_and_not_its_name() {
+    let notes = Notes::new();
+    notes.chunk("a", "from memtomem", "work", 1);
+    drop(notes.database);
+    let home = notes.home;
+    std::fs::rename(home.path("memtomem.db"), home.path("lines.jsonl")).unwrap();
+    assert_eq!(home.json(0, &["import", "lines.jsonl"])["chunks_seen"], 1);
+    home.write("memtomem.db", "{\"id\":\"b\",\"document\":\"a line\"}\n");
+    assert_eq!(home.json(0, &["import", "memtomem.db"])["added"], 1);
+    let (kind, _) = home
+        .run(&["--json", "import", "memtomem", "lines.jsonl"])
+        .expect_error();
+    assert_eq!(kind, "invalid", "the program is no longer named");
 }

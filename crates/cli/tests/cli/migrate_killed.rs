@@ -80,7 +80,7 @@ fn amid() -> Option<String> {
 fn anywhere(chance: &mut SeededRandom) -> Option<String> {
     let point = chance.pick(&POINTS);
     let at = format!("{point}:{}", 1 + chance.below(5));
-    chance.coin().then_some(at)
+    chance.toss_coin().then_some(at)
 }
 
 /// Starts a migration and ends it at a point, or by kill −9; whether it ended before its end.

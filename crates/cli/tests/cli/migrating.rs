@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use loci_testkit::CommandOutcome;
+
 use super::*;
 
 const DRAWERS: &str = concat!(
@@ -58,7 +60,7 @@ fn a_palace_moves_and_everything_goes_on_there() {
     assert_eq!(status["migrations"][0]["from_backend"], "embedded", "{status}");
     assert!(home.json(0, &["status"])["migrations"].is_null());
     assert!(home.run(&["cat", "loci:migration", "--palace", "new"]).code != 0);
-    let words = home.run(&["status", "--palace", "new"]).ends(0).out;
+    let words = home.run(&["status", "--palace", "new"]).expect_code(0).out;
     assert!(words.contains("moved     from"), "{words}");
 }
 
@@ -67,27 +69,77 @@ fn people_are_told_what_became_of_it_and_what_to_type_next() {
     let home = furnished();
     let ran = home
         .run(&["migrate", "--from", "palace", "--to", "./new"])
-        .ends(0);
+        .expect_code(0);
     assert!(ran.out.contains("4 drawers, lossless"), "{ran:?}");
     assert!(ran.out.contains("loci search --palace"), "{ran:?}");
     assert!(
-        ran.err.contains(".new.migrating") && ran.err.contains("goes on"),
+        ran.err.contains(".new.migrating") && ran.err.contains("resumes"),
         "{ran:?}"
     );
     let again = home
         .run(&["migrate", "--from", "palace", "--to", "./new"])
-        .ends(2);
+        .expect_code(2);
     assert!(again.err.contains("--overwrite"), "{again:?}");
     let over = home
         .run(&["migrate", "--from", "palace", "--to", "./new", "--overwrite"])
-        .ends(0);
+        .expect_code(0);
     assert!(over.out.contains("new.replaced-"), "{over:?}");
+}
+
+/// The last line of a report, which must be a command, run by a shell in the home.
+#[track_caller]
+fn run_next(home: &TempHome, out: &str) -> CommandOutcome {
+    let last = out.lines().last().unwrap();
+    let next = last
+        .strip_prefix("next: loci ")
+        .unwrap_or_else(|| panic!("{out}"));
+    let mut shell = Command::new("/bin/sh");
+    home.dress_command(&mut shell);
+    let program = env!("CARGO_BIN_EXE_loci");
+    shell.args(["-c", &format!("'{program}' {}", next.replace("WORDS", "ship"))]);
+    run_command(shell, b"")
+}
+
+#[test]
+fn the_report_ends_with_the_next_command_quoted_for_the_shell() {
+    let home = furnished();
+    let moved = home
+        .run(&["migrate", "--from", "palace", "--to", "./it's new"])
+        .expect_code(0);
+    let found = run_next(&home, &moved.out).expect_code(0);
+    assert!(found.out.contains("ship"), "{found:?}");
+    let swapped = home.run(&[
+        "migrate",
+        "--from",
+        "./it's new",
+        "--to",
+        "./another one",
+        "--embedder",
+        "none",
+    ]);
+    assert_eq!(swapped.code, 2, "{swapped:?}");
+    home.file_lines("{\"id\":\"v\",\"document\":\"given\",\"embedding\":[1,2,3],\"collection\":\"given\"}\n");
+    let swapped = home
+        .run(&[
+            "migrate",
+            "--from",
+            "palace",
+            "--to",
+            "./another one",
+            "--embedder",
+            "builtin",
+            "--force-model-swap",
+        ])
+        .expect_code(0);
+    assert!(swapped.out.contains("not lossless"), "{swapped:?}");
+    let compared = run_next(&home, &swapped.out);
+    assert!(compared.out.contains("against:"), "{compared:?}");
 }
 
 #[test]
 fn another_model_must_be_forced_and_drawers_get_its_vectors() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"the ship leaves at dawn\",\"embedding\":[1,2,3]}\n{\"id\":\"b\",\"document\":\"bare\"}\n");
+    home.file_lines("{\"id\":\"a\",\"document\":\"the ship leaves at dawn\",\"embedding\":[1,2,3]}\n{\"id\":\"b\",\"document\":\"bare\"}\n");
     let asked = [
         "migrate",
         "--from",
@@ -99,17 +151,20 @@ fn another_model_must_be_forced_and_drawers_get_its_vectors() {
     ];
     let mut refused: Vec<&str> = asked.to_vec();
     refused.insert(0, "--json");
-    let (kind, said) = home.run(&refused).error();
+    let (kind, said) = home.run(&refused).expect_error();
     assert_eq!(kind, "identity_mismatch");
     assert!(said.contains("--force-model-swap"), "{said}");
-    let before = home.names();
+    let before = home.list_names();
     assert!(!before.iter().any(|name| name.contains("new")), "{before:?}");
     let mut forced = asked.to_vec();
     forced.push("--force-model-swap");
     let report = home.json(0, &forced);
     assert_eq!(report["record"]["kind"], "model_swap", "{report}");
     assert_eq!(report["collections"][0]["with_vector"], 2);
-    let found = home.json(0, &["query", "ship at dawn", "--palace", "new"]);
+    let found = home.json(
+        0,
+        &["search", "--only", "meaning", "ship at dawn", "--palace", "new"],
+    );
     assert_eq!(found["hits"][0]["id"], "a");
     let verified = home.json(0, &["verify", "--palace", "new", "--against", "palace"]);
     let codes: Vec<&str> = verified["findings"]
@@ -165,7 +220,7 @@ fn a_comparison_names_types_and_can_be_a_sample() {
 #[test]
 fn a_missing_source_and_a_source_within_the_target_are_refused() {
     let home = furnished();
-    let before = home.names();
+    let before = home.list_names();
     for (from, to, said) in [
         ("./nothing", "./new", "no palace"),
         ("palace", "palace", "both the source and the target"),
@@ -173,8 +228,8 @@ fn a_missing_source_and_a_source_within_the_target_are_refused() {
     ] {
         let (_, error) = home
             .run(&["--json", "migrate", "--from", from, "--to", to])
-            .error();
+            .expect_error();
         assert!(error.contains(said), "{error}");
     }
-    assert_eq!(home.names(), before, "nothing was made");
+    assert_eq!(home.list_names(), before, "nothing was made");
 }

@@ -53,12 +53,12 @@ fn a_project_is_mined_into_its_wing_and_comes_back_byte_for_byte() {
         let path = root.join(name);
         assert_eq!(cat(&home, &path), std::fs::read(&path).unwrap(), "{name}");
     }
-    let hits = home.json(0, &["match", "worms"]);
+    let hits = home.json(0, &["search", "--only", "words", "worms"]);
     assert!(
         hits["hits"][0]["text"].as_str().unwrap().contains("turn it over"),
         "{hits}"
     );
-    let hits = home.json(0, &["query", "turning the earth at night"]);
+    let hits = home.json(0, &["search", "--only", "meaning", "turning the earth at night"]);
     assert!(
         !hits["hits"].as_array().unwrap().is_empty(),
         "mined text has vectors"
@@ -176,7 +176,7 @@ fn ignore_rules_hidden_vendored_and_odd_files_are_left_out_and_said() {
     assert!(status.success());
     std::os::unix::fs::symlink(&root, root.join("loop")).unwrap();
     let report = home.json(0, &["mine", "garden", "--max-size", "4k"]);
-    let mut mined: Vec<String> = home.json(0, &["facets", "--by", "source"])["facets"]
+    let mut mined: Vec<String> = home.json(0, &["wings", "--by", "source"])["facets"]
         .as_array()
         .unwrap()
         .iter()
@@ -319,7 +319,7 @@ fn names_that_are_no_text_are_mined_like_any_other() {
     for name in names {
         assert_eq!(cat(&home, folder.join(OsStr::from_bytes(name))), name);
     }
-    let shown = home.run(&["mine", "odd", "--dry-run"]).ends(0).out;
+    let shown = home.run(&["mine", "odd", "--dry-run"]).expect_code(0).out;
     assert!(!shown.contains('\u{202e}'));
 }
 
@@ -327,15 +327,15 @@ fn names_that_are_no_text_are_mined_like_any_other() {
 fn a_dry_run_shows_the_plan_and_makes_nothing() {
     let home = new_home();
     project(&home);
-    let before = home.names();
+    let before = home.list_names();
     let report = home.json(0, &["mine", "garden", "--dry-run"]);
     let plan = report["plan"].as_array().unwrap();
     assert_eq!(plan.len(), 2, "{report}");
     assert_eq!(plan[0]["wing"], "garden");
     assert_eq!(plan[0]["new"], plan[0]["drawers"]);
     assert_eq!(report["drawers_added"], 0);
-    assert_eq!(home.names(), before);
-    let words = home.run(&["mine", "garden", "--dry-run"]).ends(0).out;
+    assert_eq!(home.list_names(), before);
+    let words = home.run(&["mine", "garden", "--dry-run"]).expect_code(0).out;
     assert!(words.contains("2 would be mined"), "{words}");
 }
 
@@ -358,31 +358,105 @@ fn a_source_that_lacks_a_drawer_is_not_given_back_as_if_it_were_whole() {
                 "--yes",
             ],
         );
-        home.run(&["cat", &path]).ends(2).err
+        home.run(&["cat", &path]).expect_code(2).err
     };
     assert!(without(1).contains("are in no drawer"));
     home.write("long.md", (0..4).map(section).collect::<String>() + "And more.\n");
-    assert!(without(3).contains("no longer there"));
+    assert!(without(3).contains("are missing"));
 }
 
 #[test]
-fn what_is_not_there_is_named_and_nothing_is_mined() {
+fn a_missing_path_is_listed_as_failed_and_the_others_are_mined() {
     let home = new_home();
     project(&home);
-    let (kind, words) = home.run(&["--json", "mine", "garden", "nowhere"]).error();
-    assert_eq!(kind, "not_found");
+    let report = home.json(1, &["mine", "garden/plan.txt", "nowhere", "garden/docs"]);
+    assert_eq!(report["sources_mined"], 2, "{report}");
+    let failed = &report["sources_failed"];
+    assert_eq!(failed.as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(failed[0]["source"], home.path("nowhere").to_str().unwrap());
+    assert!(!failed[0]["error"].as_str().unwrap().is_empty(), "{report}");
+    let words = home.run(&["mine", "garden", "nowhere"]).expect_code(1);
+    assert!(words.out.contains("1 failed"), "{words:?}");
     assert!(
-        words.contains("nowhere") && words.contains("nothing was mined"),
-        "{words}"
+        words.err.contains("warning: ") && words.err.contains("nowhere"),
+        "{words:?}"
     );
-    assert!(!home.palace().exists());
-    let (_, words) = home.run(&["--json", "cat", "garden"]).error();
+    let planned = home.json(1, &["mine", "garden", "nowhere", "--dry-run"]);
+    assert_eq!(planned["sources_failed"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn where_no_path_exists_nothing_is_mined_and_no_palace_is_made() {
+    let home = new_home();
+    for paths in [&["nowhere"][..], &["nowhere", "neither"]] {
+        let (kind, words) = home.run(&[&["--json", "mine"], paths].concat()).expect_error();
+        assert_eq!(kind, "not_found");
+        assert!(
+            words.contains("nowhere") && words.contains("nothing was mined"),
+            "{words}"
+        );
+    }
+    assert_eq!(home.list_names(), Vec::<String>::new());
+}
+
+#[test]
+fn since_takes_the_words_that_search_takes() {
+    let home = new_home();
+    home.write("new.md", "written now");
+    let old = home.path("old.md");
+    std::fs::write(&old, "written long ago").unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(900 * 86_400);
+    let file = std::fs::File::options().write(true).open(&old).unwrap();
+    file.set_modified(long_ago).unwrap();
+    for (number, since) in [
+        "yesterday",
+        "last year",
+        "2 weeks ago",
+        "2026-01-01",
+        "2026-01-01T00:00:00Z",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let palace = home.path(&format!("palace-{number}"));
+        let palace = palace.to_str().unwrap();
+        let report = home.json(
+            0,
+            &["mine", "new.md", "old.md", "--since", since, "--palace", palace],
+        );
+        assert_eq!(report["sources_mined"], 1, "{since}: {report}");
+    }
+    let (kind, said) = home
+        .run(&["--json", "mine", "new.md", "--since", "soonish"])
+        .expect_error();
+    assert_eq!(kind, "invalid");
+    assert!(said.contains("since"), "{said}");
+}
+
+#[test]
+fn counts_are_spelled_for_one_and_for_many() {
+    let home = new_home();
+    home.write("one.md", "a line");
+    let first = home.run(&["mine", "one.md"]).expect_code(0).out;
+    assert!(
+        first.contains("1 source: 1 mined") && first.contains("1 drawer added"),
+        "{first}"
+    );
+    let again = home.run(&["mine", "one.md"]).expect_code(0).out;
+    assert!(again.contains("0 drawers added"), "{again}");
+}
+
+#[test]
+fn sources_that_are_not_there_are_named() {
+    let home = new_home();
+    project(&home);
+    let (_, words) = home.run(&["--json", "cat", "garden"]).expect_error();
     assert!(words.contains("no palace"), "{words}");
     home.json(0, &["mine", "garden/plan.txt"]);
     let unknown = home.json(1, &["cat", "garden/docs/soil.md"]);
     assert_eq!(unknown["source"], Json::Null);
     assert_eq!(unknown["warnings"][0]["code"], "unknown_source", "{unknown}");
-    let words = home.run(&["cat", "garden/docs/soil.md"]).ends(1);
+    let words = home.run(&["cat", "garden/docs/soil.md"]).expect_code(1);
     assert!(words.out.is_empty() && words.err.contains("soil.md"), "{words:?}");
     assert_eq!(home.run(&["mine"]).code, 2);
     assert_eq!(home.run(&["mine", "garden", "--as", "nonsense"]).code, 2);
@@ -394,7 +468,7 @@ fn a_wing_has_one_spelling() {
     project(&home);
     home.json(0, &["mine", "garden/plan.txt", "--wing", "My Garden"]);
     home.json(0, &["mine", "garden/docs", "--wing", "my_garden"]);
-    let facets = home.json(0, &["facets", "--by", "wing"]);
+    let facets = home.json(0, &["wings", "--by", "wing"]);
     assert_eq!(facets["facets"].as_array().unwrap().len(), 1, "{facets}");
     assert_eq!(facets["facets"][0]["wing"], "My Garden");
     let list = home.json(0, &["list", "--wing", "MY-GARDEN"]);
@@ -408,7 +482,7 @@ fn what_is_mined_into_another_wing_moves_there() {
     home.json(0, &["mine", "garden"]);
     let report = home.json(0, &["mine", "garden", "--wing", "allotment"]);
     assert_eq!(report["drawers_added"], 0, "{report}");
-    let facets = home.json(0, &["facets", "--by", "wing"]);
+    let facets = home.json(0, &["wings", "--by", "wing"]);
     assert_eq!(facets["facets"][0]["wing"], "allotment");
     assert_eq!(facets["facets"].as_array().unwrap().len(), 1);
     let again = home.json(0, &["mine", "garden"]);

@@ -25,16 +25,20 @@ fn export(home: &TempHome, palace: &str) -> String {
         "--palace",
         palace,
     ];
-    home.run(&args).ends(0).out
+    home.run(&args).expect_code(0).out
 }
 
 #[test]
 fn an_export_imports_into_an_equal_palace() {
     let home = new_home();
-    home.file(NASTY);
+    home.file_lines(NASTY);
     let palace = home.palace().to_str().unwrap().to_owned();
     let first = export(&home, &palace);
-    assert_eq!(first.lines().count(), 4, "{first}");
+    assert_eq!(
+        first.lines().count(),
+        6,
+        "two collections with a header each: {first}"
+    );
     assert!(
         first.contains("1e-45") && first.contains("-0.0") && first.contains("3.4028235e+38"),
         "{first}"
@@ -63,7 +67,7 @@ fn an_export_imports_into_an_equal_palace() {
 #[test]
 fn importing_twice_stores_nothing_new_in_any_mode() {
     let home = new_home();
-    home.file(NASTY);
+    home.file_lines(NASTY);
     let palace = home.palace().to_str().unwrap().to_owned();
     let first = export(&home, &palace);
     let file = home.write("palace.jsonl", &first);
@@ -91,7 +95,7 @@ fn importing_twice_stores_nothing_new_in_any_mode() {
 fn bad_lines_are_listed_with_their_numbers_and_the_rest_goes_on() {
     let home = new_home();
     let lines = b"{\"id\":\"a\",\"document\":\"x\",\"embedding\":[1,2]}\nnope\n{\"document\":\"\xff\"}\n{\"document\":\"x\",\"colour\":1}\n{\"id\":\"b\",\"document\":\"x\",\"embedding\":[1,2,3]}\n{\"id\":\"c\",\"document\":\"x\"}\n";
-    let ran = home.run_with(&["--json", "import", "-"], lines).ends(1);
+    let ran = home.run_with(&["--json", "import", "-"], lines).expect_code(1);
     let report = ran.json();
     assert_eq!(report["added"], 2, "{report}");
     let failed: Vec<u64> = report["failed"]
@@ -105,7 +109,7 @@ fn bad_lines_are_listed_with_their_numbers_and_the_rest_goes_on() {
         report["failed"][2]["error"].as_str().unwrap().contains("colour"),
         "{report}"
     );
-    let words = home.run_with(&["import", "-"], b"nope\n").ends(1);
+    let words = home.run_with(&["import", "-"], b"nope\n").expect_code(1);
     assert!(words.err.contains("standard input:1"), "{words:?}");
 }
 
@@ -116,12 +120,14 @@ fn a_collection_that_is_given_takes_every_line() {
     home.json(0, &["import", &file, "--collection", "one"]);
     assert_eq!(home.json(0, &["count", "--collection", "one"])["count"], 4);
     assert_eq!(
-        home.run(&["--json", "count", "--collection", "notes"]).error().0,
+        home.run(&["--json", "count", "--collection", "notes"])
+            .expect_error()
+            .0,
         "not_found"
     );
     assert_eq!(
         home.run(&["--json", "export", "--all", "--collection", "one"])
-            .error()
+            .expect_error()
             .0,
         "invalid"
     );
@@ -130,8 +136,9 @@ fn a_collection_that_is_given_takes_every_line() {
 #[test]
 fn an_export_without_embeddings_has_none() {
     let home = new_home();
-    home.file(NASTY);
-    let lines = home.run(&["export"]).ends(0).lines();
+    home.file_lines(NASTY);
+    let mut lines = home.run(&["export"]).expect_code(0).json_lines();
+    assert_eq!(lines.remove(0)["format"], "loci-export-1");
     assert_eq!(
         ids(&Json::from(lines.clone())),
         ["placed", "plain", "quote\"s and\nbreaks 🗄️"]
@@ -146,17 +153,17 @@ fn an_export_without_embeddings_has_none() {
 #[test]
 fn an_export_into_a_file_appears_when_it_is_whole() {
     let home = new_home();
-    home.file(NASTY);
+    home.file_lines(NASTY);
     let file = home.write("out.jsonl", "old");
-    let before = home.names().len();
+    let before = home.list_names().len();
     let report = home.json(0, &["export", "-o", &file]);
     assert_eq!((&report["drawers"], &report["damaged"]), (&json!(3), &json!([])));
-    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 3);
-    assert_eq!(home.names().len(), before, "nothing is left beside it");
-    home.run(&["export", "-o", "/dev/null"]).ends(0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 4);
+    assert_eq!(home.list_names().len(), before, "nothing is left beside it");
+    home.run(&["export", "-o", "/dev/null"]).expect_code(0);
     assert_eq!(
         home.run(&["--json", "export", "-o", "/no/such/folder/file"])
-            .error()
+            .expect_error()
             .0,
         "not_found"
     );
@@ -166,7 +173,7 @@ fn an_export_into_a_file_appears_when_it_is_whole() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     let home = new_home();
     let line = |n: usize| format!("{{\"id\":\"{n:05}\",\"document\":\"{}\"}}\n", "x".repeat(1000));
-    home.file(&(0..2000).map(line).collect::<String>());
+    home.file_lines(&(0..2000).map(line).collect::<String>());
     let script = "set -o pipefail; \"$LOCI\" export | head -n 1 | cut -c 1-20";
     let mut command = home.command::<&str>(&[]);
     let mut shell = Command::new("bash");
@@ -178,14 +185,14 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         .env("LOCI", env!("CARGO_BIN_EXE_loci"))
         .env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::null());
-    let ran = run_command(shell, b"").ends(0);
+    let ran = run_command(shell, b"").expect_code(0);
     assert_eq!((ran.out.lines().count(), ran.err.as_str()), (1, ""), "{ran:?}");
 }
 
 #[test]
 fn a_full_disk_under_standard_output_is_an_error() {
     let home = new_home();
-    home.file(NASTY);
+    home.file_lines(NASTY);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = home.command(&["list"]);
     let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();

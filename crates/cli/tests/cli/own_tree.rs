@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use loci_core::{Backend, CollectionName, FacetKey, Facets, OpenOptions, PalaceRef};
-use loci_engine::cat::{Part, cat};
-use loci_store::Embedded;
+use loci_core::{Backend, CollectionName, FacetKey, FacetRequest, OpenOptions, PalaceRef};
+use loci_engine::cat::{SourcePart, cat_source};
+use loci_store::EmbeddedBackend;
 use serde_json::Value as Json;
 
 fn root() -> std::path::PathBuf {
@@ -30,14 +30,14 @@ fn what_is_mined_of_a_real_tree_comes_back_byte_for_byte() {
     for skipped in report["skipped"].as_array().unwrap() {
         assert!(!skipped["reason"].as_str().unwrap().is_empty());
     }
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let name = CollectionName::new(CollectionName::DEFAULT).unwrap();
     let collection = backend
         .open(&PalaceRef::local(&palace), &name, &OpenOptions::default())
         .unwrap();
-    let by = Facets {
+    let by = FacetRequest {
         by: vec![FacetKey::Source, FacetKey::Kind],
-        ..Facets::by_room()
+        ..FacetRequest::by_room()
     };
     let (mut files, mut bytes) = (0, 0);
     for facet in collection.facets(&by).unwrap() {
@@ -48,10 +48,10 @@ fn what_is_mined_of_a_real_tree_comes_back_byte_for_byte() {
             continue;
         }
         let mut back = Vec::new();
-        let printed = cat(collection.as_ref(), source, &mut |part| {
+        let printed = cat_source(collection.as_ref(), source, &mut |part| {
             match part {
-                Part::Piece { bytes, .. } => back.extend(bytes),
-                Part::Message(said) => panic!("{said:?}"),
+                SourcePart::Piece { bytes, .. } => back.extend(bytes),
+                SourcePart::Message(said) => panic!("{said:?}"),
             }
             Ok(())
         });

@@ -27,7 +27,7 @@ fn home() -> TempHome {
         .to_string(),
         json!({"id": "garden", "document": "The roses want water.", "wing": "home"}).to_string(),
     ];
-    home.file(&lines.join("\n"));
+    home.file_lines(&lines.join("\n"));
     home
 }
 
@@ -106,16 +106,16 @@ fn what_is_not_set_is_null_and_a_plan_comes_where_it_is_asked_for() {
 #[test]
 fn the_exit_status_says_found_not_found_or_trouble() {
     let home = new_home();
-    let (kind, said) = home.run(&["--json", "search", "ferry"]).error();
+    let (kind, said) = home.run(&["--json", "search", "ferry"]).expect_error();
     assert!(kind == "not_found" && said.contains("loci init"), "{said}");
-    assert_eq!(home.names(), Vec::<String>::new(), "a search makes nothing");
-    home.run(&["init", "--embedder", "none"]).ends(0);
+    assert_eq!(home.list_names(), Vec::<String>::new(), "a search makes nothing");
+    home.run(&["init", "--embedder", "none"]).expect_code(0);
     let nothing = home.json(1, &["search", "ferry"]);
     assert_eq!((&nothing["hits"], &nothing["in_scope"]), (&json!([]), &json!(0)));
     home.run(&["add", "The ferry leaves at nine.", "--id", "a"])
-        .ends(0);
+        .expect_code(0);
     assert_eq!(found(&home.json(0, &["search", "ferry"])), ["a"]);
-    let nothing = home.run(&["search", "zebra"]).ends(1);
+    let nothing = home.run(&["search", "zebra"]).expect_code(1);
     assert_eq!(nothing.out, "");
     assert!(nothing.err.contains("nothing found in 1 drawer"), "{nothing:?}");
     for args in [
@@ -135,7 +135,7 @@ fn the_exit_status_says_found_not_found_or_trouble() {
         &["--json", "search", "x", "--where", "{"],
         &["--json", "search"],
     ] {
-        assert_eq!(home.run(args).error().0, "invalid", "{args:?}");
+        assert_eq!(home.run(args).expect_error().0, "invalid", "{args:?}");
     }
 }
 
@@ -196,7 +196,7 @@ fn a_mined_file_is_searched_by_its_path() {
     let home = new_home();
     let path = home.write("ferry.md", "# Ferry\n\nThe ferry leaves at nine.\n");
     home.write("other.md", "# Ferry\n\nAnother ferry leaves at ten.\n");
-    home.run(&["mine", "."]).ends(0);
+    home.run(&["mine", "."]).expect_code(0);
     assert_eq!(home.json(0, &["search", "ferry"])["in_scope"], 2);
     for name in [path.as_str(), "ferry.md", "./ferry.md"] {
         let answer = home.json(0, &["search", "ferry", "--source", name]);
@@ -226,7 +226,7 @@ fn neighbours_stand_around_a_hit_in_their_order() {
     );
     let words = home
         .run(&["search", "ferry Friday nine", "-n", "1", "--context", "1"])
-        .ends(0);
+        .expect_code(0);
     let at = |text: &str| {
         words
             .out
@@ -240,40 +240,42 @@ fn neighbours_stand_around_a_hit_in_their_order() {
 #[test]
 fn people_see_where_a_hit_stands_and_what_speaks_for_it() {
     let home = home();
-    let plain = home.run(&["search", "ferry", "friday", "-n", "1"]).ends(0);
+    let plain = home.run(&["search", "ferry", "friday", "-n", "1"]).expect_code(0);
     assert!(
-        plain.out.starts_with("1. Work / plans  talk.jsonl:3  2024-05-03"),
+        plain.out
+            == "1. Work / plans · bot · 2024-05-03 10:00 UTC\n   The ferry leaves at nine on Friday.\n   talk-2  talk.jsonl:3\n",
         "{plain:?}"
     );
-    assert!(
-        plain
-            .out
-            .contains("   The ferry leaves at nine on Friday.\n   talk-2  words 1st · meaning ")
-    );
     assert!(!plain.err.contains("tool output"), "{plain:?}");
-    let all = home.run(&["search", "ferry", "friday", "-n", "50"]).ends(0);
+    let all = home
+        .run(&["search", "ferry", "friday", "-n", "50"])
+        .expect_code(0);
     assert!(
         all.err
-            .contains("1 drawer of tool output left out; search them too with --tools")
+            .contains("1 drawer of tool output not searched; --tools includes them")
     );
     assert!(!plain.out.contains("score"), "{plain:?}");
     let explained = home
         .run(&["search", "the ferry friday", "-n", "1", "--explain"])
-        .ends(0);
-    assert!(explained.out.starts_with("words "), "{explained:?}");
+        .expect_code(0);
+    assert!(
+        explained.out.starts_with("matched words: ferry friday"),
+        "{explained:?}"
+    );
     for part in [
-        "  not the\n",
-        "nearest reached 100.0 % of 6 drawers, counts 0.",
-        "lexical reached 100.0 %",
+        "  ignored: the\n",
+        "meaning: covered 100.0 % of 6 drawers, weight 0.",
+        "words: covered 100.0 %",
+        "   words 1st (",
         "score ",
     ] {
         assert!(explained.out.contains(part), "{part}: {explained:?}");
     }
     let color = home
         .run(&["search", "ferry", "-n", "1", "--color", "always"])
-        .ends(0);
+        .expect_code(0);
     assert!(color.out.contains("\u{1b}[1;33mferry\u{1b}[0m"), "{color:?}");
-    assert_eq!(home.run(&["search", "ferry", "--quiet"]).ends(0).err, "");
+    assert_eq!(home.run(&["search", "ferry", "--quiet"]).expect_code(0).err, "");
 }
 
 #[test]
@@ -295,11 +297,11 @@ fn a_time_in_the_query_is_read_aloud_unless_that_is_unwanted() {
         (said("talk-4", &read), said("note", &read)),
         (json!("in May 2024"), Json::Null)
     );
-    let words = home.run(&["search", query]).ends(0);
+    let words = home.run(&["search", query]).expect_code(0);
     assert!(
-        words
-            .err
-            .contains("\"in May 2024\" read as from 2024-05-01 to before 2024-06-01"),
+        words.err.contains(
+            "\"in May 2024\" read as 2024-05-01 to 2024-05-31; 4 drawers from that time rank higher"
+        ),
         "{words:?}"
     );
     let unread = home.json(0, &["search", query, "--no-dates"]);
@@ -315,7 +317,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let line = |n: usize| {
         json!({"id": format!("d{n}"), "document": format!("ferry {n} {}", "x ".repeat(200))}).to_string()
     };
-    home.file(&(0..500).map(line).collect::<Vec<_>>().join("\n"));
+    home.file_lines(&(0..500).map(line).collect::<Vec<_>>().join("\n"));
     for json in ["", "--json"] {
         let script = format!("set -o pipefail; \"$LOCI\" {json} search ferry -n 500 | head -c 20 >/dev/null");
         let mut command = Command::new("bash");
@@ -324,7 +326,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
             .env("LOCI", env!("CARGO_BIN_EXE_loci"))
             .env("LOCI_PALACE", home.palace())
             .env("HOME", home.folder());
-        let ended = run_command(command, b"").ends(0);
+        let ended = run_command(command, b"").expect_code(0);
         assert_eq!(ended.err, "", "{json}");
     }
 }

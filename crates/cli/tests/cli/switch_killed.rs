@@ -83,8 +83,8 @@ impl Palace {
         let model = shown["model"].as_str().unwrap().to_owned();
         let many = (DRAWERS * 2).to_string();
         let hits = match model.as_str() {
-            "given" => self.ask(&["query", "--vector", "[1,2,3,4]", "-n", &many]),
-            _ => self.ask(&["query", "words of a drawer", "-n", &many]),
+            "given" => self.ask(&["search", "--vector", "[1,2,3,4]", "-n", &many]),
+            _ => self.ask(&["search", "--only", "meaning", "words of a drawer", "-n", &many]),
         };
         let found: BTreeSet<String> = hits["hits"]
             .as_array()
@@ -123,7 +123,7 @@ fn loci(palace: &Path, arguments: &[&str]) -> Command {
 /// Starts a switch and ends it in the middle, by kill −9 or at a chosen point.
 fn interrupted(palace: &mut Palace, chance: &mut SeededRandom, name: &str) {
     let mut command = loci(&palace.path(), &["embedder", "switch", "builtin"]);
-    let chosen = chance.coin();
+    let chosen = chance.toss_coin();
     if chosen {
         let point = chance.pick(&POINTS);
         command.env("LOCI_CRASH_AT", format!("{point}:{}", 1 + chance.below(4)));

@@ -21,7 +21,10 @@ fn two_processes_that_add_at_once_both_succeed() {
         for who in 0..4 {
             scope.spawn(move || {
                 let args = ["--json", "add", "--jsonl", "-", "--batch", "7"];
-                let answers = home.run_with(&args, lines(who).as_bytes()).ends(0).lines();
+                let answers = home
+                    .run_with(&args, lines(who).as_bytes())
+                    .expect_code(0)
+                    .json_lines();
                 let added: usize = answers.iter().map(|answer| ids(&answer["added"]).len()).sum();
                 assert_eq!(added, 200);
             });
@@ -50,14 +53,14 @@ fn the_same_text_added_at_once_is_stored_once() {
 #[test]
 fn a_backup_taken_while_others_write_is_one_moment() {
     let home = new_home();
-    home.file("{\"id\":\"a\",\"document\":\"x\"}");
+    home.file_lines("{\"id\":\"a\",\"document\":\"x\"}");
     let home = &home;
     let line = |n: usize| format!("{{\"id\":\"{n}\",\"document\":\"{n}\"}}\n");
     let lines: String = (0..300).map(line).collect();
     thread::scope(|scope| {
         let writer = scope.spawn(move || {
             home.run_with(&["add", "--jsonl", "-", "--batch", "10"], lines.as_bytes())
-                .ends(0);
+                .expect_code(0);
         });
         for n in 0..3 {
             let file = home.path(&format!("copy-{n}.db")).to_str().unwrap().to_owned();

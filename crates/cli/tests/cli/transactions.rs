@@ -44,8 +44,8 @@ fn reading_opens_the_file_once_and_reads_one_moment_beside_opening() {
         &["show", id],
         &["count", "--wing", "work"],
         &["wings"],
-        &["match", "ship"],
-        &["query", "ship"],
+        &["search", "--only", "words", "ship"],
+        &["search", "--only", "meaning", "ship"],
         &["timeline", "--filed"],
         &["wake-up"],
     ] {

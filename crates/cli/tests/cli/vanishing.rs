@@ -43,12 +43,16 @@ fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
     );
     assert_eq!(overlapping["checked"], 6, "each source once");
     assert_eq!(count(&home), 6);
-    let (kind, words) = home.run(&["--json", "sync", "--apply"]).error();
+    let (kind, words) = home.run(&["--json", "sync", "--apply"]).expect_error();
     assert!(kind == "conflict" && words.contains("--count 1"), "{words}");
-    let (_, words) = home.run(&["--json", "sync", "--apply", "--count", "2"]).error();
+    let (_, words) = home
+        .run(&["--json", "sync", "--apply", "--count", "2"])
+        .expect_error();
     assert!(words.contains("nothing was removed"), "{words}");
     for answer in ["", "yes\n", "2\n"] {
-        let ran = home.run_with(&["sync", "--apply"], answer.as_bytes()).ends(2);
+        let ran = home
+            .run_with(&["sync", "--apply"], answer.as_bytes())
+            .expect_code(2);
         assert!(ran.err.contains("nothing was removed"), "{answer:?}: {}", ran.err);
     }
     assert_eq!(count(&home), 6);
@@ -64,7 +68,7 @@ fn a_source_that_came_back_is_mined_again() {
     let folder = mined(&home, 2);
     let text = std::fs::read(folder.join("1.md")).unwrap();
     std::fs::remove_file(folder.join("1.md")).unwrap();
-    home.run_with(&["sync", "--apply"], b"1\n").ends(0);
+    home.run_with(&["sync", "--apply"], b"1\n").expect_code(0);
     std::fs::write(folder.join("1.md"), text).unwrap();
     assert_eq!(home.json(0, &["mine", "notes"])["drawers_added"], 1);
     assert_eq!(home.json(0, &["sync"])["vanished"], serde_json::json!([]));
@@ -84,7 +88,9 @@ fn a_missing_folder_is_not_a_reason_to_remove_what_was_in_it() {
             .unwrap()
             .contains("folder")
     );
-    let (_, words) = home.run(&["--json", "sync", "--apply", "--count", "4"]).error();
+    let (_, words) = home
+        .run(&["--json", "sync", "--apply", "--count", "4"])
+        .expect_error();
     assert!(words.contains("nothing was removed"), "{words}");
     assert_eq!(count(&home), 4);
     std::fs::create_dir(&folder).unwrap();
@@ -106,7 +112,9 @@ fn most_sources_gone_at_once_are_not_removed() {
     }
     let seen = home.json(1, &["sync"]);
     assert!(seen["refused"].is_string(), "{seen}");
-    let (_, words) = home.run(&["--json", "sync", "--apply", "--count", "30"]).error();
+    let (_, words) = home
+        .run(&["--json", "sync", "--apply", "--count", "30"])
+        .expect_error();
     assert!(words.contains("nothing was removed"), "{words}");
     assert_eq!(count(&home), 41);
     let one = folder.join("7.md");
@@ -125,7 +133,7 @@ fn drawers_that_people_filed_under_a_source_are_not_mining_s_to_remove() {
     std::fs::write(source, "All new.\n").unwrap();
     home.json(0, &["mine", "notes"]);
     assert_eq!(
-        home.json(0, &["match", "remark"])["hits"]
+        home.json(0, &["search", "--only", "words", "remark"])["hits"]
             .as_array()
             .unwrap()
             .len(),
@@ -134,7 +142,7 @@ fn drawers_that_people_filed_under_a_source_are_not_mining_s_to_remove() {
     std::fs::remove_file(source).unwrap();
     home.json(0, &["sync", "--apply", "--count", "1"]);
     assert_eq!(
-        home.json(0, &["match", "remark"])["hits"]
+        home.json(0, &["search", "--only", "words", "remark"])["hits"]
             .as_array()
             .unwrap()
             .len(),

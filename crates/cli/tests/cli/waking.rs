@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use loci_core::{
     Backend as _, Collection, CollectionExt as _, CollectionName, CollectionReaderExt as _, CreateMode,
-    DrawerId, Metadata, NewDrawer, OpenOptions, PalaceRef, Place, Span, Timestamp, Write,
+    DrawerId, DrawerPlace, Metadata, NewDrawer, OpenOptions, PalaceRef, SourceSpan, Timestamp, Write,
 };
-use loci_engine::tokens::estimate;
+use loci_engine::tokens::estimate_tokens;
 use loci_engine::view::DrawerScope;
-use loci_engine::{WakeUpReport, WakeUpRequest, wake_up};
-use loci_store::Embedded;
+use loci_engine::{WakeUpReport, WakeUpRequest, write_wake_up};
+use loci_store::EmbeddedBackend;
 use loci_testkit::SeededRandom;
 use serde_json::json;
 
@@ -26,7 +26,8 @@ const SESSION: &str = concat!(
 #[test]
 fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
     let home = new_home();
-    home.run(&["add", "I am Ada.", "--room", "identity"]).ends(0);
+    home.run(&["add", "I am Ada.", "--room", "identity"])
+        .expect_code(0);
     home.run(&[
         "add",
         "Never ship on Fridays.",
@@ -35,12 +36,12 @@ fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
         "--meta",
         r#"{"importance":5}"#,
     ])
-    .ends(0);
+    .expect_code(0);
     home.run(&["add", "The mast is new.", "--wing", "boat", "--room", "plans"])
-        .ends(0);
+        .expect_code(0);
     let session = home.write("session.jsonl", SESSION);
-    home.run(&["mine", &session, "--wing", "boat"]).ends(0);
-    let words = home.run(&["wake-up"]).ends(0);
+    home.run(&["mine", &session, "--wing", "boat"]).expect_code(0);
+    let words = home.run(&["wake-up"]).expect_code(0);
     let begin = |text: &str| {
         words
             .out
@@ -60,10 +61,10 @@ fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
     assert!(order.map(begin).is_sorted(), "{words:?}");
     let json = home.json(0, &["wake-up", "--tokens", "500"]);
     assert_eq!(json["text"].as_str().unwrap().trim_end(), words.out.trim_end());
-    assert_eq!(json["tokens"], json!(estimate(words.out.trim_end())));
+    assert_eq!(json["tokens"], json!(estimate_tokens(words.out.trim_end())));
     let drawers = ids(&json["drawers"]);
     assert_eq!(drawers.len(), 5, "{json}");
-    let mut get = vec!["get"];
+    let mut get = vec!["show"];
     get.extend(&drawers);
     assert_eq!(home.json(0, &get)["missing"], json!([]));
     assert!(
@@ -75,14 +76,14 @@ fn a_session_begins_with_who_i_am_what_matters_and_what_is_newest() {
 #[test]
 fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
     let home = new_home();
-    home.run(&["add", "Here.", "--wing", "my-boat"]).ends(0);
-    home.run(&["add", "Elsewhere.", "--wing", "house"]).ends(0);
-    let words = home.run(&["wake-up", "--wing", "My Boat"]).ends(0);
+    home.run(&["add", "Here.", "--wing", "my-boat"]).expect_code(0);
+    home.run(&["add", "Elsewhere.", "--wing", "house"]).expect_code(0);
+    let words = home.run(&["wake-up", "--wing", "My Boat"]).expect_code(0);
     assert!(
         words.out.contains("Here.") && !words.out.contains("Elsewhere."),
         "{words:?}"
     );
-    let none = home.run(&["wake-up", "--wing", "cellar"]).ends(1);
+    let none = home.run(&["wake-up", "--wing", "cellar"]).expect_code(1);
     assert_eq!(
         none.out,
         "Nothing is filed there. `loci status` lists wings and rooms.\n"
@@ -97,11 +98,11 @@ fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
 #[test]
 fn an_empty_palace_says_what_to_type() {
     let home = new_home();
-    home.run(&["init"]).ends(0);
-    let empty = home.run(&["wake-up"]).ends(1);
+    home.run(&["init"]).expect_code(0);
+    let empty = home.run(&["wake-up"]).expect_code(1);
     assert!(empty.out.contains("`loci mine PATH`"), "{empty:?}");
     assert_eq!(home.json(1, &["wake-up"])["drawers"], json!([]));
-    let (kind, said) = home.run(&["--json", "wake-up", "--tokens", "20"]).error();
+    let (kind, said) = home.run(&["--json", "wake-up", "--tokens", "20"]).expect_error();
     assert_eq!(kind, "invalid");
     assert!(said.contains("120"), "{said}");
 }
@@ -110,8 +111,8 @@ fn an_empty_palace_says_what_to_type() {
 fn stored_text_can_neither_begin_a_line_nor_control_a_terminal() {
     let home = new_home();
     let line = json!({"id": "bad", "document": "one\n## Obey me\r\u{1b}[2J \u{202e}end", "wing": "a\nb"});
-    home.file(&format!("{line}\n"));
-    let words = home.run(&["wake-up"]).ends(0);
+    home.file_lines(&format!("{line}\n"));
+    let words = home.run(&["wake-up"]).expect_code(0);
     assert!(words.out.contains(": one ## Obey me [2J end\n"), "{words:?}");
     assert!(words.out.contains("- a b, "), "{words:?}");
     let text = home.json(0, &["wake-up"])["text"].as_str().unwrap().to_owned();
@@ -164,7 +165,7 @@ impl OddTexts {
         let mut drawer = NewDrawer::new(DrawerId::new(id).unwrap(), self.text());
         let said = 1_700_000_000_000_000 + self.below(80_000_000) as i64 * 1_000_000;
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        drawer.place = Place {
+        drawer.place = DrawerPlace {
             wing: some(self.one_of(&[
                 "",
                 "boat",
@@ -183,18 +184,18 @@ impl OddTexts {
                 "note",
             ])),
             said_at: Some(Timestamp::from_micros(said).unwrap()).filter(|_| self.below(3) > 0),
-            span: Some(Span {
+            span: Some(SourceSpan {
                 start: n * 10,
                 end: n * 10 + 10,
                 line_start: 1,
                 line_end: 1,
             }),
-            ..Place::default()
+            ..DrawerPlace::default()
         };
         drawer.metadata = match self.below(4) {
-            0 => Metadata::new().with("importance", self.below(6) as i64),
+            0 => Metadata::new().with_entry("importance", self.below(6) as i64),
             1 => Metadata::new(),
-            _ => Metadata::new().with("format", "text"),
+            _ => Metadata::new().with_entry("format", "text"),
         };
         drawer
     }
@@ -203,7 +204,7 @@ impl OddTexts {
 fn store(folder: &std::path::Path) -> Arc<dyn Collection> {
     let name = CollectionName::new("drawers").unwrap();
     let palace = PalaceRef::local(folder);
-    Embedded::new()
+    EmbeddedBackend::new()
         .create(&palace, &name, CreateMode::OpenExisting, &OpenOptions::default())
         .unwrap()
 }
@@ -232,12 +233,12 @@ fn is_quoted(words: &str, text: &str) -> bool {
 
 #[track_caller]
 fn check(collection: &dyn Collection, request: &WakeUpRequest) -> WakeUpReport {
-    let report = wake_up(collection, request).unwrap();
+    let report = write_wake_up(collection, request).unwrap();
     assert!(report.tokens <= request.tokens, "{request:?}: {report:?}");
-    assert_eq!(report.tokens, estimate(&report.text));
-    assert_eq!(report, wake_up(collection, request).unwrap(), "asked twice");
+    assert_eq!(report.tokens, estimate_tokens(&report.text));
+    assert_eq!(report, write_wake_up(collection, request).unwrap(), "asked twice");
     for id in &report.drawers {
-        let drawer = collection.find(id).unwrap().unwrap();
+        let drawer = collection.find_drawer(id).unwrap().unwrap();
         let words = on_one_line(drawer.document.as_deref().unwrap());
         assert!(
             is_quoted(&words, &report.text),
@@ -267,7 +268,7 @@ fn whatever_is_filed_the_text_keeps_to_its_budget_and_names_what_it_quotes() {
                 now: "2026-05-20".parse().unwrap(),
             };
             if request.tokens < loci_engine::wake_up::FEWEST_TOKENS {
-                assert!(wake_up(collection.as_ref(), &request).is_err());
+                assert!(write_wake_up(collection.as_ref(), &request).is_err());
                 continue;
             }
             let report = check(collection.as_ref(), &request);

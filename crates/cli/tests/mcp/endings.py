@@ -18,7 +18,7 @@ def the_server_ends_when_its_client_closes(scene):
     with scene.server() as server:
         id = server.call("add", text="Before the end.")["id"]
         server.close()
-    same(scene.run("get", id)["drawers"][0]["text"], "Before the end.")
+    same(scene.run("show", id)["drawers"][0]["text"], "Before the end.")
 
 
 def last_requests_are_answered(scene):
@@ -67,7 +67,7 @@ def the_server_ends_well_when_asked_to(scene):
             server.process.send_signal(number)
             server.ended()
         for id in ids:
-            expect(scene.run("get", id)["drawers"], id)
+            expect(scene.run("show", id)["drawers"], id)
     with scene.server(greet=False) as server:
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(timeout=DEADLINE)

@@ -91,7 +91,7 @@ def found(scene, ids):
     ids = list(ids.items())
     for start in range(0, len(ids), 100):
         some = dict(ids[start:start + 100])
-        there = {drawer["id"]: drawer["text"] for drawer in scene.run("get", *some)["drawers"]}
+        there = {drawer["id"]: drawer["text"] for drawer in scene.run("show", *some)["drawers"]}
         same(there, some, "what was acknowledged:")
     same(scene.run("verify")["ok"], True)
 

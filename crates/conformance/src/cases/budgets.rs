@@ -2,67 +2,80 @@
 
 use std::time::Duration;
 
-use loci_core::{ApplyRequest, Capability, Collection, ErrorKind, Get, Lexical, Query, Write};
+use loci_core::{
+    ApplyRequest, Capability, Collection, ErrorKind, GetRequest, LexicalRequest, QueryRequest, Write,
+};
 
-use crate::case::refused;
-use crate::samples::{all_ids, delete, plain, vectored};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, delete_write, text_drawer, vector_drawer};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "budgets":
-    "a write whose budget is used up is timed out and nothing was written" [-ReadOnly] => writes;
-    "a read whose budget is used up is timed out" [] => reads;
-    "a generous budget changes no answer" [] => generous_reads;
-    "a write within a generous budget is applied" [-ReadOnly] => generous_write;
+    "a write whose budget is used up is timed out and nothing was written" [-ReadOnly] => write_times_out;
+    "a read whose budget is used up is timed out" [] => reads_time_out;
+    "a generous budget changes no answer" [] => generous_reads_agree;
+    "a write within a generous budget is applied" [-ReadOnly] => generous_write_applies;
 }
 
-fn reads_within(scene: &Scene<'_>, budget: Option<Duration>) -> (Get, Option<Query>, Option<Lexical>) {
-    let get = Get {
+fn reads_within(
+    scene: &CaseScene<'_>,
+    budget: Option<Duration>,
+) -> (GetRequest, Option<QueryRequest>, Option<LexicalRequest>) {
+    let get = GetRequest {
         budget,
-        ..Get::default()
+        ..GetRequest::default()
     };
-    let query = Query {
+    let query = QueryRequest {
         budget,
-        ..Query::nearest(vec![1.0, 0.0, 0.0, 0.0], 2)
+        ..QueryRequest::nearest_to(vec![1.0, 0.0, 0.0, 0.0], 2)
     };
-    let lexical = Lexical {
+    let lexical = LexicalRequest {
         budget,
-        ..Lexical::words("alpha", 2)
+        ..LexicalRequest::for_words("alpha", 2)
     };
+    // Requests that a backend does not support would be refused for that reason, not for their budget.
     let vectors = scene.can(Capability::EmbeddingsPassthrough);
     let words = scene.can(Capability::Lexical);
     (get, vectors.then_some(query), words.then_some(lexical))
 }
 
-fn filled(scene: &Scene<'_>) -> Outcome<std::sync::Arc<dyn Collection>> {
-    scene.filled([scene.fit(vectored("a", "alpha", &[1.0, 0.0, 0.0, 0.0]))])
+fn open_with_one(scene: &CaseScene<'_>) -> CaseOutcome<std::sync::Arc<dyn Collection>> {
+    scene.open_filled([scene.fit_drawer(vector_drawer("a", "alpha", &[1.0, 0.0, 0.0, 0.0]))])
 }
 
-fn writes(scene: &Scene<'_>) -> Outcome {
-    let drawers = filled(scene)?;
+fn write_times_out(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_with_one(scene)?;
     let before = drawers.info()?;
-    let batch = [Write::Add(plain("b", "text")), delete("a")];
-    let request = ApplyRequest::batch(&batch).within(Duration::ZERO);
-    refused(drawers.apply(&request), ErrorKind::TimedOut, &[])?;
+    // One write that adds and one that removes: a backend that notices the time after the first of them
+    // would leave half of the batch.
+    let batch = [Write::Add(text_drawer("b", "text")), delete_write("a")];
+    // Zero is the only budget that is certainly used up: any other would make the case depend on the
+    // machine.
+    let request = ApplyRequest::from_writes(&batch).within_budget(Duration::ZERO);
+    expect_refusal(drawers.apply(&request), ErrorKind::TimedOut, &[])?;
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
+    // The ids alone would not show a write that was applied and undone again.
     same!(drawers.info()?.seq, before.seq, "the number of the last change");
     Ok(())
 }
 
-fn reads(scene: &Scene<'_>) -> Outcome {
-    let drawers = filled(scene)?;
+fn reads_time_out(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_with_one(scene)?;
     let (get, query, lexical) = reads_within(scene, Some(Duration::ZERO));
-    refused(drawers.get(&get), ErrorKind::TimedOut, &[])?;
+    expect_refusal(drawers.get(&get), ErrorKind::TimedOut, &[])?;
     if let Some(query) = query {
-        refused(drawers.query(&query), ErrorKind::TimedOut, &[])?;
+        expect_refusal(drawers.query(&query), ErrorKind::TimedOut, &[])?;
     }
     if let Some(lexical) = lexical {
-        refused(drawers.lexical(&lexical), ErrorKind::TimedOut, &[])?;
+        expect_refusal(drawers.lexical(&lexical), ErrorKind::TimedOut, &[])?;
     }
     Ok(())
 }
 
-fn generous_reads(scene: &Scene<'_>) -> Outcome {
-    let drawers = filled(scene)?;
+fn generous_reads_agree(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_with_one(scene)?;
+    // Long enough to be irrelevant: a budget may stop a call, but must never change its answer, for example
+    // by switching to a cheaper search.
     let (get, query, lexical) = reads_within(scene, Some(Duration::from_secs(600)));
     let (plain_get, plain_query, plain_lexical) = reads_within(scene, None);
     same!(drawers.get(&get)?, drawers.get(&plain_get)?, "drawers");
@@ -79,10 +92,11 @@ fn generous_reads(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn generous_write(scene: &Scene<'_>) -> Outcome {
-    let drawers = filled(scene)?;
-    let batch = [Write::Add(plain("b", "text"))];
-    let receipt = drawers.apply(&ApplyRequest::batch(&batch).within(Duration::from_secs(600)))?;
+fn generous_write_applies(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_with_one(scene)?;
+    let batch = [Write::Add(text_drawer("b", "text"))];
+    let receipt =
+        drawers.apply(&ApplyRequest::from_writes(&batch).within_budget(Duration::from_secs(600)))?;
     same!(receipt.added.len(), 1, "drawers added");
     same!(all_ids(drawers.as_ref())?, ["a", "b"], "ids");
     Ok(())

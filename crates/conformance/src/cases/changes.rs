@@ -3,43 +3,47 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use loci_core::{Change, ChangeKind, Collection, CollectionExt, Cursor, Filter, Patch, Selection, Write};
+use loci_core::{
+    ChangeKind, Collection, CollectionExt, Cursor, DeleteSelection, DrawerChange, DrawerPatch, Filter, Write,
+};
 
-use crate::follower::Follower;
-use crate::samples::{all_ids, cut, id, plain, winged};
-use crate::{Failure, Outcome, Scene};
+use crate::follower::FeedFollower;
+use crate::samples::{all_ids, id, source_piece, text_drawer, wing_drawer};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "changes":
     "changes come oldest first, the newest change of each drawer only" [+ChangeFeed] => oldest_first;
-    "at most limit changes come at once, and the next cursor goes on without repeats" [+ChangeFeed] => limited;
+    "at most limit changes come at once, and the next cursor goes on without repeats" [+ChangeFeed] => pages_are_limited;
     "none means that there are none after the cursor" [+ChangeFeed] => none_after;
-    "a removed drawer is listed as removed" [+ChangeFeed -ReadOnly] => removed;
+    "a removed drawer is listed as removed" [+ChangeFeed -ReadOnly] => lists_removal;
     "a drawer filed again after it was removed is listed as put" [+ChangeFeed -ReadOnly] => filed_again;
-    "a changed drawer is listed again, after what was changed before it" [+ChangeFeed -ReadOnly] => changed;
-    "what changed nothing is not listed" [+ChangeFeed -ReadOnly] => unchanged;
+    "a changed drawer is listed again, after what was changed before it" [+ChangeFeed -ReadOnly] => lists_change_again;
+    "what changed nothing is not listed" [+ChangeFeed -ReadOnly] => skips_unchanged;
     "a delete by filter lists each drawer it removed" [+ChangeFeed -ReadOnly] => removed_by_filter;
     "changes name their collection and nothing of another is listed" [+ChangeFeed] => own_collection;
-    "whoever follows the feed has the same ids as the collection" [+ChangeFeed -ReadOnly] => mirror;
-    "whoever follows the feed while others write misses nothing" [+ChangeFeed -ReadOnly] => mirror_under_way;
-    "every process sees the same feed" [+ChangeFeed +MultiProcess] => everywhere;
+    "whoever follows the feed has the same ids as the collection" [+ChangeFeed -ReadOnly] => follower_mirrors_ids;
+    "whoever follows the feed while others write misses nothing" [+ChangeFeed -ReadOnly] => follower_misses_nothing;
+    "every process sees the same feed" [+ChangeFeed +MultiProcess] => same_feed_everywhere;
 }
 
-fn listed(changes: &[Change]) -> Vec<(ChangeKind, &str)> {
+fn list_changes(changes: &[DrawerChange]) -> Vec<(ChangeKind, &str)> {
     changes
         .iter()
         .map(|change| (change.op, change.id.as_str()))
         .collect()
 }
 
-fn all(drawers: &dyn Collection) -> Outcome<Vec<Change>> {
+fn read_all_changes(drawers: &dyn Collection) -> CaseOutcome<Vec<DrawerChange>> {
+    // A limit far above any case, so that a single page holds the whole feed.
     Ok(drawers.require_feed()?.changes_since(Cursor(0), 10_000)?.changes)
 }
 
-fn oldest_first(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled(["b", "a", "c"].map(|called| plain(called, "text")))?;
-    let changes = all(drawers.as_ref())?;
+fn oldest_first(scene: &CaseScene<'_>) -> CaseOutcome {
+    // Filed in another order than that of their ids: a feed sorted by id would fail here.
+    let drawers = scene.open_filled(["b", "a", "c"].map(|called| text_drawer(called, "text")))?;
+    let changes = read_all_changes(drawers.as_ref())?;
     same!(
-        listed(&changes),
+        list_changes(&changes),
         ["b", "a", "c"].map(|called| (ChangeKind::Put, called)),
         "changes"
     );
@@ -48,6 +52,8 @@ fn oldest_first(scene: &Scene<'_>) -> Outcome {
         ascending,
         "expected strictly ascending sequence numbers, found {changes:?}"
     );
+    // A caller stores `info().seq` as its starting cursor; if it were ahead of the feed, the changes in
+    // between would be lost, and if it were behind, they would be repeated.
     let newest = changes.last().map_or(0, |change| change.seq);
     same!(
         drawers.info()?.seq,
@@ -57,10 +63,12 @@ fn oldest_first(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn limited(scene: &Scene<'_>) -> Outcome {
+fn pages_are_limited(scene: &CaseScene<'_>) -> CaseOutcome {
     let names: Vec<String> = (0..10).map(|n| format!("d{n}")).collect();
-    let drawers = scene.filled(names.iter().map(|called| plain(called, "text")))?;
+    let drawers = scene.open_filled(names.iter().map(|called| text_drawer(called, "text")))?;
     let (mut cursor, mut seen) = (Cursor(0), Vec::new());
+    // Two empty pages at the end: a cursor that jumps back once the feed is exhausted would repeat changes
+    // on the second.
     for expected in [3, 3, 3, 1, 0, 0] {
         let page = drawers.require_feed()?.changes_since(cursor, 3)?;
         same!(page.changes.len(), expected, "changes at once");
@@ -76,10 +84,10 @@ fn limited(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn none_after(scene: &Scene<'_>) -> Outcome {
+fn none_after(scene: &CaseScene<'_>) -> CaseOutcome {
     let empty = scene.open()?.require_feed()?.changes_since(Cursor(0), 10)?;
     same!(empty.changes, Vec::new(), "changes of an empty collection");
-    let drawers = scene.filled([plain("a", "text")])?;
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
     let seq = drawers.info()?.seq;
     let end = drawers.require_feed()?.changes_since(seq, 10)?;
     same!(end.changes, Vec::new(), "changes after the newest");
@@ -88,80 +96,99 @@ fn none_after(scene: &Scene<'_>) -> Outcome {
         "expected a cursor from {seq:?} on, found {:?}",
         end.next
     );
+    // A cursor from a restored backup or another palace may lie beyond the newest change; it must not wrap
+    // around or fail.
     let beyond = drawers.require_feed()?.changes_since(Cursor(seq.0 + 1_000), 10)?;
     same!(beyond.changes, Vec::new(), "changes far after the newest");
     Ok(())
 }
 
-fn removed(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text"), plain("b", "text")])?;
+fn lists_removal(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text"), text_drawer("b", "text")])?;
+    // Read between the two writes, as a follower does that was up to date before the removal.
     let seen = drawers.info()?.seq;
-    drawers.delete(id("a"))?;
+    drawers.delete_drawer(id("a"))?;
     let changes = drawers.require_feed()?.changes_since(seen, 10)?.changes;
-    same!(listed(&changes), [(ChangeKind::Delete, "a")], "changes since");
-    let changes = all(drawers.as_ref())?;
     same!(
-        listed(&changes),
+        list_changes(&changes),
+        [(ChangeKind::Delete, "a")],
+        "changes since"
+    );
+    let changes = read_all_changes(drawers.as_ref())?;
+    // Only the newest change of each drawer: a feed that keeps the put of `a` would make a late follower
+    // store a drawer that is gone.
+    same!(
+        list_changes(&changes),
         [(ChangeKind::Put, "b"), (ChangeKind::Delete, "a")],
         "all changes"
     );
     Ok(())
 }
 
-fn filed_again(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text"), plain("b", "text")])?;
-    drawers.delete(id("a"))?;
-    drawers.add(plain("a", "new"))?;
-    let changes = all(drawers.as_ref())?;
+fn filed_again(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text"), text_drawer("b", "text")])?;
+    drawers.delete_drawer(id("a"))?;
+    drawers.add_drawer(text_drawer("a", "new"))?;
+    // A backend that keeps removals in a separate list may report both, and a follower that sees the
+    // removal last loses the drawer.
+    let changes = read_all_changes(drawers.as_ref())?;
     same!(
-        listed(&changes),
+        list_changes(&changes),
         [(ChangeKind::Put, "b"), (ChangeKind::Put, "a")],
         "changes"
     );
     Ok(())
 }
 
-fn changed(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled(["a", "b", "c"].map(|called| plain(called, "text")))?;
-    let patch = Patch {
+fn lists_change_again(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled(["a", "b", "c"].map(|called| text_drawer(called, "text")))?;
+    let patch = DrawerPatch {
         document: Some("new".into()),
-        ..Patch::new(id("a"))
+        ..DrawerPatch::new(id("a"))
     };
     drawers.apply_batch(&[Write::Update(patch)])?;
-    drawers.upsert(plain("b", "new"))?;
-    let changes = all(drawers.as_ref())?;
+    // Both ways to change a drawer; `c` stays and must move to the front of the list.
+    drawers.upsert_drawer(text_drawer("b", "new"))?;
+    let changes = read_all_changes(drawers.as_ref())?;
     same!(
-        listed(&changes),
+        list_changes(&changes),
         ["c", "a", "b"].map(|called| (ChangeKind::Put, called)),
         "changes"
     );
     Ok(())
 }
 
-fn unchanged(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0)])?;
-    let before = all(drawers.as_ref())?;
-    let patch = Patch {
+fn skips_unchanged(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0)])?;
+    let before = read_all_changes(drawers.as_ref())?;
+    let patch = DrawerPatch {
         document: Some("new".into()),
-        ..Patch::new(id("gone"))
+        ..DrawerPatch::new(id("gone"))
     };
+    // One write of each kind that changes nothing: kept, twin, update of a missing id, delete of a missing
+    // id. Each would wake up every follower for nothing.
     drawers.apply_batch(&[
-        Write::Add(plain("a", "kept")),
-        Write::Add(cut("twin", "text", "book", 0)),
+        Write::Add(text_drawer("a", "kept")),
+        Write::Add(source_piece("twin", "text", "book", 0)),
         Write::Update(patch),
-        crate::samples::delete("gone too"),
+        crate::samples::delete_write("gone too"),
     ])?;
-    same!(all(drawers.as_ref())?, before, "changes");
+    same!(read_all_changes(drawers.as_ref())?, before, "changes");
     Ok(())
 }
 
-fn removed_by_filter(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([winged("a", "x"), winged("b", "y"), winged("c", "x")])?;
+fn removed_by_filter(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        wing_drawer("a", "x"),
+        wing_drawer("b", "y"),
+        wing_drawer("c", "x"),
+    ])?;
     let seen = drawers.info()?.seq;
-    drawers.apply_batch(&[Write::Delete(Selection::Matching(
-        Filter::text("wing", "x").into(),
+    drawers.apply_batch(&[Write::Delete(DeleteSelection::Matching(
+        Filter::text_equals("wing", "x").into(),
     ))])?;
     let changes = drawers.require_feed()?.changes_since(seen, 10)?.changes;
+    // As a set: the order among the drawers of one delete by filter is not promised.
     let removed: BTreeSet<_> = changes
         .iter()
         .map(|change| (change.op == ChangeKind::Delete, change.id.as_str()))
@@ -174,13 +201,14 @@ fn removed_by_filter(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn own_collection(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text")])?;
-    let others = scene.fill_in(&scene.palace(), "others", [plain("b", "text")])?;
+fn own_collection(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
+    // In the same palace, where a backend is likely to keep one sequence of changes for all collections.
+    let others = scene.fill_in(&scene.palace(), "others", [text_drawer("b", "text")])?;
     for (collection, name, expected) in [(drawers, "drawers", "a"), (others, "others", "b")] {
-        let changes = all(collection.as_ref())?;
+        let changes = read_all_changes(collection.as_ref())?;
         same!(
-            listed(&changes),
+            list_changes(&changes),
             [(ChangeKind::Put, expected)],
             "changes of {name}"
         );
@@ -189,37 +217,41 @@ fn own_collection(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn mirror(scene: &Scene<'_>) -> Outcome {
+fn follower_mirrors_ids(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    let mut follower = Follower::default();
+    let mut follower = FeedFollower::default();
     for round in 0..4 {
         let batch: Vec<Write> = (0..10)
-            .map(|n| Write::Upsert(plain(&format!("d{}", round * 5 + n), "text")))
+            // Half of the ids overlap with those of the round before, so that puts of new and of known
+            // drawers mix.
+            .map(|n| Write::Upsert(text_drawer(&format!("d{}", round * 5 + n), "text")))
             .collect();
         drawers.apply_batch(&batch)?;
-        drawers.delete(id(&format!("d{}", round * 5 + 2)))?;
-        follower.follow(drawers.as_ref())?;
+        drawers.delete_drawer(id(&format!("d{}", round * 5 + 2)))?;
+        follower.follow_feed(drawers.as_ref())?;
         let expected: BTreeSet<String> = all_ids(drawers.as_ref())?.into_iter().collect();
         same!(follower.ids, expected, "ids of the follower");
     }
     Ok(())
 }
 
-/// Counts a writer as ended when it is dropped, even by a panic.
-struct Ended<'a>(&'a AtomicUsize);
+/// Counts a writer as ended when it is dropped, even by a panic, so that the follower stops waiting.
+struct EndedWriterGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Ended<'_> {
+impl Drop for EndedWriterGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-fn mirror_under_way(scene: &Scene<'_>) -> Outcome {
+fn follower_misses_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
+    // Several writers: numbers that are assigned before the commit may become visible out of order, and a
+    // follower that has passed the higher one never sees the lower.
     const WRITERS: usize = 3;
     let drawers = scene.open()?;
     let writers = (0..WRITERS)
         .map(|_| scene.open_elsewhere())
-        .collect::<Outcome<Vec<_>>>()?;
+        .collect::<CaseOutcome<Vec<_>>>()?;
     let ended = AtomicUsize::new(0);
     let follower = std::thread::scope(|threads| {
         let ended = &ended;
@@ -228,22 +260,26 @@ fn mirror_under_way(scene: &Scene<'_>) -> Outcome {
             .enumerate()
             .map(|(writer, drawers)| {
                 threads.spawn(move || {
-                    let _ended = Ended(ended);
-                    (0..12).try_for_each(|n| drawers.add(plain(&format!("w{writer}-{n}"), "text")).map(drop))
+                    let _ended = EndedWriterGuard(ended);
+                    (0..12).try_for_each(|n| {
+                        drawers
+                            .add_drawer(text_drawer(&format!("w{writer}-{n}"), "text"))
+                            .map(drop)
+                    })
                 })
             })
             .collect();
-        let mut follower = Follower::default();
+        let mut follower = FeedFollower::default();
         let followed = loop {
             // Read before following: what was acknowledged by then must be in the feed.
             let all_ended = ended.load(Ordering::SeqCst) == WRITERS;
-            let seen = follower.follow(drawers.as_ref());
+            let seen = follower.follow_feed(drawers.as_ref());
             if all_ended || seen.is_err() {
                 break seen;
             }
         };
         for one in running {
-            one.join().map_err(|_| Failure::new("a writer panicked"))??;
+            one.join().map_err(|_| CaseFailure::new("a writer panicked"))??;
         }
         followed.map(|()| follower)
     })?;
@@ -253,11 +289,12 @@ fn mirror_under_way(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn everywhere(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled(["b", "a", "c"].map(|called| plain(called, "text")))?;
+fn same_feed_everywhere(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled(["b", "a", "c"].map(|called| text_drawer(called, "text")))?;
+    // Sequence numbers included: a follower may continue in another process with the cursor it has.
     same!(
-        all(scene.open_elsewhere()?.as_ref())?,
-        all(drawers.as_ref())?,
+        read_all_changes(scene.open_elsewhere()?.as_ref())?,
+        read_all_changes(drawers.as_ref())?,
         "changes in another process"
     );
     Ok(())

@@ -3,29 +3,31 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, DocumentFilter, DrawerCondition, ErrorKind, Facet, Facets, Filter, Selection,
-    Write,
+    Collection, CollectionExt, DeleteSelection, DocumentFilter, DrawerCondition, ErrorKind, FacetCount,
+    FacetRequest, Filter, Write,
 };
 
-use crate::case::refused;
-use crate::samples::{all_ids, texts, winged};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, id_texts, wing_drawer};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "conditions":
-    "count counts the drawers that both filters accept" [-EstimatedCount] => counted;
-    "facets count the drawers that both filters accept" [] => faceted;
-    "a delete by condition removes the drawers that both filters accept" [-ReadOnly] => deleted;
-    "a condition on the text alone asks for something" [-ReadOnly] => text_alone;
-    "a delete by a condition that asks nothing, however it is written, is refused" [-ReadOnly] => asks_nothing;
+    "count counts the drawers that both filters accept" [-EstimatedCount] => count_meets_both;
+    "facets count the drawers that both filters accept" [] => facets_meet_both;
+    "a delete by condition removes the drawers that both filters accept" [-ReadOnly] => delete_meets_both;
+    "a condition on the text alone asks for something" [-ReadOnly] => text_alone_is_enough;
+    "a delete by a condition that asks nothing, however it is written, is refused" [-ReadOnly] => refuses_empty_condition;
 }
 
-fn shelf(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
+fn open_shelf(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
     let named = |called: &str, wing: &str, text: &str| {
-        let mut drawer = winged(called, wing);
+        let mut drawer = wing_drawer(called, wing);
         drawer.document = text.into();
         drawer
     };
-    scene.filled([
+    // `%` and `_` are wildcards in SQL's LIKE, and `Alpha` differs from `alpha` only by case: substring
+    // filters that are pushed down to LIKE fail on these.
+    scene.open_filled([
         named("a", "x", "100% Alpha"),
         named("b", "x", "alpha_bravo"),
         named("c", "y", "alpha"),
@@ -33,29 +35,35 @@ fn shelf(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
     ])
 }
 
-fn condition(wing: Option<&str>, document: DocumentFilter) -> DrawerCondition {
+fn wing_condition(wing: Option<&str>, document: DocumentFilter) -> DrawerCondition {
     DrawerCondition {
-        filter: wing.map_or(Filter::All, |wing| Filter::text("wing", wing)),
+        filter: wing.map_or(Filter::All, |wing| Filter::text_equals("wing", wing)),
         document,
     }
 }
 
-fn holds(text: &str) -> DocumentFilter {
+fn text_contains(text: &str) -> DocumentFilter {
     DocumentFilter::Contains(text.into())
 }
 
-fn counted(scene: &Scene<'_>) -> Outcome {
-    let drawers = shelf(scene)?;
+fn count_meets_both(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_shelf(scene)?;
     let lacks = DocumentFilter::NotContains("alpha".into());
     for (condition, expected) in [
-        (condition(None, holds("alpha")), 2),
-        (condition(Some("x"), holds("alpha")), 1),
-        (condition(Some("x"), holds("0%")), 1),
-        (condition(Some("x"), holds("_")), 1),
-        (condition(None, lacks.clone()), 2),
-        (condition(Some("y"), lacks), 1),
+        // Case-sensitive: the `Alpha` of the first drawer does not count.
+        (wing_condition(None, text_contains("alpha")), 2),
+        (wing_condition(Some("x"), text_contains("alpha")), 1),
+        (wing_condition(Some("x"), text_contains("0%")), 1),
+        // As a wildcard, `_` would match both drawers of the wing.
+        (wing_condition(Some("x"), text_contains("_")), 1),
+        // A negation accepts the empty text too; a backend that stores it as NULL would lose it.
+        (wing_condition(None, lacks.clone()), 2),
+        (wing_condition(Some("y"), lacks), 1),
         (
-            condition(None, DocumentFilter::Or(vec![holds("Alpha"), holds("bravo")])),
+            wing_condition(
+                None,
+                DocumentFilter::Or(vec![text_contains("Alpha"), text_contains("bravo")]),
+            ),
             2,
         ),
     ] {
@@ -68,59 +76,71 @@ fn counted(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn faceted(scene: &Scene<'_>) -> Outcome {
-    let drawers = shelf(scene)?;
-    let by_wing = |filter: Filter, document: DocumentFilter| Facets {
+fn facets_meet_both(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_shelf(scene)?;
+    let by_wing = |filter: Filter, document: DocumentFilter| FacetRequest {
         by: vec![loci_core::FacetKey::Wing],
         filter,
         document,
     };
-    let facet = |wing: &str, drawers| Facet {
+    let facet = |wing: &str, drawers| FacetCount {
         values: vec![Some(wing.to_owned())],
         drawers,
     };
-    let found = drawers.facets(&by_wing(Filter::All, holds("alpha")))?;
+    // Facets usually come from precomputed counts, which know nothing of texts; a backend that uses them
+    // here ignores the document filter.
+    let found = drawers.facets(&by_wing(Filter::All, text_contains("alpha")))?;
     same!(
         found,
         [facet("x", 1), facet("y", 1)],
         "facets of drawers with a word"
     );
     let found = drawers.facets(&by_wing(
-        Filter::text("wing", "x"),
+        Filter::text_equals("wing", "x"),
         DocumentFilter::NotContains("_".into()),
     ))?;
     same!(found, [facet("x", 1)], "facets under both filters");
     Ok(())
 }
 
-fn deleted(scene: &Scene<'_>) -> Outcome {
-    let drawers = shelf(scene)?;
-    let receipt = drawers.apply_batch(&[Write::Delete(Selection::Matching(condition(
+fn delete_meets_both(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_shelf(scene)?;
+    // `a` meets only the first condition and `c` only the second: a delete that applies one of them removes
+    // too much.
+    let receipt = drawers.apply_batch(&[Write::Delete(DeleteSelection::Matching(wing_condition(
         Some("x"),
-        holds("alpha"),
+        text_contains("alpha"),
     )))])?;
-    same!(texts(&receipt.deleted), ["b"], "deleted");
+    same!(id_texts(&receipt.deleted), ["b"], "deleted");
     same!(all_ids(drawers.as_ref())?, ["a", "c", "d"], "ids left");
     Ok(())
 }
 
-fn text_alone(scene: &Scene<'_>) -> Outcome {
-    let drawers = shelf(scene)?;
-    let receipt =
-        drawers.apply_batch(&[Write::Delete(Selection::Matching(condition(None, holds("lpha"))))])?;
+fn text_alone_is_enough(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_shelf(scene)?;
+    // The metadata filter is `All` here, so a check that looks at it alone would refuse the delete as
+    // unbounded.
+    let receipt = drawers.apply_batch(&[Write::Delete(DeleteSelection::Matching(wing_condition(
+        None,
+        text_contains("lpha"),
+    )))])?;
     same!(receipt.deleted.len(), 3, "deleted");
     same!(all_ids(drawers.as_ref())?, ["d"], "ids left");
     Ok(())
 }
 
-fn asks_nothing(scene: &Scene<'_>) -> Outcome {
-    let drawers = shelf(scene)?;
+fn refuses_empty_condition(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_shelf(scene)?;
     for document in [
+        // An empty conjunction and a disjunction with `All` accept every text, so such a delete would empty
+        // the collection.
         DocumentFilter::And(Vec::new()),
-        DocumentFilter::Or(vec![holds("alpha"), DocumentFilter::All]),
+        DocumentFilter::Or(vec![text_contains("alpha"), DocumentFilter::All]),
     ] {
-        let batch = [Write::Delete(Selection::Matching(condition(None, document)))];
-        refused(drawers.apply_batch(&batch), ErrorKind::Invalid, &[])?;
+        let batch = [Write::Delete(DeleteSelection::Matching(wing_condition(
+            None, document,
+        )))];
+        expect_refusal(drawers.apply_batch(&batch), ErrorKind::Invalid, &[])?;
     }
     same!(all_ids(drawers.as_ref())?.len(), 4, "drawers");
     Ok(())

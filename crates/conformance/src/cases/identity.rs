@@ -1,20 +1,20 @@
-//! Embedder identity: known, unknown, unset, and what each allows.
+//! Embedder identity: known, unknown or unset, and the writes each state allows.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, EmbedderIdentity, ErrorKind, IdentityChange, IdentityState, OpenOptions,
-    Patch, Query, Write,
+    Collection, CollectionExt, DrawerPatch, EmbedderIdentity, ErrorKind, IdentityChange, IdentityState,
+    OpenOptions, QueryRequest, Write,
 };
 
-use crate::case::refused;
-use crate::samples::{all_ids, id, plain, vectored};
-use crate::scene::{drawers, model};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, id, text_drawer, vector_drawer};
+use crate::scene::{default_collection, model_called};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "identity":
-    "a collection without vectors whose model nobody named is unset" [+EmbeddingsPassthrough -ReadOnly] => unset;
-    "the first write of vectors by a handle that declares its embedder records it" [+EmbeddingsPassthrough -ReadOnly] => recorded;
+    "a collection without vectors whose model nobody named is unset" [+EmbeddingsPassthrough -ReadOnly] => unset_without_vectors;
+    "the first write of vectors by a handle that declares its embedder records it" [+EmbeddingsPassthrough -ReadOnly] => first_write_records;
     "a declared embedder that is known not to be the stored one is refused, naming both" [+EmbeddingsPassthrough -ReadOnly] => mismatch_on_open;
     "the same model of another revision is another embedder" [+EmbeddingsPassthrough -ReadOnly] => other_revision;
     "into a known space only what declares itself the same is written" [+EmbeddingsPassthrough -ReadOnly] => undeclared_writer;
@@ -22,165 +22,191 @@ cases! { "identity":
     "vectors nobody declared make the model unknown, and reading warns" [+EmbeddingsPassthrough -ReadOnly] => unknown_warns;
     "into an unknown space no vectors are written until its model is confirmed" [+EmbeddingsPassthrough -ReadOnly] => unknown_refuses;
     "an unknown space takes drawers without vectors and answers queries" [+EmbeddingsPassthrough -ReadOnly] => unknown_goes_on;
-    "a writer that carries a whole palace adds vectors of an unknown model, which stays unknown" [+EmbeddingsPassthrough -ReadOnly] => carried;
-    "what carries a whole palace writes no vectors into a known space, nor under a name into an unknown one" [+EmbeddingsPassthrough -ReadOnly] => carried_nowhere_else;
+    "a writer that carries a whole palace adds vectors of an unknown model, which stays unknown" [+EmbeddingsPassthrough -ReadOnly] => carrier_keeps_unknown;
+    "what carries a whole palace writes no vectors into a known space, nor under a name into an unknown one" [+EmbeddingsPassthrough -ReadOnly] => carrier_writes_nowhere_else;
     "confirm settles an unknown model" [+EmbeddingsPassthrough -ReadOnly] => confirm_unknown;
     "confirm settles an unset model" [+EmbeddingsPassthrough -ReadOnly] => confirm_unset;
     "confirm is refused on a model known to be another" [+EmbeddingsPassthrough -ReadOnly] => confirm_known;
-    "force replaces what is recorded" [+EmbeddingsPassthrough -ReadOnly] => force;
+    "force replaces what is recorded" [+EmbeddingsPassthrough -ReadOnly] => force_replaces;
     "an identity of a dimension other than the stored vectors' is a dimension mismatch" [+EmbeddingsPassthrough -ReadOnly] => wrong_dimension;
-    "the identity is the same for every process" [+EmbeddingsPassthrough +MultiProcess -ReadOnly] => everywhere;
+    "the identity is the same for every process" [+EmbeddingsPassthrough +MultiProcess -ReadOnly] => same_for_every_process;
     "a batch with vectors that may not be written leaves nothing" [+EmbeddingsPassthrough +AtomicBatch -ReadOnly] => whole_or_nothing;
 }
 
 const VECTOR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 
-fn declaring(
-    scene: &Scene<'_>,
+fn open_declaring(
+    scene: &CaseScene<'_>,
     embedder: Option<EmbedderIdentity>,
 ) -> loci_core::Result<Arc<dyn Collection>> {
     let how = OpenOptions {
         embedder,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
-    scene.make(&drawers(), &how)
+    scene.make_collection(&default_collection(), &how)
 }
 
-/// A collection with one vector that nobody said what made.
-fn unknown(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
-    let undeclared = declaring(scene, None)?;
-    undeclared.add(vectored("a", "text", &VECTOR))?;
+/// A collection with one vector whose model was never declared.
+fn open_unknown(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
+    let undeclared = open_declaring(scene, None)?;
+    undeclared.add_drawer(vector_drawer("a", "text", &VECTOR))?;
     Ok(undeclared)
 }
 
-/// A handle of somebody who moves a whole palace.
-fn carrying(scene: &Scene<'_>, embedder: Option<EmbedderIdentity>) -> loci_core::Result<Arc<dyn Collection>> {
+/// A handle that carries a whole palace, vectors of unknown models included.
+fn open_carrying(
+    scene: &CaseScene<'_>,
+    embedder: Option<EmbedderIdentity>,
+) -> loci_core::Result<Arc<dyn Collection>> {
     let how = OpenOptions {
         embedder,
         carries_unknown: true,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
-    scene.make(&drawers(), &how)
+    scene.make_collection(&default_collection(), &how)
 }
 
-fn carried(scene: &Scene<'_>) -> Outcome {
-    let carrier = carrying(scene, None)?;
-    carrier.add(vectored("a", "text", &VECTOR))?;
-    carrier.add(vectored("b", "text", &VECTOR))?;
+fn carrier_keeps_unknown(scene: &CaseScene<'_>) -> CaseOutcome {
+    let carrier = open_carrying(scene, None)?;
+    carrier.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    carrier.add_drawer(vector_drawer("b", "text", &VECTOR))?;
     same!(carrier.info()?.identity, IdentityState::Unknown, "identity");
-    let usual = declaring(scene, None)?.add(vectored("c", "text", &VECTOR));
-    refused(usual, ErrorKind::IdentityMismatch, &["unknown"])?;
-    carrier.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+    // The exception is for the carrier only: an ordinary writer without a model must not extend an unknown
+    // space.
+    let usual = open_declaring(scene, None)?.add_drawer(vector_drawer("c", "text", &VECTOR));
+    expect_refusal(usual, ErrorKind::IdentityMismatch, &["unknown"])?;
+    carrier.set_identity(&model_called("model-a"), IdentityChange::Confirm)?;
     same!(
         carrier.info()?.identity,
-        IdentityState::Known(model("model-a")),
-        "identity once somebody confirmed it"
+        IdentityState::Known(model_called("model-a")),
+        "identity once it was confirmed"
     );
-    declaring(scene, Some(model("model-a")))?.add(vectored("c", "text", &VECTOR))?;
+    // Once confirmed, the carried vectors are ordinary ones and the collection can be extended.
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("c", "text", &VECTOR))?;
     same!(all_ids(carrier.as_ref())?, ["a", "b", "c"], "ids");
     Ok(())
 }
 
-fn carried_nowhere_else(scene: &Scene<'_>) -> Outcome {
-    let carrier = carrying(scene, None)?;
-    carrier.add(vectored("a", "text", &VECTOR))?;
-    let named = carrying(scene, Some(model("model-a")))?.add(vectored("b", "text", &VECTOR));
-    refused(named, ErrorKind::IdentityMismatch, &["unknown"])?;
-    carrier.set_identity(&model("model-a"), IdentityChange::Confirm)?;
-    let late = carrier.add(vectored("b", "text", &VECTOR));
-    refused(late, ErrorKind::IdentityMismatch, &["model-a"])?;
+fn carrier_writes_nowhere_else(scene: &CaseScene<'_>) -> CaseOutcome {
+    let carrier = open_carrying(scene, None)?;
+    carrier.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    // Naming a model and carrying unknown vectors contradict each other; the stricter rule wins.
+    let named =
+        open_carrying(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("b", "text", &VECTOR));
+    expect_refusal(named, ErrorKind::IdentityMismatch, &["unknown"])?;
+    carrier.set_identity(&model_called("model-a"), IdentityChange::Confirm)?;
+    // The handle was opened while the model was unknown; it is checked at the write, not only when it is
+    // opened.
+    let late = carrier.add_drawer(vector_drawer("b", "text", &VECTOR));
+    expect_refusal(late, ErrorKind::IdentityMismatch, &["model-a"])?;
     same!(all_ids(carrier.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
-fn unset(scene: &Scene<'_>) -> Outcome {
-    let collection = declaring(scene, None)?;
+fn unset_without_vectors(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_declaring(scene, None)?;
     same!(collection.info()?.identity, IdentityState::Unset, "identity");
-    collection.add(plain("a", "text"))?;
+    // A drawer without a vector says nothing about a model.
+    collection.add_drawer(text_drawer("a", "text"))?;
     same!(
         collection.info()?.identity,
         IdentityState::Unset,
         "identity after a drawer without a vector"
     );
+    // A warning here would appear on every palace that has no embedder configured.
     same!(collection.info()?.warnings, Vec::new(), "warnings");
     Ok(())
 }
 
-fn recorded(scene: &Scene<'_>) -> Outcome {
-    let collection = declaring(scene, Some(model("model-a")))?;
-    collection.add(vectored("a", "text", &VECTOR))?;
+fn first_write_records(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_declaring(scene, Some(model_called("model-a")))?;
+    collection.add_drawer(vector_drawer("a", "text", &VECTOR))?;
     let info = collection.info()?;
-    same!(info.identity, IdentityState::Known(model("model-a")), "identity");
+    same!(
+        info.identity,
+        IdentityState::Known(model_called("model-a")),
+        "identity"
+    );
+    // The dimension becomes fixed together with the model.
     same!(info.dimension, Some(4), "dimension");
-    collection.add(vectored("b", "text", &VECTOR))?;
-    declaring(scene, Some(model("model-a")))?.add(vectored("c", "text", &VECTOR))?;
+    collection.add_drawer(vector_drawer("b", "text", &VECTOR))?;
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("c", "text", &VECTOR))?;
     Ok(())
 }
 
-fn mismatch_on_open(scene: &Scene<'_>) -> Outcome {
-    declaring(scene, Some(model("model-a")))?.add(vectored("a", "text", &VECTOR))?;
-    let other = declaring(scene, Some(model("model-b")));
-    refused(other, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
-    let undeclared = declaring(scene, None)?;
+fn mismatch_on_open(scene: &CaseScene<'_>) -> CaseOutcome {
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    let other = open_declaring(scene, Some(model_called("model-b")));
+    expect_refusal(other, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
+    // Reading by id or words needs no embedder, so a handle that declares none is welcome.
+    let undeclared = open_declaring(scene, None)?;
     same!(
         all_ids(undeclared.as_ref())?,
         ["a"],
-        "ids for a reader who declares nothing"
+        "ids for a reader that declares nothing"
     );
     Ok(())
 }
 
-fn other_revision(scene: &Scene<'_>) -> Outcome {
-    declaring(scene, Some(model("model-a")))?.add(vectored("a", "text", &VECTOR))?;
+fn other_revision(scene: &CaseScene<'_>) -> CaseOutcome {
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    // Same name and dimension, so only the revision tells them apart; vectors of two revisions are not
+    // comparable.
     let newer = EmbedderIdentity {
         revision: "2".into(),
-        ..model("model-a")
+        ..model_called("model-a")
     };
-    refused(
-        declaring(scene, Some(newer)),
+    expect_refusal(
+        open_declaring(scene, Some(newer)),
         ErrorKind::IdentityMismatch,
         &["model-a"],
     )
 }
 
-fn undeclared_writer(scene: &Scene<'_>) -> Outcome {
-    declaring(scene, Some(model("model-a")))?.add(vectored("a", "text", &VECTOR))?;
-    let undeclared = declaring(scene, None)?;
-    refused(
-        undeclared.add(vectored("b", "text", &VECTOR)),
+fn undeclared_writer(scene: &CaseScene<'_>) -> CaseOutcome {
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    let undeclared = open_declaring(scene, None)?;
+    expect_refusal(
+        undeclared.add_drawer(vector_drawer("b", "text", &VECTOR)),
         ErrorKind::IdentityMismatch,
         &["model-a"],
     )?;
-    let patch = Patch {
+    // An update carries a vector as well and takes another path than add.
+    let patch = DrawerPatch {
         embedding: Some(VECTOR.to_vec()),
-        ..Patch::new(id("a"))
+        ..DrawerPatch::new(id("a"))
     };
-    refused(
+    expect_refusal(
         undeclared.apply_batch(&[Write::Update(patch)]),
         ErrorKind::IdentityMismatch,
         &["model-a"],
     )?;
-    undeclared.add(plain("c", "text"))?;
+    // The rule is about vectors; text alone may always be filed.
+    undeclared.add_drawer(text_drawer("c", "text"))?;
     same!(all_ids(undeclared.as_ref())?, ["a", "c"], "ids");
     Ok(())
 }
 
-fn late_mismatch(scene: &Scene<'_>) -> Outcome {
-    let one = declaring(scene, Some(model("model-a")))?;
-    let Ok(other) = declaring(scene, Some(model("model-b"))) else {
+fn late_mismatch(scene: &CaseScene<'_>) -> CaseOutcome {
+    let one = open_declaring(scene, Some(model_called("model-a")))?;
+    let Ok(other) = open_declaring(scene, Some(model_called("model-b"))) else {
         // Recording the model on open already is as strict.
         return Ok(());
     };
-    one.add(vectored("a", "text", &VECTOR))?;
-    let late = other.add(vectored("b", "text", &VECTOR));
-    refused(late, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
+    // Both handles were opened on an unset space, so neither open could be refused; the first write decides
+    // and the second must notice.
+    one.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    let late = other.add_drawer(vector_drawer("b", "text", &VECTOR));
+    expect_refusal(late, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
     same!(all_ids(one.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
-fn unknown_warns(scene: &Scene<'_>) -> Outcome {
-    let collection = unknown(scene)?;
-    let declared = declaring(scene, Some(model("model-a")))?;
+fn unknown_warns(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_unknown(scene)?;
+    let declared = open_declaring(scene, Some(model_called("model-a")))?;
+    // The writer itself, a handle that declares a model, and another process: the warning belongs to the
+    // store, not to a handle.
     for reader in [collection, declared, scene.open_elsewhere()?] {
         let info = reader.info()?;
         same!(info.identity, IdentityState::Unknown, "identity");
@@ -197,20 +223,21 @@ fn unknown_warns(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn unknown_refuses(scene: &Scene<'_>) -> Outcome {
-    let undeclared = unknown(scene)?;
-    let declared = declaring(scene, Some(model("model-a")))?;
+fn unknown_refuses(scene: &CaseScene<'_>) -> CaseOutcome {
+    let undeclared = open_unknown(scene)?;
+    let declared = open_declaring(scene, Some(model_called("model-a")))?;
+    // A declared model does not help: it is unknown whether the vectors already stored are of that model.
     for writer in [&undeclared, &declared] {
-        refused(
-            writer.add(vectored("b", "text", &VECTOR)),
+        expect_refusal(
+            writer.add_drawer(vector_drawer("b", "text", &VECTOR)),
             ErrorKind::IdentityMismatch,
             &["unknown"],
         )?;
-        let patch = Patch {
+        let patch = DrawerPatch {
             embedding: Some(VECTOR.to_vec()),
-            ..Patch::new(id("a"))
+            ..DrawerPatch::new(id("a"))
         };
-        refused(
+        expect_refusal(
             writer.apply_batch(&[Write::Update(patch)]),
             ErrorKind::IdentityMismatch,
             &["unknown"],
@@ -220,129 +247,144 @@ fn unknown_refuses(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn unknown_goes_on(scene: &Scene<'_>) -> Outcome {
-    let collection = unknown(scene)?;
-    collection.add(plain("b", "text"))?;
+fn unknown_goes_on(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_unknown(scene)?;
+    collection.add_drawer(text_drawer("b", "text"))?;
     same!(all_ids(collection.as_ref())?, ["a", "b"], "ids");
-    let lists = collection.query(&Query::nearest(VECTOR.to_vec(), 5))?;
+    // Vectors of an unknown model are still comparable with each other.
+    let lists = collection.query(&QueryRequest::nearest_to(VECTOR.to_vec(), 5))?;
     same!(crate::samples::hit_ids(&lists[0]), ["a"], "hits");
-    collection.delete(id("b"))?;
+    collection.delete_drawer(id("b"))?;
     Ok(())
 }
 
-fn confirm_unknown(scene: &Scene<'_>) -> Outcome {
-    let collection = unknown(scene)?;
-    collection.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+fn confirm_unknown(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_unknown(scene)?;
+    collection.set_identity(&model_called("model-a"), IdentityChange::Confirm)?;
     let info = collection.info()?;
-    same!(info.identity, IdentityState::Known(model("model-a")), "identity");
+    same!(
+        info.identity,
+        IdentityState::Known(model_called("model-a")),
+        "identity"
+    );
+    // The warning must go with its cause.
     same!(info.warnings, Vec::new(), "warnings");
-    refused(
-        declaring(scene, Some(model("model-b"))),
+    expect_refusal(
+        open_declaring(scene, Some(model_called("model-b"))),
         ErrorKind::IdentityMismatch,
         &["model-a", "model-b"],
     )?;
-    declaring(scene, Some(model("model-a")))?.add(vectored("b", "text", &VECTOR))?;
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("b", "text", &VECTOR))?;
     Ok(())
 }
 
-fn confirm_unset(scene: &Scene<'_>) -> Outcome {
-    let collection = declaring(scene, None)?;
-    collection.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+fn confirm_unset(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_declaring(scene, None)?;
+    collection.set_identity(&model_called("model-a"), IdentityChange::Confirm)?;
     same!(
         collection.info()?.identity,
-        IdentityState::Known(model("model-a")),
+        IdentityState::Known(model_called("model-a")),
         "identity"
     );
-    refused(
-        collection.add(vectored("a", "text", &VECTOR)),
+    // The handle that confirmed the model did not declare it as its own embedder, so its vectors still come
+    // without a model.
+    expect_refusal(
+        collection.add_drawer(vector_drawer("a", "text", &VECTOR)),
         ErrorKind::IdentityMismatch,
         &["model-a"],
     )?;
-    declaring(scene, Some(model("model-a")))?.add(vectored("a", "text", &VECTOR))?;
+    open_declaring(scene, Some(model_called("model-a")))?.add_drawer(vector_drawer("a", "text", &VECTOR))?;
     Ok(())
 }
 
-fn confirm_known(scene: &Scene<'_>) -> Outcome {
-    let collection = declaring(scene, Some(model("model-a")))?;
-    collection.add(vectored("a", "text", &VECTOR))?;
-    let other = collection.set_identity(&model("model-b"), IdentityChange::Confirm);
-    refused(other, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
-    collection.set_identity(&model("model-a"), IdentityChange::Confirm)?;
+fn confirm_known(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_declaring(scene, Some(model_called("model-a")))?;
+    collection.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    let other = collection.set_identity(&model_called("model-b"), IdentityChange::Confirm);
+    expect_refusal(other, ErrorKind::IdentityMismatch, &["model-a", "model-b"])?;
+    // Confirming what is recorded is harmless and must stay so, because scripts repeat it.
+    collection.set_identity(&model_called("model-a"), IdentityChange::Confirm)?;
     same!(
         collection.info()?.identity,
-        IdentityState::Known(model("model-a")),
+        IdentityState::Known(model_called("model-a")),
         "identity"
     );
     Ok(())
 }
 
-fn force(scene: &Scene<'_>) -> Outcome {
-    let collection = declaring(scene, Some(model("model-a")))?;
-    collection.add(vectored("a", "text", &VECTOR))?;
-    collection.set_identity(&model("model-b"), IdentityChange::Force)?;
+fn force_replaces(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_declaring(scene, Some(model_called("model-a")))?;
+    collection.add_drawer(vector_drawer("a", "text", &VECTOR))?;
+    collection.set_identity(&model_called("model-b"), IdentityChange::Force)?;
     same!(
         collection.info()?.identity,
-        IdentityState::Known(model("model-b")),
+        IdentityState::Known(model_called("model-b")),
         "identity"
     );
-    refused(
-        declaring(scene, Some(model("model-a"))),
+    expect_refusal(
+        open_declaring(scene, Some(model_called("model-a"))),
         ErrorKind::IdentityMismatch,
         &["model-a", "model-b"],
     )?;
-    declaring(scene, Some(model("model-b")))?.add(vectored("b", "text", &VECTOR))?;
+    // The recorded model is the only one that counts from now on, although the stored vector is of the old
+    // one.
+    open_declaring(scene, Some(model_called("model-b")))?.add_drawer(vector_drawer("b", "text", &VECTOR))?;
     same!(all_ids(collection.as_ref())?, ["a", "b"], "ids");
     Ok(())
 }
 
-fn wrong_dimension(scene: &Scene<'_>) -> Outcome {
-    let collection = unknown(scene)?;
+fn wrong_dimension(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_unknown(scene)?;
     let smaller = EmbedderIdentity {
         dimension: 3,
-        ..model("model-a")
+        ..model_called("model-a")
     };
+    // Even by force: a model of three dimensions cannot have made vectors of four.
     for why in [IdentityChange::Confirm, IdentityChange::Force] {
         let refusal = collection.set_identity(&smaller, why);
-        refused(refusal, ErrorKind::DimensionMismatch, &["3", "4"])?;
+        expect_refusal(refusal, ErrorKind::DimensionMismatch, &["3", "4"])?;
     }
     same!(collection.info()?.identity, IdentityState::Unknown, "identity");
     Ok(())
 }
 
-fn everywhere(scene: &Scene<'_>) -> Outcome {
+fn same_for_every_process(scene: &CaseScene<'_>) -> CaseOutcome {
     let here = scene.open()?;
     let there = scene.open_elsewhere()?;
-    here.add(vectored("a", "text", &VECTOR))?;
+    here.add_drawer(vector_drawer("a", "text", &VECTOR))?;
     same!(
         there.info()?.identity,
         IdentityState::Known(scene.model()),
         "identity in another process"
     );
-    there.set_identity(&model("model-b"), IdentityChange::Force)?;
+    // Changed by the other process while this one keeps its handle open; a cached identity would let the
+    // next write through.
+    there.set_identity(&model_called("model-b"), IdentityChange::Force)?;
     same!(
         here.info()?.identity,
-        IdentityState::Known(model("model-b")),
+        IdentityState::Known(model_called("model-b")),
         "identity set by another process"
     );
-    let stale = here.add(vectored("b", "text", &VECTOR));
-    refused(stale, ErrorKind::IdentityMismatch, &["model-a", "model-b"])
+    let stale = here.add_drawer(vector_drawer("b", "text", &VECTOR));
+    expect_refusal(stale, ErrorKind::IdentityMismatch, &["model-a", "model-b"])
 }
 
-fn whole_or_nothing(scene: &Scene<'_>) -> Outcome {
-    let collection = unknown(scene)?;
-    let patch = Patch {
+fn whole_or_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_unknown(scene)?;
+    let patch = DrawerPatch {
         document: Some("changed".into()),
-        ..Patch::new(id("a"))
+        ..DrawerPatch::new(id("a"))
     };
+    // The forbidden vector comes last, after two writes that are fine by themselves.
     let batch = [
-        Write::Add(plain("b", "text")),
+        Write::Add(text_drawer("b", "text")),
         Write::Update(patch),
-        Write::Add(vectored("c", "text", &VECTOR)),
+        Write::Add(vector_drawer("c", "text", &VECTOR)),
     ];
-    refused(collection.apply_batch(&batch), ErrorKind::IdentityMismatch, &[])?;
+    expect_refusal(collection.apply_batch(&batch), ErrorKind::IdentityMismatch, &[])?;
     same!(all_ids(collection.as_ref())?, ["a"], "ids");
     same!(
-        crate::samples::read(collection.as_ref(), "a")?
+        crate::samples::read_drawer(collection.as_ref(), "a")?
             .document
             .as_deref(),
         Some("text"),

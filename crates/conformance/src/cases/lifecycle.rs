@@ -1,22 +1,22 @@
-//! From making a backend to closing it, and what a sudden end leaves behind.
+//! The life of a backend, from construction to closing, and the state after a sudden end.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Backend, Capability, Collection, CollectionExt, Cursor, DrawerCondition, ErrorKind, Facets, Get,
-    IdentityChange, Lexical, Pending, Query, Revision, Switch,
+    Backend, Capability, Collection, CollectionExt, Cursor, DrawerCondition, ErrorKind, FacetRequest,
+    GetRequest, IdentityChange, LexicalRequest, PendingRequest, QueryRequest, SourceRevision, SwitchStep,
 };
 
-use crate::case::refused;
-use crate::revising::{all, revision};
-use crate::samples::{all_ids, id, plain};
-use crate::scene::{drawers, model};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::revising::{every_record, new_revision};
+use crate::samples::{all_ids, id, text_drawer};
+use crate::scene::{default_collection, model_called};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "lifecycle":
     "making a backend does no i/o" [+Local] => no_io;
-    "the descriptor never changes" [] => descriptor;
-    "health says whether a palace can be used, and never creates anything" [] => health;
+    "the descriptor never changes" [] => descriptor_never_changes;
+    "health says whether a palace can be used, and never creates anything" [] => health_creates_nothing;
     "closing a palace that was never opened is fine" [] => never_opened;
     "the collections of a closed palace are closed" [] => closed_palace;
     "a closed palace can be opened again" [] => opened_again;
@@ -25,13 +25,15 @@ cases! { "lifecycle":
     "after close every call on its collections is closed" [] => closed_collections;
     "closing twice is fine" [] => closed_twice;
     "closing one instance leaves another open" [+MultiProcess] => other_instance;
-    "every acknowledged write is there after everything is dropped without closing" [-ReadOnly] => dropped;
-    "every acknowledged write is there after a crash" [-ReadOnly] => crashed;
+    "every acknowledged write is there after everything is dropped without closing" [-ReadOnly] => survives_dropping;
+    "every acknowledged write is there after a crash" [-ReadOnly] => survives_a_crash;
 }
 
-fn no_io(scene: &Scene<'_>) -> Outcome {
+fn no_io(scene: &CaseScene<'_>) -> CaseOutcome {
     let palace = scene.palace();
-    let folder = palace.folder()?;
+    let folder = palace.require_folder()?;
+    // Construction must be free of side effects, because programs build every registered backend before
+    // they know which one they need.
     scene.world().reopen()?;
     ensure!(
         !folder.exists(),
@@ -41,10 +43,11 @@ fn no_io(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn descriptor(scene: &Scene<'_>) -> Outcome {
+fn descriptor_never_changes(scene: &CaseScene<'_>) -> CaseOutcome {
     let before = scene.descriptor().clone();
-    scene.filled([plain("a", "text")])?;
+    scene.open_filled([text_drawer("a", "text")])?;
     same!(*scene.backend().descriptor(), before, "descriptor after writing");
+    // The same for every instance: callers choose a backend by its descriptor before they open anything.
     same!(
         *scene.world().reopen()?.descriptor(),
         before,
@@ -55,13 +58,15 @@ fn descriptor(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn health(scene: &Scene<'_>) -> Outcome {
+fn health_creates_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
     let backend = scene.backend();
     ensure!(
         backend.health(None).ok,
         "expected a usable backend, found {:?}",
         backend.health(None)
     );
+    // The answer for a missing palace is not checked, only that asking leaves no trace; a health check must
+    // be safe on a mistyped path.
     backend.health(Some(&scene.palace()));
     if let Some(folder) = &scene.palace().local_path {
         ensure!(
@@ -70,8 +75,8 @@ fn health(scene: &Scene<'_>) -> Outcome {
             folder.display()
         );
     }
-    refused(backend.collections(&scene.palace()), ErrorKind::NotFound, &[])?;
-    scene.filled([plain("a", "text")])?;
+    expect_refusal(backend.collections(&scene.palace()), ErrorKind::NotFound, &[])?;
+    scene.open_filled([text_drawer("a", "text")])?;
     let found = backend.health(Some(&scene.palace()));
     ensure!(found.ok, "expected a usable palace, found {found:?}");
     backend.close();
@@ -83,24 +88,26 @@ fn health(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn never_opened(scene: &Scene<'_>) -> Outcome {
+fn never_opened(scene: &CaseScene<'_>) -> CaseOutcome {
+    // Callers close in cleanup code without knowing how far they got.
     scene.backend().close_palace(&scene.palace());
     same!(
-        all_ids(scene.filled([plain("a", "text")])?.as_ref())?,
+        all_ids(scene.open_filled([text_drawer("a", "text")])?.as_ref())?,
         ["a"],
         "ids"
     );
     Ok(())
 }
 
-fn closed_palace(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([plain("a", "text")])?;
+fn closed_palace(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([text_drawer("a", "text")])?;
     scene.backend().close_palace(&scene.palace());
-    every_call_closed(scene, collection.as_ref())
+    expect_closed(scene, collection.as_ref())
 }
 
-fn opened_again(scene: &Scene<'_>) -> Outcome {
-    scene.filled([plain("a", "text")])?;
+fn opened_again(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([text_drawer("a", "text")])?;
+    // More than once: a flag that is set by close and never reset shows at the second round.
     for _ in 0..3 {
         scene.backend().close_palace(&scene.palace());
         same!(all_ids(scene.open()?.as_ref())?, ["a"], "ids");
@@ -108,8 +115,9 @@ fn opened_again(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn other_palace(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([plain("a", "text")])?;
+fn other_palace(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([text_drawer("a", "text")])?;
+    // Closed before it was ever opened and again after: neither may touch the palace that is in use.
     scene.backend().close_palace(&scene.world().another_palace());
     scene.open_in(&scene.world().another_palace(), "drawers")?;
     scene.backend().close_palace(&scene.world().another_palace());
@@ -117,107 +125,127 @@ fn other_palace(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn closed_backend(scene: &Scene<'_>) -> Outcome {
-    scene.filled([plain("a", "text")])?;
+fn closed_backend(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([text_drawer("a", "text")])?;
     let backend: Arc<dyn Backend> = scene.backend();
     backend.close();
     let palace = scene.palace();
-    refused(
-        backend.open(&palace, &drawers(), &scene.how()),
+    expect_refusal(
+        backend.open(&palace, &default_collection(), &scene.usual_options()),
         ErrorKind::Closed,
         &[],
     )?;
-    refused(
-        backend.open(&palace, &drawers(), &loci_core::OpenOptions::default()),
+    // A read-only open as well; it must not reopen files on the quiet.
+    expect_refusal(
+        backend.open(&palace, &default_collection(), &loci_core::OpenOptions::default()),
         ErrorKind::Closed,
         &[],
     )?;
-    let made = scene.make(&drawers(), &scene.how());
-    refused(made, ErrorKind::Closed, &[])?;
-    refused(
-        backend.drop_collection(&palace, &drawers()),
+    let made = scene.make_collection(&default_collection(), &scene.usual_options());
+    expect_refusal(made, ErrorKind::Closed, &[])?;
+    expect_refusal(
+        backend.drop_collection(&palace, &default_collection()),
         ErrorKind::Closed,
         &[],
     )?;
-    refused(backend.collections(&palace), ErrorKind::Closed, &[])?;
+    expect_refusal(backend.collections(&palace), ErrorKind::Closed, &[])?;
+    // Still allowed, as cleanup code may run late.
     backend.close_palace(&palace);
     Ok(())
 }
 
-fn closed_collections(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([plain("a", "text")])?;
+fn closed_collections(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([text_drawer("a", "text")])?;
     scene.backend().close();
-    every_call_closed(scene, collection.as_ref())
+    expect_closed(scene, collection.as_ref())
 }
 
-/// Shows that each method of a collection is refused as closed, whatever the backend advertises.
-fn every_call_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome {
+/// Checks that each method of a collection is refused as closed, regardless of capabilities.
+fn expect_closed(scene: &CaseScene<'_>, collection: &dyn Collection) -> CaseOutcome {
     let closed = ErrorKind::Closed;
-    refused(collection.add(plain("b", "text")), closed, &[])?;
-    refused(collection.get(&Get::default()), closed, &[])?;
-    refused(collection.query(&Query::nearest(vec![1.0; 4], 1)), closed, &[])?;
-    refused(collection.lexical(&Lexical::words("text", 1)), closed, &[])?;
-    refused(collection.count(&DrawerCondition::default()), closed, &[])?;
-    refused(collection.facets(&Facets::by_room()), closed, &[])?;
-    refused(collection.info(), closed, &[])?;
-    refused(
-        collection.set_identity(&model("model-a"), IdentityChange::Confirm),
+    expect_refusal(collection.add_drawer(text_drawer("b", "text")), closed, &[])?;
+    expect_refusal(collection.get(&GetRequest::default()), closed, &[])?;
+    // Also where vectors or words are not supported: closed comes before unsupported, since that is the
+    // reason the caller can act on.
+    expect_refusal(
+        collection.query(&QueryRequest::nearest_to(vec![1.0; 4], 1)),
         closed,
         &[],
     )?;
-    refused(collection.moment(), closed, &[])?;
-    every_call_of_a_sub_trait_closed(scene, collection)
+    expect_refusal(
+        collection.lexical(&LexicalRequest::for_words("text", 1)),
+        closed,
+        &[],
+    )?;
+    expect_refusal(collection.count(&DrawerCondition::default()), closed, &[])?;
+    expect_refusal(collection.facets(&FacetRequest::by_room()), closed, &[])?;
+    expect_refusal(collection.info(), closed, &[])?;
+    expect_refusal(
+        collection.set_identity(&model_called("model-a"), IdentityChange::Confirm),
+        closed,
+        &[],
+    )?;
+    expect_refusal(collection.moment(), closed, &[])?;
+    expect_sub_traits_closed(scene, collection)
 }
 
-/// Shows the same of each ability that is advertised.
-fn every_call_of_a_sub_trait_closed(scene: &Scene<'_>, collection: &dyn Collection) -> Outcome {
+/// Checks the same for each advertised sub-trait.
+fn expect_sub_traits_closed(scene: &CaseScene<'_>, collection: &dyn Collection) -> CaseOutcome {
     let closed = ErrorKind::Closed;
     if let Some(kind) = scene.descriptor().maintenance.first() {
-        refused(collection.require_upkeep()?.state(), closed, &[])?;
-        refused(collection.require_upkeep()?.run(kind), closed, &[])?;
+        expect_refusal(collection.require_upkeep()?.state(), closed, &[])?;
+        expect_refusal(collection.require_upkeep()?.run(kind), closed, &[])?;
     }
     if scene.can(Capability::ChangeFeed) {
         let changes = collection.require_feed()?.changes_since(Cursor(0), 1);
-        refused(changes, closed, &[])?;
+        expect_refusal(changes, closed, &[])?;
     }
     if let Some(eraser) = collection.eraser() {
-        refused(eraser.erase(&[id("a")]), closed, &[])?;
+        expect_refusal(eraser.erase(&[id("a")]), closed, &[])?;
     }
     if scene.can(Capability::Spaces) {
-        refused(collection.require_spaces()?.list_spaces(), closed, &[])?;
-        refused(
-            collection.require_spaces()?.take_step(&Switch::Pause),
+        expect_refusal(collection.require_spaces()?.list_spaces(), closed, &[])?;
+        expect_refusal(
+            collection.require_spaces()?.take_step(&SwitchStep::Pause),
             closed,
             &[],
         )?;
-        refused(
-            collection.require_spaces()?.fill_vectors(&model("model-a"), &[]),
+        expect_refusal(
+            collection
+                .require_spaces()?
+                .fill_vectors(&model_called("model-a"), &[]),
             closed,
             &[],
         )?;
-        let request = Pending {
-            identity: model("model-a"),
+        let request = PendingRequest {
+            identity: model_called("model-a"),
             after: 0,
             limit: 1,
         };
-        refused(collection.require_spaces()?.list_pending(&request), closed, &[])?;
+        expect_refusal(collection.require_spaces()?.list_pending(&request), closed, &[])?;
     }
     if scene.can(Capability::Sources) {
-        refused(collection.require_sources()?.find_records(&all()), closed, &[])?;
-        let forget = Revision {
+        expect_refusal(
+            collection.require_sources()?.find_records(&every_record()),
+            closed,
+            &[],
+        )?;
+        let forget = SourceRevision {
             stamp: None,
-            ..revision("a.md", None, "", [])
+            ..new_revision("a.md", None, "", [])
         };
-        refused(collection.require_sources()?.revise(vec![forget]), closed, &[])?;
-        refused(collection.require_sources()?.revise(Vec::new()), closed, &[])?;
+        expect_refusal(collection.require_sources()?.revise(vec![forget]), closed, &[])?;
+        // An empty list changes nothing, but answering it would hide that the handle is dead.
+        expect_refusal(collection.require_sources()?.revise(Vec::new()), closed, &[])?;
     }
     Ok(())
 }
 
-fn closed_twice(scene: &Scene<'_>) -> Outcome {
-    scene.filled([plain("a", "text")])?;
+fn closed_twice(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([text_drawer("a", "text")])?;
     scene.backend().close();
     scene.backend().close();
+    // The second close must not undo anything; another instance still finds the data.
     same!(
         all_ids(scene.open_afterwards()?.as_ref())?,
         ["a"],
@@ -226,12 +254,18 @@ fn closed_twice(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn other_instance(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([plain("a", "text")])?;
+fn other_instance(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([text_drawer("a", "text")])?;
     let other = scene.world().reopen()?;
-    let elsewhere = other.open(&scene.palace(), &drawers(), &loci_core::OpenOptions::default())?;
+    let elsewhere = other.open(
+        &scene.palace(),
+        &default_collection(),
+        &loci_core::OpenOptions::default(),
+    )?;
+    // Locks released by one instance must not be those of the other, as happens with POSIX locks of one
+    // process on one file.
     other.close();
-    refused(
+    expect_refusal(
         elsewhere.count(&DrawerCondition::default()),
         ErrorKind::Closed,
         &[],
@@ -240,10 +274,12 @@ fn other_instance(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn dropped(scene: &Scene<'_>) -> Outcome {
+fn survives_dropping(scene: &CaseScene<'_>) -> CaseOutcome {
     scene.open()?;
+    // Each instance meets the files as its predecessor left them: a journal that is only merged on close,
+    // or a lock file that outlives its process, shows at the second one.
     scene.each_without_closing(5, |n, collection| {
-        collection.add(plain(&format!("d{n}"), "text"))?;
+        collection.add_drawer(text_drawer(&format!("d{n}"), "text"))?;
         Ok(())
     })?;
     same!(
@@ -254,10 +290,13 @@ fn dropped(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn crashed(scene: &Scene<'_>) -> Outcome {
-    scene.filled([plain("a", "text")])?;
+fn survives_a_crash(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([text_drawer("a", "text")])?;
+    // Optional for a world: in-memory storage has no disk that could lose its cache.
     if !scene.world().crash() {
-        return Err(crate::Failure::NotApplicable("this world cannot crash".into()));
+        return Err(crate::CaseFailure::NotApplicable(
+            "this world cannot crash".into(),
+        ));
     }
     same!(all_ids(scene.open_afterwards()?.as_ref())?, ["a"], "ids");
     Ok(())

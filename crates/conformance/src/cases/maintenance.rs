@@ -1,66 +1,76 @@
-//! Maintenance: only what is advertised runs, it runs once, and nothing is lost by it.
+//! Maintenance: only advertised kinds run, each runs once at a time, and nothing is lost.
 
 use std::collections::BTreeSet;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, Cursor, Drawer, ErrorKind, Get, MaintenanceKind,
-    MaintenanceStatus, Query, Write,
+    Capability, Collection, CollectionExt, Cursor, Drawer, ErrorKind, GetRequest, MaintenanceKind,
+    MaintenanceStatus, QueryRequest, Write,
 };
 
-use crate::case::refused;
-use crate::samples::{id, plain, vectored, winged};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{id, text_drawer, vector_drawer, wing_drawer};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "maintenance":
     "a kind that is not advertised is unsupported" [] => not_advertised;
-    "every advertised kind runs and says how it ended" [-ReadOnly] => advertised;
+    "every advertised kind runs and says how it ended" [-ReadOnly] => advertised_kinds_run;
     "maintenance changes no drawer and no answer" [-ReadOnly] => changes_nothing;
     "maintenance loses nothing of the change feed" [+ChangeFeed -ReadOnly] => keeps_the_feed;
-    "the same kind started twice at once runs once; the others are told that it is already running" [-ReadOnly] => at_once;
-    "what is running or due is advertised" [] => state;
-    "a backend that takes no writes advertises no maintenance" [+ReadOnly] => read_only;
+    "the same kind started twice at once runs once; the others are told that it is already running" [-ReadOnly] => runs_once_at_a_time;
+    "what is running or due is advertised" [] => state_is_advertised;
+    "a backend that takes no writes advertises no maintenance" [+ReadOnly] => read_only_advertises_none;
 }
 
-fn worn(scene: &Scene<'_>) -> Outcome<std::sync::Arc<dyn Collection>> {
+fn open_worn(scene: &CaseScene<'_>) -> CaseOutcome<std::sync::Arc<dyn Collection>> {
     let given = (0..40).map(|n| {
         let vector = [1.0, n as f32, 0.0, 1.0];
-        scene.fit(vectored(&format!("d{n:02}"), &format!("alpha text {n}"), &vector))
+        scene.fit_drawer(vector_drawer(
+            &format!("d{n:02}"),
+            &format!("alpha text {n}"),
+            &vector,
+        ))
     });
-    let drawers = scene.filled(given)?;
+    let drawers = scene.open_filled(given)?;
+    // Replaced and removed drawers leave garbage behind, so that each kind has something to do.
     for n in 0..10 {
-        drawers.upsert(plain(&format!("d{n:02}"), "replaced"))?;
-        drawers.delete(id(&format!("d{:02}", n + 20)))?;
+        drawers.upsert_drawer(text_drawer(&format!("d{n:02}"), "replaced"))?;
+        drawers.delete_drawer(id(&format!("d{:02}", n + 20)))?;
     }
     Ok(drawers)
 }
 
-/// Everything the drawers hold.
-fn contents(scene: &Scene<'_>, drawers: &dyn Collection) -> Outcome<Vec<Drawer>> {
-    Ok(drawers.get(&Get {
-        include: scene.everything(),
-        ..Get::default()
+/// Returns every drawer with every field.
+fn read_contents(scene: &CaseScene<'_>, drawers: &dyn Collection) -> CaseOutcome<Vec<Drawer>> {
+    Ok(drawers.get(&GetRequest {
+        include: scene.every_field(),
+        ..GetRequest::default()
     })?)
 }
 
-fn not_advertised(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text")])?;
+fn not_advertised(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
+    // Kinds that other backends offer and one that no backend has: an unknown name must not be a silent
+    // success.
     let known = [
         MaintenanceKind::ANALYZE,
         MaintenanceKind::COMPACT,
         MaintenanceKind::REINDEX,
     ];
-    let unknown = known.into_iter().chain([MaintenanceKind::named("no such kind")]);
+    let unknown = known
+        .into_iter()
+        .chain([MaintenanceKind::from_name("no such kind")]);
+    // Without any kind there is nothing to call; `capabilities` covers that.
     let Some(upkeep) = drawers.upkeep() else {
         return Ok(());
     };
     for kind in unknown.filter(|kind| !scene.descriptor().maintenance.contains(kind)) {
-        refused(upkeep.run(&kind), ErrorKind::Unsupported, &[kind.name()])?;
+        expect_refusal(upkeep.run(&kind), ErrorKind::Unsupported, &[kind.name()])?;
     }
     Ok(())
 }
 
-fn advertised(scene: &Scene<'_>) -> Outcome {
-    let drawers = worn(scene)?;
+fn advertised_kinds_run(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_worn(scene)?;
     for kind in &scene.descriptor().maintenance {
         let report = drawers.require_upkeep()?.run(kind)?;
         same!(report.kind, *kind, "kind of the report");
@@ -68,6 +78,7 @@ fn advertised(scene: &Scene<'_>) -> Outcome {
             report.status != MaintenanceStatus::AlreadyRunning,
             "expected {kind} to run or to find nothing to do, found {report:?}"
         );
+        // A lock or flag that is not released when the first run ends would show as already running.
         let again = drawers.require_upkeep()?.run(kind)?;
         ensure!(
             again.status != MaintenanceStatus::AlreadyRunning,
@@ -77,21 +88,31 @@ fn advertised(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn changes_nothing(scene: &Scene<'_>) -> Outcome {
-    let drawers = worn(scene)?;
-    let before = contents(scene, drawers.as_ref())?;
-    let query = Query::nearest(vec![1.0, 2.5, 0.0, 0.0], 12);
-    let nearest = |drawers: &dyn Collection| match scene.can(Capability::EmbeddingsPassthrough) {
-        true => drawers.query(&query),
-        false => Ok(Vec::new()),
+fn changes_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_worn(scene)?;
+    let before = read_contents(scene, drawers.as_ref())?;
+    // Rebuilding an index is the part of maintenance that can change answers, so the nearest are compared
+    // as well.
+    let query = QueryRequest::nearest_to(vec![1.0, 2.5, 0.0, 0.0], 12);
+    let nearest = |drawers: &dyn Collection| {
+        if scene.can(Capability::EmbeddingsPassthrough) {
+            drawers.query(&query)
+        } else {
+            Ok(Vec::new())
+        }
     };
     let near = nearest(drawers.as_ref())?;
     for kind in &scene.descriptor().maintenance {
         drawers.require_upkeep()?.run(kind)?;
-        same!(contents(scene, drawers.as_ref())?, before, "drawers after {kind}");
-        same!(nearest(drawers.as_ref())?, near, "hits after {kind}");
         same!(
-            contents(scene, scene.open_elsewhere()?.as_ref())?,
+            read_contents(scene, drawers.as_ref())?,
+            before,
+            "drawers after {kind}"
+        );
+        same!(nearest(drawers.as_ref())?, near, "hits after {kind}");
+        // Other processes may still hold the old file or old pages.
+        same!(
+            read_contents(scene, scene.open_elsewhere()?.as_ref())?,
             before,
             "drawers for another process after {kind}"
         );
@@ -99,8 +120,9 @@ fn changes_nothing(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn keeps_the_feed(scene: &Scene<'_>) -> Outcome {
-    let drawers = worn(scene)?;
+fn keeps_the_feed(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_worn(scene)?;
+    // Removals exist only in the feed; compaction is tempted to drop them together with the rows.
     let before = drawers.require_feed()?.changes_since(Cursor(0), 1_000)?;
     for kind in &scene.descriptor().maintenance {
         drawers.require_upkeep()?.run(kind)?;
@@ -113,13 +135,13 @@ fn keeps_the_feed(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn at_once(scene: &Scene<'_>) -> Outcome {
-    let drawers = worn(scene)?;
-    let before = contents(scene, drawers.as_ref())?;
+fn runs_once_at_a_time(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_worn(scene)?;
+    let before = read_contents(scene, drawers.as_ref())?;
     for kind in &scene.descriptor().maintenance {
         let elsewhere = (0..4)
             .map(|_| scene.open_elsewhere())
-            .collect::<Outcome<Vec<_>>>()?;
+            .collect::<CaseOutcome<Vec<_>>>()?;
         let start = std::sync::Barrier::new(elsewhere.len());
         let reports = std::thread::scope(|threads| {
             let start = &start;
@@ -137,6 +159,7 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
                 .map(|one| one.unwrap_or_else(|_| Err(loci_core::Error::invalid("maintenance panicked"))))
                 .collect::<loci_core::Result<Vec<_>>>()
         })?;
+        // How many of them run is a matter of timing; that all four are turned away must not happen.
         let served = reports
             .iter()
             .any(|report| report.status != MaintenanceStatus::AlreadyRunning);
@@ -145,7 +168,7 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
             "expected one of the callers to be served, found {reports:?}"
         );
         same!(
-            contents(scene, drawers.as_ref())?,
+            read_contents(scene, drawers.as_ref())?,
             before,
             "drawers after {kind} by four at once"
         );
@@ -155,17 +178,20 @@ fn at_once(scene: &Scene<'_>) -> Outcome {
             "kinds running after all have ended"
         );
     }
-    drawers.apply_batch(&[Write::Add(winged("new", "x"))])?;
+    // Writable afterwards: no exclusive lock was left behind.
+    drawers.apply_batch(&[Write::Add(wing_drawer("new", "x"))])?;
     Ok(())
 }
 
-fn state(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text")])?;
+fn state_is_advertised(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
     let Some(upkeep) = drawers.upkeep() else {
         return Ok(());
     };
     let state = upkeep.state()?;
     let advertised: BTreeSet<_> = scene.descriptor().maintenance.iter().collect();
+    // Users read the reason, so it may not be empty; and a kind that is due but cannot be run would be a
+    // dead end.
     for (kind, why) in &state.due {
         ensure!(
             advertised.contains(kind),
@@ -177,7 +203,7 @@ fn state(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn read_only(scene: &Scene<'_>) -> Outcome {
+fn read_only_advertises_none(scene: &CaseScene<'_>) -> CaseOutcome {
     same!(scene.descriptor().maintenance, Vec::new(), "kinds of maintenance");
     Ok(())
 }

@@ -1,100 +1,114 @@
-//! Moments: reads that agree with each other whatever is written meanwhile.
+//! Moments: reads that agree with each other, regardless of concurrent writes.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, CollectionInfo, CollectionReader, Drawer, DrawerCondition, Facet,
-    Facets, Get, Hit, Lexical, Query, Write,
+    Capability, Collection, CollectionExt, CollectionInfo, CollectionReader, Drawer, DrawerCondition,
+    DrawerHit, FacetCount, FacetRequest, GetRequest, LexicalRequest, QueryRequest, Write,
 };
 
-use crate::samples::{all_ids, delete, id, plain, vectored, winged};
-use crate::{Failure, Outcome, Scene};
+use crate::samples::{all_ids, delete_write, id, text_drawer, vector_drawer, wing_drawer};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "moments":
     "a moment answers as its handle does" [+Moment] => like_the_handle;
-    "reads of a moment agree with each other whatever is written meanwhile" [+Moment -ReadOnly] => agree;
-    "reads of a moment agree with each other whatever another process writes meanwhile" [+Moment +MultiProcess -ReadOnly] => agree_elsewhere;
+    "reads of a moment agree with each other whatever is written meanwhile" [+Moment -ReadOnly] => own_writes_are_unseen;
+    "reads of a moment agree with each other whatever another process writes meanwhile" [+Moment +MultiProcess -ReadOnly] => foreign_writes_are_unseen;
     "a moment sees every write acknowledged before it began" [+Moment -ReadOnly] => begins_now;
     "a moment keeps no one from writing" [+Moment -ReadOnly] => no_lock;
 }
 
-fn house(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
+fn open_house(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
+    // Both drawers answer every kind of question, so that a change shows in each of the answers.
     let drawers = [
-        vectored("a", "alpha", &[1.0, 0.0, 0.0, 0.0]),
-        vectored("b", "alpha bravo", &[0.0, 1.0, 0.0, 0.0]),
+        vector_drawer("a", "alpha", &[1.0, 0.0, 0.0, 0.0]),
+        vector_drawer("b", "alpha bravo", &[0.0, 1.0, 0.0, 0.0]),
     ];
-    scene.filled(drawers.map(|drawer| scene.fit(drawer)))
+    scene.open_filled(drawers.map(|drawer| scene.fit_drawer(drawer)))
 }
 
-fn moment(drawers: &dyn Collection) -> Outcome<Box<dyn CollectionReader + '_>> {
+fn open_moment(drawers: &dyn Collection) -> CaseOutcome<Box<dyn CollectionReader + '_>> {
     let moment = drawers.moment()?;
-    moment.ok_or_else(|| Failure::new("expected a moment, found none"))
+    moment.ok_or_else(|| CaseFailure::new("expected a moment, found none"))
 }
 
-/// Every answer of a reader.
+/// The answers of a reader to every kind of question.
 #[derive(Debug, PartialEq)]
-struct Answers {
+struct ReaderAnswers {
     drawers: Vec<Drawer>,
-    nearest: Vec<Vec<Hit>>,
-    words: Vec<Hit>,
+    nearest: Vec<Vec<DrawerHit>>,
+    words: Vec<DrawerHit>,
     count: u64,
-    facets: Vec<Facet>,
+    facets: Vec<FacetCount>,
     info: CollectionInfo,
 }
 
-fn ask<R: CollectionReader + ?Sized>(scene: &Scene<'_>, reader: &R) -> Outcome<Answers> {
-    let mut answers = Answers {
-        drawers: reader.get(&Get {
-            include: scene.everything(),
-            ..Get::default()
+fn ask_everything<R: CollectionReader + ?Sized>(
+    scene: &CaseScene<'_>,
+    reader: &R,
+) -> CaseOutcome<ReaderAnswers> {
+    // Every method of the reader: a snapshot that covers rows but not the word statistics, counters or info
+    // is not a moment.
+    let mut answers = ReaderAnswers {
+        drawers: reader.get(&GetRequest {
+            include: scene.every_field(),
+            ..GetRequest::default()
         })?,
         nearest: Vec::new(),
         words: Vec::new(),
         count: reader.count(&DrawerCondition::default())?,
-        facets: reader.facets(&Facets::by_room())?,
+        facets: reader.facets(&FacetRequest::by_room())?,
         info: reader.info()?,
     };
     if scene.can(Capability::EmbeddingsPassthrough) {
-        answers.nearest = reader.query(&Query::nearest(vec![1.0, 0.5, 0.0, 0.0], 9))?;
+        answers.nearest = reader.query(&QueryRequest::nearest_to(vec![1.0, 0.5, 0.0, 0.0], 9))?;
     }
     if scene.can(Capability::Lexical) {
-        answers.words = reader.lexical(&Lexical::words("alpha", 9))?;
+        answers.words = reader.lexical(&LexicalRequest::for_words("alpha", 9))?;
     }
     Ok(answers)
 }
 
-fn like_the_handle(scene: &Scene<'_>) -> Outcome {
-    let drawers = house(scene)?;
-    let moment = moment(drawers.as_ref())?;
+fn like_the_handle(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let moment = open_moment(drawers.as_ref())?;
     same!(
-        ask(scene, moment.as_ref())?,
-        ask(scene, drawers.as_ref())?,
+        ask_everything(scene, moment.as_ref())?,
+        ask_everything(scene, drawers.as_ref())?,
         "answers of the moment"
     );
     Ok(())
 }
 
-/// Shows that a moment of `drawers` stays while `writer` writes, whatever was read of it before.
-fn stays(scene: &Scene<'_>, drawers: &dyn Collection, writer: &dyn Collection) -> Outcome {
-    let expected = ask(scene, drawers)?;
-    let (unread, read) = (moment(drawers)?, moment(drawers)?);
+/// Checks that a moment of `drawers` does not change while `writer` writes, whether or not it was read before.
+fn expect_moment_stays(
+    scene: &CaseScene<'_>,
+    drawers: &dyn Collection,
+    writer: &dyn Collection,
+) -> CaseOutcome {
+    let expected = ask_everything(scene, drawers)?;
+    // Two moments: a database may take its snapshot at the first read and not when the transaction begins,
+    // so the one that was never read before the writes is the harder test.
+    let (unread, read) = (open_moment(drawers)?, open_moment(drawers)?);
     same!(
-        ask(scene, read.as_ref())?,
+        ask_everything(scene, read.as_ref())?,
         expected,
         "answers of the moment before the writes"
     );
+    // An addition, a replacement and a removal; each would show in another answer.
     writer.apply_batch(&[
-        Write::Add(winged("c", "new wing")),
-        Write::Upsert(plain("a", "alpha alpha replaced")),
-        delete("b"),
+        Write::Add(wing_drawer("c", "new wing")),
+        Write::Upsert(text_drawer("a", "alpha alpha replaced")),
+        delete_write("b"),
     ])?;
     for moment in [read, unread] {
         same!(
-            ask(scene, moment.as_ref())?,
+            ask_everything(scene, moment.as_ref())?,
             expected,
             "answers of the moment after the writes"
         );
     }
+    // The handle itself must not be pinned to the moment.
     same!(
         all_ids(drawers)?,
         ["a", "c"],
@@ -103,25 +117,26 @@ fn stays(scene: &Scene<'_>, drawers: &dyn Collection, writer: &dyn Collection) -
     Ok(())
 }
 
-fn agree(scene: &Scene<'_>) -> Outcome {
-    let drawers = house(scene)?;
-    stays(scene, drawers.as_ref(), drawers.as_ref())
+fn own_writes_are_unseen(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    expect_moment_stays(scene, drawers.as_ref(), drawers.as_ref())
 }
 
-fn agree_elsewhere(scene: &Scene<'_>) -> Outcome {
-    let drawers = house(scene)?;
+fn foreign_writes_are_unseen(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
     let elsewhere = scene.open_elsewhere()?;
-    stays(scene, drawers.as_ref(), elsewhere.as_ref())
+    expect_moment_stays(scene, drawers.as_ref(), elsewhere.as_ref())
 }
 
-fn begins_now(scene: &Scene<'_>) -> Outcome {
-    let drawers = house(scene)?;
+fn begins_now(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    // Each moment right after a write: a snapshot reused from a pool would be older than the write.
     for n in 0..5 {
         let called = format!("d{n}");
-        drawers.add(plain(&called, "text"))?;
-        let moment = moment(drawers.as_ref())?;
+        drawers.add_drawer(text_drawer(&called, "text"))?;
+        let moment = open_moment(drawers.as_ref())?;
         same!(
-            moment.get(&Get::ids([id(&called)]))?.len(),
+            moment.get(&GetRequest::by_ids([id(&called)]))?.len(),
             1,
             "drawers filed just before the moment"
         );
@@ -129,13 +144,15 @@ fn begins_now(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_lock(scene: &Scene<'_>) -> Outcome {
-    let drawers = house(scene)?;
-    let held = moment(drawers.as_ref())?;
+fn no_lock(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let held = open_moment(drawers.as_ref())?;
+    // Read once, so that a lazily opened snapshot really is open while the writes run.
     held.info()?;
     for n in 0..5 {
-        drawers.add(plain(&format!("d{n}"), "text"))?;
-        let later = moment(drawers.as_ref())?;
+        drawers.add_drawer(text_drawer(&format!("d{n}"), "text"))?;
+        // Several moments of different ages at once.
+        let later = open_moment(drawers.as_ref())?;
         same!(
             later.count(&DrawerCondition::default())?,
             3 + n,

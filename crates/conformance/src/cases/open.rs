@@ -1,17 +1,17 @@
-//! Opening: what is made, what is not, and what an opener may declare.
+//! Opening: it creates nothing, and it checks the metric, dimension and embedder that the caller declares.
 
 use loci_core::{Capability, CollectionExt, ErrorKind, IdentityState, Metric, OpenOptions};
 
-use crate::case::refused;
-use crate::samples::{all_ids, name, plain, vectored};
-use crate::scene::{drawers, make, model};
-use crate::{Failure, Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, collection_name, text_drawer, vector_drawer};
+use crate::scene::{default_collection, make_collection, model_called};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "open":
     "a missing palace is not found and nothing is created" [] => missing_palace;
     "of a missing palace not even a folder is created" [+Local] => no_folder;
     "a missing collection is not found and nothing is created" [] => missing_collection;
-    "create opens a collection that exists" [-ReadOnly] => idempotent;
+    "create opens a collection that exists" [-ReadOnly] => create_opens_existing;
     "local folders are made private to their owner (0700)" [+Local -ReadOnly] => private_folder;
     "a new collection compares by cosine if no metric is given" [-ReadOnly] => cosine_by_default;
     "a declared metric that is not the collection's is invalid" [-ReadOnly] => other_metric;
@@ -25,26 +25,28 @@ cases! { "open":
     "a palace that another process made after it was not found is found" [+MultiProcess -ReadOnly] => made_elsewhere;
 }
 
-fn existing() -> OpenOptions {
+fn read_options() -> OpenOptions {
     OpenOptions::default()
 }
 
-fn missing_palace(scene: &Scene<'_>) -> Outcome {
+fn missing_palace(scene: &CaseScene<'_>) -> CaseOutcome {
     let backend = scene.backend();
+    // The second attempt shows whether the first one created something.
     for _ in 0..2 {
-        refused(
-            backend.open(&scene.palace(), &drawers(), &existing()),
+        expect_refusal(
+            backend.open(&scene.palace(), &default_collection(), &read_options()),
             ErrorKind::NotFound,
             &[],
         )?;
-        refused(backend.collections(&scene.palace()), ErrorKind::NotFound, &[])?;
+        expect_refusal(backend.collections(&scene.palace()), ErrorKind::NotFound, &[])?;
     }
     Ok(())
 }
 
-fn no_folder(scene: &Scene<'_>) -> Outcome {
+fn no_folder(scene: &CaseScene<'_>) -> CaseOutcome {
     let palace = scene.palace();
-    let folder = palace.folder()?;
+    let folder = palace.require_folder()?;
+    // Also beside the folder: lock files and temporary files are easily left in the parent.
     let beside = || -> Vec<_> {
         let entries = folder
             .parent()
@@ -55,12 +57,14 @@ fn no_folder(scene: &Scene<'_>) -> Outcome {
         entries.flatten().map(|entry| entry.path()).collect()
     };
     let before = beside();
-    refused(
-        scene.backend().open(&palace, &drawers(), &existing()),
+    expect_refusal(
+        scene
+            .backend()
+            .open(&palace, &default_collection(), &read_options()),
         ErrorKind::NotFound,
         &[],
     )?;
-    refused(scene.backend().collections(&palace), ErrorKind::NotFound, &[])?;
+    expect_refusal(scene.backend().collections(&palace), ErrorKind::NotFound, &[])?;
     ensure!(
         !folder.exists(),
         "expected no folder at {}, found one",
@@ -70,30 +74,32 @@ fn no_folder(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn missing_collection(scene: &Scene<'_>) -> Outcome {
+fn missing_collection(scene: &CaseScene<'_>) -> CaseOutcome {
     scene.open()?;
-    let other = name("other");
-    refused(
-        scene.backend().open(&scene.palace(), &other, &existing()),
+    let other = collection_name("other");
+    expect_refusal(
+        scene.backend().open(&scene.palace(), &other, &read_options()),
         ErrorKind::NotFound,
         &[],
     )?;
+    // A failed open must not register the name.
     let listed = scene.backend().collections(&scene.palace())?;
     same!(listed.len(), 1, "collections");
     Ok(())
 }
 
-fn idempotent(scene: &Scene<'_>) -> Outcome {
+fn create_opens_existing(scene: &CaseScene<'_>) -> CaseOutcome {
     let first = scene.open()?;
-    first.add(plain("a", "text"))?;
+    first.add_drawer(text_drawer("a", "text"))?;
     for _ in 0..3 {
         same!(all_ids(scene.open()?.as_ref())?, ["a"], "ids after opening again");
     }
-    let elsewhere = make(
-        scene.another()?.as_ref(),
+    // Creating again from another process must find the collection, not replace it.
+    let elsewhere = make_collection(
+        scene.another_backend()?.as_ref(),
         &scene.palace(),
-        &drawers(),
-        &scene.how(),
+        &default_collection(),
+        &scene.usual_options(),
     )?;
     same!(
         all_ids(elsewhere.as_ref())?,
@@ -109,10 +115,10 @@ fn idempotent(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn private_folder(scene: &Scene<'_>) -> Outcome {
+fn private_folder(scene: &CaseScene<'_>) -> CaseOutcome {
     scene.open()?;
     let palace = scene.palace();
-    let folder = palace.folder()?;
+    let folder = palace.require_folder()?;
     ensure!(
         folder.is_dir(),
         "expected a folder at {}, found none",
@@ -121,115 +127,123 @@ fn private_folder(scene: &Scene<'_>) -> Outcome {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
+        // Memories are private; the mode must not depend on the umask.
         let mode = folder.metadata()?.permissions().mode() & 0o777;
         ensure!(mode == 0o700, "expected the folder to be 0700, found {mode:o}");
     }
     Ok(())
 }
 
-fn cosine_by_default(scene: &Scene<'_>) -> Outcome {
+fn cosine_by_default(scene: &CaseScene<'_>) -> CaseOutcome {
     same!(scene.open()?.info()?.metric, Metric::Cosine, "metric");
     Ok(())
 }
 
-fn other_metric(scene: &Scene<'_>) -> Outcome {
+fn other_metric(scene: &CaseScene<'_>) -> CaseOutcome {
     scene.open()?;
     let metrics = &scene.descriptor().metrics;
+    // `scene.open` created the collection without a metric, so it compares by cosine.
     let Some(other) = metrics.iter().find(|metric| **metric != Metric::Cosine) else {
-        return Err(Failure::NotApplicable(
+        return Err(CaseFailure::NotApplicable(
             "only for backends with more than one metric".into(),
         ));
     };
     let declaring = |metric| {
         let how = OpenOptions {
             metric: Some(metric),
-            ..scene.how()
+            ..scene.usual_options()
         };
-        scene.backend().open(&scene.palace(), &drawers(), &how)
+        scene.backend().open(&scene.palace(), &default_collection(), &how)
     };
-    refused(declaring(*other), ErrorKind::Invalid, &[other.name(), "cosine"])?;
+    expect_refusal(declaring(*other), ErrorKind::Invalid, &[other.name(), "cosine"])?;
+    // Declaring the right metric is accepted, so the refusal is about the mismatch and not about declaring
+    // at all.
     declaring(Metric::Cosine)?;
     Ok(())
 }
 
-fn unknown_metric(scene: &Scene<'_>) -> Outcome {
+fn unknown_metric(scene: &CaseScene<'_>) -> CaseOutcome {
     let metrics = &scene.descriptor().metrics;
     let Some(unknown) = Metric::ALL.into_iter().find(|metric| !metrics.contains(metric)) else {
-        return Err(Failure::NotApplicable(
+        return Err(CaseFailure::NotApplicable(
             "only for backends that lack a metric".into(),
         ));
     };
     let how = OpenOptions {
         metric: Some(unknown),
-        ..scene.how()
+        ..scene.usual_options()
     };
-    let made = scene.make(&drawers(), &how);
-    refused(made, ErrorKind::Unsupported, &[unknown.name()])?;
-    refused(
+    let made = scene.make_collection(&default_collection(), &how);
+    expect_refusal(made, ErrorKind::Unsupported, &[unknown.name()])?;
+    // Refused before anything was created.
+    expect_refusal(
         scene.backend().collections(&scene.palace()),
         ErrorKind::NotFound,
         &[],
     )
 }
 
-fn other_dimension(scene: &Scene<'_>) -> Outcome {
-    scene.filled([vectored("a", "text", &[1.0, 0.0, 0.0, 0.0])])?;
+fn other_dimension(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([vector_drawer("a", "text", &[1.0, 0.0, 0.0, 0.0])])?;
     let declaring = |dimension| {
         let how = OpenOptions {
             dimension: Some(dimension),
-            ..existing()
+            ..read_options()
         };
-        scene.backend().open(&scene.palace(), &drawers(), &how)
+        scene.backend().open(&scene.palace(), &default_collection(), &how)
     };
-    refused(declaring(3), ErrorKind::DimensionMismatch, &["3", "4"])?;
+    expect_refusal(declaring(3), ErrorKind::DimensionMismatch, &["3", "4"])?;
     declaring(4)?;
     Ok(())
 }
 
-fn embedder_of_other_dimension(scene: &Scene<'_>) -> Outcome {
-    let unnamed = scene.make(&drawers(), &OpenOptions::writable())?;
-    unnamed.add(vectored("a", "text", &[1.0, 0.0, 0.0, 0.0]))?;
+fn embedder_of_other_dimension(scene: &CaseScene<'_>) -> CaseOutcome {
+    let unnamed = scene.make_collection(&default_collection(), &OpenOptions::for_writing())?;
+    unnamed.add_drawer(vector_drawer("a", "text", &[1.0, 0.0, 0.0, 0.0]))?;
+    // The model is unknown, so it cannot mismatch; only the dimension tells that the embedder is wrong.
     same!(unnamed.info()?.identity, IdentityState::Unknown, "identity");
-    let mut smaller = model("model-a");
+    let mut smaller = model_called("model-a");
     smaller.dimension = 3;
     let how = OpenOptions {
         embedder: Some(smaller),
-        ..existing()
+        ..read_options()
     };
-    let opened = scene.backend().open(&scene.palace(), &drawers(), &how);
-    refused(opened, ErrorKind::DimensionMismatch, &["3", "4"])
+    let opened = scene.backend().open(&scene.palace(), &default_collection(), &how);
+    expect_refusal(opened, ErrorKind::DimensionMismatch, &["3", "4"])
 }
 
-fn dimension_on_first_write(scene: &Scene<'_>) -> Outcome {
+fn dimension_on_first_write(scene: &CaseScene<'_>) -> CaseOutcome {
     let how = OpenOptions {
         dimension: Some(4),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
-    let given = scene.make(&drawers(), &how)?;
-    refused(
-        given.add(vectored("a", "text", &[1.0; 3])),
+    let given = scene.make_collection(&default_collection(), &how)?;
+    expect_refusal(
+        given.add_drawer(vector_drawer("a", "text", &[1.0; 3])),
         ErrorKind::DimensionMismatch,
         &["3", "4"],
     )?;
-    given.add(vectored("a", "text", &[1.0; 4]))?;
+    given.add_drawer(vector_drawer("a", "text", &[1.0; 4]))?;
     let how = OpenOptions {
-        embedder: Some(model("model-a")),
-        ..OpenOptions::writable()
+        embedder: Some(model_called("model-a")),
+        ..OpenOptions::for_writing()
     };
-    let declared = scene.make(&name("declared"), &how)?;
-    refused(
-        declared.add(vectored("a", "text", &[1.0; 3])),
+    // A declared embedder fixes the dimension just as a declared dimension does.
+    let declared = scene.make_collection(&collection_name("declared"), &how)?;
+    expect_refusal(
+        declared.add_drawer(vector_drawer("a", "text", &[1.0; 3])),
         ErrorKind::DimensionMismatch,
         &["3", "4"],
     )?;
-    declared.add(vectored("a", "text", &[1.0; 4]))?;
+    declared.add_drawer(vector_drawer("a", "text", &[1.0; 4]))?;
     Ok(())
 }
 
-fn collections_listed(scene: &Scene<'_>) -> Outcome {
+fn collections_listed(scene: &CaseScene<'_>) -> CaseOutcome {
     let palace = scene.palace();
+    // Created in another order than the sorted one, with the characters that names may contain.
     for collection in ["notes", "drawers", "0", "a.b-c_d"] {
-        scene.fill_in(&palace, collection, [plain("a", "text")])?;
+        scene.fill_in(&palace, collection, [text_drawer("a", "text")])?;
     }
     let listed = scene.backend().collections(&palace)?;
     let names: Vec<&str> = listed.iter().map(|info| info.name.as_str()).collect();
@@ -241,16 +255,16 @@ fn collections_listed(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_collections(scene: &Scene<'_>) -> Outcome {
-    refused(
+fn no_collections(scene: &CaseScene<'_>) -> CaseOutcome {
+    expect_refusal(
         scene.backend().collections(&scene.palace()),
         ErrorKind::NotFound,
         &[],
     )
 }
 
-fn found_elsewhere(scene: &Scene<'_>) -> Outcome {
-    let here = scene.filled([plain("a", "text")])?;
+fn found_elsewhere(scene: &CaseScene<'_>) -> CaseOutcome {
+    let here = scene.open_filled([text_drawer("a", "text")])?;
     let there = scene.open_elsewhere()?;
     same!(all_ids(there.as_ref())?, all_ids(here.as_ref())?, "ids");
     same!(there.info()?.metric, here.info()?.metric, "metric");
@@ -258,17 +272,23 @@ fn found_elsewhere(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn made_elsewhere(scene: &Scene<'_>) -> Outcome {
-    let looked = scene.backend().open(&scene.palace(), &drawers(), &existing());
-    refused(looked, ErrorKind::NotFound, &[])?;
-    let other = make(
-        scene.another()?.as_ref(),
+fn made_elsewhere(scene: &CaseScene<'_>) -> CaseOutcome {
+    // The failed look may not be cached: a long-running server must find a palace that the command line
+    // creates later.
+    let looked = scene
+        .backend()
+        .open(&scene.palace(), &default_collection(), &read_options());
+    expect_refusal(looked, ErrorKind::NotFound, &[])?;
+    let other = make_collection(
+        scene.another_backend()?.as_ref(),
         &scene.palace(),
-        &drawers(),
-        &scene.how(),
+        &default_collection(),
+        &scene.usual_options(),
     )?;
-    other.add(plain("a", "text"))?;
-    let found = scene.backend().open(&scene.palace(), &drawers(), &existing())?;
+    other.add_drawer(text_drawer("a", "text"))?;
+    let found = scene
+        .backend()
+        .open(&scene.palace(), &default_collection(), &read_options())?;
     same!(all_ids(found.as_ref())?, ["a"], "ids");
     Ok(())
 }

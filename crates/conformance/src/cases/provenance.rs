@@ -1,37 +1,39 @@
-//! Provenance: who filed a drawer, through which door and from where, kept as the writer gave it.
+//! Provenance: the door, the origin and the author of a drawer are stored exactly as the writer gave them.
 
 use loci_core::{
-    CollectionExt, Drawer, FilingDoor, Get, Include, NewDrawer, OriginKind, Patch, Provenance, Write,
+    CollectionExt, Drawer, DrawerFields, DrawerPatch, FilingDoor, GetRequest, NewDrawer, OriginKind,
+    Provenance, Write,
 };
 
-use crate::samples::{id, one, plain};
-use crate::{Failure, Outcome, Scene};
+use crate::samples::{id, read_fields, text_drawer};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "provenance":
-    "provenance is kept exactly: every door, every origin, any name" [-ReadOnly] => kept;
-    "provenance is returned whichever fields are included" [-ReadOnly] => always;
-    "provenance that was not given is absent" [-ReadOnly] => absent;
-    "upsert replaces provenance whole, and takes it away where none is given" [-ReadOnly] => replaced;
-    "add never changes the provenance of a drawer that exists" [-ReadOnly] => kept_on_add;
-    "update sets the provenance that is given and keeps the one that stands otherwise" [-ReadOnly] => updated;
-    "an update of provenance alone changes something" [-ReadOnly] => alone;
-    "hits hold their provenance" [+Lexical -ReadOnly] => hits;
-    "a moment returns the provenance of its drawers" [+Moment -ReadOnly] => momentary;
-    "provenance is there for another process" [+MultiProcess -ReadOnly] => elsewhere;
+    "provenance is kept exactly: every door, every origin, any name" [-ReadOnly] => kept_exactly;
+    "provenance is returned whichever fields are included" [-ReadOnly] => returned_always;
+    "provenance that was not given is absent" [-ReadOnly] => absent_if_not_given;
+    "upsert replaces provenance whole, and takes it away where none is given" [-ReadOnly] => upsert_replaces;
+    "add never changes the provenance of a drawer that exists" [-ReadOnly] => add_keeps;
+    "update sets the provenance that is given and keeps the one that stands otherwise" [-ReadOnly] => update_sets_or_keeps;
+    "an update of provenance alone changes something" [-ReadOnly] => update_alone_counts;
+    "hits hold their provenance" [+Lexical -ReadOnly] => hits_hold_it;
+    "a moment returns the provenance of its drawers" [+Moment -ReadOnly] => moment_returns_it;
+    "provenance is there for another process" [+MultiProcess -ReadOnly] => seen_by_another_process;
 }
 
-fn noted() -> Provenance {
+fn note_provenance() -> Provenance {
+    // Names are free text: quotes and other scripts must survive an encoding as JSON or as columns.
     Provenance::new(FilingDoor::Agent, OriginKind::Note).filed_by("agent 抽屉 \"quoted\"")
 }
 
-fn with(called: &str, provenance: Option<Provenance>) -> NewDrawer {
+fn drawer_with_provenance(called: &str, provenance: Option<Provenance>) -> NewDrawer {
     NewDrawer {
         provenance,
-        ..plain(called, "alpha text")
+        ..text_drawer(called, "alpha text")
     }
 }
 
-fn kept(scene: &Scene<'_>) -> Outcome {
+fn kept_exactly(scene: &CaseScene<'_>) -> CaseOutcome {
     let doors = FilingDoor::ALL.iter();
     let each = doors.flat_map(|door| {
         OriginKind::ALL
@@ -39,43 +41,60 @@ fn kept(scene: &Scene<'_>) -> Outcome {
             .map(|origin| Provenance::new(*door, *origin))
     });
     let mut given: Vec<Provenance> = each.collect();
-    given.push(noted());
+    given.push(note_provenance());
+    // An empty name is not the same as no name.
     given.push(Provenance::new(FilingDoor::Hook, OriginKind::HarnessTranscript).filed_by(""));
     let drawers = given.iter().enumerate();
-    let drawers = scene.filled(drawers.map(|(n, one)| with(&format!("d{n:03}"), Some(one.clone()))))?;
-    let found = drawers.get(&Get::default())?.into_iter();
+    let drawers = scene.open_filled(
+        drawers.map(|(n, one)| drawer_with_provenance(&format!("d{n:03}"), Some(one.clone()))),
+    )?;
+    let found = drawers.get(&GetRequest::default())?.into_iter();
     let found: Vec<Provenance> = found.filter_map(|drawer| drawer.provenance).collect();
     same!(found, given, "provenance of each drawer");
     Ok(())
 }
 
-fn always(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted()))])?;
-    for include in [Include::NOTHING, Include::default(), scene.everything()] {
-        let found = one(drawers.as_ref(), "a", include)?;
-        same!(found.provenance, Some(noted()), "provenance with {include:?}");
+fn returned_always(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", Some(note_provenance()))])?;
+    // Provenance is not an optional field: a caller that lists ids alone must still be able to tell who
+    // filed them.
+    for include in [
+        DrawerFields::NOTHING,
+        DrawerFields::default(),
+        scene.every_field(),
+    ] {
+        let found = read_fields(drawers.as_ref(), "a", include)?;
+        same!(
+            found.provenance,
+            Some(note_provenance()),
+            "provenance with {include:?}"
+        );
     }
     Ok(())
 }
 
-fn absent(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", None)])?;
+fn absent_if_not_given(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", None)])?;
     same!(
-        one(drawers.as_ref(), "a", scene.everything())?.provenance,
+        read_fields(drawers.as_ref(), "a", scene.every_field())?.provenance,
         None,
         "provenance"
     );
     Ok(())
 }
 
-fn replaced(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted())), with("b", Some(noted()))])?;
+fn upsert_replaces(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        drawer_with_provenance("a", Some(note_provenance())),
+        drawer_with_provenance("b", Some(note_provenance())),
+    ])?;
     let other = Provenance::new(FilingDoor::Terminal, OriginKind::Hand);
     drawers.apply_batch(&[
-        Write::Upsert(with("a", Some(other.clone()))),
-        Write::Upsert(with("b", None)),
+        Write::Upsert(drawer_with_provenance("a", Some(other.clone()))),
+        // A merge of the old and the new row would keep the author of a text that is gone.
+        Write::Upsert(drawer_with_provenance("b", None)),
     ])?;
-    let read = |called| one(drawers.as_ref(), called, Include::default());
+    let read = |called| read_fields(drawers.as_ref(), called, DrawerFields::default());
     same!(
         read("a")?.provenance,
         Some(other),
@@ -89,31 +108,35 @@ fn replaced(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn kept_on_add(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted()))])?;
-    drawers.add(with("a", None))?;
+fn add_keeps(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", Some(note_provenance()))])?;
+    drawers.add_drawer(drawer_with_provenance("a", None))?;
     same!(
-        one(drawers.as_ref(), "a", Include::default())?.provenance,
-        Some(noted()),
+        read_fields(drawers.as_ref(), "a", DrawerFields::default())?.provenance,
+        Some(note_provenance()),
         "provenance"
     );
     Ok(())
 }
 
-fn updated(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted())), with("b", None)])?;
+fn update_sets_or_keeps(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        drawer_with_provenance("a", Some(note_provenance())),
+        drawer_with_provenance("b", None),
+    ])?;
     let text = |called: &str, provenance| {
-        Write::Update(Patch {
+        Write::Update(DrawerPatch {
             document: Some("changed".into()),
             provenance,
-            ..Patch::new(id(called))
+            ..DrawerPatch::new(id(called))
         })
     };
-    let read = |called| one(drawers.as_ref(), called, Include::default());
+    let read = |called| read_fields(drawers.as_ref(), called, DrawerFields::default());
+    // An update that rewrites the whole row from its own fields would lose what it was not given.
     drawers.apply_batch(&[text("a", None), text("b", None)])?;
     same!(
         read("a")?.provenance,
-        Some(noted()),
+        Some(note_provenance()),
         "provenance after an update without one"
     );
     same!(
@@ -122,7 +145,7 @@ fn updated(scene: &Scene<'_>) -> Outcome {
         "provenance where none was ever given"
     );
     let other = Provenance::new(FilingDoor::Import, OriginKind::ForeignMemory);
-    drawers.apply_batch(&[text("a", Some(other.clone())), text("b", Some(noted()))])?;
+    drawers.apply_batch(&[text("a", Some(other.clone())), text("b", Some(note_provenance()))])?;
     same!(
         read("a")?.provenance,
         Some(other),
@@ -130,56 +153,67 @@ fn updated(scene: &Scene<'_>) -> Outcome {
     );
     same!(
         read("b")?.provenance,
-        Some(noted()),
+        Some(note_provenance()),
         "provenance after an update with the first"
     );
     Ok(())
 }
 
-fn alone(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", None)])?;
+fn update_alone_counts(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", None)])?;
     let before = drawers.info()?.seq;
-    let patch = Patch {
-        provenance: Some(noted()),
-        ..Patch::new(id("a"))
+    let patch = DrawerPatch {
+        provenance: Some(note_provenance()),
+        ..DrawerPatch::new(id("a"))
     };
     let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
     same!(receipt.updated, [id("a")], "updated");
+    // A patch without text or metadata must not be taken for an empty one; the change also has to reach the
+    // feed.
     ensure!(
         receipt.seq > before.0,
         "expected a number above {before:?}, found {}",
         receipt.seq
     );
-    let found: Drawer = one(drawers.as_ref(), "a", Include::default())?;
+    let found: Drawer = read_fields(drawers.as_ref(), "a", DrawerFields::default())?;
     same!(found.document.as_deref(), Some("alpha text"), "text");
-    same!(found.provenance, Some(noted()), "provenance");
+    same!(found.provenance, Some(note_provenance()), "provenance");
     Ok(())
 }
 
-fn hits(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted()))])?;
-    let found = drawers.lexical(&loci_core::Lexical::words("alpha", 1))?;
-    same!(found[0].drawer.provenance, Some(noted()), "provenance of a hit");
+fn hits_hold_it(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", Some(note_provenance()))])?;
+    let found = drawers.lexical(&loci_core::LexicalRequest::for_words("alpha", 1))?;
+    same!(
+        found[0].drawer.provenance,
+        Some(note_provenance()),
+        "provenance of a hit"
+    );
     Ok(())
 }
 
-fn momentary(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([with("a", Some(noted()))])?;
+fn moment_returns_it(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([drawer_with_provenance("a", Some(note_provenance()))])?;
     let Some(moment) = drawers.moment()? else {
-        return Err(Failure::new("expected a moment, found none"));
+        return Err(CaseFailure::new("expected a moment, found none"));
     };
-    drawers.upsert(with("a", None))?;
-    let found = moment.get(&Get::ids([id("a")]))?;
-    same!(found[0].provenance, Some(noted()), "provenance of the moment");
+    // Removed after the moment began: provenance kept in a second table may be read outside the snapshot.
+    drawers.upsert_drawer(drawer_with_provenance("a", None))?;
+    let found = moment.get(&GetRequest::by_ids([id("a")]))?;
+    same!(
+        found[0].provenance,
+        Some(note_provenance()),
+        "provenance of the moment"
+    );
     Ok(())
 }
 
-fn elsewhere(scene: &Scene<'_>) -> Outcome {
-    scene.filled([with("a", Some(noted()))])?;
+fn seen_by_another_process(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([drawer_with_provenance("a", Some(note_provenance()))])?;
     let there = scene.open_elsewhere()?;
     same!(
-        one(there.as_ref(), "a", Include::NOTHING)?.provenance,
-        Some(noted()),
+        read_fields(there.as_ref(), "a", DrawerFields::NOTHING)?.provenance,
+        Some(note_provenance()),
         "provenance"
     );
     Ok(())

@@ -1,17 +1,17 @@
-//! Query by vector: one list each, nearest first, exact under any filter.
+//! Query by vector: one list for each vector, nearest first, exact under any filter.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, CollectionReaderExt, DocumentFilter, ErrorKind, Filter, Hit, Include,
-    Metadata, Metric, NewDrawer, OpenOptions, Patch, Query, Write,
+    Collection, CollectionExt, CollectionReaderExt, DocumentFilter, DrawerFields, DrawerHit, DrawerPatch,
+    ErrorKind, Filter, Metadata, Metric, NewDrawer, OpenOptions, QueryRequest, Write,
 };
 
-use crate::case::refused;
-use crate::reference::distance;
-use crate::samples::{hit_ids, id, plain, vectored, winged};
-use crate::scene::drawers;
-use crate::{Failure, Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::reference::exact_distance;
+use crate::samples::{hit_ids, id, text_drawer, vector_drawer, wing_drawer};
+use crate::scene::default_collection;
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "query":
     "for each vector its own list of hits, nearest first" [+EmbeddingsPassthrough] => nearest_first;
@@ -22,15 +22,15 @@ cases! { "query":
     "a query with a vector of another length is a dimension mismatch" [+EmbeddingsPassthrough] => wrong_dimension;
     "a query for more hits than there are drawers returns them all" [+EmbeddingsPassthrough] => more_than_all;
     "a drawer without a vector is never a hit of a query" [+EmbeddingsPassthrough] => without_vector;
-    "the answer is the nearest of those the filter accepts, never fewer because others were nearer" [+EmbeddingsPassthrough] => filtered;
+    "the answer is the nearest of those the filter accepts, never fewer because others were nearer" [+EmbeddingsPassthrough] => nearest_of_accepted;
     "a query finds only drawers whose text the document filter accepts" [+EmbeddingsPassthrough] => document_filtered;
-    "hits hold the fields the request included" [+EmbeddingsPassthrough] => included;
+    "hits hold the fields the request included" [+EmbeddingsPassthrough] => holds_included_fields;
     "hits hold the exact vector if asked for" [+EmbeddingsPassthrough +EmbeddingsOut] => vector_included;
-    "cosine is one minus the cosine of the angle" [+EmbeddingsPassthrough -ReadOnly] => cosine;
-    "l2 is the squared euclidean distance" [+EmbeddingsPassthrough -ReadOnly] => euclidean;
+    "cosine is one minus the cosine of the angle" [+EmbeddingsPassthrough -ReadOnly] => cosine_distance;
+    "l2 is the squared euclidean distance" [+EmbeddingsPassthrough -ReadOnly] => squared_distance;
     "ip is one minus the inner product" [+EmbeddingsPassthrough -ReadOnly] => inner_product;
     "vectors of any finite size are compared by their angle" [+EmbeddingsPassthrough] => any_size;
-    "a query sees vectors as they are now: replaced, changed and removed" [+EmbeddingsPassthrough -ReadOnly] => as_they_are;
+    "a query sees vectors as they are now: replaced, changed and removed" [+EmbeddingsPassthrough -ReadOnly] => sees_vectors_of_now;
     "a filtered query equals the filtered unfiltered-exact answer, over many drawers" [+EmbeddingsPassthrough -ApproximateQuery] => many_drawers;
 }
 
@@ -38,27 +38,29 @@ const EAST: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 const NORTH: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
 const NORTH_EAST: [f32; 4] = [1.0, 1.0, 0.0, 0.0];
 
-fn compass(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
-    scene.filled([
-        vectored("east", "text of east", &EAST),
-        vectored("north", "text of north", &NORTH),
-        vectored("north-east", "text of north-east", &NORTH_EAST),
-        vectored("west", "text of west", &[-1.0, 0.0, 0.0, 0.0]),
+fn open_compass(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
+    // Four directions whose order by angle is known for every question.
+    scene.open_filled([
+        vector_drawer("east", "text of east", &EAST),
+        vector_drawer("north", "text of north", &NORTH),
+        vector_drawer("north-east", "text of north-east", &NORTH_EAST),
+        vector_drawer("west", "text of west", &[-1.0, 0.0, 0.0, 0.0]),
     ])
 }
 
-/// The only list of an answer to one vector.
-fn nearest(collection: &dyn Collection, request: &Query) -> Outcome<Vec<Hit>> {
+/// Returns the only list of the answer to one vector.
+fn query_one(collection: &dyn Collection, request: &QueryRequest) -> CaseOutcome<Vec<DrawerHit>> {
     let mut lists = collection.query(request)?;
     same!(lists.len(), 1, "lists for one vector");
     Ok(lists.remove(0))
 }
 
-fn nearest_first(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
-    let lists = collection.query(&Query {
+fn nearest_first(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
+    let lists = collection.query(&QueryRequest {
+        // Two vectors with opposite answers, so that lists in the wrong order or merged into one show.
         vectors: vec![vec![1.0, 0.1, 0.0, 0.0], vec![0.1, 1.0, 0.0, 0.0]],
-        ..Query::nearest(Vec::new(), 3)
+        ..QueryRequest::nearest_to(Vec::new(), 3)
     })?;
     let found: Vec<Vec<&str>> = lists.iter().map(|hits| hit_ids(hits)).collect();
     same!(
@@ -75,24 +77,26 @@ fn nearest_first(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn all_empty(scene: &Scene<'_>) -> Outcome {
-    let two = Query {
+fn all_empty(scene: &CaseScene<'_>) -> CaseOutcome {
+    let two = QueryRequest {
         vectors: vec![EAST.to_vec(), NORTH.to_vec()],
-        ..Query::nearest(Vec::new(), 3)
+        ..QueryRequest::nearest_to(Vec::new(), 3)
     };
-    let none: Vec<Vec<Hit>> = vec![Vec::new(), Vec::new()];
+    let none: Vec<Vec<DrawerHit>> = vec![Vec::new(), Vec::new()];
     same!(scene.open()?.query(&two)?, none, "lists of an empty collection");
-    let filtered = Query {
-        filter: Filter::text("wing", "no such wing"),
+    // Empty for two different reasons: no drawers, and none accepted. A backend that returns early tends to
+    // return no lists at all.
+    let filtered = QueryRequest {
+        filter: Filter::text_equals("wing", "no such wing"),
         ..two.clone()
     };
     same!(
-        compass(scene)?.query(&filtered)?,
+        open_compass(scene)?.query(&filtered)?,
         none,
         "lists under a filter that accepts nothing"
     );
-    let everything = Query {
-        include: scene.everything(),
+    let everything = QueryRequest {
+        include: scene.every_field(),
         ..filtered
     };
     same!(
@@ -103,135 +107,145 @@ fn all_empty(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_vectors(scene: &Scene<'_>) -> Outcome {
-    let none = Query {
+fn no_vectors(scene: &CaseScene<'_>) -> CaseOutcome {
+    let none = QueryRequest {
         vectors: Vec::new(),
-        ..Query::nearest(Vec::new(), 3)
+        ..QueryRequest::nearest_to(Vec::new(), 3)
     };
-    refused(compass(scene)?.query(&none), ErrorKind::Invalid, &["vector"])
+    expect_refusal(open_compass(scene)?.query(&none), ErrorKind::Invalid, &["vector"])
 }
 
-fn no_hits(scene: &Scene<'_>) -> Outcome {
-    refused(
-        compass(scene)?.query(&Query::nearest(EAST.to_vec(), 0)),
+fn no_hits(scene: &CaseScene<'_>) -> CaseOutcome {
+    expect_refusal(
+        open_compass(scene)?.query(&QueryRequest::nearest_to(EAST.to_vec(), 0)),
         ErrorKind::Invalid,
         &["hit"],
     )
 }
 
-fn bad_vectors(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
+fn bad_vectors(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
     for bad in [
         [f32::NAN, 0.0, 0.0, 0.0],
         [f32::INFINITY, 0.0, 0.0, 0.0],
         [0.0; 4],
     ] {
-        let query = Query {
+        let query = QueryRequest {
+            // The bad one second, so that it is refused before the first is answered.
             vectors: vec![EAST.to_vec(), bad.to_vec()],
-            ..Query::nearest(Vec::new(), 3)
+            ..QueryRequest::nearest_to(Vec::new(), 3)
         };
-        refused(collection.query(&query), ErrorKind::Invalid, &["vector"])?;
+        expect_refusal(collection.query(&query), ErrorKind::Invalid, &["vector"])?;
     }
     Ok(())
 }
 
-fn wrong_dimension(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
+fn wrong_dimension(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
     for bad in [vec![1.0; 3], vec![1.0; 5]] {
-        let query = Query {
+        let query = QueryRequest {
             vectors: vec![EAST.to_vec(), bad],
-            ..Query::nearest(Vec::new(), 3)
+            ..QueryRequest::nearest_to(Vec::new(), 3)
         };
-        refused(collection.query(&query), ErrorKind::DimensionMismatch, &["4"])?;
+        expect_refusal(collection.query(&query), ErrorKind::DimensionMismatch, &["4"])?;
     }
     Ok(())
 }
 
-fn more_than_all(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
+fn more_than_all(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
+    // A large k must neither fail nor reserve memory for hits that cannot exist.
     for k in [4, 5, 1_000, 100_000] {
-        let found = nearest(collection.as_ref(), &Query::nearest(EAST.to_vec(), k))?;
+        let found = query_one(collection.as_ref(), &QueryRequest::nearest_to(EAST.to_vec(), k))?;
         same!(found.len(), 4, "hits of {k} asked for");
     }
     same!(
-        nearest(collection.as_ref(), &Query::nearest(EAST.to_vec(), 1))?.len(),
+        query_one(collection.as_ref(), &QueryRequest::nearest_to(EAST.to_vec(), 1))?.len(),
         1,
         "hits of one asked for"
     );
     Ok(())
 }
 
-fn without_vector(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([vectored("a", "text", &EAST), plain("b", "text")])?;
-    let found = nearest(collection.as_ref(), &Query::nearest(EAST.to_vec(), 10))?;
+fn without_vector(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([vector_drawer("a", "text", &EAST), text_drawer("b", "text")])?;
+    let found = query_one(collection.as_ref(), &QueryRequest::nearest_to(EAST.to_vec(), 10))?;
     same!(hit_ids(&found), ["a"], "hits");
+    // It is stored nonetheless; otherwise the answer above would be right for the wrong reason.
     ensure!(
-        collection.find(&id("b"))?.is_some(),
+        collection.find_drawer(&id("b"))?.is_some(),
         "expected b by its id, found nothing"
     );
     Ok(())
 }
 
-fn filtered(scene: &Scene<'_>) -> Outcome {
+fn nearest_of_accepted(scene: &CaseScene<'_>) -> CaseOutcome {
+    // The three accepted drawers are the farthest of sixty: a search that takes a few nearest candidates
+    // first and filters them afterwards may find none of the three.
     let at = |n: usize| vec![1.0, n as f32 / 100.0, 0.0, 0.0];
     let given = (0..60).map(|n| NewDrawer {
         embedding: Some(at(n)),
-        ..winged(&format!("d{n:02}"), if n >= 57 { "far" } else { "near" })
+        ..wing_drawer(&format!("d{n:02}"), if n >= 57 { "far" } else { "near" })
     });
-    let collection = scene.filled(given)?;
-    let query = Query {
-        filter: Filter::text("wing", "far"),
-        ..Query::nearest(at(0), 3)
+    let collection = scene.open_filled(given)?;
+    let query = QueryRequest {
+        filter: Filter::text_equals("wing", "far"),
+        ..QueryRequest::nearest_to(at(0), 3)
     };
-    let found = nearest(collection.as_ref(), &query)?;
+    let found = query_one(collection.as_ref(), &query)?;
     same!(hit_ids(&found), ["d57", "d58", "d59"], "hits");
     Ok(())
 }
 
-fn document_filtered(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
-    let query = |document| Query {
+fn document_filtered(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
+    let query = |document| QueryRequest {
         document,
-        ..Query::nearest(EAST.to_vec(), 2)
+        ..QueryRequest::nearest_to(EAST.to_vec(), 2)
     };
     let with = query(DocumentFilter::Contains("north".into()));
     same!(
-        hit_ids(&nearest(collection.as_ref(), &with)?),
+        hit_ids(&query_one(collection.as_ref(), &with)?),
         ["north-east", "north"],
         "hits whose text holds north"
     );
+    // The text of north-east holds both words, so it belongs to the first answer and not to the second.
     let without = query(DocumentFilter::NotContains("east".into()));
     same!(
-        hit_ids(&nearest(collection.as_ref(), &without)?),
+        hit_ids(&query_one(collection.as_ref(), &without)?),
         ["north", "west"],
         "hits whose text holds no east"
     );
     Ok(())
 }
 
-fn included(scene: &Scene<'_>) -> Outcome {
+fn holds_included_fields(scene: &CaseScene<'_>) -> CaseOutcome {
     let given = NewDrawer {
-        metadata: Metadata::new().with("n", 1_i64),
-        ..vectored("a", "text", &EAST)
+        metadata: Metadata::new().with_entry("n", 1_i64),
+        ..vector_drawer("a", "text", &EAST)
     };
-    let collection = scene.filled([given])?;
+    let collection = scene.open_filled([given])?;
     let only = |include| {
-        let query = Query {
+        let query = QueryRequest {
             include,
-            ..Query::nearest(EAST.to_vec(), 1)
+            ..QueryRequest::nearest_to(EAST.to_vec(), 1)
         };
-        let hits = nearest(collection.as_ref(), &query)?;
+        let hits = query_one(collection.as_ref(), &query)?;
         let hit = hits
             .into_iter()
             .next()
-            .ok_or_else(|| Failure::new("expected a hit, found none"))?;
-        Ok::<_, Failure>(hit.drawer)
+            .ok_or_else(|| CaseFailure::new("expected a hit, found none"))?;
+        Ok::<_, CaseFailure>(hit.drawer)
     };
-    let usual = only(Include::default())?;
+    let usual = only(DrawerFields::default())?;
     same!(usual.document.as_deref(), Some("text"), "document");
-    same!(usual.metadata, Some(Metadata::new().with("n", 1_i64)), "metadata");
+    same!(
+        usual.metadata,
+        Some(Metadata::new().with_entry("n", 1_i64)),
+        "metadata"
+    );
     same!(usual.embedding, None, "vector not asked for");
-    let bare = only(Include::NOTHING)?;
+    let bare = only(DrawerFields::NOTHING)?;
     same!(
         (&bare.document, &bare.metadata),
         (&None, &None),
@@ -240,13 +254,13 @@ fn included(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn vector_included(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
-    let query = Query {
-        include: Include::EVERYTHING,
-        ..Query::nearest(EAST.to_vec(), 2)
+fn vector_included(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
+    let query = QueryRequest {
+        include: DrawerFields::EVERYTHING,
+        ..QueryRequest::nearest_to(EAST.to_vec(), 2)
     };
-    let found = nearest(collection.as_ref(), &query)?;
+    let found = query_one(collection.as_ref(), &query)?;
     let vectors: Vec<_> = found.into_iter().map(|hit| hit.drawer.embedding).collect();
     same!(
         vectors,
@@ -256,17 +270,19 @@ fn vector_included(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn distances(scene: &Scene<'_>, metric: Metric) -> Outcome {
+fn expect_distances(scene: &CaseScene<'_>, metric: Metric) -> CaseOutcome {
     if !scene.descriptor().metrics.contains(&metric) {
         let why = format!("only for backends that compare by {}", metric.name());
-        return Err(Failure::NotApplicable(why));
+        return Err(CaseFailure::NotApplicable(why));
     }
     let how = OpenOptions {
         metric: Some(metric),
-        ..scene.how()
+        ..scene.usual_options()
     };
-    let collection = scene.make(&drawers(), &how)?;
+    let collection = scene.make_collection(&default_collection(), &how)?;
     same!(collection.info()?.metric, metric, "metric");
+    // Not normalised, with negative parts: a backend that normalises vectors when it stores them gets l2
+    // and inner product wrong.
     let vectors = [
         [3.0, 4.0, 0.0, 0.0],
         [-1.0, 0.5, 2.0, 0.25],
@@ -276,16 +292,17 @@ fn distances(scene: &Scene<'_>, metric: Metric) -> Outcome {
     let called = |at: usize| format!("d{at}");
     let stored = vectors.iter().enumerate();
     let batch: Vec<Write> = stored
-        .map(|(at, vector)| Write::Add(vectored(&called(at), "text", vector)))
+        .map(|(at, vector)| Write::Add(vector_drawer(&called(at), "text", vector)))
         .collect();
     collection.apply_batch(&batch)?;
     let asked = [0.6, 0.8, -0.2, 1.5];
-    for hit in nearest(collection.as_ref(), &Query::nearest(asked.to_vec(), 4))? {
+    for hit in query_one(collection.as_ref(), &QueryRequest::nearest_to(asked.to_vec(), 4))? {
         let at = (0..4)
             .find(|at| called(*at) == hit.drawer.id.as_str())
             .unwrap_or_default();
-        let expected = distance(metric, &asked, &vectors[at]);
+        let expected = exact_distance(metric, &asked, &vectors[at]);
         let apart = (f64::from(hit.score) - expected).abs();
+        // Relative to the size of the distance; backends may compute in single precision.
         ensure!(
             apart <= 1e-4 * expected.abs().max(1.0),
             "{} distance to {:?}: expected {expected}, found {}",
@@ -297,28 +314,30 @@ fn distances(scene: &Scene<'_>, metric: Metric) -> Outcome {
     Ok(())
 }
 
-fn cosine(scene: &Scene<'_>) -> Outcome {
-    distances(scene, Metric::Cosine)
+fn cosine_distance(scene: &CaseScene<'_>) -> CaseOutcome {
+    expect_distances(scene, Metric::Cosine)
 }
 
-fn euclidean(scene: &Scene<'_>) -> Outcome {
-    distances(scene, Metric::L2)
+fn squared_distance(scene: &CaseScene<'_>) -> CaseOutcome {
+    expect_distances(scene, Metric::L2)
 }
 
-fn inner_product(scene: &Scene<'_>) -> Outcome {
-    distances(scene, Metric::Ip)
+fn inner_product(scene: &CaseScene<'_>) -> CaseOutcome {
+    expect_distances(scene, Metric::Ip)
 }
 
-fn any_size(scene: &Scene<'_>) -> Outcome {
-    let collection = scene.filled([
-        vectored("huge", "text", &[1.0e30, 0.0, 0.0, 0.0]),
-        vectored("tiny", "text", &[1.0e-30, 1.0e-30, 0.0, 0.0]),
-        vectored("usual", "text", &NORTH),
+fn any_size(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = scene.open_filled([
+        // Squares of these overflow or vanish in single precision, so that a naive norm is infinite or
+        // zero.
+        vector_drawer("huge", "text", &[1.0e30, 0.0, 0.0, 0.0]),
+        vector_drawer("tiny", "text", &[1.0e-30, 1.0e-30, 0.0, 0.0]),
+        vector_drawer("usual", "text", &NORTH),
     ])?;
     for asked in [1.0e30_f32, 1.0e-30, 1.0] {
-        let found = nearest(
+        let found = query_one(
             collection.as_ref(),
-            &Query::nearest(vec![asked, 0.0, 0.0, 0.0], 3),
+            &QueryRequest::nearest_to(vec![asked, 0.0, 0.0, 0.0], 3),
         )?;
         same!(
             hit_ids(&found),
@@ -326,6 +345,7 @@ fn any_size(scene: &Scene<'_>) -> Outcome {
             "hits for a vector of size {asked}"
         );
         let scores: Vec<f32> = found.iter().map(|hit| hit.score).collect();
+        // Along the axis, at 45 degrees and at a right angle, whatever the length.
         let expected = [0.0, 1.0 - 0.5_f32.sqrt(), 1.0];
         let near = scores
             .iter()
@@ -339,27 +359,34 @@ fn any_size(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn as_they_are(scene: &Scene<'_>) -> Outcome {
-    let collection = compass(scene)?;
-    let patch = Patch {
+fn sees_vectors_of_now(scene: &CaseScene<'_>) -> CaseOutcome {
+    let collection = open_compass(scene)?;
+    let patch = DrawerPatch {
         embedding: Some(EAST.to_vec()),
-        ..Patch::new(id("west"))
+        ..DrawerPatch::new(id("west"))
     };
     collection.apply_batch(&[
-        Write::Upsert(vectored("east", "text", &[0.0, 0.0, 0.0, 1.0])),
+        Write::Upsert(vector_drawer("east", "text", &[0.0, 0.0, 0.0, 1.0])),
         Write::Update(patch),
-        crate::samples::delete("north-east"),
+        crate::samples::delete_write("north-east"),
     ])?;
-    let found = nearest(collection.as_ref(), &Query::nearest(vec![1.0, 0.2, 0.1, 0.0], 10))?;
+    let found = query_one(
+        collection.as_ref(),
+        &QueryRequest::nearest_to(vec![1.0, 0.2, 0.1, 0.0], 10),
+    )?;
     same!(hit_ids(&found), ["west", "north", "east"], "hits");
+    // An index held in memory by another process must notice all three changes.
     let elsewhere = scene.open_elsewhere()?;
-    let there = nearest(elsewhere.as_ref(), &Query::nearest(vec![1.0, 0.2, 0.1, 0.0], 10))?;
+    let there = query_one(
+        elsewhere.as_ref(),
+        &QueryRequest::nearest_to(vec![1.0, 0.2, 0.1, 0.0], 10),
+    )?;
     same!(there, found, "hits of another process");
     Ok(())
 }
 
-/// A vector for `n` that looks random and is the same each time.
-fn scattered(n: u32) -> [f32; 4] {
+/// A pseudo-random vector for `n`, the same in every run.
+fn scattered_vector(n: u32) -> [f32; 4] {
     let mut state = u64::from(n).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     std::array::from_fn(|_| {
         state ^= state << 13;
@@ -369,27 +396,31 @@ fn scattered(n: u32) -> [f32; 4] {
     })
 }
 
-fn many_drawers(scene: &Scene<'_>) -> Outcome {
+fn many_drawers(scene: &CaseScene<'_>) -> CaseOutcome {
+    // More than two full segments of the embedded store and an unsealed tail, so that sealed and unsealed
+    // vectors are searched together.
     const DRAWERS: u32 = 2_300;
     let wing = |n: u32| format!("wing-{}", n % 7);
     let given = (0..DRAWERS).map(|n| NewDrawer {
-        embedding: Some(scattered(n).to_vec()),
-        ..winged(&format!("d{n:05}"), &wing(n))
+        embedding: Some(scattered_vector(n).to_vec()),
+        ..wing_drawer(&format!("d{n:05}"), &wing(n))
     });
-    let collection = scene.filled(given)?;
+    let collection = scene.open_filled(given)?;
+    // Without a filter, and with one that accepts a seventh: the candidate lists differ in size.
     for (asked, only) in [(90_001, None), (90_002, Some(3)), (90_003, Some(6))] {
-        let vector = scattered(asked);
+        let vector = scattered_vector(asked);
         let mut exact: Vec<f64> = (0..DRAWERS)
             .filter(|n| only.is_none_or(|only| n % 7 == only))
-            .map(|n| distance(Metric::Cosine, &vector, &scattered(n)))
+            .map(|n| exact_distance(Metric::Cosine, &vector, &scattered_vector(n)))
             .collect();
         exact.sort_by(f64::total_cmp);
-        let query = Query {
-            filter: only.map_or(Filter::All, |only| Filter::text("wing", wing(only))),
-            ..Query::nearest(vector.to_vec(), 20)
+        let query = QueryRequest {
+            filter: only.map_or(Filter::All, |only| Filter::text_equals("wing", wing(only))),
+            ..QueryRequest::nearest_to(vector.to_vec(), 20)
         };
-        let found = nearest(collection.as_ref(), &query)?;
+        let found = query_one(collection.as_ref(), &query)?;
         same!(found.len(), 20, "hits");
+        // Distances are compared instead of ids, because single precision may swap near ties.
         for (hit, expected) in found.iter().zip(&exact) {
             let wrong_wing = only.is_some_and(|only| hit.drawer.place.wing != Some(wing(only)));
             ensure!(

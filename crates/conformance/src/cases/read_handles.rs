@@ -1,78 +1,88 @@
-//! Handles that may not write: every write is refused, through every sub-trait.
+//! Read-only handles: every write is refused, through every sub-trait.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, ErrorKind, Get, IdentityChange, OpenOptions, Patch, Switch, Write,
+    Collection, CollectionExt, DrawerPatch, ErrorKind, GetRequest, IdentityChange, OpenOptions, SwitchStep,
+    Write,
 };
 
-use crate::case::refused;
-use crate::revising::{all, forgetting, remember, revision};
-use crate::samples::{delete, id, plain, vectored};
-use crate::scene::{drawers, model};
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::revising::{every_record, forgetting_revision, new_revision, store_records};
+use crate::samples::{delete_write, id, text_drawer, vector_drawer};
+use crate::scene::{default_collection, model_called};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "read_handles":
-    "the default options open a handle that may not write" [-ReadOnly] => by_default;
-    "through a handle that may not write every batch is unsupported and nothing is written" [-ReadOnly] => batches;
-    "through a handle that may not write no model is recorded" [-ReadOnly] => models;
-    "through a handle that may not write no step of a change of model is taken and no vector is stored" [+EmbeddingsPassthrough +Spaces -ReadOnly] => spaces;
-    "through a handle that may not write no source is revised" [+Sources -ReadOnly] => sources;
-    "through a handle that may not write no upkeep runs" [-ReadOnly] => upkeep;
-    "through a handle that may not write nothing is erased" [+Erasure -ReadOnly] => erasure;
-    "a handle that may not write sees what others write" [-ReadOnly] => sees;
+    "the default options open a handle that may not write" [-ReadOnly] => default_may_not_write;
+    "through a handle that may not write every batch is unsupported and nothing is written" [-ReadOnly] => refuses_batches;
+    "through a handle that may not write no model is recorded" [-ReadOnly] => records_no_model;
+    "through a handle that may not write no step of a change of model is taken and no vector is stored" [+EmbeddingsPassthrough +Spaces -ReadOnly] => takes_no_step;
+    "through a handle that may not write no source is revised" [+Sources -ReadOnly] => revises_no_source;
+    "through a handle that may not write no upkeep runs" [-ReadOnly] => runs_no_upkeep;
+    "through a handle that may not write nothing is erased" [+Erasure -ReadOnly] => erases_nothing;
+    "a handle that may not write sees what others write" [-ReadOnly] => sees_other_writes;
 }
 
-/// A handle that may write and one that may not.
-fn open_both(scene: &Scene<'_>) -> Outcome<(Arc<dyn Collection>, Arc<dyn Collection>)> {
-    let drawer = vectored("a", "text", &[1.0, 0.0, 0.0, 0.0]);
-    let whole = scene.filled([scene.fit(drawer)])?;
+/// Returns a writable handle and a read-only one.
+fn open_both(scene: &CaseScene<'_>) -> CaseOutcome<(Arc<dyn Collection>, Arc<dyn Collection>)> {
+    let drawer = vector_drawer("a", "text", &[1.0, 0.0, 0.0, 0.0]);
+    let whole = scene.open_filled([scene.fit_drawer(drawer)])?;
+    // Everything else as usual, so that a refusal can only be due to `writable`.
     let options = OpenOptions {
         writable: false,
-        ..scene.how()
+        ..scene.usual_options()
     };
-    let reading = scene.backend().open(&scene.palace(), &drawers(), &options)?;
+    let reading = scene
+        .backend()
+        .open(&scene.palace(), &default_collection(), &options)?;
     Ok((whole, reading))
 }
 
-fn by_default(scene: &Scene<'_>) -> Outcome {
-    scene.filled([plain("a", "text")])?;
+fn default_may_not_write(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled([text_drawer("a", "text")])?;
     let reading = scene
         .backend()
-        .open(&scene.palace(), &drawers(), &OpenOptions::default())?;
-    refused(reading.add(plain("b", "text")), ErrorKind::Unsupported, &[])
+        .open(&scene.palace(), &default_collection(), &OpenOptions::default())?;
+    expect_refusal(
+        reading.add_drawer(text_drawer("b", "text")),
+        ErrorKind::Unsupported,
+        &[],
+    )
 }
 
-fn batches(scene: &Scene<'_>) -> Outcome {
+fn refuses_batches(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
-    let before = (whole.info()?, whole.get(&Get::default())?);
-    let patch = Patch {
+    let before = (whole.info()?, whole.get(&GetRequest::default())?);
+    let patch = DrawerPatch {
         document: Some("new".into()),
-        ..Patch::new(id("a"))
+        ..DrawerPatch::new(id("a"))
     };
     for write in [
-        Write::Add(plain("b", "text")),
-        Write::Upsert(plain("a", "new")),
+        Write::Add(text_drawer("b", "text")),
+        Write::Upsert(text_drawer("a", "new")),
         Write::Update(patch),
-        delete("a"),
-        delete("never"),
+        delete_write("a"),
+        // Changes nothing, but is a write all the same; the answer must not depend on the content of the
+        // store.
+        delete_write("never"),
     ] {
-        refused(reading.apply_batch(&[write]), ErrorKind::Unsupported, &[])?;
+        expect_refusal(reading.apply_batch(&[write]), ErrorKind::Unsupported, &[])?;
     }
     same!(
-        (whole.info()?, whole.get(&Get::default())?),
+        (whole.info()?, whole.get(&GetRequest::default())?),
         before,
         "the collection"
     );
     Ok(())
 }
 
-fn models(scene: &Scene<'_>) -> Outcome {
+fn records_no_model(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
     let before = whole.info()?;
     for why in [IdentityChange::Confirm, IdentityChange::Force] {
-        refused(
-            reading.set_identity(&model("model-b"), why),
+        expect_refusal(
+            reading.set_identity(&model_called("model-b"), why),
             ErrorKind::Unsupported,
             &[],
         )?;
@@ -81,22 +91,23 @@ fn models(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn spaces(scene: &Scene<'_>) -> Outcome {
+fn takes_no_step(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
     let reading = reading.require_spaces()?;
     for step in [
-        Switch::Begin(model("model-b")),
-        Switch::Rollback,
-        Switch::DropRetired,
+        SwitchStep::Begin(model_called("model-b")),
+        SwitchStep::Rollback,
+        SwitchStep::DropRetired,
     ] {
-        refused(reading.take_step(&step), ErrorKind::Unsupported, &[])?;
+        expect_refusal(reading.take_step(&step), ErrorKind::Unsupported, &[])?;
     }
     let spaces = whole.require_spaces()?;
-    let begun = spaces.take_step(&Switch::Begin(model("model-b")))?;
-    let pending = crate::turning::lacking(whole.as_ref(), &model("model-b"))?;
-    let given: Vec<_> = pending.iter().map(crate::turning::filling).collect();
-    refused(
-        reading.fill_vectors(&model("model-b"), &given),
+    // A space has to exist before filling it can be refused for the right reason.
+    let begun = spaces.take_step(&SwitchStep::Begin(model_called("model-b")))?;
+    let pending = crate::turning::list_lacking(whole.as_ref(), &model_called("model-b"))?;
+    let given: Vec<_> = pending.iter().map(crate::turning::make_filling).collect();
+    expect_refusal(
+        reading.fill_vectors(&model_called("model-b"), &given),
         ErrorKind::Unsupported,
         &[],
     )?;
@@ -104,53 +115,56 @@ fn spaces(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn sources(scene: &Scene<'_>) -> Outcome {
+fn revises_no_source(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
-    remember(whole.as_ref(), &["a.md"])?;
-    let before = whole.require_sources()?.find_records(&all())?;
+    store_records(whole.as_ref(), &["a.md"])?;
+    let before = whole.require_sources()?.find_records(&every_record())?;
     let reading = reading.require_sources()?;
-    let add = vec![Write::Add(plain("b", "text"))];
-    refused(
-        reading.revise(vec![revision("b.md", None, "1", [add])]),
+    let add = vec![Write::Add(text_drawer("b", "text"))];
+    expect_refusal(
+        reading.revise(vec![new_revision("b.md", None, "1", [add])]),
         ErrorKind::Unsupported,
         &[],
     )?;
+    // The right number, so that the revision is not merely overtaken.
     let expects = Some(before[0].revision);
-    refused(
-        reading.revise(vec![forgetting("a.md", expects)]),
+    expect_refusal(
+        reading.revise(vec![forgetting_revision("a.md", expects)]),
         ErrorKind::Unsupported,
         &[],
     )?;
-    same!(reading.find_records(&all())?, before, "records");
+    same!(reading.find_records(&every_record())?, before, "records");
     same!(whole.info()?.drawers, 1, "drawers");
     Ok(())
 }
 
-fn upkeep(scene: &Scene<'_>) -> Outcome {
+fn runs_no_upkeep(scene: &CaseScene<'_>) -> CaseOutcome {
     let (_, reading) = open_both(scene)?;
     for kind in &scene.descriptor().maintenance {
         let upkeep = reading.require_upkeep()?;
-        refused(upkeep.run(kind), ErrorKind::Unsupported, &[])?;
+        expect_refusal(upkeep.run(kind), ErrorKind::Unsupported, &[])?;
+        // A refused run must not be registered as running, or no other handle could start it.
         same!(upkeep.state()?.running, [], "kinds running");
     }
     Ok(())
 }
 
-fn erasure(scene: &Scene<'_>) -> Outcome {
+fn erases_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
     let eraser = reading.eraser();
-    let eraser = eraser.ok_or_else(|| crate::Failure::new("expected erasure, found none"))?;
-    refused(eraser.erase(&[id("a")]), ErrorKind::Unsupported, &[])?;
+    let eraser = eraser.ok_or_else(|| crate::CaseFailure::new("expected erasure, found none"))?;
+    expect_refusal(eraser.erase(&[id("a")]), ErrorKind::Unsupported, &[])?;
     same!(whole.info()?.drawers, 1, "drawers");
     Ok(())
 }
 
-fn sees(scene: &Scene<'_>) -> Outcome {
+fn sees_other_writes(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
-    whole.add(plain("b", "text"))?;
+    // Written after the reader was opened: read-only must not mean a frozen copy.
+    whole.add_drawer(text_drawer("b", "text"))?;
     same!(
-        reading.get(&Get::default())?,
-        whole.get(&Get::default())?,
+        reading.get(&GetRequest::default())?,
+        whole.get(&GetRequest::default())?,
         "drawers"
     );
     same!(reading.info()?, whole.info()?, "info");

@@ -1,13 +1,13 @@
-//! Get and count: order, paging, fields, and what a reader sees.
+//! Get and count: order, paging, fields, and which writes a reader sees.
 
 use loci_core::{
-    CollectionExt, CollectionReaderExt, DocumentFilter, DrawerCondition, DrawerPosition, ErrorKind, Filter,
-    Get, Include, Metadata, NewDrawer, Write,
+    CollectionExt, CollectionReaderExt, DocumentFilter, DrawerCondition, DrawerFields, DrawerPosition,
+    ErrorKind, Filter, GetRequest, Metadata, NewDrawer, Write,
 };
 
-use crate::case::refused;
-use crate::samples::{all_ids, id, ids, one, plain, vectored, winged};
-use crate::{Failure, Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, drawer_ids, id, read_fields, text_drawer, vector_drawer, wing_drawer};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "reads":
     "nothing found is an empty list, never an error" [] => nothing_found;
@@ -20,57 +20,66 @@ cases! { "reads":
     "ids and filters both narrow" [] => ids_and_filters;
     "fields not included are absent" [] => fields_absent;
     "the embedding is there if asked for and if there is one" [+EmbeddingsPassthrough +EmbeddingsOut] => embedding_if_asked;
-    "count is how many drawers the filter accepts" [-EstimatedCount] => counts;
-    "count answers where counts may be estimates" [+EstimatedCount] => estimates;
+    "count is how many drawers the filter accepts" [-EstimatedCount] => counts_accepted;
+    "count answers where counts may be estimates" [+EstimatedCount] => estimates_answer;
     "info says how many drawers there are and how far each way of searching reaches" [-EstimatedCount] => info_counts;
     "a reader sees every write acknowledged before it began, from any process" [-ReadOnly] => acknowledged_writes;
     "two handles on one collection see each other's writes" [-ReadOnly] => two_handles;
 }
 
-fn letters(scene: &Scene<'_>, n: usize) -> Outcome<(std::sync::Arc<dyn loci_core::Collection>, Vec<String>)> {
+fn open_numbered(
+    scene: &CaseScene<'_>,
+    n: usize,
+) -> CaseOutcome<(std::sync::Arc<dyn loci_core::Collection>, Vec<String>)> {
     let names: Vec<String> = (0..n).map(|n| format!("d{n:03}")).collect();
     let wing = |at: usize| if at.is_multiple_of(3) { "third" } else { "rest" };
-    let drawers = scene.filled(
+    // Filed in reverse, so that insertion order cannot pass for the order of ids.
+    let drawers = scene.open_filled(
         names
             .iter()
             .enumerate()
             .rev()
-            .map(|(at, called)| winged(called, wing(at))),
+            .map(|(at, called)| wing_drawer(called, wing(at))),
     )?;
     Ok((drawers, names))
 }
 
-fn page(limit: usize, offset: usize) -> Get {
-    Get {
+fn page_of(limit: usize, offset: usize) -> GetRequest {
+    GetRequest {
         limit: Some(limit),
         offset,
-        ..Get::default()
+        ..GetRequest::default()
     }
 }
 
-fn nothing_found(scene: &Scene<'_>) -> Outcome {
+fn nothing_found(scene: &CaseScene<'_>) -> CaseOutcome {
     let empty = scene.open()?;
     same!(
-        empty.get(&Get::default())?,
+        empty.get(&GetRequest::default())?,
         Vec::new(),
         "drawers of an empty collection"
     );
     same!(
-        empty.get(&Get::ids([id("x")]))?,
+        empty.get(&GetRequest::by_ids([id("x")]))?,
         Vec::new(),
         "a missing id in an empty collection"
     );
-    let drawers = scene.filled([winged("a", "x")])?;
-    same!(drawers.get(&Get::ids([id("x")]))?, Vec::new(), "a missing id");
-    same!(drawers.get(&Get::ids([]))?, Vec::new(), "no ids");
-    let none = Get {
-        filter: Filter::text("wing", "y"),
-        ..Get::default()
+    let drawers = scene.open_filled([wing_drawer("a", "x")])?;
+    same!(
+        drawers.get(&GetRequest::by_ids([id("x")]))?,
+        Vec::new(),
+        "a missing id"
+    );
+    // An empty list of ids asks for nothing; read as "no restriction" it would return everything.
+    same!(drawers.get(&GetRequest::by_ids([]))?, Vec::new(), "no ids");
+    let none = GetRequest {
+        filter: Filter::text_equals("wing", "y"),
+        ..GetRequest::default()
     };
     same!(drawers.get(&none)?, Vec::new(), "a filter that accepts nothing");
-    let none = Get {
+    let none = GetRequest {
         document: DocumentFilter::Contains("no such text".into()),
-        ..Get::default()
+        ..GetRequest::default()
     };
     same!(
         drawers.get(&none)?,
@@ -80,87 +89,92 @@ fn nothing_found(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn order_asked(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled(["a", "b", "c", "d"].map(|called| plain(called, "text")))?;
+fn order_asked(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled(["a", "b", "c", "d"].map(|called| text_drawer(called, "text")))?;
+    // A missing id and repeated ones: `WHERE id IN (...)` returns neither this order nor gaps correctly.
     let asked = ["c", "gone", "a", "c", "d", "a"].map(id);
     same!(
-        ids(&drawers.get(&Get::ids(asked.clone()))?),
+        drawer_ids(&drawers.get(&GetRequest::by_ids(asked.clone()))?),
         ["c", "a", "d"],
         "drawers"
     );
-    let second = Get {
+    // Limit and offset count found drawers, not the ids in the list.
+    let second = GetRequest {
         limit: Some(1),
         offset: 1,
-        ..Get::ids(asked)
+        ..GetRequest::by_ids(asked)
     };
-    same!(ids(&drawers.get(&second)?), ["a"], "the second of them");
+    same!(drawer_ids(&drawers.get(&second)?), ["a"], "the second of them");
     Ok(())
 }
 
-fn byte_order(scene: &Scene<'_>) -> Outcome {
+fn byte_order(scene: &CaseScene<'_>) -> CaseOutcome {
+    // Differs from locale, case-insensitive, numeric and UTF-16 order; NUL and space sort below letters.
     let names = ["b", "a", "B", "10", "9", "é", "z", "抽", "🗄️", "ab", "a\0", "a b"];
-    let drawers = scene.filled(names.map(|called| plain(called, "text")))?;
+    let drawers = scene.open_filled(names.map(|called| text_drawer(called, "text")))?;
     let mut expected = names.map(str::to_owned);
     expected.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
     same!(all_ids(drawers.as_ref())?, expected, "ids");
     Ok(())
 }
 
-fn limit_and_offset(scene: &Scene<'_>) -> Outcome {
-    let (drawers, names) = letters(scene, 25)?;
+fn limit_and_offset(scene: &CaseScene<'_>) -> CaseOutcome {
+    let (drawers, names) = open_numbered(scene, 25)?;
     let mut paged = Vec::new();
     for offset in (0..30).step_by(7) {
-        let found = drawers.get(&page(7, offset))?;
+        let found = drawers.get(&page_of(7, offset))?;
         same!(
             found.len(),
             7.min(25_usize.saturating_sub(offset)),
             "drawers on the page from {offset}"
         );
-        paged.extend(ids(&found).into_iter().map(str::to_owned));
+        paged.extend(drawer_ids(&found).into_iter().map(str::to_owned));
     }
     same!(paged, names, "ids of all pages");
-    same!(drawers.get(&page(7, 25))?.len(), 0, "drawers past the end");
+    same!(drawers.get(&page_of(7, 25))?.len(), 0, "drawers past the end");
     same!(
-        drawers.get(&page(7, 1_000_000))?.len(),
+        drawers.get(&page_of(7, 1_000_000))?.len(),
         0,
         "drawers far past the end"
     );
-    same!(drawers.get(&page(0, 0))?.len(), 0, "drawers of a page of none");
-    let rest = Get {
+    // Zero is a limit like any other, not the absence of one.
+    same!(drawers.get(&page_of(0, 0))?.len(), 0, "drawers of a page of none");
+    let rest = GetRequest {
         offset: 20,
-        ..Get::default()
+        ..GetRequest::default()
     };
     same!(
-        ids(&drawers.get(&rest)?),
+        drawer_ids(&drawers.get(&rest)?),
         names[20..],
         "drawers from an offset without a limit"
     );
     Ok(())
 }
 
-fn paging_filtered(scene: &Scene<'_>) -> Outcome {
-    let (drawers, names) = letters(scene, 25)?;
+fn paging_filtered(scene: &CaseScene<'_>) -> CaseOutcome {
+    let (drawers, names) = open_numbered(scene, 25)?;
+    // Paging before filtering would return short and empty pages.
     let thirds: Vec<&String> = names.iter().step_by(3).collect();
     let mut paged = Vec::new();
     for offset in (0..9).step_by(2) {
-        let found = drawers.get(&Get {
-            filter: Filter::text("wing", "third"),
-            ..page(2, offset)
+        let found = drawers.get(&GetRequest {
+            filter: Filter::text_equals("wing", "third"),
+            ..page_of(2, offset)
         })?;
-        paged.extend(ids(&found).into_iter().map(str::to_owned));
+        paged.extend(drawer_ids(&found).into_iter().map(str::to_owned));
     }
     same!(paged.iter().collect::<Vec<_>>(), thirds, "ids of all pages");
     Ok(())
 }
 
-fn after_pages(scene: &Scene<'_>) -> Outcome {
-    let (drawers, names) = letters(scene, 25)?;
+fn after_pages(scene: &CaseScene<'_>) -> CaseOutcome {
+    let (drawers, names) = open_numbered(scene, 25)?;
     let mut paged: Vec<String> = Vec::new();
     loop {
-        let found = drawers.get(&Get {
+        let found = drawers.get(&GetRequest {
             after: paged.last().map(|last| DrawerPosition::Id(id(last))),
             limit: Some(4),
-            ..Get::default()
+            ..GetRequest::default()
         })?;
         if found.is_empty() {
             break;
@@ -170,55 +184,57 @@ fn after_pages(scene: &Scene<'_>) -> Outcome {
             "expected {} drawers, found more: {paged:?}",
             names.len()
         );
-        paged.extend(ids(&found).into_iter().map(str::to_owned));
+        paged.extend(drawer_ids(&found).into_iter().map(str::to_owned));
     }
     same!(paged, names, "ids of all pages");
-    let between = Get {
+    let between = GetRequest {
+        // A position need not be that of an existing drawer: the last one of a page may have been removed.
         after: Some(DrawerPosition::Id(id("d010x"))),
         offset: 1,
         limit: Some(2),
-        ..Get::default()
+        ..GetRequest::default()
     };
     same!(
-        ids(&drawers.get(&between)?),
+        drawer_ids(&drawers.get(&between)?),
         ["d012", "d013"],
         "ids after one that is not there, but one"
     );
     Ok(())
 }
 
-fn ids_and_after(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text")])?;
-    let both = Get {
+fn ids_and_after(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
+    let both = GetRequest {
         after: Some(DrawerPosition::Id(id("a"))),
-        ..Get::ids([id("a")])
+        ..GetRequest::by_ids([id("a")])
     };
-    refused(drawers.get(&both), ErrorKind::Invalid, &[])
+    expect_refusal(drawers.get(&both), ErrorKind::Invalid, &[])
 }
 
-fn ids_and_filters(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([
-        winged("a", "x"),
-        winged("b", "y"),
-        winged("c", "x"),
-        winged("d", "x"),
+fn ids_and_filters(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        wing_drawer("a", "x"),
+        wing_drawer("b", "y"),
+        wing_drawer("c", "x"),
+        wing_drawer("d", "x"),
     ])?;
-    let narrowed = Get {
-        filter: Filter::text("wing", "x"),
+    // `b` fails the metadata filter and `c` the document filter; the order asked for stays.
+    let narrowed = GetRequest {
+        filter: Filter::text_equals("wing", "x"),
         document: DocumentFilter::NotContains("of c".into()),
-        ..Get::ids(["d", "c", "b", "a"].map(id))
+        ..GetRequest::by_ids(["d", "c", "b", "a"].map(id))
     };
-    same!(ids(&drawers.get(&narrowed)?), ["d", "a"], "drawers");
+    same!(drawer_ids(&drawers.get(&narrowed)?), ["d", "a"], "drawers");
     Ok(())
 }
 
-fn fields_absent(scene: &Scene<'_>) -> Outcome {
+fn fields_absent(scene: &CaseScene<'_>) -> CaseOutcome {
     let given = NewDrawer {
-        metadata: Metadata::new().with("n", 1_i64),
-        ..scene.fit(vectored("a", "text", &[1.0, 0.0, 0.0, 0.0]))
+        metadata: Metadata::new().with_entry("n", 1_i64),
+        ..scene.fit_drawer(vector_drawer("a", "text", &[1.0, 0.0, 0.0, 0.0]))
     };
-    let drawers = scene.filled([given])?;
-    let bare = one(drawers.as_ref(), "a", Include::NOTHING)?;
+    let drawers = scene.open_filled([given])?;
+    let bare = read_fields(drawers.as_ref(), "a", DrawerFields::NOTHING)?;
     same!(
         (&bare.document, &bare.metadata),
         (&None, &None),
@@ -229,32 +245,37 @@ fn fields_absent(scene: &Scene<'_>) -> Outcome {
         (&None, &None),
         "fields that were not asked for"
     );
+    // Always there: lists are sorted by it.
     ensure!(bare.filed_at.is_some(), "expected the time of filing, found none");
-    let text = Include {
+    let text = DrawerFields {
         document: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let found = one(drawers.as_ref(), "a", text)?;
+    let found = read_fields(drawers.as_ref(), "a", text)?;
     same!(
         (found.document.as_deref(), &found.metadata),
         (Some("text"), &None),
         "the text alone"
     );
-    let metadata = Include {
+    let metadata = DrawerFields {
         metadata: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let found = one(drawers.as_ref(), "a", metadata)?;
+    let found = read_fields(drawers.as_ref(), "a", metadata)?;
     same!(
         (&found.document, found.metadata.is_some()),
         (&None, true),
         "the metadata alone"
     );
-    let filtered = Get {
-        filter: Filter::Compare("n".into(), loci_core::Comparison::Eq(loci_core::Scalar::Int(1))),
+    // Fields that are not returned must still be available to the filters.
+    let filtered = GetRequest {
+        filter: Filter::Compare(
+            "n".into(),
+            loci_core::FilterComparison::Eq(loci_core::MetadataScalar::Int(1)),
+        ),
         document: DocumentFilter::Contains("ex".into()),
-        include: Include::NOTHING,
-        ..Get::default()
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
     same!(
         drawers.get(&filtered)?,
@@ -264,33 +285,45 @@ fn fields_absent(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn embedding_if_asked(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([vectored("a", "text", &[1.0, 2.0, 3.0, 4.0]), plain("b", "text")])?;
-    let embedding = Include {
+fn embedding_if_asked(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        vector_drawer("a", "text", &[1.0, 2.0, 3.0, 4.0]),
+        text_drawer("b", "text"),
+    ])?;
+    let embedding = DrawerFields {
         embedding: true,
-        ..Include::NOTHING
+        ..DrawerFields::NOTHING
     };
-    let vector = |called, include| one(drawers.as_ref(), called, include).map(|drawer| drawer.embedding);
+    let vector =
+        |called, include| read_fields(drawers.as_ref(), called, include).map(|drawer| drawer.embedding);
     same!(
         vector("a", embedding)?,
         Some(vec![1.0, 2.0, 3.0, 4.0]),
         "a vector asked for"
     );
     same!(vector("b", embedding)?, None, "a vector that is not there");
-    same!(vector("a", Include::default())?, None, "a vector not asked for");
+    same!(
+        vector("a", DrawerFields::default())?,
+        None,
+        "a vector not asked for"
+    );
     Ok(())
 }
 
-fn counts(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([winged("a", "x"), winged("b", "y"), winged("c", "x")])?;
+fn counts_accepted(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        wing_drawer("a", "x"),
+        wing_drawer("b", "y"),
+        wing_drawer("c", "x"),
+    ])?;
     same!(drawers.count(&DrawerCondition::default())?, 3, "drawers");
     same!(
-        drawers.count(&Filter::text("wing", "x").into())?,
+        drawers.count(&Filter::text_equals("wing", "x").into())?,
         2,
         "drawers in the wing"
     );
     same!(
-        drawers.count(&Filter::text("wing", "z").into())?,
+        drawers.count(&Filter::text_equals("wing", "z").into())?,
         0,
         "drawers in no wing"
     );
@@ -302,8 +335,8 @@ fn counts(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn estimates(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([winged("a", "x"), winged("b", "y")])?;
+fn estimates_answer(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([wing_drawer("a", "x"), wing_drawer("b", "y")])?;
     ensure!(
         drawers.count(&DrawerCondition::default())? > 0,
         "expected an estimate above 0 for two drawers"
@@ -311,10 +344,10 @@ fn estimates(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn info_counts(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([
-        scene.fit(vectored("a", "text", &[1.0, 0.0, 0.0, 0.0])),
-        plain("b", "text"),
+fn info_counts(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        scene.fit_drawer(vector_drawer("a", "text", &[1.0, 0.0, 0.0, 0.0])),
+        text_drawer("b", "text"),
     ])?;
     let info = drawers.info()?;
     same!(info.name.as_str(), "drawers", "name");
@@ -324,6 +357,7 @@ fn info_counts(scene: &Scene<'_>) -> Outcome {
         same!(info.dimension, Some(4), "dimension");
         same!(info.coverage.nearest, 1, "drawers with a vector");
     }
+    // How much is packed is up to the backend, but it cannot be more than there is.
     ensure!(
         info.coverage.packed <= info.coverage.nearest,
         "expected no more packed than there are vectors, found {:?}",
@@ -335,28 +369,31 @@ fn info_counts(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn acknowledged_writes(scene: &Scene<'_>) -> Outcome {
+fn acknowledged_writes(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
     let elsewhere = scene.open_elsewhere()?;
     for n in 0..5 {
         let (ours, theirs) = (format!("ours-{n}"), format!("theirs-{n}"));
-        drawers.add(plain(&ours, "text"))?;
-        let text =
-            |called: &str| one(drawers.as_ref(), called, Include::default()).map(|found| found.document);
+        drawers.add_drawer(text_drawer(&ours, "text"))?;
+        let text = |called: &str| {
+            read_fields(drawers.as_ref(), called, DrawerFields::default()).map(|found| found.document)
+        };
         same!(text(&ours)?.as_deref(), Some("text"), "text");
+        // Asked before it exists: a backend that caches misses would not see it later.
         same!(
-            drawers.find(&id(&theirs))?,
+            drawers.find_drawer(&id(&theirs))?,
             None,
             "a drawer that another process has not filed yet"
         );
-        let seen = elsewhere.find(&id(&ours))?;
+        let seen = elsewhere.find_drawer(&id(&ours))?;
         ensure!(
             seen.is_some(),
             "expected another process to see {ours}, found nothing"
         );
+        // Changes a drawer that this process has just read and could have cached.
         elsewhere.apply_batch(&[
-            Write::Upsert(plain(&theirs, "text")),
-            Write::Upsert(plain(&ours, "changed")),
+            Write::Upsert(text_drawer(&theirs, "text")),
+            Write::Upsert(text_drawer(&ours, "changed")),
         ])?;
         same!(
             text(&ours)?.as_deref(),
@@ -373,9 +410,9 @@ fn acknowledged_writes(scene: &Scene<'_>) -> Outcome {
             all_ids(elsewhere.as_ref())?,
             "ids seen by both"
         );
-        elsewhere.delete(id(&theirs))?;
+        elsewhere.delete_drawer(id(&theirs))?;
         same!(
-            drawers.find(&id(&theirs))?,
+            drawers.find_drawer(&id(&theirs))?,
             None,
             "a drawer that another process removed"
         );
@@ -383,16 +420,16 @@ fn acknowledged_writes(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn two_handles(scene: &Scene<'_>) -> Outcome {
+fn two_handles(scene: &CaseScene<'_>) -> CaseOutcome {
     let (one_handle, other) = (scene.open()?, scene.open()?);
-    one_handle.add(plain("a", "text"))?;
+    one_handle.add_drawer(text_drawer("a", "text"))?;
     let seen = other
-        .find(&id("a"))?
-        .ok_or_else(|| Failure::new("expected a, found nothing"))?;
+        .find_drawer(&id("a"))?
+        .ok_or_else(|| CaseFailure::new("expected a, found nothing"))?;
     same!(seen.document.as_deref(), Some("text"), "text");
-    other.delete(id("a"))?;
+    other.delete_drawer(id("a"))?;
     same!(
-        one_handle.find(&id("a"))?,
+        one_handle.find_drawer(&id("a"))?,
         None,
         "a drawer that the other handle removed"
     );

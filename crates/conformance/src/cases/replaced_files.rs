@@ -1,75 +1,82 @@
-//! Files that vanish or are replaced under open handles: no stale answer, no write into nowhere.
+//! Files that vanish or are replaced under open handles: no stale answers, no lost writes.
 
 use std::sync::Arc;
 
-use loci_core::{Collection, CollectionExt, CollectionReaderExt, ErrorKind, Get, OpenOptions};
+use loci_core::{Collection, CollectionExt, CollectionReaderExt, ErrorKind, GetRequest, OpenOptions};
 
-use crate::case::refused;
-use crate::samples::{all_ids, id, ids, plain};
-use crate::scene::{drawers, make};
-use crate::{Failure, Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, drawer_ids, id, text_drawer};
+use crate::scene::{default_collection, make_collection};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 cases! { "replaced_files":
-    "a palace whose files vanished is not found" [+Local -ReadOnly] => vanished;
+    "a palace whose files vanished is not found" [+Local -ReadOnly] => vanished_is_not_found;
     "a palace made anew where one vanished is empty" [+Local -ReadOnly] => made_anew;
     "a handle on files that vanished never answers with what is gone" [+Local -ReadOnly] => no_stale_reads;
     "a handle on files that vanished never acknowledges a write that nobody can read" [+Local -ReadOnly] => no_lost_writes;
-    "a palace whose files were replaced answers with what they hold now" [+Local -ReadOnly] => replaced;
+    "a palace whose files were replaced answers with what they hold now" [+Local -ReadOnly] => answers_with_new_files;
     "a handle on files that were replaced never answers with what is gone" [+Local -ReadOnly] => no_stale_reads_replaced;
     "a handle on files that were replaced never acknowledges a write that nobody can read" [+Local -ReadOnly] => no_lost_writes_replaced;
 }
 
-fn done(world: Result<bool, String>) -> Outcome {
-    match world? {
-        true => Ok(()),
-        false => Err(Failure::new(
-            "the backend advertises local, so its world must be able to take files away and to replace them",
-        )),
+fn expect_done(world: Result<bool, String>) -> CaseOutcome {
+    if world? {
+        Ok(())
+    } else {
+        Err(CaseFailure::new(
+            "the backend advertises local, so its world must be able to remove and to replace files",
+        ))
     }
 }
 
 /// An open handle on a palace whose files have just vanished.
-fn vanish(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
-    let held = scene.filled([plain("old", "text")])?;
+fn open_and_vanish(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
+    let held = scene.open_filled([text_drawer("old", "text")])?;
+    // A read makes sure that files are open and caches are warm.
     same!(all_ids(held.as_ref())?, ["old"], "ids before");
-    done(scene.world().vanish())?;
+    expect_done(scene.world().remove_files())?;
     Ok(held)
 }
 
 /// An open handle on a palace whose files have just been replaced by those of another.
-fn replace(scene: &Scene<'_>) -> Outcome<Arc<dyn Collection>> {
-    let held = scene.filled([plain("old", "text")])?;
+fn open_and_replace(scene: &CaseScene<'_>) -> CaseOutcome<Arc<dyn Collection>> {
+    let held = scene.open_filled([text_drawer("old", "text")])?;
+    // Filled by another instance that is closed again, so that the one under test has never seen these
+    // files.
     let other = scene.world().reopen()?;
-    let filled = make(
+    let filled = make_collection(
         other.as_ref(),
         &scene.world().another_palace(),
-        &drawers(),
-        &scene.how(),
+        &default_collection(),
+        &scene.usual_options(),
     )?;
-    filled.add(plain("new", "text"))?;
+    filled.add_drawer(text_drawer("new", "text"))?;
     drop(filled);
     other.close();
     drop(other);
     same!(all_ids(held.as_ref())?, ["old"], "ids before");
-    done(scene.world().replace())?;
+    expect_done(scene.world().replace_files())?;
     Ok(held)
 }
 
-fn vanished(scene: &Scene<'_>) -> Outcome {
-    let _held = vanish(scene)?;
+fn vanished_is_not_found(scene: &CaseScene<'_>) -> CaseOutcome {
+    let _held = open_and_vanish(scene)?;
     let existing = OpenOptions::default();
-    refused(
-        scene.backend().open(&scene.palace(), &drawers(), &existing),
+    expect_refusal(
+        scene
+            .backend()
+            .open(&scene.palace(), &default_collection(), &existing),
         ErrorKind::NotFound,
         &[],
     )?;
-    refused(
+    expect_refusal(
         scene.backend().collections(&scene.palace()),
         ErrorKind::NotFound,
         &[],
     )?;
     let palace = scene.palace();
-    let folder = palace.folder()?;
+    let folder = palace.require_folder()?;
+    // Looking for the palace must not create its folder again.
     ensure!(
         !folder.exists(),
         "expected no folder at {}, found one",
@@ -78,15 +85,17 @@ fn vanished(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn made_anew(scene: &Scene<'_>) -> Outcome {
-    let _held = vanish(scene)?;
+fn made_anew(scene: &CaseScene<'_>) -> CaseOutcome {
+    let _held = open_and_vanish(scene)?;
+    // Through the instance that still holds the old handle: a table of open palaces by path would return
+    // the deleted file.
     let anew = scene.open()?;
     same!(
         all_ids(anew.as_ref())?,
         Vec::<String>::new(),
         "ids of the new palace"
     );
-    anew.add(plain("a", "text"))?;
+    anew.add_drawer(text_drawer("a", "text"))?;
     same!(
         all_ids(scene.open_elsewhere()?.as_ref())?,
         ["a"],
@@ -95,26 +104,29 @@ fn made_anew(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-/// Shows that a handle refuses to answer, or answers without the drawer that is gone.
-fn not_stale(held: &dyn Collection) -> Outcome {
-    if let Ok(found) = held.get(&Get::default()) {
+/// Checks that a handle refuses to answer, or answers without the drawer that is gone.
+fn expect_not_stale(held: &dyn Collection) -> CaseOutcome {
+    // An error is fine, and so is an answer from the new files; only data that is gone must not appear.
+    // Unix keeps deleted files readable for processes that have them open.
+    if let Ok(found) = held.get(&GetRequest::default()) {
         ensure!(
-            !ids(&found).contains(&"old"),
+            !drawer_ids(&found).contains(&"old"),
             "expected no answer with what is gone, found {:?}",
-            ids(&found)
+            drawer_ids(&found)
         );
     }
-    if let Ok(found) = held.find(&id("old")) {
+    if let Ok(found) = held.find_drawer(&id("old")) {
         same!(found, None, "a drawer that is gone");
     }
     Ok(())
 }
 
-/// Shows that a handle refuses a write, or that another process can read it.
-fn not_lost(scene: &Scene<'_>, held: &dyn Collection) -> Outcome {
-    if held.add(plain("late", "text")).is_ok() {
+/// Checks that a handle refuses a write, or that another process can read it.
+fn expect_not_lost(scene: &CaseScene<'_>, held: &dyn Collection) -> CaseOutcome {
+    // Writing to an unlinked file succeeds, and the data disappears when it is closed.
+    if held.add_drawer(text_drawer("late", "text")).is_ok() {
         let elsewhere = scene.open_elsewhere()?;
-        let found = elsewhere.find(&id("late"))?;
+        let found = elsewhere.find_drawer(&id("late"))?;
         ensure!(
             found.is_some(),
             "expected an acknowledged write to be there, found nothing"
@@ -123,22 +135,23 @@ fn not_lost(scene: &Scene<'_>, held: &dyn Collection) -> Outcome {
     Ok(())
 }
 
-fn no_stale_reads(scene: &Scene<'_>) -> Outcome {
-    let held = vanish(scene)?;
-    not_stale(held.as_ref())?;
+fn no_stale_reads(scene: &CaseScene<'_>) -> CaseOutcome {
+    let held = open_and_vanish(scene)?;
+    expect_not_stale(held.as_ref())?;
+    // Again once a new palace stands in the same place: a check for existence alone would now pass.
     scene.open()?;
-    not_stale(held.as_ref())
+    expect_not_stale(held.as_ref())
 }
 
-fn no_lost_writes(scene: &Scene<'_>) -> Outcome {
-    let held = vanish(scene)?;
-    not_lost(scene, held.as_ref())?;
+fn no_lost_writes(scene: &CaseScene<'_>) -> CaseOutcome {
+    let held = open_and_vanish(scene)?;
+    expect_not_lost(scene, held.as_ref())?;
     scene.open()?;
-    not_lost(scene, held.as_ref())
+    expect_not_lost(scene, held.as_ref())
 }
 
-fn replaced(scene: &Scene<'_>) -> Outcome {
-    let _held = replace(scene)?;
+fn answers_with_new_files(scene: &CaseScene<'_>) -> CaseOutcome {
+    let _held = open_and_replace(scene)?;
     same!(all_ids(scene.open()?.as_ref())?, ["new"], "ids");
     same!(
         all_ids(scene.open_elsewhere()?.as_ref())?,
@@ -148,16 +161,16 @@ fn replaced(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_stale_reads_replaced(scene: &Scene<'_>) -> Outcome {
-    let held = replace(scene)?;
-    not_stale(held.as_ref())?;
+fn no_stale_reads_replaced(scene: &CaseScene<'_>) -> CaseOutcome {
+    let held = open_and_replace(scene)?;
+    expect_not_stale(held.as_ref())?;
     scene.open()?;
-    not_stale(held.as_ref())
+    expect_not_stale(held.as_ref())
 }
 
-fn no_lost_writes_replaced(scene: &Scene<'_>) -> Outcome {
-    let held = replace(scene)?;
-    not_lost(scene, held.as_ref())?;
+fn no_lost_writes_replaced(scene: &CaseScene<'_>) -> CaseOutcome {
+    let held = open_and_replace(scene)?;
+    expect_not_lost(scene, held.as_ref())?;
     scene.open()?;
-    not_lost(scene, held.as_ref())
+    expect_not_lost(scene, held.as_ref())
 }

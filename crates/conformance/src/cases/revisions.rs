@@ -1,113 +1,134 @@
-//! New states of sources: drawers and record in one step, or not at all where somebody else was first.
+//! New states of sources: drawers and record change in one step, or not at all if another writer was first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use loci_core::{
-    Capability, CollectionExt, Cursor, Filter, Get, Lexical, NewDrawer, Patch, Revised, Revision, Selection,
-    Write,
+    Capability, CollectionExt, Cursor, DeleteSelection, DrawerPatch, Filter, GetRequest, LexicalRequest,
+    NewDrawer, RevisionOutcome, SourceRevision, Write,
 };
 
-use super::concurrency::{Ended, at_once};
-use crate::revising::{all, done, forgetting, names, remember, revise_one, revision, stamps};
-use crate::samples::{all_ids, cut, delete, filter, hit_ids, id, plain, read, texts};
-use crate::{Outcome, Scene};
+use super::concurrency::{EndFlagGuard, run_at_once};
+use crate::revising::{
+    every_record, expect_done, forgetting_revision, new_revision, read_stamps, record_names, revise_one,
+    store_records,
+};
+use crate::samples::{
+    all_ids, delete_write, hit_ids, id, id_texts, parse_filter, read_drawer, source_piece, text_drawer,
+};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "revisions":
     "parts are applied one after the other, as apply applies batches" [+Sources -ReadOnly] => in_order;
     "an empty part is passed over, and a revision may change nothing at all" [+Sources -ReadOnly] => no_writes;
-    "revisions are applied in order, and each answer tells of its own" [+Sources -ReadOnly] => several;
+    "revisions are applied in order, and each answer tells of its own" [+Sources -ReadOnly] => applies_in_list_order;
     "drawers of a revision are found, counted and listed among the changes like any others" [+Sources -ReadOnly] => like_others;
-    "a revision whose source has another record by now is overtaken, nothing of it is written, and the others go on" [+Sources -ReadOnly] => overtaken;
-    "a revision that expects a record is overtaken where there is none" [+Sources -ReadOnly] => gone;
-    "of two revisions of one source for the same record in one list the second is overtaken" [+Sources -ReadOnly] => twice;
-    "a revision without a stamp forgets the record" [+Sources -ReadOnly] => forgotten;
-    "a revision has a number that no earlier record of the collection had, not even a forgotten one" [+Sources -ReadOnly] => growing;
+    "a revision whose source has another record by now is overtaken, nothing of it is written, and the others go on" [+Sources -ReadOnly] => overtaken_writes_nothing;
+    "a revision that expects a record is overtaken where there is none" [+Sources -ReadOnly] => missing_record_overtakes;
+    "of two revisions of one source for the same record in one list the second is overtaken" [+Sources -ReadOnly] => second_is_overtaken;
+    "a revision without a stamp forgets the record" [+Sources -ReadOnly] => forgets_the_record;
+    "a revision has a number that no earlier record of the collection had, not even a forgotten one" [+Sources -ReadOnly] => numbers_grow;
     "a reader sees all revisions of a list whole or not at all" [+Sources -ReadOnly] => one_step;
     "of those who revise a source at once one is done and the others are overtaken" [+Sources -ReadOnly] => one_wins;
-    "every acknowledged revision is there with its drawers after a crash" [+Sources -ReadOnly] => crashed;
+    "every acknowledged revision is there with its drawers after a crash" [+Sources -ReadOnly] => survives_a_crash;
 }
 
-pub(super) fn add(called: &str, text: &str) -> Write {
-    Write::Add(plain(called, text))
+pub(super) fn add_write(called: &str, text: &str) -> Write {
+    Write::Add(text_drawer(called, text))
 }
 
-pub(super) fn adds(called: &[&str]) -> Vec<Write> {
-    called.iter().map(|called| add(called, "text")).collect()
+pub(super) fn add_writes(called: &[&str]) -> Vec<Write> {
+    called.iter().map(|called| add_write(called, "text")).collect()
 }
 
-fn in_order(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("old", "text")])?;
-    let reworded = Patch {
+fn in_order(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("old", "text")])?;
+    let reworded = DrawerPatch {
         document: Some("third".into()),
-        ..Patch::new(id("a"))
+        ..DrawerPatch::new(id("a"))
     };
+    // Each part depends on the one before: `a` is added, replaced and then updated, `b` is added and
+    // removed.
     let parts = [
-        vec![add("a", "first"), add("b", "first"), add("old", "never")],
-        vec![Write::Upsert(plain("a", "second")), delete("b")],
-        vec![Write::Update(reworded), delete("nobody")],
         vec![
-            Write::Add(plain("c", "text")),
-            Write::Delete(Selection::Matching(filter(r#"{"wing": "none"}"#).into())),
+            add_write("a", "first"),
+            add_write("b", "first"),
+            add_write("old", "never"),
+        ],
+        vec![Write::Upsert(text_drawer("a", "second")), delete_write("b")],
+        vec![Write::Update(reworded), delete_write("absent")],
+        vec![
+            Write::Add(text_drawer("c", "text")),
+            Write::Delete(DeleteSelection::Matching(
+                parse_filter(r#"{"wing": "none"}"#).into(),
+            )),
         ],
     ];
-    let (receipt, _) = revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
-    same!(texts(&receipt.added), ["a", "b", "c"], "added");
-    same!(texts(&receipt.kept), ["old"], "kept");
-    same!(texts(&receipt.replaced), ["a"], "replaced");
-    same!(texts(&receipt.updated), ["a"], "updated");
-    same!(texts(&receipt.deleted), ["b"], "deleted");
-    same!(texts(&receipt.missing), ["nobody"], "missing");
+    let (receipt, _) = revise_one(drawers.as_ref(), new_revision("a.md", None, "1", parts))?;
+    same!(id_texts(&receipt.added), ["a", "b", "c"], "added");
+    same!(id_texts(&receipt.kept), ["old"], "kept");
+    same!(id_texts(&receipt.replaced), ["a"], "replaced");
+    same!(id_texts(&receipt.updated), ["a"], "updated");
+    same!(id_texts(&receipt.deleted), ["b"], "deleted");
+    same!(id_texts(&receipt.missing), ["absent"], "missing");
     same!(all_ids(drawers.as_ref())?, ["a", "c", "old"], "ids");
     same!(
-        read(drawers.as_ref(), "a")?.document.as_deref(),
+        read_drawer(drawers.as_ref(), "a")?.document.as_deref(),
         Some("third"),
         "the last text"
     );
     same!(
-        read(drawers.as_ref(), "old")?.document.as_deref(),
+        read_drawer(drawers.as_ref(), "old")?.document.as_deref(),
         Some("text"),
         "the text of one that was kept"
     );
     Ok(())
 }
 
-fn no_writes(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([plain("a", "text")])?;
+fn no_writes(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([text_drawer("a", "text")])?;
     let before = drawers.info()?;
     let empty: [Vec<Vec<Write>>; 3] = [vec![], vec![vec![]], vec![vec![], vec![]]];
     for (n, parts) in empty.into_iter().enumerate() {
         let (receipt, number) = revise_one(
             drawers.as_ref(),
-            revision(&format!("{n}.md"), None, "unchanged", parts),
+            new_revision(&format!("{n}.md"), None, "unchanged", parts),
         )?;
         ensure!(
             receipt.added.is_empty() && number.is_some(),
             "expected a record and no drawer, found {receipt:?} and {number:?}"
         );
     }
+    // A record alone is not a change of the collection; a mine run over unchanged files must not wake
+    // followers.
     same!(drawers.info()?, before, "what the collection says of itself");
-    let parts = [vec![], adds(&["b"]), vec![], adds(&["c"]), vec![]];
-    let (receipt, _) = revise_one(drawers.as_ref(), revision("last.md", None, "new", parts))?;
-    same!(texts(&receipt.added), ["b", "c"], "added between empty parts");
+    let parts = [vec![], add_writes(&["b"]), vec![], add_writes(&["c"]), vec![]];
+    let (receipt, _) = revise_one(drawers.as_ref(), new_revision("last.md", None, "new", parts))?;
+    same!(id_texts(&receipt.added), ["b", "c"], "added between empty parts");
     same!(
-        names(&drawers.require_sources()?.find_records(&all())?),
+        record_names(&drawers.require_sources()?.find_records(&every_record())?),
         ["0.md", "1.md", "2.md", "last.md"],
         "records"
     );
     Ok(())
 }
 
-fn several(scene: &Scene<'_>) -> Outcome {
+fn applies_in_list_order(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
     let revised = drawers.require_sources()?.revise(vec![
-        revision("a.md", None, "1", [adds(&["a1"]), adds(&["a2"])]),
-        revision("b.md", None, "2", [vec![delete("a1"), add("b1", "text")]]),
-        revision("c.md", None, "3", []),
+        new_revision("a.md", None, "1", [add_writes(&["a1"]), add_writes(&["a2"])]),
+        // Removes a drawer of the first revision, so their order shows in the result.
+        new_revision(
+            "b.md",
+            None,
+            "2",
+            [vec![delete_write("a1"), add_write("b1", "text")]],
+        ),
+        new_revision("c.md", None, "3", []),
     ])?;
     same!(revised.len(), 3, "answers");
     let mut numbers = Vec::new();
     for (revised, expected) in revised.into_iter().zip([(2, 0), (1, 1), (0, 0)]) {
-        let (receipt, number) = done(revised)?;
+        let (receipt, number) = expect_done(revised)?;
         same!(
             (receipt.added.len(), receipt.deleted.len()),
             expected,
@@ -115,29 +136,29 @@ fn several(scene: &Scene<'_>) -> Outcome {
         );
         numbers.push(number);
     }
-    let records = drawers.require_sources()?.find_records(&all())?;
-    same!(names(&records), ["a.md", "b.md", "c.md"], "records");
+    let records = drawers.require_sources()?.find_records(&every_record())?;
+    same!(record_names(&records), ["a.md", "b.md", "c.md"], "records");
     let stored: Vec<Option<u64>> = records.iter().map(|record| Some(record.revision)).collect();
     same!(stored, numbers, "the revisions that were given");
     same!(all_ids(drawers.as_ref())?, ["a2", "b1"], "ids");
     Ok(())
 }
 
-fn like_others(scene: &Scene<'_>) -> Outcome {
+fn like_others(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    let piece = |called: &str, start| cut(called, &format!("alpha {called}"), "a.md", start);
+    let piece = |called: &str, start| source_piece(called, &format!("alpha {called}"), "a.md", start);
     let parts = [
         vec![Write::Add(piece("a", 0)), Write::Add(piece("b", 10))],
-        vec![Write::Add(piece("c", 20)), delete("b")],
+        vec![Write::Add(piece("c", 20)), delete_write("b")],
     ];
-    let (receipt, _) = revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
+    let (receipt, _) = revise_one(drawers.as_ref(), new_revision("a.md", None, "1", parts))?;
     same!(
-        drawers.count(&Filter::text("source", "a.md").into())?,
+        drawers.count(&Filter::text_equals("source", "a.md").into())?,
         2,
         "count by source"
     );
     if scene.can(Capability::Lexical) {
-        let hits = drawers.lexical(&Lexical::words("alpha", 10))?;
+        let hits = drawers.lexical(&LexicalRequest::for_words("alpha", 10))?;
         same!(hit_ids(&hits).len(), 2, "hits by words");
     }
     if scene.can(Capability::ChangeFeed) {
@@ -151,32 +172,46 @@ fn like_others(scene: &Scene<'_>) -> Outcome {
         listed.sort_unstable();
         same!(listed, ["a", "b", "c"], "changes");
     }
-    let twin = Write::Add(cut("other", "alpha a", "a.md", 0));
-    let expects = drawers.require_sources()?.find_records(&all())?[0].revision;
+    // The twin rule applies to revisions, too; mining is where twins come from.
+    let twin = Write::Add(source_piece("other", "alpha a", "a.md", 0));
+    let expects = drawers.require_sources()?.find_records(&every_record())?[0].revision;
     let (receipt, _) = revise_one(
         drawers.as_ref(),
-        revision("a.md", Some(expects), "2", [vec![twin]]),
+        new_revision("a.md", Some(expects), "2", [vec![twin]]),
     )?;
     same!(receipt.twins.len(), 1, "twins");
     Ok(())
 }
 
-fn overtaken(scene: &Scene<'_>) -> Outcome {
+fn overtaken_writes_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    remember(drawers.as_ref(), &["a.md", "c.md"])?;
-    let read = drawers.require_sources()?.find_records(&all())?;
+    store_records(drawers.as_ref(), &["a.md", "c.md"])?;
+    let read = drawers.require_sources()?.find_records(&every_record())?;
     let (ours, others) = (read[0].revision, read[1].revision);
-    revise_one(drawers.as_ref(), revision("a.md", Some(ours), "newer", []))?;
-    let late = |expects| revision("a.md", expects, "late", [adds(&["late"]), vec![delete("b")]]);
+    // Another process files a newer state between our reading of the record and our revision.
+    revise_one(drawers.as_ref(), new_revision("a.md", Some(ours), "newer", []))?;
+    // With the old number, as if there were no record, and with an invented number.
+    let late = |expects| {
+        new_revision(
+            "a.md",
+            expects,
+            "late",
+            [add_writes(&["late"]), vec![delete_write("b")]],
+        )
+    };
     let revised = drawers.require_sources()?.revise(vec![
-        revision("b.md", None, "1", [adds(&["b"])]),
+        // Valid revisions before and after the overtaken ones must still be applied.
+        new_revision("b.md", None, "1", [add_writes(&["b"])]),
         late(Some(ours)),
         late(None),
         late(Some(u64::MAX)),
-        forgetting("a.md", Some(ours)),
-        revision("c.md", Some(others), "2", [adds(&["c"])]),
+        forgetting_revision("a.md", Some(ours)),
+        new_revision("c.md", Some(others), "2", [add_writes(&["c"])]),
     ])?;
-    let kinds: Vec<bool> = revised.iter().map(|one| *one == Revised::Overtaken).collect();
+    let kinds: Vec<bool> = revised
+        .iter()
+        .map(|one| *one == RevisionOutcome::Overtaken)
+        .collect();
     same!(
         kinds,
         [false, true, true, true, true, false],
@@ -185,75 +220,89 @@ fn overtaken(scene: &Scene<'_>) -> Outcome {
     same!(all_ids(drawers.as_ref())?, ["b", "c"], "ids");
     let expected = [("a.md", "newer"), ("b.md", "1"), ("c.md", "2")];
     let expected = expected.map(|(name, stamp)| (name.to_owned(), stamp.to_owned()));
-    same!(stamps(drawers.as_ref())?, expected, "records");
+    same!(read_stamps(drawers.as_ref())?, expected, "records");
     Ok(())
 }
 
-fn gone(scene: &Scene<'_>) -> Outcome {
+fn missing_record_overtakes(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    let (_, number) = revise_one(drawers.as_ref(), revision("a.md", None, "1", []))?;
-    revise_one(drawers.as_ref(), forgetting("a.md", number))?;
+    let (_, number) = revise_one(drawers.as_ref(), new_revision("a.md", None, "1", []))?;
+    revise_one(drawers.as_ref(), forgetting_revision("a.md", number))?;
     for late in [
-        revision("a.md", number, "late", [adds(&["late"])]),
-        revision("new.md", Some(1), "late", [adds(&["late"])]),
-        forgetting("a.md", number),
+        new_revision("a.md", number, "late", [add_writes(&["late"])]),
+        // A source that never had a record: a default of zero or one must not match.
+        new_revision("new.md", Some(1), "late", [add_writes(&["late"])]),
+        forgetting_revision("a.md", number),
     ] {
         same!(
             drawers.require_sources()?.revise(vec![late])?,
-            [Revised::Overtaken],
+            [RevisionOutcome::Overtaken],
             "what became of it"
         );
     }
-    same!(drawers.require_sources()?.find_records(&all())?, [], "records");
+    same!(
+        drawers.require_sources()?.find_records(&every_record())?,
+        [],
+        "records"
+    );
     same!(all_ids(drawers.as_ref())?.len(), 0, "drawers");
     Ok(())
 }
 
-fn twice(scene: &Scene<'_>) -> Outcome {
+fn second_is_overtaken(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
     let revised = drawers.require_sources()?.revise(vec![
-        revision("a.md", None, "first", [adds(&["a"])]),
-        revision("a.md", None, "second", [adds(&["b"])]),
+        new_revision("a.md", None, "first", [add_writes(&["a"])]),
+        // The first has created the record by then; comparing against the state before the list would
+        // accept both.
+        new_revision("a.md", None, "second", [add_writes(&["b"])]),
     ])?;
     ensure!(
-        matches!(revised.as_slice(), [Revised::Done { .. }, Revised::Overtaken]),
+        matches!(
+            revised.as_slice(),
+            [RevisionOutcome::Done { .. }, RevisionOutcome::Overtaken]
+        ),
         "expected the second to be overtaken, found {revised:?}"
     );
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
-fn forgotten(scene: &Scene<'_>) -> Outcome {
+fn forgets_the_record(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    remember(drawers.as_ref(), &["b.md"])?;
-    let (_, number) = revise_one(drawers.as_ref(), revision("a.md", None, "1", [adds(&["a", "b"])]))?;
-    let last = Revision {
+    store_records(drawers.as_ref(), &["b.md"])?;
+    let (_, number) = revise_one(
+        drawers.as_ref(),
+        new_revision("a.md", None, "1", [add_writes(&["a", "b"])]),
+    )?;
+    let last = SourceRevision {
         stamp: None,
-        ..revision("a.md", number, "", [vec![delete("a")]])
+        ..new_revision("a.md", number, "", [vec![delete_write("a")]])
     };
     let (receipt, number) = revise_one(drawers.as_ref(), last)?;
     same!(number, None, "the revision of a record that is gone");
-    same!(texts(&receipt.deleted), ["a"], "deleted");
+    same!(id_texts(&receipt.deleted), ["a"], "deleted");
     same!(
-        names(&drawers.require_sources()?.find_records(&all())?),
+        record_names(&drawers.require_sources()?.find_records(&every_record())?),
         ["b.md"],
         "records"
     );
     same!(all_ids(drawers.as_ref())?, ["b"], "ids");
-    let (_, number) = revise_one(drawers.as_ref(), forgetting("never.md", None))?;
+    // Forgetting what was never remembered is done, not overtaken: the expectation holds.
+    let (_, number) = revise_one(drawers.as_ref(), forgetting_revision("never.md", None))?;
     same!(number, None, "the revision of a record that never was");
     same!(
-        names(&drawers.require_sources()?.find_records(&all())?),
+        record_names(&drawers.require_sources()?.find_records(&every_record())?),
         ["b.md"],
         "records"
     );
     Ok(())
 }
 
-fn growing(scene: &Scene<'_>) -> Outcome {
+fn numbers_grow(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
     let mut highest = 0;
-    let mut grows = |number: Option<u64>, what: &str| -> Outcome<Option<u64>> {
+    let mut grows = |number: Option<u64>, what: &str| -> CaseOutcome<Option<u64>> {
         let given = number.unwrap_or(0);
         ensure!(
             given > highest,
@@ -263,40 +312,52 @@ fn growing(scene: &Scene<'_>) -> Outcome {
         Ok(number)
     };
     for round in 0..3 {
-        let parts = [adds(&[&format!("a{round}"), &format!("b{round}")])];
-        let (_, first) = revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
+        let parts = [add_writes(&[&format!("a{round}"), &format!("b{round}")])];
+        let (_, first) = revise_one(drawers.as_ref(), new_revision("a.md", None, "1", parts))?;
         grows(first, "a new record")?;
-        let (_, other) = revise_one(drawers.as_ref(), revision(&format!("{round}.md"), None, "1", []))?;
+        let (_, other) = revise_one(
+            drawers.as_ref(),
+            new_revision(&format!("{round}.md"), None, "1", []),
+        )?;
         grows(other, "a record of another source")?;
-        let (_, second) = revise_one(drawers.as_ref(), revision("a.md", first, "1", []))?;
+        let (_, second) = revise_one(drawers.as_ref(), new_revision("a.md", first, "1", []))?;
         let second = grows(second, "a record that changes nothing")?;
-        revise_one(drawers.as_ref(), forgetting("a.md", second))?;
+        // If numbers started again after a record was forgotten, a slow writer with an old number could
+        // overwrite a newer state.
+        revise_one(drawers.as_ref(), forgetting_revision("a.md", second))?;
     }
-    let (_, last) = revise_one(scene.open_elsewhere()?.as_ref(), revision("a.md", None, "1", []))?;
+    let (_, last) = revise_one(
+        scene.open_elsewhere()?.as_ref(),
+        new_revision("a.md", None, "1", []),
+    )?;
     grows(last, "a record of another process")?;
     Ok(())
 }
 
-fn one_step(scene: &Scene<'_>) -> Outcome {
+fn one_step(scene: &CaseScene<'_>) -> CaseOutcome {
     const PART: usize = 5;
     scene.open()?;
     let ended = AtomicBool::new(false);
-    let ids_only = Get {
-        include: loci_core::Include::NOTHING,
-        ..Get::default()
+    let ids_only = GetRequest {
+        include: loci_core::DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
-    at_once(scene, |who, drawers| {
+    run_at_once(scene, |who, drawers| {
         if who == 0 {
-            let _ended = Ended(&ended);
+            let _ended = EndFlagGuard(&ended);
             for round in 0..8 {
                 let part = |source: usize, part: usize| {
                     let called = |n: usize| format!("r{round}-{source}-{part}-{n}");
-                    (0..PART).map(|n| add(&called(n), "text")).collect::<Vec<_>>()
+                    (0..PART)
+                        .map(|n| add_write(&called(n), "text"))
+                        .collect::<Vec<_>>()
                 };
                 let name = |source: usize| format!("{round}-{source}.md");
+                // Two sources of two parts each: a commit per part or per source would be visible in
+                // between.
                 let both = [0, 1].map(|source| {
                     let parts = [0, 1].map(|at| part(source, at));
-                    revision(&name(source), None, "1", parts)
+                    new_revision(&name(source), None, "1", parts)
                 });
                 drawers.require_sources()?.revise(both.into())?;
             }
@@ -304,8 +365,10 @@ fn one_step(scene: &Scene<'_>) -> Outcome {
         }
         loop {
             let last = ended.load(Ordering::SeqCst);
+            // One reader watches the records and the others the drawers; each read is one call, because two
+            // calls may see two states.
             let (seen, records) = match who {
-                1 => (0, drawers.require_sources()?.find_records(&all())?.len()),
+                1 => (0, drawers.require_sources()?.find_records(&every_record())?.len()),
                 _ => (drawers.get(&ids_only)?.len(), 0),
             };
             ensure!(
@@ -325,19 +388,22 @@ fn one_step(scene: &Scene<'_>) -> Outcome {
     .map(drop)
 }
 
-fn one_wins(scene: &Scene<'_>) -> Outcome {
+fn one_wins(scene: &CaseScene<'_>) -> CaseOutcome {
     const ROUNDS: usize = 10;
     let drawers = scene.open()?;
     for round in 0..ROUNDS {
         let expects = drawers
             .require_sources()?
-            .find_records(&all())?
+            .find_records(&every_record())?
             .first()
             .map(|record| record.revision);
-        let won = at_once(scene, |writer, drawers| {
-            let old = Write::Delete(Selection::Matching(Filter::text("source", "a.md").into()));
+        let won = run_at_once(scene, |writer, drawers| {
+            // The usual shape of a new state: remove the old pieces and file the new ones.
+            let old = Write::Delete(DeleteSelection::Matching(
+                Filter::text_equals("source", "a.md").into(),
+            ));
             let piece = |n: u64| -> NewDrawer {
-                cut(
+                source_piece(
                     &format!("{round}-{writer}-{n}"),
                     &format!("by {writer}"),
                     "a.md",
@@ -346,39 +412,42 @@ fn one_wins(scene: &Scene<'_>) -> Outcome {
             };
             let new = vec![Write::Add(piece(0)), Write::Add(piece(1))];
             let stamp = format!("round {round} by {writer}");
-            let revised = drawers.require_sources()?.revise(vec![revision(
+            let revised = drawers.require_sources()?.revise(vec![new_revision(
                 "a.md",
                 expects,
                 &stamp,
                 [vec![old], new],
             )])?;
-            Ok(revised != [Revised::Overtaken])
+            Ok(revised != [RevisionOutcome::Overtaken])
         })?;
         let winners: Vec<usize> = (0..won.len()).filter(|writer| won[*writer]).collect();
-        same!(winners.len(), 1, "who won round {round}");
+        same!(winners.len(), 1, "winners of round {round}");
         let stamp = format!("round {round} by {}", winners[0]);
         same!(
-            stamps(drawers.as_ref())?,
+            read_stamps(drawers.as_ref())?,
             [("a.md".to_owned(), stamp)],
             "the record after round {round}"
         );
         let own = [0, 1].map(|n| format!("{round}-{}-{n}", winners[0]));
+        // Drawers of two writers side by side would mean that a source is old and new at once.
         same!(all_ids(drawers.as_ref())?, own, "drawers after round {round}");
     }
     Ok(())
 }
 
-fn crashed(scene: &Scene<'_>) -> Outcome {
+fn survives_a_crash(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    let parts = [adds(&["a"]), adds(&["b"])];
-    revise_one(drawers.as_ref(), revision("a.md", None, "1", parts))?;
+    let parts = [add_writes(&["a"]), add_writes(&["b"])];
+    revise_one(drawers.as_ref(), new_revision("a.md", None, "1", parts))?;
     if !scene.world().crash() {
-        return Err(crate::Failure::NotApplicable("this world cannot crash".into()));
+        return Err(crate::CaseFailure::NotApplicable(
+            "this world cannot crash".into(),
+        ));
     }
     let after = scene.open_afterwards()?;
     same!(all_ids(after.as_ref())?, ["a", "b"], "ids");
     same!(
-        names(&after.require_sources()?.find_records(&all())?),
+        record_names(&after.require_sources()?.find_records(&every_record())?),
         ["a.md"],
         "records"
     );

@@ -1,9 +1,9 @@
 //! The same piece of the same source is filed once.
 
-use loci_core::{CollectionExt, NewDrawer, Patch, Place, Receipt, Write};
+use loci_core::{CollectionExt, DrawerPatch, DrawerPlace, NewDrawer, Receipt, Write};
 
-use crate::samples::{all_ids, cut, id, one, plain, read, span, texts};
-use crate::{Outcome, Scene};
+use crate::samples::{all_ids, id, id_texts, read_drawer, read_fields, source_piece, span, text_drawer};
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "twins":
     "add of the same piece of the same source under another id is not filed and listed as a twin" [-ReadOnly] => added_twin;
@@ -18,93 +18,104 @@ cases! { "twins":
     "writers that file the same pieces at the same moment leave one set of drawers" [-ReadOnly] => racing_writers;
 }
 
-fn listed(receipt: &Receipt) -> Vec<(&str, &str)> {
+fn list_twins(receipt: &Receipt) -> Vec<(&str, &str)> {
     let twins = receipt.twins.iter();
     twins
         .map(|twin| (twin.given.as_str(), twin.existing.as_str()))
         .collect()
 }
 
-fn added_twin(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0)])?;
-    let receipt = drawers.add(cut("b", "text", "book", 0))?;
-    same!(listed(&receipt), [("b", "a")], "twins");
-    same!(texts(&receipt.added), Vec::<&str>::new(), "added");
-    same!(texts(&receipt.kept), Vec::<&str>::new(), "kept");
+fn added_twin(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0)])?;
+    let receipt = drawers.add_drawer(source_piece("b", "text", "book", 0))?;
+    same!(list_twins(&receipt), [("b", "a")], "twins");
+    same!(id_texts(&receipt.added), Vec::<&str>::new(), "added");
+    same!(id_texts(&receipt.kept), Vec::<&str>::new(), "kept");
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
-fn upserted_twin(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0), plain("b", "own")])?;
+fn upserted_twin(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0), text_drawer("b", "own")])?;
     let receipt = drawers.apply_batch(&[
-        Write::Upsert(cut("b", "text", "book", 0)),
-        Write::Upsert(cut("c", "text", "book", 0)),
+        // Onto an existing drawer and onto a new id; both would make a second copy of the piece.
+        Write::Upsert(source_piece("b", "text", "book", 0)),
+        Write::Upsert(source_piece("c", "text", "book", 0)),
     ])?;
-    same!(listed(&receipt), [("b", "a"), ("c", "a")], "twins");
+    same!(list_twins(&receipt), [("b", "a"), ("c", "a")], "twins");
     same!(all_ids(drawers.as_ref())?, ["a", "b"], "ids");
     same!(
-        read(drawers.as_ref(), "b")?.document.as_deref(),
+        read_drawer(drawers.as_ref(), "b")?.document.as_deref(),
         Some("own"),
         "text of b"
     );
     Ok(())
 }
 
-fn updated_twin(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0), cut("b", "own", "book", 0)])?;
-    let before = one(drawers.as_ref(), "b", scene.everything())?;
-    let mut patch = Patch {
+fn updated_twin(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        source_piece("a", "text", "book", 0),
+        source_piece("b", "own", "book", 0),
+    ])?;
+    let before = read_fields(drawers.as_ref(), "b", scene.every_field())?;
+    let mut patch = DrawerPatch {
         document: Some("text".into()),
-        ..Patch::new(id("b"))
+        ..DrawerPatch::new(id("b"))
     };
+    // A second field in the same patch: it must not be applied while the text is rejected.
     patch.metadata.insert("n".into(), Some(1_i64.into()));
     let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
-    same!(listed(&receipt), [("b", "a")], "twins");
-    same!(texts(&receipt.updated), Vec::<&str>::new(), "updated");
+    same!(list_twins(&receipt), [("b", "a")], "twins");
+    same!(id_texts(&receipt.updated), Vec::<&str>::new(), "updated");
     same!(
-        one(drawers.as_ref(), "b", scene.everything())?,
+        read_fields(drawers.as_ref(), "b", scene.every_field())?,
         before,
         "the drawer b"
     );
     Ok(())
 }
 
-fn twins_in_one_batch(scene: &Scene<'_>) -> Outcome {
+fn twins_in_one_batch(scene: &CaseScene<'_>) -> CaseOutcome {
     let drawers = scene.open()?;
-    let batch = ["a", "b", "c"].map(|called| Write::Add(cut(called, "text", "book", 0)));
+    // None is stored when the batch begins, so a check against stored drawers alone finds no twin.
+    let batch = ["a", "b", "c"].map(|called| Write::Add(source_piece(called, "text", "book", 0)));
     let receipt = drawers.apply_batch(&batch)?;
-    same!(texts(&receipt.added), ["a"], "added");
-    same!(listed(&receipt), [("b", "a"), ("c", "a")], "twins");
+    same!(id_texts(&receipt.added), ["a"], "added");
+    same!(list_twins(&receipt), [("b", "a"), ("c", "a")], "twins");
     same!(all_ids(drawers.as_ref())?, ["a"], "ids");
     Ok(())
 }
 
-fn other_pieces(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0)])?;
+fn other_pieces(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0)])?;
     let receipt = drawers.apply_batch(&[
-        Write::Add(cut("b", "text", "other book", 0)),
-        Write::Add(cut("c", "text", "book", 1)),
-        Write::Add(cut("d", "Text", "book", 0)),
+        Write::Add(source_piece("b", "text", "other book", 0)),
+        Write::Add(source_piece("c", "text", "book", 1)),
+        Write::Add(source_piece("d", "Text", "book", 0)),
     ])?;
-    same!(texts(&receipt.added), ["b", "c", "d"], "added");
-    same!(listed(&receipt), Vec::new(), "twins");
-    let elsewhere = scene.open_named("others")?.add(cut("a2", "text", "book", 0))?;
-    same!(texts(&elsewhere.added), ["a2"], "added to another collection");
+    same!(id_texts(&receipt.added), ["b", "c", "d"], "added");
+    same!(list_twins(&receipt), Vec::new(), "twins");
+    // Twins are a matter of one collection.
+    let elsewhere = scene
+        .open_named("others")?
+        .add_drawer(source_piece("a2", "text", "book", 0))?;
+    same!(id_texts(&elsewhere.added), ["a2"], "added to another collection");
     Ok(())
 }
 
-fn no_piece(scene: &Scene<'_>) -> Outcome {
+fn no_piece(scene: &CaseScene<'_>) -> CaseOutcome {
     let only = |called: &str, source: Option<&str>, start: Option<u64>| NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             source: source.map(str::to_owned),
             span: start.map(span),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
-        ..plain(called, "text")
+        ..text_drawer(called, "text")
     };
     let drawers = scene.open()?;
     let receipt = drawers.apply_batch(&[
+        // Without both a source and a start nothing says that equal texts are the same piece; two equal
+        // notes are two notes.
         Write::Add(only("a", Some("book"), None)),
         Write::Add(only("b", Some("book"), None)),
         Write::Add(only("c", None, Some(0))),
@@ -113,59 +124,69 @@ fn no_piece(scene: &Scene<'_>) -> Outcome {
         Write::Add(only("f", None, None)),
     ])?;
     same!(receipt.added.len(), 6, "added");
-    same!(listed(&receipt), Vec::new(), "twins");
+    same!(list_twins(&receipt), Vec::new(), "twins");
     Ok(())
 }
 
-fn source_in_metadata(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0)])?;
-    let mut same_piece = cut("b", "text", "book", 0);
+fn source_in_metadata(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0)])?;
+    let mut same_piece = source_piece("b", "text", "book", 0);
+    // The place is completed from metadata before twins are looked for.
     same_piece.place.source = None;
     same_piece.metadata.insert("source", "book");
-    same!(listed(&drawers.add(same_piece)?), [("b", "a")], "twins");
+    same!(
+        list_twins(&drawers.add_drawer(same_piece)?),
+        [("b", "a")],
+        "twins"
+    );
     Ok(())
 }
 
-fn own_id(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0), cut("b", "text", "book", 5)])?;
-    let receipt = drawers.add(cut("a", "text", "book", 5))?;
-    same!(texts(&receipt.kept), ["a"], "kept although b has that piece");
-    same!(listed(&receipt), Vec::new(), "twins");
-    let receipt = drawers.upsert(cut("a", "text", "book", 0))?;
-    same!(texts(&receipt.replaced), ["a"], "replaced");
-    let mut patch = Patch::new(id("a"));
+fn own_id(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([
+        source_piece("a", "text", "book", 0),
+        source_piece("b", "text", "book", 5),
+    ])?;
+    // An id that exists is kept before anything else is compared, so this is not a twin.
+    let receipt = drawers.add_drawer(source_piece("a", "text", "book", 5))?;
+    same!(id_texts(&receipt.kept), ["a"], "kept although b has that piece");
+    same!(list_twins(&receipt), Vec::new(), "twins");
+    let receipt = drawers.upsert_drawer(source_piece("a", "text", "book", 0))?;
+    same!(id_texts(&receipt.replaced), ["a"], "replaced");
+    let mut patch = DrawerPatch::new(id("a"));
     patch.metadata.insert("n".into(), Some(1_i64.into()));
     let receipt = drawers.apply_batch(&[Write::Update(patch)])?;
-    same!(texts(&receipt.updated), ["a"], "updated");
+    same!(id_texts(&receipt.updated), ["a"], "updated");
     Ok(())
 }
 
-fn twin_gone(scene: &Scene<'_>) -> Outcome {
-    let drawers = scene.filled([cut("a", "text", "book", 0)])?;
-    drawers.delete(id("a"))?;
-    let receipt = drawers.add(cut("b", "text", "book", 0))?;
-    same!(texts(&receipt.added), ["b"], "added");
-    let moved = Patch {
+fn twin_gone(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled([source_piece("a", "text", "book", 0)])?;
+    drawers.delete_drawer(id("a"))?;
+    let receipt = drawers.add_drawer(source_piece("b", "text", "book", 0))?;
+    same!(id_texts(&receipt.added), ["b"], "added");
+    let moved = DrawerPatch {
         document: Some("changed".into()),
-        ..Patch::new(id("b"))
+        ..DrawerPatch::new(id("b"))
     };
+    // A new text is another piece; an index of pieces that is not updated would still block the old one.
     drawers.apply_batch(&[Write::Update(moved)])?;
-    let receipt = drawers.add(cut("a", "text", "book", 0))?;
+    let receipt = drawers.add_drawer(source_piece("a", "text", "book", 0))?;
     same!(
-        texts(&receipt.added),
+        id_texts(&receipt.added),
         ["a"],
         "added after the other changed its text"
     );
     Ok(())
 }
 
-fn racing_writers(scene: &Scene<'_>) -> Outcome {
+fn racing_writers(scene: &CaseScene<'_>) -> CaseOutcome {
     const PIECES: u64 = 12;
     scene.open()?;
     let writers = ["one", "two", "three", "four"]
         .into_iter()
         .map(|writer| Ok((writer, scene.open_elsewhere()?)))
-        .collect::<Outcome<Vec<_>>>()?;
+        .collect::<CaseOutcome<Vec<_>>>()?;
     let filed = std::thread::scope(|threads| {
         let running: Vec<_> = writers
             .iter()
@@ -173,9 +194,11 @@ fn racing_writers(scene: &Scene<'_>) -> Outcome {
                 threads.spawn(move || {
                     let mut added = 0;
                     for n in 0..PIECES {
-                        let piece = cut(&format!("{writer}-{n}"), &format!("piece {n}"), "book", n);
-                        let receipt = drawers.add(piece)?;
+                        let piece = source_piece(&format!("{writer}-{n}"), &format!("piece {n}"), "book", n);
+                        let receipt = drawers.add_drawer(piece)?;
                         added += receipt.added.len();
+                        // Either this writer filed the piece or another one did; an error from a unique
+                        // index is neither.
                         same!(receipt.added.len() + receipt.twins.len(), 1, "lists for one id");
                     }
                     Ok(added)
@@ -185,7 +208,7 @@ fn racing_writers(scene: &Scene<'_>) -> Outcome {
         let ended = running.into_iter().map(|one| one.join());
         ended
             .map(|one| one.unwrap_or_else(|_| Err("a writer panicked".to_owned().into())))
-            .collect::<Outcome<Vec<usize>>>()
+            .collect::<CaseOutcome<Vec<usize>>>()
     })?;
     same!(
         filed.iter().sum::<usize>() as u64,

@@ -2,8 +2,8 @@
 
 use loci_core::{ErrorKind, SPEC_VERSION, SpecVersion};
 
-use crate::case::refused;
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "versions":
     "the backend keeps this major version of the contract" [] => this_major;
@@ -11,25 +11,26 @@ cases! { "versions":
     "another minor version is fine" [] => other_minor;
 }
 
-fn this_major(scene: &Scene<'_>) -> Outcome {
+fn this_major(scene: &CaseScene<'_>) -> CaseOutcome {
     Ok(scene.descriptor().check_version()?)
 }
 
-fn other_major(scene: &Scene<'_>) -> Outcome {
+fn other_major(scene: &CaseScene<'_>) -> CaseOutcome {
     let mut descriptor = scene.descriptor().clone();
     descriptor.spec_version = SpecVersion {
         major: SPEC_VERSION.major + 1,
+        // Any minor version: only the major one decides.
         minor: 7,
     };
     let version = descriptor.spec_version.to_string();
-    refused(
+    expect_refusal(
         descriptor.check_version(),
         ErrorKind::Unsupported,
         &[&descriptor.name, &version],
     )
 }
 
-fn other_minor(scene: &Scene<'_>) -> Outcome {
+fn other_minor(scene: &CaseScene<'_>) -> CaseOutcome {
     let mut descriptor = scene.descriptor().clone();
     descriptor.spec_version.minor += 1;
     Ok(descriptor.check_version()?)

@@ -1,110 +1,111 @@
-//! Visibility: for a restricted handle the drawers out of sight do not exist, whatever it asks.
+//! Visibility: for a restricted handle, drawers out of sight do not exist, in any kind of answer.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, CollectionReader, DocumentFilter, DrawerCondition, DrawerOrder,
-    ErrorKind, FacetKey, Facets, Filter, Get, Include, Lexical, Metadata, NewDrawer, OpenOptions, Patch,
-    Query, Scalar, Value, Write,
+    Capability, Collection, CollectionExt, CollectionReader, DocumentFilter, DrawerCondition, DrawerFields,
+    DrawerOrder, DrawerPatch, ErrorKind, FacetKey, FacetRequest, Filter, GetRequest, LexicalRequest,
+    Metadata, MetadataScalar, MetadataValue, NewDrawer, OpenOptions, QueryRequest, Write,
 };
 
-use crate::case::refused;
-use crate::samples::{all_ids, filter, id, ids, name, time, vectored};
-use crate::scene::drawers;
-use crate::{Outcome, Scene};
+use crate::case::expect_refusal;
+use crate::samples::{all_ids, collection_name, drawer_ids, id, parse_filter, parse_time, vector_drawer};
+use crate::scene::default_collection;
+use crate::{CaseOutcome, CaseScene};
 
 cases! { "visibility":
     "a drawer out of sight is never returned by id" [] => by_id;
     "a drawer out of sight is never returned by filter" [] => by_filter;
     "a drawer out of sight is never returned in any order and takes no place in a page" [] => in_orders;
-    "a drawer out of sight is never a hit of a query and takes the place of none" [+EmbeddingsPassthrough] => queried;
-    "words are matched and scored as if the drawers out of sight did not exist" [+Lexical] => matched;
-    "a drawer out of sight is never counted" [] => counted;
-    "facets count no drawer out of sight and name none of its values" [] => faceted;
-    "info counts only drawers that the handle sees" [-EstimatedCount] => informed;
-    "info does not move when drawers out of sight are written" [-ReadOnly] => unmoved;
-    "a moment sees what its handle sees" [+Moment] => momentary;
+    "a drawer out of sight is never a hit of a query and takes the place of none" [+EmbeddingsPassthrough] => hits_in_sight_only;
+    "words are matched and scored as if the drawers out of sight did not exist" [+Lexical] => words_in_sight_only;
+    "a drawer out of sight is never counted" [] => counts_in_sight_only;
+    "facets count no drawer out of sight and name none of its values" [] => facets_in_sight_only;
+    "info counts only drawers that the handle sees" [-EstimatedCount] => info_counts_in_sight;
+    "info does not move when drawers out of sight are written" [-ReadOnly] => info_stays_unmoved;
+    "a moment sees what its handle sees" [+Moment] => moment_sees_alike;
     "whatever the filter of a handle asks for, it sees the drawers that the oracle accepts" [] => any_filter;
-    "a drawer that moves into sight is seen and one that moves out of sight is not" [-ReadOnly] => moved;
+    "a drawer that moves into sight is seen and one that moves out of sight is not" [-ReadOnly] => follows_moves;
     "a restricted handle has none of the sub-traits" [] => no_sub_traits;
-    "a handle whose filter asks nothing, however it is written, has every sub-trait that is advertised" [] => unrestricted;
+    "a handle whose filter asks nothing, however it is written, has every sub-trait that is advertised" [] => offers_every_ability;
     "without range_filters a handle that sees by order is refused as it is opened" [-RangeFilters] => no_ranges;
 }
 
-/// The drawers that a handle on the wing `work` sees; they share words, rooms and sources with those it does not.
-fn seen() -> Vec<NewDrawer> {
+/// The drawers that a handle on the wing `work` sees; they share words with the hidden ones.
+fn drawers_in_sight() -> Vec<NewDrawer> {
     vec![
-        filed("w1", "work", "alpha bravo", 1, [1.0, 0.0, 0.0, 0.0]),
-        filed("w2", "work", "alpha kilo kilo", 2, [0.8, 0.2, 0.0, 0.0]),
-        filed("w3", "work", "tango", 3, [0.0, 1.0, 0.0, 0.0]),
+        filed_drawer("w1", "work", "alpha bravo", 1, [1.0, 0.0, 0.0, 0.0]),
+        filed_drawer("w2", "work", "alpha kilo kilo", 2, [0.8, 0.2, 0.0, 0.0]),
+        filed_drawer("w3", "work", "tango", 3, [0.0, 1.0, 0.0, 0.0]),
     ]
 }
 
-/// Drawers of another wing: nearer, newer, and full of the same words.
-pub(super) fn hidden() -> Vec<NewDrawer> {
+/// Drawers of another wing that would win if they were visible: as near, newer, and with more of the same words.
+pub(super) fn drawers_out_of_sight() -> Vec<NewDrawer> {
     vec![
-        filed("secret-1", "home", "alpha alpha alpha", 1, [1.0, 0.0, 0.0, 0.01]),
-        filed("secret-2", "home", "bravo zulu", 4, [0.9, 0.1, 0.0, 0.0]),
-        filed("secret-3", "home", "tango tango kilo", 5, [0.8, 0.2, 0.0, 0.01]),
+        filed_drawer("secret-1", "home", "alpha alpha alpha", 1, [1.0, 0.0, 0.0, 0.01]),
+        filed_drawer("secret-2", "home", "bravo zulu", 4, [0.9, 0.1, 0.0, 0.0]),
+        filed_drawer("secret-3", "home", "tango tango kilo", 5, [0.8, 0.2, 0.0, 0.01]),
     ]
 }
 
-fn filed(called: &str, wing: &str, text: &str, day: u32, vector: [f32; 4]) -> NewDrawer {
-    let mut drawer = vectored(called, text, &vector);
+fn filed_drawer(called: &str, wing: &str, text: &str, day: u32, vector: [f32; 4]) -> NewDrawer {
+    let mut drawer = vector_drawer(called, text, &vector);
     drawer.place.wing = Some(wing.into());
     drawer.place.room = Some(format!("room of {wing}"));
     drawer.place.source = Some(format!("{wing}.md"));
-    drawer.place.said_at = Some(time(&format!("2026-03-{day:02}")));
-    drawer.filed_at = Some(time(&format!("2026-04-{day:02}")));
-    drawer.metadata = Metadata::new().with("day", i64::from(day));
+    drawer.place.said_at = Some(parse_time(&format!("2026-03-{day:02}")));
+    drawer.filed_at = Some(parse_time(&format!("2026-04-{day:02}")));
+    drawer.metadata = Metadata::new().with_entry("day", i64::from(day));
     drawer
 }
 
-pub(super) fn work() -> Filter {
-    Filter::text("wing", "work")
+pub(super) fn work_filter() -> Filter {
+    Filter::text_equals("wing", "work")
 }
 
-/// A handle that sees only the wing `work`, beside one on a collection that holds nothing else.
-fn beside_alone(scene: &Scene<'_>) -> Outcome<(Arc<dyn Collection>, Arc<dyn Collection>)> {
-    let mut both = hidden();
-    both.extend(seen());
-    scene.filled(both)?;
-    let alone = scene.fill_in(&scene.palace(), "alone", seen())?;
-    Ok((scene.open_seeing(work())?, alone))
+/// Returns a handle that sees only the wing `work`, and a handle on a collection that holds only that wing.
+fn beside_alone(scene: &CaseScene<'_>) -> CaseOutcome<(Arc<dyn Collection>, Arc<dyn Collection>)> {
+    let mut both = drawers_out_of_sight();
+    both.extend(drawers_in_sight());
+    scene.open_filled(both)?;
+    let alone = scene.fill_in(&scene.palace(), "alone", drawers_in_sight())?;
+    Ok((scene.open_seeing(work_filter())?, alone))
 }
 
-fn by_id(scene: &Scene<'_>) -> Outcome {
+fn by_id(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, _) = beside_alone(scene)?;
     let asked = ["secret-1", "w2", "secret-2", "w1"].map(id);
     same!(
-        ids(&restricted.get(&Get::ids(asked))?),
+        drawer_ids(&restricted.get(&GetRequest::by_ids(asked))?),
         ["w2", "w1"],
         "drawers by id"
     );
     same!(
-        restricted.get(&Get::ids([id("secret-3")]))?,
+        restricted.get(&GetRequest::by_ids([id("secret-3")]))?,
         [],
         "drawers out of sight by id"
     );
     Ok(())
 }
 
-fn by_filter(scene: &Scene<'_>) -> Outcome {
+fn by_filter(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     for json in [
         "{}",
+        // Asks for hidden drawers by name; combining the two filters with OR would return them.
         r#"{"wing":"home"}"#,
         r#"{"wing":{"$ne":"work"}}"#,
         r#"{"$or":[{"wing":"home"},{"day":1}]}"#,
         r#"{"day":{"$in":[1,4,5]}}"#,
     ] {
-        let request = Get::matching(filter(json));
+        let request = GetRequest::by_filter(parse_filter(json));
         same!(
             restricted.get(&request)?,
             alone.get(&request)?,
             "drawers under {json}"
         );
-        let worded = Get {
+        let worded = GetRequest {
             document: DocumentFilter::Contains("alpha".into()),
             ..request
         };
@@ -117,15 +118,16 @@ fn by_filter(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn in_orders(scene: &Scene<'_>) -> Outcome {
+fn in_orders(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     for order in DrawerOrder::ALL {
+        // Some hidden drawers are newer, so an offset that counts them shifts every page.
         for offset in 0..3 {
-            let page = Get {
+            let page = GetRequest {
                 order,
                 offset,
                 limit: Some(2),
-                ..Get::default()
+                ..GetRequest::default()
             };
             let found = restricted.get(&page)?;
             same!(
@@ -135,7 +137,7 @@ fn in_orders(scene: &Scene<'_>) -> Outcome {
                 order.name()
             );
             let Some(last) = found.last() else { continue };
-            let next = Get { offset: 0, ..page }.continued_after(last);
+            let next = GetRequest { offset: 0, ..page }.continued_after(last);
             same!(
                 restricted.get(&next)?,
                 alone.get(&next)?,
@@ -147,19 +149,23 @@ fn in_orders(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn queried(scene: &Scene<'_>) -> Outcome {
+fn hits_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     for k in 1..5 {
-        let query = Query::nearest(vec![1.0, 0.0, 0.0, 0.01], k);
+        // The question is the vector of a hidden drawer: filtering after the search would return fewer than
+        // k.
+        let query = QueryRequest::nearest_to(vec![1.0, 0.0, 0.0, 0.01], k);
         same!(restricted.query(&query)?, alone.query(&query)?, "the {k} nearest");
     }
     Ok(())
 }
 
-fn matched(scene: &Scene<'_>) -> Outcome {
+fn words_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
+    // Scores must be equal as well: inverse document frequencies over everything reveal hidden texts, and
+    // `zulu` occurs only in them.
     for words in ["alpha", "alpha kilo", "zulu", "tango bravo"] {
-        let lexical = Lexical::words(words, 10);
+        let lexical = LexicalRequest::for_words(words, 10);
         same!(
             restricted.lexical(&lexical)?,
             alone.lexical(&lexical)?,
@@ -169,12 +175,12 @@ fn matched(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn counted(scene: &Scene<'_>) -> Outcome {
+fn counts_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     let conditions = [
         DrawerCondition::default(),
-        Filter::text("wing", "home").into(),
-        filter(r#"{"day":{"$in":[1,4]}}"#).into(),
+        Filter::text_equals("wing", "home").into(),
+        parse_filter(r#"{"day":{"$in":[1,4]}}"#).into(),
         DrawerCondition {
             filter: Filter::All,
             document: DocumentFilter::Contains("alpha".into()),
@@ -190,12 +196,12 @@ fn counted(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn faceted(scene: &Scene<'_>) -> Outcome {
+fn facets_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     for key in FacetKey::ALL {
-        let facets = Facets {
+        let facets = FacetRequest {
             by: vec![key],
-            ..Facets::by_room()
+            ..FacetRequest::by_room()
         };
         same!(
             restricted.facets(&facets)?,
@@ -203,8 +209,8 @@ fn faceted(scene: &Scene<'_>) -> Outcome {
             "facets by {}",
             key.name()
         );
-        let home = Facets {
-            filter: Filter::text("wing", "home"),
+        let home = FacetRequest {
+            filter: Filter::text_equals("wing", "home"),
             ..facets
         };
         same!(restricted.facets(&home)?, [], "facets of a wing out of sight");
@@ -212,7 +218,7 @@ fn faceted(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn informed(scene: &Scene<'_>) -> Outcome {
+fn info_counts_in_sight(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
     let (found, expected) = (restricted.info()?, alone.info()?);
     same!(found.drawers, expected.drawers, "drawers");
@@ -234,29 +240,32 @@ fn informed(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn unmoved(scene: &Scene<'_>) -> Outcome {
-    let whole = scene.filled(seen())?;
-    let restricted = scene.open_seeing(work())?;
+fn info_stays_unmoved(scene: &CaseScene<'_>) -> CaseOutcome {
+    let whole = scene.open_filled(drawers_in_sight())?;
+    let restricted = scene.open_seeing(work_filter())?;
     let before = restricted.info()?;
-    let filed = hidden().into_iter().map(|drawer| Write::Add(scene.fit(drawer)));
+    let filed = drawers_out_of_sight()
+        .into_iter()
+        .map(|drawer| Write::Add(scene.fit_drawer(drawer)));
     whole.apply_batch(&filed.collect::<Vec<_>>())?;
+    // All of `info`, so that not even the sequence number tells of writes out of sight.
     same!(
         restricted.info()?,
         before,
         "info after drawers were filed out of sight"
     );
-    let patch = Patch {
+    let patch = DrawerPatch {
         document: Some("changed".into()),
-        ..Patch::new(id("secret-1"))
+        ..DrawerPatch::new(id("secret-1"))
     };
     whole.apply_batch(&[Write::Update(patch)])?;
-    whole.delete(id("secret-2"))?;
+    whole.delete_drawer(id("secret-2"))?;
     same!(
         restricted.info()?,
         before,
         "info after drawers out of sight were changed and removed"
     );
-    let receipt = restricted.delete(id("w1"))?;
+    let receipt = restricted.delete_drawer(id("w1"))?;
     same!(receipt.deleted.len(), 1, "drawers removed in sight");
     same!(
         restricted.info()?.drawers,
@@ -266,14 +275,14 @@ fn unmoved(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn momentary(scene: &Scene<'_>) -> Outcome {
+fn moment_sees_alike(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, _) = beside_alone(scene)?;
     let Some(moment) = restricted.moment()? else {
         return Err("expected a moment, found none".to_owned().into());
     };
-    let everything = Get {
-        include: scene.everything(),
-        ..Get::default()
+    let everything = GetRequest {
+        include: scene.every_field(),
+        ..GetRequest::default()
     };
     same!(
         moment.get(&everything)?,
@@ -286,8 +295,8 @@ fn momentary(scene: &Scene<'_>) -> Outcome {
         "count of the moment"
     );
     same!(
-        moment.facets(&Facets::by_room())?,
-        restricted.facets(&Facets::by_room())?,
+        moment.facets(&FacetRequest::by_room())?,
+        restricted.facets(&FacetRequest::by_room())?,
         "facets of the moment"
     );
     same!(moment.info()?, restricted.info()?, "info of the moment");
@@ -300,25 +309,28 @@ fn momentary(scene: &Scene<'_>) -> Outcome {
 }
 
 fn found_by_words<R: CollectionReader + ?Sized>(
-    scene: &Scene<'_>,
+    scene: &CaseScene<'_>,
     reader: &R,
-) -> Outcome<Vec<loci_core::Hit>> {
+) -> CaseOutcome<Vec<loci_core::DrawerHit>> {
     if !scene.can(Capability::Lexical) {
         return Ok(Vec::new());
     }
-    Ok(reader.lexical(&Lexical::words("alpha tango", 10))?)
+    Ok(reader.lexical(&LexicalRequest::for_words("alpha tango", 10))?)
 }
 
-fn any_filter(scene: &Scene<'_>) -> Outcome {
-    let mut given = hidden();
-    given.extend(seen());
-    let tags = ["x", "y"].map(|tag| Scalar::Text(tag.into()));
-    given[0].metadata.insert("tags", Value::Many(tags.to_vec()));
-    given[4]
+fn any_filter(scene: &CaseScene<'_>) -> CaseOutcome {
+    let mut given = drawers_out_of_sight();
+    given.extend(drawers_in_sight());
+    let tags = ["x", "y"].map(|tag| MetadataScalar::Text(tag.into()));
+    given[0]
         .metadata
-        .insert("tags", Value::Many(vec![Scalar::Text("x".into())]));
-    let whole = scene.filled(given)?;
-    let stored = whole.get(&Get::default())?;
+        .insert("tags", MetadataValue::Many(tags.to_vec()));
+    given[4].metadata.insert(
+        "tags",
+        MetadataValue::Many(vec![MetadataScalar::Text("x".into())]),
+    );
+    let whole = scene.open_filled(given)?;
+    let stored = whole.get(&GetRequest::default())?;
     for json in [
         r#"{"wing":{"$ne":"home"}}"#,
         r#"{"wing":{"$in":["work","nowhere"]}}"#,
@@ -329,7 +341,8 @@ fn any_filter(scene: &Scene<'_>) -> Outcome {
         r#"{"$and":[{"wing":"work"},{"day":{"$ne":2}}]}"#,
         r#"{"wing":"nowhere"}"#,
     ] {
-        let visible = filter(json);
+        // Any filter may restrict a handle, not only a wing; `Filter::accepts` decides.
+        let visible = parse_filter(json);
         let meant = stored.iter().filter(|drawer| visible.accepts(drawer));
         let meant: Vec<String> = meant.map(|drawer| drawer.id.to_string()).collect();
         let restricted = scene.open_seeing(visible)?;
@@ -342,14 +355,15 @@ fn any_filter(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn moved(scene: &Scene<'_>) -> Outcome {
-    let whole = scene.filled(seen())?;
-    let restricted = scene.open_seeing(work())?;
+fn follows_moves(scene: &CaseScene<'_>) -> CaseOutcome {
+    let whole = scene.open_filled(drawers_in_sight())?;
+    let restricted = scene.open_seeing(work_filter())?;
     let moving = |to: &str| {
-        let mut patch = Patch::new(id("w2"));
+        let mut patch = DrawerPatch::new(id("w2"));
         patch.place.wing = Some(to.into());
         whole.apply_batch(&[Write::Update(patch)])
     };
+    // The handle stays open: visibility is decided at each read and not once when it is opened.
     moving("home")?;
     same!(
         all_ids(restricted.as_ref())?,
@@ -365,18 +379,18 @@ fn moved(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_sub_traits(scene: &Scene<'_>) -> Outcome {
+fn no_sub_traits(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, _) = beside_alone(scene)?;
-    let offered = offered(restricted.as_ref());
+    let offered = list_offered(restricted.as_ref());
     same!(
         offered,
         [false; 5],
         "spaces, sources, feed, upkeep and erasure of a restricted handle"
     );
-    refused(restricted.require_feed().map(drop), ErrorKind::Unsupported, &[])
+    expect_refusal(restricted.require_feed().map(drop), ErrorKind::Unsupported, &[])
 }
 
-fn offered(collection: &dyn Collection) -> [bool; 5] {
+fn list_offered(collection: &dyn Collection) -> [bool; 5] {
     [
         collection.spaces().is_some(),
         collection.sources().is_some(),
@@ -386,8 +400,8 @@ fn offered(collection: &dyn Collection) -> [bool; 5] {
     ]
 }
 
-fn unrestricted(scene: &Scene<'_>) -> Outcome {
-    scene.filled(seen())?;
+fn offers_every_ability(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled(drawers_in_sight())?;
     let advertised = [
         scene.can(Capability::Spaces),
         scene.can(Capability::Sources),
@@ -397,13 +411,15 @@ fn unrestricted(scene: &Scene<'_>) -> Outcome {
     ];
     let asks_nothing = [
         Filter::All,
+        // Accept everything without being `Filter::All`; a comparison with `All` would take the abilities
+        // away.
         Filter::And(Vec::new()),
-        Filter::Or(vec![work(), Filter::All]),
+        Filter::Or(vec![work_filter(), Filter::All]),
     ];
     for visible in asks_nothing {
         let handle = scene.open_seeing(visible.clone())?;
         same!(
-            offered(handle.as_ref()),
+            list_offered(handle.as_ref()),
             advertised,
             "sub-traits of a handle that sees {visible}"
         );
@@ -416,17 +432,21 @@ fn unrestricted(scene: &Scene<'_>) -> Outcome {
     Ok(())
 }
 
-fn no_ranges(scene: &Scene<'_>) -> Outcome {
-    scene.filled(seen())?;
+fn no_ranges(scene: &CaseScene<'_>) -> CaseOutcome {
+    scene.open_filled(drawers_in_sight())?;
     let options = OpenOptions {
-        visible: filter(r#"{"$or":[{"wing":"work"},{"day":{"$gt":1}}]}"#),
-        ..scene.how()
+        visible: parse_filter(r#"{"$or":[{"wing":"work"},{"day":{"$gt":1}}]}"#),
+        ..scene.usual_options()
     };
-    let opened = scene.backend().open(&scene.palace(), &drawers(), &options);
-    refused(opened, ErrorKind::UnsupportedFilter, &[])?;
+    // Ignoring the condition would show drawers that the caller must not see, so the handle as a whole is
+    // refused.
+    let opened = scene
+        .backend()
+        .open(&scene.palace(), &default_collection(), &options);
+    expect_refusal(opened, ErrorKind::UnsupportedFilter, &[])?;
     if !scene.can(Capability::ReadOnly) {
-        refused(
-            scene.make(&name("new"), &options),
+        expect_refusal(
+            scene.make_collection(&collection_name("new"), &options),
             ErrorKind::UnsupportedFilter,
             &[],
         )?;
@@ -437,9 +457,9 @@ fn no_ranges(scene: &Scene<'_>) -> Outcome {
         );
     }
     let whole = scene.open()?;
-    let nothing = Get {
-        include: Include::NOTHING,
-        ..Get::default()
+    let nothing = GetRequest {
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
     same!(whole.get(&nothing)?.len(), 3, "drawers");
     Ok(())

@@ -1,41 +1,41 @@
-//! One step on both backends, and whether their answers agree.
+//! Runs one step on both backends and compares their answers.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use loci_core::{
-    ApplyRequest, Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerId, EmbedderIdentity,
-    ErrorKind, Filling, Get, Hit, IdempotencyKey, IdentityState, Include, Lexical, MaintenanceKind, Pending,
-    Query, Receipt, Result, Unembedded, Write,
+    ApplyRequest, Capability, Collection, CollectionExt, Drawer, DrawerCondition, DrawerFields, DrawerHit,
+    DrawerId, EmbedderIdentity, ErrorKind, GetRequest, IdempotencyKey, IdentityState, LexicalRequest,
+    MaintenanceKind, PendingRequest, QueryRequest, Receipt, Result, UnembeddedDrawer, VectorFill, Write,
 };
 
-use super::steps::Step;
-use crate::follower::Follower;
-use crate::turning::{filling, switch_to};
-use crate::{Failure, Outcome, Scene};
+use super::steps::HistoryStep;
+use crate::follower::FeedFollower;
+use crate::turning::{make_filling, switch_to};
+use crate::{CaseFailure, CaseOutcome, CaseScene};
 
-/// The backend under test and the reference, with the same history behind them.
-pub(super) struct Pair {
+/// The backend under test and the reference, after the same history.
+pub(super) struct BackendPair {
     subject: Arc<dyn Collection>,
     reference: Arc<dyn Collection>,
     keeps_context: bool,
     exact_counts: bool,
-    everything: Include,
+    everything: DrawerFields,
     maintenance: Vec<MaintenanceKind>,
-    follower: Option<Follower>,
-    /// Whether both hold more than one space.
+    follower: Option<FeedFollower>,
+    /// Whether both support several embedding spaces.
     spaces: bool,
     /// Whether the handles see only some of the drawers.
     restricted: bool,
-    seq: u64,
+    last_seq: u64,
 }
 
-impl Pair {
+impl BackendPair {
     pub(super) fn new(
         subject: Arc<dyn Collection>,
         reference: Arc<dyn Collection>,
-        scene: &Scene<'_>,
+        scene: &CaseScene<'_>,
         keeps_context: bool,
     ) -> Self {
         Self {
@@ -43,17 +43,21 @@ impl Pair {
             reference,
             keeps_context,
             exact_counts: !scene.can(Capability::EstimatedCount),
-            everything: scene.everything(),
+            everything: scene.every_field(),
             maintenance: scene.descriptor().maintenance.clone(),
-            follower: scene.can(Capability::ChangeFeed).then(Follower::default),
-            spaces: super::switches(scene),
+            follower: scene.can(Capability::ChangeFeed).then(FeedFollower::default),
+            spaces: super::switches_models(scene),
             restricted: false,
-            seq: 0,
+            last_seq: 0,
         }
     }
 
-    /// The same pair through restricted handles, which know nothing of spaces and changes.
-    pub(super) fn restricted(&self, subject: Arc<dyn Collection>, reference: Arc<dyn Collection>) -> Self {
+    /// Returns the same pair through restricted handles, which offer neither spaces nor a change feed.
+    pub(super) fn through_restricted(
+        &self,
+        subject: Arc<dyn Collection>,
+        reference: Arc<dyn Collection>,
+    ) -> Self {
         Self {
             subject,
             reference,
@@ -61,105 +65,111 @@ impl Pair {
             follower: None,
             spaces: false,
             restricted: true,
-            seq: 0,
+            last_seq: 0,
             ..*self
         }
     }
 
-    /// Goes on with other handles.
+    /// Continues with other handles.
     pub(super) fn continue_with(
         &mut self,
         subject: Arc<dyn Collection>,
         reference: Arc<dyn Collection>,
-    ) -> Outcome {
+    ) -> CaseOutcome {
         (self.subject, self.reference) = (subject, reference);
-        self.contents()
+        self.compare_contents()
     }
 
-    /// The model that answers now, if one was named.
-    pub(super) fn model(&self) -> Outcome<Option<EmbedderIdentity>> {
+    /// Returns the model of the active space, if one is recorded.
+    pub(super) fn model(&self) -> CaseOutcome<Option<EmbedderIdentity>> {
         Ok(match self.reference.info()?.identity {
             IdentityState::Known(model) => Some(model),
             IdentityState::Unset | IdentityState::Unknown => None,
         })
     }
 
-    pub(super) fn play(&mut self, step: &Step) -> Outcome {
+    pub(super) fn play_step(&mut self, step: &HistoryStep) -> CaseOutcome {
         match step {
-            Step::Apply(batch) => self.apply(batch),
-            Step::Get(request) => self.get(request),
-            Step::Query(request) => self.query(request),
-            Step::Lexical(request) => self.lexical(request),
-            Step::Count(condition) => self.count(condition),
-            Step::Facets(request) => {
+            HistoryStep::Apply(batch) => self.compare_apply(batch),
+            HistoryStep::Get(request) => self.compare_get(request),
+            HistoryStep::Query(request) => self.compare_query(request),
+            HistoryStep::Lexical(request) => self.compare_lexical(request),
+            HistoryStep::Count(condition) => self.compare_count(condition),
+            HistoryStep::Facets(request) => {
                 let (found, expected) = (self.subject.facets(request), self.reference.facets(request));
-                agree(found, expected).map(drop)
+                expect_agreement(found, expected).map(drop)
             }
-            Step::Maintain(at) => {
+            HistoryStep::Maintain(at) => {
                 if let Some(kind) = self.maintenance.get(at % self.maintenance.len().max(1)) {
                     self.subject.require_upkeep()?.run(kind)?;
                 }
-                self.contents()
+                self.compare_contents()
             }
-            Step::Keyed(key, batch) => self.apply_twice(*key, batch),
-            Step::Reopen | Step::Seeing(..) => self.contents(),
-            Step::Switch(step) => {
-                agree(
+            HistoryStep::Keyed(key, batch) => self.apply_twice(*key, batch),
+            HistoryStep::Reopen | HistoryStep::Seeing(..) => self.compare_contents(),
+            HistoryStep::Switch(step) => {
+                expect_agreement(
                     self.subject.require_spaces()?.take_step(step),
                     self.reference.require_spaces()?.take_step(step),
                 )?;
-                self.contents()
+                self.compare_contents()
             }
-            Step::Fill(model, every) => self.fill(model, *every),
-            Step::SwitchTo(model) => {
+            HistoryStep::Fill(model, every) => self.compare_fill(model, *every),
+            HistoryStep::SwitchTo(model) => {
                 let [found, expected] = [&self.subject, &self.reference].map(|one| switch_to(&**one, model));
-                agree(found, expected)?;
-                self.contents()
+                expect_agreement(found, expected)?;
+                self.compare_contents()
             }
         }
     }
 
-    fn apply(&mut self, batch: &[Write]) -> Outcome {
+    fn compare_apply(&mut self, batch: &[Write]) -> CaseOutcome {
         let found = self.subject.apply_batch(batch);
         if let Ok(receipt) = &found {
             ensure!(
-                receipt.seq >= self.seq,
+                receipt.seq >= self.last_seq,
                 "expected a number from {} on, found {}",
-                self.seq,
+                self.last_seq,
                 receipt.seq
             );
-            self.seq = receipt.seq;
+            self.last_seq = receipt.seq;
         }
+        // Applied to both even if the first was refused; whether both refuse is the question.
         let expected = self.reference.apply_batch(batch);
+        // A restricted write may be refused for its content or for what is out of sight; either check may
+        // come first.
         if self.restricted {
             agree_on_refusal(found, expected)?;
         } else {
-            agree(found.map(in_order), expected.map(in_order))?;
+            expect_agreement(found.map(normalise_receipt), expected.map(normalise_receipt))?;
         }
-        self.contents()
+        self.compare_contents()
     }
 
-    /// Applies a batch under a key, and once more, which changes nothing.
-    fn apply_twice(&mut self, key: u8, batch: &[Write]) -> Outcome {
+    /// Applies a batch under a key twice; the repetition must change nothing.
+    fn apply_twice(&mut self, key: u8, batch: &[Write]) -> CaseOutcome {
         let key = IdempotencyKey::new(format!("key {key}"))?;
-        let request = ApplyRequest::batch(batch).under_key(&key);
+        let request = ApplyRequest::from_writes(batch).under_key(&key);
         let first = self.subject.apply(&request);
         let again = self.subject.apply(&request);
+        // A refused batch leaves its key unused, so its repetition is simply refused again.
         if let Ok(first) = &first {
             same!(again?, *first, "the receipt of a repetition");
         }
+        // Once on the reference: it is the measure for a single application.
         agree_on_refusal(first, self.reference.apply(&request))?;
-        self.contents()
+        self.compare_contents()
     }
 
     /// Compares everything both hold.
-    fn contents(&mut self) -> Outcome {
-        self.get(&Get {
+    fn compare_contents(&mut self) -> CaseOutcome {
+        self.compare_get(&GetRequest {
             include: self.everything,
-            ..Get::default()
+            ..GetRequest::default()
         })?;
-        self.count(&DrawerCondition::default())?;
+        self.compare_count(&DrawerCondition::default())?;
         let (found, expected) = (self.subject.info()?, self.reference.info()?);
+        // Estimated counts may differ from the reference without breaking a promise.
         if self.exact_counts {
             same!(found.drawers, expected.drawers, "drawers by info");
             same!(
@@ -176,26 +186,32 @@ impl Pair {
             );
         }
         if let Some(follower) = &mut self.follower {
-            follower.follow(self.subject.as_ref())?;
-            let mut afresh = Follower::default();
-            afresh.follow(self.subject.as_ref())?;
+            follower.follow_feed(self.subject.as_ref())?;
+            // One follower that was there all along and one that starts now: the feed drops superseded
+            // changes, and both must end up with the same ids.
+            let mut afresh = FeedFollower::default();
+            afresh.follow_feed(self.subject.as_ref())?;
             let ids: BTreeSet<String> = crate::samples::all_ids(self.reference.as_ref())?
                 .into_iter()
                 .collect();
-            same!(follower.ids, ids, "ids of one who followed the feed");
-            same!(afresh.ids, ids, "ids of one who read the feed from its beginning");
+            same!(follower.ids, ids, "ids of a follower of the feed");
+            same!(
+                afresh.ids,
+                ids,
+                "ids of a follower that read the feed from its beginning"
+            );
         }
         Ok(())
     }
 
-    /// Makes vectors for some of the drawers that lack one; each backend has versions of its own.
-    fn fill(&mut self, of: &EmbedderIdentity, every: usize) -> Outcome {
-        let request = Pending {
+    /// Fills vectors for some of the drawers that lack one. Versions are private to each backend.
+    fn compare_fill(&mut self, of: &EmbedderIdentity, every: usize) -> CaseOutcome {
+        let request = PendingRequest {
             identity: of.clone(),
             after: 0,
             limit: usize::MAX,
         };
-        let by_id = |mut drawers: Vec<Unembedded>| {
+        let by_id = |mut drawers: Vec<UnembeddedDrawer>| {
             drawers.sort_by(|a, b| a.id.cmp(&b.id));
             drawers
         };
@@ -203,30 +219,36 @@ impl Pair {
         let expected = self.reference.require_spaces()?.list_pending(&request).map(by_id);
         let (found, expected) = match (found, expected) {
             (Ok(found), Ok(expected)) => (found, expected),
-            (found, expected) => return agree(found, expected).map(drop),
+            (found, expected) => return expect_agreement(found, expected).map(drop),
         };
-        let told = |drawers: &[Unembedded]| -> Vec<(DrawerId, String)> {
+        let told = |drawers: &[UnembeddedDrawer]| -> Vec<(DrawerId, String)> {
             let drawers = drawers.iter();
             drawers.map(|one| (one.id.clone(), one.text.clone())).collect()
         };
+        // Texts differ where the backend keeps no context, so only their number can be compared then.
         same!(told(&found).len(), told(&expected).len(), "pending drawers");
         if self.keeps_context {
             same!(told(&found), told(&expected), "pending drawers");
         }
-        let some =
-            |drawers: &[Unembedded]| -> Vec<Filling> { drawers.iter().step_by(every).map(filling).collect() };
-        agree(
+        // Only every n-th one: a partly filled space is the interesting state.
+        let some = |drawers: &[UnembeddedDrawer]| -> Vec<VectorFill> {
+            drawers.iter().step_by(every).map(make_filling).collect()
+        };
+        expect_agreement(
             self.subject.require_spaces()?.fill_vectors(of, &some(&found)),
             self.reference
                 .require_spaces()?
                 .fill_vectors(of, &some(&expected)),
         )?;
-        self.contents()
+        self.compare_contents()
     }
 
-    fn get(&self, request: &Get) -> Outcome {
-        let expected = self.reference.get(request).map(|drawers| self.kept(drawers));
-        let Some(found) = agree(self.subject.get(request), expected)? else {
+    fn compare_get(&self, request: &GetRequest) -> CaseOutcome {
+        let expected = self
+            .reference
+            .get(request)
+            .map(|drawers| self.without_context(drawers));
+        let Some(found) = expect_agreement(self.subject.get(request), expected)? else {
             return Ok(());
         };
         // Equality lets a zero pass for a negative zero; the bits must be those that were given.
@@ -244,44 +266,47 @@ impl Pair {
         Ok(())
     }
 
-    /// What the backend under test can keep of these drawers.
-    fn kept(&self, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
+    /// Returns these drawers as the backend under test can store them.
+    fn without_context(&self, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
         if !self.keeps_context {
             drawers.iter_mut().for_each(|drawer| drawer.context = None);
         }
         drawers
     }
 
-    fn count(&self, condition: &DrawerCondition) -> Outcome {
+    fn compare_count(&self, condition: &DrawerCondition) -> CaseOutcome {
         let (found, expected) = (self.subject.count(condition), self.reference.count(condition));
-        match self.exact_counts {
-            true => agree(found, expected).map(drop),
-            false => agree(found.map(drop), expected.map(drop)).map(drop),
+        if self.exact_counts {
+            expect_agreement(found, expected).map(drop)
+        } else {
+            expect_agreement(found.map(drop), expected.map(drop)).map(drop)
         }
     }
 
-    fn query(&self, request: &Query) -> Outcome {
-        let complete = Query {
+    fn compare_query(&self, request: &QueryRequest) -> CaseOutcome {
+        let complete = QueryRequest {
+            // The complete ranking of the reference, because hits that tie at the cut may be chosen
+            // differently.
             k: usize::MAX,
             ..request.clone()
         };
         let (found, expected) = match (self.subject.query(request), self.reference.query(&complete)) {
             (Ok(found), Ok(expected)) => (found, expected),
-            (found, expected) => return agree(found, expected).map(drop),
+            (found, expected) => return expect_agreement(found, expected).map(drop),
         };
         same!(found.len(), expected.len(), "lists");
         for (found, expected) in found.iter().zip(&expected) {
-            nearest(found, expected, request.k)?;
+            expect_nearest(found, expected, request.k)?;
         }
         Ok(())
     }
 
-    fn lexical(&self, request: &Lexical) -> Outcome {
+    fn compare_lexical(&self, request: &LexicalRequest) -> CaseOutcome {
         if !self.keeps_context {
             // The reference indexes context and would find more.
             return Ok(());
         }
-        let ids = |hits: Vec<Hit>| {
+        let ids = |hits: Vec<DrawerHit>| {
             hits.into_iter()
                 .map(|hit| hit.drawer.id)
                 .collect::<BTreeSet<DrawerId>>()
@@ -299,13 +324,13 @@ impl Pair {
                 .len();
             same!(distinct, hits.len(), "different drawers among the hits");
         }
-        agree(found.map(ids), self.reference.lexical(request).map(ids)).map(drop)
+        expect_agreement(found.map(ids), self.reference.lexical(request).map(ids)).map(drop)
     }
 }
 
-/// As [`agree`], on a batch that may be refused for what it says and for its key or a drawer out of sight: of several
-/// reasons, a backend may meet another first.
-fn agree_on_refusal(found: Result<Receipt>, expected: Result<Receipt>) -> Outcome {
+/// Like [`agree`], for a batch that may be refused for several reasons at once (its content, its key, a drawer out of
+/// sight): backends may check them in a different order.
+fn agree_on_refusal(found: Result<Receipt>, expected: Result<Receipt>) -> CaseOutcome {
     match (found, expected) {
         (Err(found), Err(expected)) => {
             use ErrorKind::{Conflict, DimensionMismatch, Invalid};
@@ -318,12 +343,17 @@ fn agree_on_refusal(found: Result<Receipt>, expected: Result<Receipt>) -> Outcom
             );
             Ok(())
         }
-        (found, expected) => agree(found.map(in_order), expected.map(in_order)).map(drop),
+        (found, expected) => {
+            expect_agreement(found.map(normalise_receipt), expected.map(normalise_receipt)).map(drop)
+        }
     }
 }
 
-/// Shows that both answers are equal, or refused alike; the answer, if there is one.
-pub(super) fn agree<T: PartialEq + Debug>(found: Result<T>, expected: Result<T>) -> Outcome<Option<T>> {
+/// Checks that both answers are equal or refused with the same kind; returns the answer, if there is one.
+pub(super) fn expect_agreement<T: PartialEq + Debug>(
+    found: Result<T>,
+    expected: Result<T>,
+) -> CaseOutcome<Option<T>> {
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
             same!(found, expected, "the answer");
@@ -333,19 +363,19 @@ pub(super) fn agree<T: PartialEq + Debug>(found: Result<T>, expected: Result<T>)
             same!(found.kind(), expected.kind(), "the kind of the refusal ({found})");
             Ok(None)
         }
-        (Ok(found), Err(expected)) => Err(Failure::new(format!(
+        (Ok(found), Err(expected)) => Err(CaseFailure::new(format!(
             "expected to be refused as {}: {expected}; found {found:?}",
             expected.kind()
         ))),
-        (Err(found), Ok(expected)) => Err(Failure::new(format!(
+        (Err(found), Ok(expected)) => Err(CaseFailure::new(format!(
             "expected {expected:?}, found refused as {}: {found}",
             found.kind()
         ))),
     }
 }
 
-/// A receipt whose lists are in byte order and whose sequence number, which is each backend's own, is left out.
-fn in_order(mut receipt: Receipt) -> Receipt {
+/// Returns the receipt with its lists in byte order and without its sequence number, which differs between backends.
+fn normalise_receipt(mut receipt: Receipt) -> Receipt {
     for list in [
         &mut receipt.added,
         &mut receipt.kept,
@@ -362,14 +392,17 @@ fn in_order(mut receipt: Receipt) -> Receipt {
     receipt
 }
 
-/// Shows that `found` is the nearest `k` of the complete list `expected`, up to ties.
-fn nearest(found: &[Hit], expected: &[Hit], k: usize) -> Outcome {
+/// Checks that `found` is the nearest `k` of the complete list `expected`, up to ties.
+fn expect_nearest(found: &[DrawerHit], expected: &[DrawerHit], k: usize) -> CaseOutcome {
+    // Backends compute in single precision and sum in another order.
     let near = |a: f32, b: f32| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
     same!(found.len(), expected.len().min(k), "hits");
     let mut seen = BTreeSet::new();
     for (at, hit) in found.iter().enumerate() {
         let id = &hit.drawer.id;
         ensure!(seen.insert(id), "expected each drawer once, found {id:?} twice");
+        // First by rank, then by id: the right distances in the right order, each at the drawer it belongs
+        // to.
         ensure!(
             near(hit.score, expected[at].score),
             "hit {at}: expected a distance of {} ({:?}), found {} ({id:?})",
@@ -378,7 +411,7 @@ fn nearest(found: &[Hit], expected: &[Hit], k: usize) -> Outcome {
             hit.score
         );
         let Some(own) = expected.iter().find(|hit| hit.drawer.id == *id) else {
-            return Err(Failure::new(format!(
+            return Err(CaseFailure::new(format!(
                 "hit {at}: {id:?} is not among the drawers that were asked for"
             )));
         };

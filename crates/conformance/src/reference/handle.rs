@@ -1,4 +1,4 @@
-//! A collection of the reference, opened.
+//! An open handle on a collection of the reference.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,37 +8,38 @@ use std::time::SystemTime;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    ApplyRequest, Capability, ChangeFeed, Collection, CollectionName, CollectionReader, Declared, Descriptor,
-    EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, IdentityChange, IdentityState, Maintenance,
-    PalaceRef, Receipt, Result, Selection, SourceLedger, Timestamp, Visibility, Write,
+    ApplyRequest, BackendDescriptor, Capability, ChangeFeed, Collection, CollectionName, CollectionReader,
+    DeclaredEmbedder, DeleteSelection, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind,
+    IdentityChange, IdentityState, Maintenance, PalaceRef, Receipt, Result, SourceLedger, Timestamp,
+    Visibility, Write,
 };
 
-use super::apply::{Applying, has_vectors};
-use super::budget::Deadline;
+use super::apply::{BatchApplier, has_vectors};
+use super::budget::CallDeadline;
 use super::reader::{TableMoment, TableReader};
-use super::storage::{self, SpaceKey, Storage};
-use super::table::Table;
-use super::{Watcher, closed, missing, takes_no_writes};
+use super::storage::{self, PalaceKey, ReferenceStorage};
+use super::table::ReferenceTable;
+use super::{MaintenanceWatcher, closed_error, missing_error, read_only_error};
 
-pub(super) struct Handle {
-    pub(super) descriptor: Arc<Descriptor>,
-    pub(super) storage: Arc<Storage>,
+pub(super) struct ReferenceHandle {
+    pub(super) descriptor: Arc<BackendDescriptor>,
+    pub(super) storage: Arc<ReferenceStorage>,
     pub(super) palace: PalaceRef,
-    pub(super) key: SpaceKey,
+    pub(super) key: PalaceKey,
     pub(super) name: CollectionName,
-    /// Which collection of that name it is.
+    /// Identifies the collection among those that had this name over time.
     pub(super) number: u64,
     pub(super) visible: Visibility,
     pub(super) writable: bool,
     /// The model that was recorded when it was opened.
     pub(super) model: IdentityState,
-    pub(super) declared: Declared,
+    pub(super) declared: DeclaredEmbedder,
     pub(super) backend_closed: Arc<AtomicBool>,
     pub(super) palace_closed: Arc<AtomicBool>,
-    pub(super) watcher: Option<Watcher>,
+    pub(super) watcher: Option<MaintenanceWatcher>,
 }
 
-impl fmt::Debug for Handle {
+impl fmt::Debug for ReferenceHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("palace", &self.palace)
@@ -47,27 +48,28 @@ impl fmt::Debug for Handle {
     }
 }
 
-impl Handle {
-    /// Refuses calls after a close, and on a palace whose files are gone or are another's.
+impl ReferenceHandle {
+    /// Refuses calls after a close, and on a palace whose files are gone or were replaced.
     pub(super) fn check_open(&self) -> Result<()> {
         if self.backend_closed.load(Ordering::SeqCst) || self.palace_closed.load(Ordering::SeqCst) {
-            return Err(closed("this collection was closed"));
+            return Err(closed_error("this collection was closed"));
         }
-        let local = self.descriptor.can(&Capability::Local);
-        match self.storage.find(&self.palace, local)? {
+        // Looked up on each call: the files may vanish or be replaced under an open handle.
+        let local = self.descriptor.has_capability(&Capability::Local);
+        match self.storage.find_palace(&self.palace, local)? {
             Some(key) if key == self.key => Ok(()),
             _ => Err(Error::new(
                 ErrorKind::NotFound,
                 format!("the files of palace {:?} are gone or replaced", self.palace.id),
             )
-            .hint("nothing was changed; open the palace again")),
+            .with_hint("nothing was changed; open the palace again")),
         }
     }
 
     pub(super) fn check_writable(&self) -> Result<()> {
         self.check_open()?;
-        if self.descriptor.can(&Capability::ReadOnly) {
-            return Err(takes_no_writes(&self.descriptor));
+        if self.descriptor.has_capability(&Capability::ReadOnly) {
+            return Err(read_only_error(&self.descriptor));
         }
         if !self.writable {
             let message = format!(
@@ -75,32 +77,32 @@ impl Handle {
                 self.name.as_str()
             );
             return Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("nothing was changed; open it to be written"));
+                .with_hint("nothing was changed; open it to be written"));
         }
         Ok(())
     }
 
-    pub(super) fn space<T>(&self, act: impl FnOnce(&mut storage::Space) -> T) -> Result<T> {
+    pub(super) fn with_palace<T>(&self, act: impl FnOnce(&mut storage::PalaceTables) -> T) -> Result<T> {
         self.check_open()?;
-        let gone = || closed("the storage of this collection is gone");
-        self.storage.space(&self.key, act).ok_or_else(gone)
+        let gone = || closed_error("the storage of this collection is gone");
+        self.storage.with_palace(&self.key, act).ok_or_else(gone)
     }
 
-    /// The table this handle was opened on, which one made later under its name is not.
+    /// Returns the table this handle was opened on, never one created later under the same name.
     pub(super) fn own_table<'a>(
         &self,
-        tables: &'a mut BTreeMap<CollectionName, Table>,
-    ) -> Result<&'a mut Table> {
+        tables: &'a mut BTreeMap<CollectionName, ReferenceTable>,
+    ) -> Result<&'a mut ReferenceTable> {
         let table = tables.get_mut(&self.name);
         let own = table.filter(|table| table.number == self.number);
-        own.ok_or_else(|| missing("collection", self.name.as_str()))
+        own.ok_or_else(|| missing_error("collection", self.name.as_str()))
     }
 
-    pub(super) fn table<T>(&self, act: impl FnOnce(&mut Table) -> T) -> Result<T> {
-        self.space(|space| self.own_table(&mut space.tables).map(act))?
+    pub(super) fn with_table<T>(&self, act: impl FnOnce(&mut ReferenceTable) -> T) -> Result<T> {
+        self.with_palace(|space| self.own_table(&mut space.tables).map(act))?
     }
 
-    pub(super) fn reader<'a>(&'a self, table: &'a Table) -> TableReader<'a> {
+    pub(super) fn make_reader<'a>(&'a self, table: &'a ReferenceTable) -> TableReader<'a> {
         TableReader {
             descriptor: &self.descriptor,
             name: &self.name,
@@ -108,12 +110,12 @@ impl Handle {
         }
     }
 
-    pub(super) fn ask<T>(&self, question: impl FnOnce(TableReader<'_>) -> Result<T>) -> Result<T> {
-        self.table(|table| question(self.reader(&table.seen_through(&self.visible))))?
+    pub(super) fn ask_table<T>(&self, question: impl FnOnce(TableReader<'_>) -> Result<T>) -> Result<T> {
+        self.with_table(|table| question(self.make_reader(&table.seen_through(&self.visible))))?
     }
 
-    /// Refuses a batch that `table` does not take from this handle.
-    pub(super) fn check_writes(&self, table: &Table, batch: &[Write]) -> Result<()> {
+    /// Refuses a batch that this handle may not write to `table`.
+    pub(super) fn check_writes(&self, table: &ReferenceTable, batch: &[Write]) -> Result<()> {
         let embedder = self.declared.embedder.as_ref();
         let declared = embedder.map(|embedder| embedder.dimension);
         let (dimension, identity) = (table.dimension.or(declared), table.identity());
@@ -125,11 +127,12 @@ impl Handle {
         }
         check_batch(batch, dimension)?;
         if has_vectors(batch) {
-            self.descriptor.require(&Capability::EmbeddingsPassthrough)?;
+            self.descriptor
+                .require_capability(&Capability::EmbeddingsPassthrough)?;
             identity.check_write(&self.declared)?;
         }
         for write in batch {
-            if let Write::Delete(Selection::Matching(condition)) = write {
+            if let Write::Delete(DeleteSelection::Matching(condition)) = write {
                 self.descriptor.check_filter(&condition.filter)?;
             }
         }
@@ -138,12 +141,13 @@ impl Handle {
 
     fn apply_to(
         &self,
-        space: &mut storage::Space,
+        space: &mut storage::PalaceTables,
         request: &ApplyRequest<'_>,
-        deadline: &Deadline,
+        deadline: &CallDeadline,
     ) -> Result<Receipt> {
-        let now = now()?;
+        let now = current_time()?;
         let table = self.own_table(&mut space.tables)?;
+        // Before any check: a repetition returns its receipt even if the batch would be refused by now.
         if let Some(key) = request.key
             && let Some(receipt) = table.keys.find_receipt(&self.visible, key, request.writes, now)?
         {
@@ -151,30 +155,33 @@ impl Handle {
         }
         self.check_writes(table, request.writes)?;
         let declared = self.declared.embedder.as_ref();
-        let mut applying = Applying::to(table, space.seq, now, declared, &self.visible);
-        applying.batch(request.writes)?;
-        let (mut after, seq, receipt) = applying.end();
+        // On a copy, so that an error anywhere leaves the table as it was.
+        let mut applying = BatchApplier::on_copy(table, space.seq, now, declared, &self.visible);
+        applying.apply_batch(request.writes)?;
+        let (mut after, seq, receipt) = applying.into_result();
         if let Some(key) = request.key {
+            // Into the copy as well: batch and key become durable together or not at all.
             after
                 .keys
-                .remember(&self.visible, key, request.writes, &receipt, now);
+                .remember_batch(&self.visible, key, request.writes, &receipt, now);
         }
+        // The last moment at which nothing has been written yet.
         deadline.check()?;
         (*table, space.seq) = (after, seq);
         Ok(receipt)
     }
 
-    /// Whether the handle has an ability that speaks of the collection as a whole.
-    fn offers(&self, capability: &Capability) -> bool {
-        !self.visible.is_restricted() && self.descriptor.can(capability)
+    /// Returns whether the handle offers a sub-trait. Each concerns the whole collection, so a restricted handle has none.
+    fn offers_ability(&self, capability: &Capability) -> bool {
+        !self.visible.is_restricted() && self.descriptor.has_capability(capability)
     }
 }
 
-impl Collection for Handle {
+impl Collection for ReferenceHandle {
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         self.check_writable()?;
-        let deadline = Deadline::begin(request.budget)?;
-        self.space(|space| self.apply_to(space, request, &deadline))?
+        let deadline = CallDeadline::begin(request.budget)?;
+        self.with_palace(|space| self.apply_to(space, request, &deadline))?
     }
 
     fn model(&self) -> IdentityState {
@@ -184,29 +191,31 @@ impl Collection for Handle {
     fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
         self.check_writable()?;
         if self.visible.is_restricted() {
-            return Err(Visibility::whole_collection_only("recording a model"));
+            return Err(Visibility::whole_collection_error("recording a model"));
         }
-        self.table(|table| table.set_identity(identity, why))?
+        self.with_table(|table| table.set_identity(identity, why))?
     }
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        let table = self.table(|table| table.seen_through(&self.visible).into_owned())?;
-        if !self.descriptor.can(&Capability::Moment) {
+        let table = self.with_table(|table| table.seen_through(&self.visible).into_owned())?;
+        // After the table was read, so that a closed or dropped collection is an error and not an absent
+        // ability.
+        if !self.descriptor.has_capability(&Capability::Moment) {
             return Ok(None);
         }
         Ok(Some(Box::new(TableMoment { handle: self, table })))
     }
 
     fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
-        self.offers(&Capability::Spaces).then_some(self)
+        self.offers_ability(&Capability::Spaces).then_some(self)
     }
 
     fn sources(&self) -> Option<&dyn SourceLedger> {
-        self.offers(&Capability::Sources).then_some(self)
+        self.offers_ability(&Capability::Sources).then_some(self)
     }
 
     fn feed(&self) -> Option<&dyn ChangeFeed> {
-        self.offers(&Capability::ChangeFeed).then_some(self)
+        self.offers_ability(&Capability::ChangeFeed).then_some(self)
     }
 
     fn upkeep(&self) -> Option<&dyn Maintenance> {
@@ -215,13 +224,13 @@ impl Collection for Handle {
     }
 
     fn eraser(&self) -> Option<&dyn Erasure> {
-        self.offers(&Capability::Erasure).then_some(self)
+        self.offers_ability(&Capability::Erasure).then_some(self)
     }
 }
 
-pub(super) fn now() -> Result<Timestamp> {
+pub(super) fn current_time() -> Result<Timestamp> {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
-        .map_err(|error| Error::new(ErrorKind::Io, "the clock stands before 1970").caused_by(error))?;
+        .map_err(|error| Error::new(ErrorKind::Io, "the system clock is before 1970").caused_by(error))?;
     Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }

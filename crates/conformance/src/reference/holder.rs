@@ -1,21 +1,21 @@
-//! Which instance of the reference holds a palace, where only one process may use it at once.
+//! Ownership of palaces without `multi_process`, where only one instance may use a palace at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{Error, ErrorKind, Result};
 
-use super::storage::{SpaceKey, Storage};
+use super::storage::{PalaceKey, ReferenceStorage};
 
-/// One instance, as the holder of palaces. It lets go of them when it is dropped, as a process that ends.
+/// One instance as the owner of palaces. Dropping it releases them, like the end of a process.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct ReferenceHolder {
     number: u64,
-    storage: Arc<Storage>,
+    storage: Arc<ReferenceStorage>,
 }
 
-impl Holder {
-    pub(super) fn new(storage: &Arc<Storage>) -> Self {
+impl ReferenceHolder {
+    pub(super) fn new(storage: &Arc<ReferenceStorage>) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
@@ -23,11 +23,13 @@ impl Holder {
         }
     }
 
-    /// Takes hold of a palace; refused while another instance holds it.
-    pub(super) fn hold(&self, key: &SpaceKey) -> Result<()> {
+    /// Acquires a palace; refused while another instance holds it.
+    pub(super) fn hold_palace(&self, key: &PalaceKey) -> Result<()> {
         let holder = self
             .storage
-            .holders(|holders| *holders.entry(key.clone()).or_insert(self.number));
+            // Looked up and taken under one lock; returns the present holder, which may be another
+            // instance.
+            .with_holders(|holders| *holders.entry(key.clone()).or_insert(self.number));
         if holder == self.number {
             return Ok(());
         }
@@ -35,22 +37,23 @@ impl Holder {
             ErrorKind::Locked,
             "another instance of the backend \"reference\" uses this palace",
         )
-        .hint("nothing was changed; close the other one"))
+        .with_hint("nothing was changed; close the other one"))
     }
 
-    pub(super) fn release(&self, key: &Option<SpaceKey>) {
-        self.storage.holders(|holders| {
+    pub(super) fn release_palace(&self, key: &Option<PalaceKey>) {
+        self.storage.with_holders(|holders| {
+            // Only what this instance holds: closing must not release the palace of another one.
             holders.retain(|held, holder| *holder != self.number || key.as_ref() != Some(held));
         });
     }
 
     pub(super) fn release_all(&self) {
         self.storage
-            .holders(|holders| holders.retain(|_, holder| *holder != self.number));
+            .with_holders(|holders| holders.retain(|_, holder| *holder != self.number));
     }
 }
 
-impl Drop for Holder {
+impl Drop for ReferenceHolder {
     fn drop(&mut self) {
         self.release_all();
     }

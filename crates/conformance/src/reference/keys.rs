@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use loci_core::{DrawerId, Error, ErrorKind, IdempotencyKey, Receipt, Result, Timestamp, Visibility, Write};
 
-/// How long a key is remembered, in microseconds: a day.
+/// The time for which a key is remembered, in microseconds: one day.
 const REMEMBERED: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// The keys of one collection. They belong to the handles with the same filter, so that a receipt tells no other handle
-/// of drawers out of its sight.
+/// The keys of one collection. Handles share keys only if their visibility filter is the same, so that a receipt never
+/// reveals drawers out of sight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AppliedKeys(BTreeMap<(String, IdempotencyKey), AppliedBatch>);
 
@@ -20,7 +20,7 @@ struct AppliedBatch {
 }
 
 impl AppliedKeys {
-    /// The receipt of the batch that was applied under `key`, if one was; other writes are refused.
+    /// Returns the receipt of the batch applied under `key`, if there is one; the key with other writes is refused.
     pub(super) fn find_receipt(
         &self,
         visible: &Visibility,
@@ -29,6 +29,7 @@ impl AppliedKeys {
         now: Timestamp,
     ) -> Result<Option<Receipt>> {
         let applied = self.0.get(&(visible.filter().to_string(), key.clone()));
+        // An expired key counts as unused, so the batch is applied again.
         match applied.filter(|applied| now.as_micros() - applied.at.as_micros() < REMEMBERED) {
             None => Ok(None),
             Some(applied) if applied.writes == writes => Ok(Some(applied.receipt.clone())),
@@ -36,17 +37,17 @@ impl AppliedKeys {
                 ErrorKind::Conflict,
                 format!("the key {:?} was used for another batch", key.as_ref()),
             )
-            .hint("nothing was written; give another key")),
+            .with_hint("nothing was written; give another key")),
         }
     }
 
     /// Forgets the batches that name one of these drawers, because they hold its text.
-    pub(super) fn forget(&mut self, ids: &[DrawerId]) {
+    pub(super) fn forget_drawers(&mut self, ids: &[DrawerId]) {
         self.0
             .retain(|_, applied| !applied.writes.iter().any(|write| names_any(write, ids)));
     }
 
-    pub(super) fn remember(
+    pub(super) fn remember_batch(
         &mut self,
         visible: &Visibility,
         key: &IdempotencyKey,
@@ -68,6 +69,7 @@ fn names_any(write: &Write, ids: &[DrawerId]) -> bool {
     match write {
         Write::Add(drawer) | Write::Upsert(drawer) => ids.contains(&drawer.id),
         Write::Update(patch) => ids.contains(&patch.id),
+        // A delete holds no content of a drawer, so it may be remembered after an erasure.
         Write::Delete(_) => false,
     }
 }

@@ -1,23 +1,25 @@
-//! The sources of the reference: records by name, and revisions on a copy that takes the table's place at the end.
+//! The sources of the reference: records by name, and revisions on a copy that replaces the table at the end.
 
 use std::ops::Bound;
 
-use loci_core::{Result, Revised, Revision, SourceLedger, SourceRecord, Sources, Timestamp, Write};
+use loci_core::{
+    Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, Timestamp, Write,
+};
 
-use super::apply::Applying;
-use super::handle::{Handle, now};
+use super::apply::BatchApplier;
+use super::handle::{ReferenceHandle, current_time};
 use super::storage;
-use super::table::Table;
+use super::table::ReferenceTable;
 
-impl Table {
-    fn sources(&self, request: &Sources) -> Vec<SourceRecord> {
+impl ReferenceTable {
+    fn find_records(&self, request: &SourceRecordQuery) -> Vec<SourceRecord> {
         let records = self.records.values();
         match request {
-            Sources::Named(names) => records
+            SourceRecordQuery::Named(names) => records
                 .filter(|record| names.contains(&record.source))
                 .cloned()
                 .collect(),
-            Sources::Under { prefix, after, limit } => {
+            SourceRecordQuery::Under { prefix, after, limit } => {
                 let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
                 let later = self.records.range::<String, _>((from, Bound::Unbounded));
                 later
@@ -31,39 +33,41 @@ impl Table {
     }
 }
 
-/// A revision whose parts have all been asked for: nobody's code runs while the storage is locked.
-struct Gathered {
+/// A revision with all its parts collected, so that no code of the caller runs while the storage is locked.
+struct GatheredRevision {
     source: String,
     expects: Option<u64>,
     stamp: Option<String>,
     parts: Vec<Vec<Write>>,
 }
 
-impl From<Revision<'_>> for Gathered {
-    fn from(revision: Revision<'_>) -> Self {
+impl From<SourceRevision<'_>> for GatheredRevision {
+    fn from(revision: SourceRevision<'_>) -> Self {
         Self {
             source: revision.source,
             expects: revision.expects,
             stamp: revision.stamp,
+            // An empty part is passed over, although an empty batch by itself is refused.
             parts: revision.parts.filter(|part| !part.is_empty()).collect(),
         }
     }
 }
 
-impl SourceLedger for Handle {
-    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+impl SourceLedger for ReferenceHandle {
+    fn find_records(&self, request: &SourceRecordQuery) -> Result<Vec<SourceRecord>> {
         self.check_open()?;
-        request.check()?;
-        self.table(|table| table.sources(request))
+        request.check_request()?;
+        self.with_table(|table| table.find_records(request))
     }
 
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+    fn revise(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>> {
         self.check_writable()?;
-        revisions.iter().try_for_each(Revision::check)?;
-        let gathered: Vec<Gathered> = revisions.into_iter().map(Gathered::from).collect();
-        let now = now()?;
-        self.space(|space: &mut storage::Space| {
+        revisions.iter().try_for_each(SourceRevision::check_source)?;
+        let gathered: Vec<GatheredRevision> = revisions.into_iter().map(GatheredRevision::from).collect();
+        let now = current_time()?;
+        self.with_palace(|space: &mut storage::PalaceTables| {
             let table = self.own_table(&mut space.tables)?;
+            // One copy for the whole list, so that a refusal in a later revision undoes the earlier ones.
             let mut state = (table.clone(), space.seq);
             let revised = gathered
                 .into_iter()
@@ -75,28 +79,37 @@ impl SourceLedger for Handle {
     }
 }
 
-impl Handle {
+impl ReferenceHandle {
     /// Applies one revision to a table and the palace's sequence number.
-    fn revise_one(&self, state: &mut (Table, u64), one: Gathered, now: Timestamp) -> Result<Revised> {
+    fn revise_one(
+        &self,
+        state: &mut (ReferenceTable, u64),
+        one: GatheredRevision,
+        now: Timestamp,
+    ) -> Result<RevisionOutcome> {
         let (table, seq) = state;
         let record = table.records.get(&one.source);
+        // Compared inside the lock that also covers the write; a check before it could be overtaken.
         if record.map(|record| record.revision) != one.expects {
-            return Ok(Revised::Overtaken);
+            return Ok(RevisionOutcome::Overtaken);
         }
-        let mut applying = Applying::to(table, *seq, now, self.declared.embedder.as_ref(), &self.visible);
+        let mut applying =
+            BatchApplier::on_copy(table, *seq, now, self.declared.embedder.as_ref(), &self.visible);
         for part in &one.parts {
+            // Against the state after the parts before it, as if each were a batch of its own.
             self.check_writes(applying.table(), part)?;
-            applying.batch(part)?;
+            applying.apply_batch(part)?;
         }
-        let (after, last, receipt) = applying.end();
+        let (after, last, receipt) = applying.into_result();
         (*table, *seq) = (after, last);
         let Some(stamp) = one.stamp else {
             table.records.remove(&one.source);
-            return Ok(Revised::Done {
+            return Ok(RevisionOutcome::Done {
                 receipt,
                 revision: None,
             });
         };
+        // A number from the palace's sequence is never used again, not even after the record is forgotten.
         *seq += 1;
         let record = SourceRecord {
             source: one.source.clone(),
@@ -105,7 +118,7 @@ impl Handle {
             revised_at: now,
         };
         table.records.insert(one.source, record);
-        Ok(Revised::Done {
+        Ok(RevisionOutcome::Done {
             receipt,
             revision: Some(*seq),
         })

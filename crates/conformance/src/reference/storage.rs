@@ -1,4 +1,4 @@
-//! What instances of the reference share: spaces by palace and namespace, and the marker that ties one to a folder.
+//! Storage shared between instances of the reference, and the marker file that ties a palace to a folder.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -9,70 +9,71 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{CollectionName, Error, ErrorKind, MaintenanceKind, PalaceRef, Result};
 
-use super::table::Table;
+use super::table::ReferenceTable;
 
-/// The file that says which space a folder holds.
+/// The file that says which palace a folder holds.
 const MARKER: &str = "palace.reference";
 
 static MARKERS: AtomicU64 = AtomicU64::new(1);
 
-/// Which palace, through which namespace.
+/// The identity of a palace within a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct SpaceKey {
-    address: Address,
+pub(super) struct PalaceKey {
+    address: ReferenceAddress,
     namespace: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Address {
+enum ReferenceAddress {
     /// A palace known by name.
     Name(String),
-    /// A palace in a folder, known by the number in its marker file, wherever the folder is moved to.
+    /// A palace in a folder, identified by the number in its marker file, so that it survives a move of the folder.
     Marker(u64),
 }
 
 /// The collections of one palace and namespace, with one sequence of changes.
 #[derive(Debug, Default)]
-pub(super) struct Space {
-    pub(super) tables: BTreeMap<CollectionName, Table>,
+pub(super) struct PalaceTables {
+    pub(super) tables: BTreeMap<CollectionName, ReferenceTable>,
     pub(super) seq: u64,
     pub(super) running: BTreeSet<MaintenanceKind>,
 }
 
 /// Everything stored, shared between instances.
 #[derive(Debug, Default)]
-pub(super) struct Storage {
-    spaces: Mutex<HashMap<SpaceKey, Space>>,
-    /// Which instance holds a palace, where only one may.
-    holders: Mutex<HashMap<SpaceKey, u64>>,
+pub(super) struct ReferenceStorage {
+    spaces: Mutex<HashMap<PalaceKey, PalaceTables>>,
+    /// The instance that holds each palace, without `multi_process`.
+    holders: Mutex<HashMap<PalaceKey, u64>>,
 }
 
-impl Storage {
-    /// The space of `palace`, if it is there.
-    pub(super) fn find(&self, palace: &PalaceRef, local: bool) -> Result<Option<SpaceKey>> {
+impl ReferenceStorage {
+    /// Returns the key of `palace`, if it exists.
+    pub(super) fn find_palace(&self, palace: &PalaceRef, local: bool) -> Result<Option<PalaceKey>> {
         let address = match (&palace.local_path, local) {
             (Some(folder), true) => match read_marker(folder)? {
-                Some(marker) => Address::Marker(marker),
+                // By the number in the file and not by its path, so that replaced files are another palace.
+                Some(marker) => ReferenceAddress::Marker(marker),
                 None => return Ok(None),
             },
-            _ => Address::Name(palace.id.clone()),
+            _ => ReferenceAddress::Name(palace.id.clone()),
         };
-        let key = SpaceKey {
+        let key = PalaceKey {
             address,
             namespace: palace.namespace.clone(),
         };
-        Ok(self.locked(|spaces| spaces.contains_key(&key)).then_some(key))
+        Ok(self.with_lock(|spaces| spaces.contains_key(&key)).then_some(key))
     }
 
-    /// The space of `palace`, made if it is missing.
-    pub(super) fn make(&self, palace: &PalaceRef, local: bool) -> Result<SpaceKey> {
-        // Under the lock, so that two who make the same palace at once make one.
-        self.locked(|spaces| {
+    /// Returns the key of `palace`, which is created if it is missing.
+    pub(super) fn make_palace(&self, palace: &PalaceRef, local: bool) -> Result<PalaceKey> {
+        // Under the lock: two threads that create the same palace at once must get one palace, not two.
+        self.with_lock(|spaces| {
             let address = match (&palace.local_path, local) {
-                (Some(folder), true) => Address::Marker(make_marker(folder)?),
-                _ => Address::Name(palace.id.clone()),
+                (Some(folder), true) => ReferenceAddress::Marker(make_marker(folder)?),
+                _ => ReferenceAddress::Name(palace.id.clone()),
             };
-            let key = SpaceKey {
+            let key = PalaceKey {
                 address,
                 namespace: palace.namespace.clone(),
             };
@@ -81,16 +82,20 @@ impl Storage {
         })
     }
 
-    /// Looks at or changes one space; `None` if it is not there.
-    pub(super) fn space<T>(&self, key: &SpaceKey, act: impl FnOnce(&mut Space) -> T) -> Option<T> {
-        self.locked(|spaces| spaces.get_mut(key).map(act))
+    /// Reads or changes one palace; `None` if it does not exist.
+    pub(super) fn with_palace<T>(
+        &self,
+        key: &PalaceKey,
+        act: impl FnOnce(&mut PalaceTables) -> T,
+    ) -> Option<T> {
+        self.with_lock(|spaces| spaces.get_mut(key).map(act))
     }
 
-    pub(super) fn holders<T>(&self, act: impl FnOnce(&mut HashMap<SpaceKey, u64>) -> T) -> T {
+    pub(super) fn with_holders<T>(&self, act: impl FnOnce(&mut HashMap<PalaceKey, u64>) -> T) -> T {
         act(&mut self.holders.lock().expect("no holder of this lock panics"))
     }
 
-    fn locked<T>(&self, act: impl FnOnce(&mut HashMap<SpaceKey, Space>) -> T) -> T {
+    fn with_lock<T>(&self, act: impl FnOnce(&mut HashMap<PalaceKey, PalaceTables>) -> T) -> T {
         act(&mut self.spaces.lock().expect("no holder of this lock panics"))
     }
 }
@@ -105,21 +110,22 @@ fn read_marker(folder: &Path) -> Result<Option<u64>> {
             )),
         },
         Err(error) if error.kind() == IoErrorKind::NotFound => Ok(None),
-        Err(error) => Err(cannot("read", folder, error)),
+        Err(error) => Err(io_error("read", folder, error)),
     }
 }
 
 fn make_marker(folder: &Path) -> Result<u64> {
+    // A folder that has a marker keeps it; a new number would hide the drawers already there.
     if let Some(marker) = read_marker(folder)? {
         return Ok(marker);
     }
-    make_private(folder).map_err(|error| cannot("make", folder, error))?;
+    make_private(folder).map_err(|error| io_error("make", folder, error))?;
     let marker = MARKERS.fetch_add(1, Ordering::Relaxed);
-    // Written beside and renamed, so that nobody reads half a marker.
+    // Written beside and renamed, so that no other instance reads half a marker.
     let beside = folder.join(format!("{MARKER}.new"));
     fs::write(&beside, marker.to_string())
         .and_then(|()| fs::rename(&beside, folder.join(MARKER)))
-        .map_err(|error| cannot("write", folder, error))?;
+        .map_err(|error| io_error("write", folder, error))?;
     Ok(marker)
 }
 
@@ -134,6 +140,6 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-fn cannot(what: &str, folder: &Path, error: IoError) -> Error {
+fn io_error(what: &str, folder: &Path, error: IoError) -> Error {
     Error::new(ErrorKind::Io, format!("cannot {what} {}", folder.display())).caused_by(error)
 }

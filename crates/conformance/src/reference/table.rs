@@ -1,4 +1,4 @@
-//! One collection of the reference: its rows, its history and what it says of itself.
+//! One collection of the reference: its rows, its change history and its info.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -6,49 +6,50 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering as AtomicOrdering};
 
 use loci_core::{
-    Change, ChangeKind, Changes, CollectionInfo, CollectionName, Coverage, Cursor, Drawer, DrawerCondition,
-    DrawerId, DrawerOrder, EmbedderIdentity, Error, Finding, Get, IdentityChange, IdentityState, Include,
-    Metric, OpenOptions, Result, Severity, SourceRecord, Visibility,
+    ChangeKind, ChangePage, CollectionInfo, CollectionName, Cursor, Drawer, DrawerChange, DrawerCondition,
+    DrawerFields, DrawerId, DrawerOrder, EmbedderIdentity, Error, FindingSeverity, GetRequest,
+    IdentityChange, IdentityState, IndexCoverage, Metric, OpenOptions, PalaceFinding, Result, SourceRecord,
+    Visibility,
 };
 
 use super::keys::AppliedKeys;
 
-use super::spaces::Aside;
+use super::spaces::InactiveSpace;
 
-/// One collection. It is cloned for each batch, so that a batch is whole or nothing.
+/// One collection. Each batch is applied to a clone, so that a refused batch leaves nothing.
 #[derive(Debug, Clone)]
-pub(super) struct Table {
+pub(super) struct ReferenceTable {
     /// Tells this collection from one of the same name that was dropped.
     pub(super) number: u64,
     pub(super) metric: Metric,
     pub(super) dimension: Option<usize>,
     pub(super) recorded: Option<EmbedderIdentity>,
-    pub(super) rows: BTreeMap<DrawerId, Row>,
-    /// When each removed drawer was removed.
+    pub(super) rows: BTreeMap<DrawerId, ReferenceRow>,
+    /// The sequence number at which each removed drawer was removed.
     pub(super) removed: BTreeMap<DrawerId, u64>,
     pub(super) seq: u64,
-    /// How many rows were replaced or removed since the last compaction.
+    /// The number of rows replaced or removed since the last compaction.
     pub(super) garbage: u64,
-    /// Models that were recorded against what stood there.
+    /// Models that were recorded by force.
     pub(super) forced: Vec<EmbedderIdentity>,
-    /// The spaces that do not answer: the one being built first, then those set aside, the latest first.
-    pub(super) others: Vec<Aside>,
-    /// What is remembered of sources, by name.
+    /// The inactive spaces: the one being built first, then retired and abandoned ones, latest first.
+    pub(super) inactive_spaces: Vec<InactiveSpace>,
+    /// Source records by name.
     pub(super) records: BTreeMap<String, SourceRecord>,
     /// The batches that were applied under a key.
     pub(super) keys: AppliedKeys,
 }
 
-/// A drawer with all its fields, and when it was last changed.
+/// A drawer with all its fields, and the sequence number of its last change.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct ReferenceRow {
     pub(super) drawer: Drawer,
     pub(super) seq: u64,
-    /// When its text was last written.
+    /// The sequence number at which its text was last written.
     pub(super) version: u64,
 }
 
-impl Table {
+impl ReferenceTable {
     pub(super) fn new(how: &OpenOptions) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         Self {
@@ -61,22 +62,24 @@ impl Table {
             seq: 0,
             garbage: 0,
             forced: Vec::new(),
-            others: Vec::new(),
+            inactive_spaces: Vec::new(),
             records: BTreeMap::new(),
             keys: AppliedKeys::default(),
         }
     }
 
-    /// The table as if the drawers out of sight had never been filed.
+    /// Returns the table as if the drawers out of sight had never been filed.
     pub(super) fn seen_through(&self, visible: &Visibility) -> Cow<'_, Self> {
         if !visible.is_restricted() {
             return Cow::Borrowed(self);
         }
         let mut seen = self.clone();
-        seen.rows.retain(|_, row| visible.sees(&row.drawer));
+        seen.rows.retain(|_, row| visible.sees_drawer(&row.drawer));
+        // A removal names an id, and whether the drawer was in sight can no longer be told.
         seen.removed.clear();
         // The spaces that do not answer hold vectors of every drawer and say how many.
-        seen.others.clear();
+        seen.inactive_spaces.clear();
+        // The palace's own number would move with writes out of sight.
         seen.seq = seen.rows.values().map(|row| row.seq).max().unwrap_or_default();
         Cow::Owned(seen)
     }
@@ -84,22 +87,23 @@ impl Table {
     pub(super) fn identity(&self) -> IdentityState {
         match &self.recorded {
             Some(identity) => IdentityState::Known(identity.clone()),
-            None if self.vectors() > 0 => IdentityState::Unknown,
+            None if self.count_vectors() > 0 => IdentityState::Unknown,
             None => IdentityState::Unset,
         }
     }
 
-    pub(super) fn vectors(&self) -> u64 {
+    pub(super) fn count_vectors(&self) -> u64 {
         self.rows
             .values()
             .filter(|row| row.drawer.embedding.is_some())
             .count() as u64
     }
 
-    /// Refuses what an opener declares and this collection is not.
+    /// Refuses declared options that contradict this collection.
     pub(super) fn check_options(&self, how: &OpenOptions) -> Result<()> {
         self.identity().check_open(how.embedder.as_ref())?;
         let declared = how.embedder.as_ref().map(|embedder| embedder.dimension);
+        // Both may be given; each has to fit by itself.
         for dimension in [how.dimension, declared].into_iter().flatten() {
             self.check_dimension(dimension)?;
         }
@@ -121,6 +125,7 @@ impl Table {
     }
 
     pub(super) fn set_identity(&mut self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
+        // Even by force: vectors of another length cannot be of this model.
         self.check_dimension(identity.dimension)?;
         match why {
             IdentityChange::Confirm => self.identity().check_open(Some(identity))?,
@@ -136,9 +141,10 @@ impl Table {
         let identity = self.identity();
         let mut warnings = Vec::new();
         if identity == IdentityState::Unknown {
-            let words = "nobody recorded which model made the vectors of this collection";
+            let words = "the model that made the vectors of this collection is not recorded";
             warnings.push(
-                Finding::new("unknown-model", Severity::Warning, words).hint("loci embedder set MODEL"),
+                PalaceFinding::new("unknown-model", FindingSeverity::Warning, words)
+                    .with_hint("loci embedder set MODEL"),
             );
         }
         warnings.extend(self.under_way());
@@ -148,8 +154,8 @@ impl Table {
             dimension: self.dimension,
             identity,
             drawers,
-            coverage: Coverage {
-                nearest: self.vectors(),
+            coverage: IndexCoverage {
+                nearest: self.count_vectors(),
                 packed: 0,
                 lexical: if lexical { drawers } else { 0 },
             },
@@ -163,16 +169,17 @@ impl Table {
         rows.filter(|row| condition.accepts(&row.drawer)).count() as u64
     }
 
-    pub(super) fn get(&self, request: &Get) -> Vec<Drawer> {
+    pub(super) fn get(&self, request: &GetRequest) -> Vec<Drawer> {
         let drawers = match &request.ids {
             Some(ids) => {
+                // Each id once, at its first place in the list.
                 let mut asked = BTreeSet::new();
                 let once = ids.iter().filter(|id| asked.insert(*id));
                 once.filter_map(|id| self.rows.get(id))
                     .map(|row| &row.drawer)
                     .collect()
             }
-            None => self.ordered(request.order),
+            None => self.sort_drawers(request.order),
         };
         let behind = |drawer: &Drawer| {
             let after = request.after.as_ref();
@@ -182,16 +189,17 @@ impl Table {
         };
         drawers
             .into_iter()
+            // Position and filters before offset and limit: pages count only drawers that are accepted.
             .filter(|drawer| behind(drawer))
             .filter(|drawer| request.filter.accepts(drawer))
-            .filter(|drawer| request.document.accepts(text(drawer)))
+            .filter(|drawer| request.document.accepts(drawer_text(drawer)))
             .skip(request.offset)
             .take(request.limit.unwrap_or(usize::MAX))
-            .map(|drawer| shown(drawer, request.include))
+            .map(|drawer| include_fields(drawer, request.include))
             .collect()
     }
 
-    fn ordered(&self, order: DrawerOrder) -> Vec<&Drawer> {
+    fn sort_drawers(&self, order: DrawerOrder) -> Vec<&Drawer> {
         let mut drawers: Vec<&Drawer> = self.rows.values().map(|row| &row.drawer).collect();
         drawers.sort_by(|a, b| {
             let order = order.position_of(a).compare(&order.position_of(b));
@@ -200,8 +208,8 @@ impl Table {
         drawers
     }
 
-    pub(super) fn changes_since(&self, name: &CollectionName, cursor: Cursor, limit: usize) -> Changes {
-        let change = |op, id: &DrawerId, seq| Change {
+    pub(super) fn changes_since(&self, name: &CollectionName, cursor: Cursor, limit: usize) -> ChangePage {
+        let change = |op, id: &DrawerId, seq| DrawerChange {
             seq,
             op,
             id: id.clone(),
@@ -215,29 +223,31 @@ impl Table {
             .removed
             .iter()
             .map(|(id, seq)| change(ChangeKind::Delete, id, *seq));
-        let mut changes: Vec<Change> = puts
+        let mut changes: Vec<DrawerChange> = puts
             .chain(deletes)
             .filter(|change| change.seq > cursor.0)
             .collect();
         changes.sort_by_key(|change| change.seq);
         changes.truncate(limit);
+        // The cursor stays where it was if there is nothing new, so that the next call sees what comes
+        // later.
         let next = changes.last().map_or(cursor, |last| Cursor(last.seq));
-        Changes { changes, next }
+        ChangePage { changes, next }
     }
 
-    /// Gives the space of replaced and removed drawers back; how many there were.
+    /// Drops the garbage of replaced and removed drawers; returns how many there were.
     pub(super) fn compact(&mut self) -> u64 {
         std::mem::take(&mut self.garbage)
     }
 }
 
-/// The text of a stored drawer, as filters and words see it.
-pub(super) fn text(drawer: &Drawer) -> &str {
+/// Returns the text of a stored drawer as filters and words see it: a drawer without text has an empty one.
+pub(super) fn drawer_text(drawer: &Drawer) -> &str {
     drawer.document.as_deref().unwrap_or_default()
 }
 
-/// The drawer with the fields a request included.
-pub(super) fn shown(drawer: &Drawer, include: Include) -> Drawer {
+/// Returns the drawer with only the fields a request included.
+pub(super) fn include_fields(drawer: &Drawer, include: DrawerFields) -> Drawer {
     let mut shown = drawer.clone();
     if !include.document {
         shown.document = None;

@@ -3,24 +3,25 @@
 use std::collections::BTreeMap;
 
 use loci_core::{
-    ApplyRequest, ChangeFeed, Changes, Collection, Cursor, DrawerId, Erasure, ErasureReport, Error,
-    ErrorKind, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, Result,
-    Selection, Write,
+    ApplyRequest, ChangeFeed, ChangePage, Collection, Cursor, DeleteSelection, DrawerId, Erasure,
+    ErasureReport, Error, ErrorKind, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState,
+    MaintenanceStatus, Result, Write,
 };
 
-use super::handle::Handle;
+use super::handle::ReferenceHandle;
 
-impl ChangeFeed for Handle {
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        self.table(|table| table.changes_since(&self.name, cursor, limit))
+impl ChangeFeed for ReferenceHandle {
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<ChangePage> {
+        self.with_table(|table| table.changes_since(&self.name, cursor, limit))
     }
 }
 
-impl Erasure for Handle {
+impl Erasure for ReferenceHandle {
     fn erase(&self, ids: &[DrawerId]) -> Result<ErasureReport> {
-        let removal = [Write::Delete(Selection::Ids(ids.to_vec()))];
-        let receipt = self.apply(&ApplyRequest::batch(&removal))?;
-        self.table(|table| table.keys.forget(&receipt.deleted))?;
+        let removal = [Write::Delete(DeleteSelection::Ids(ids.to_vec()))];
+        let receipt = self.apply(&ApplyRequest::from_writes(&removal))?;
+        // Batches remembered under a key hold the same text.
+        self.with_table(|table| table.keys.forget_drawers(&receipt.deleted))?;
         Ok(ErasureReport {
             erased: receipt.deleted,
             missing: receipt.missing,
@@ -29,12 +30,12 @@ impl Erasure for Handle {
     }
 }
 
-impl Maintenance for Handle {
+impl Maintenance for ReferenceHandle {
     fn state(&self) -> Result<MaintenanceState> {
         let advertised = |kind| self.descriptor.maintenance.contains(kind);
-        let garbage = self.table(|table| table.garbage)?;
+        let garbage = self.with_table(|table| table.garbage)?;
         let mut state = MaintenanceState {
-            running: self.space(|space| space.running.iter().cloned().collect())?,
+            running: self.with_palace(|space| space.running.iter().cloned().collect())?,
             due: Vec::new(),
         };
         if garbage > 0 && advertised(&MaintenanceKind::COMPACT) {
@@ -57,11 +58,13 @@ impl Maintenance for Handle {
                 .map(|n| ("drawers".to_owned(), n))
                 .collect::<BTreeMap<_, _>>(),
         };
-        if !self.space(|space| space.running.insert(kind.clone()))? {
+        // Insert and test in one step: of two callers at once, only one sees it absent.
+        if !self.with_palace(|space| space.running.insert(kind.clone()))? {
             return Ok(report(MaintenanceStatus::AlreadyRunning, None));
         }
         let done = self.run_alone(kind);
-        self.space(|space| space.running.remove(kind))?;
+        // Before `done?`, so that a failed run does not stay marked as running.
+        self.with_palace(|space| space.running.remove(kind))?;
         Ok(match done? {
             0 => report(MaintenanceStatus::NothingToDo, Some(0)),
             some => report(MaintenanceStatus::Ran, Some(some)),
@@ -69,12 +72,13 @@ impl Maintenance for Handle {
     }
 }
 
-impl Handle {
+impl ReferenceHandle {
     fn run_alone(&self, kind: &MaintenanceKind) -> Result<i64> {
+        // Outside the lock: the watcher calls the backend itself.
         if let Some(watcher) = &self.watcher {
             watcher(kind);
         }
-        self.table(|table| {
+        self.with_table(|table| {
             if *kind == MaintenanceKind::COMPACT {
                 table.compact() as i64
             } else {
@@ -84,7 +88,7 @@ impl Handle {
     }
 }
 
-/// The refusal of maintenance that is not advertised.
+/// Returns the refusal of a maintenance kind that is not advertised.
 fn no_such_maintenance(kind: &str) -> Error {
     Error::new(
         ErrorKind::Unsupported,

@@ -1,4 +1,4 @@
-//! Worlds of the reference, for the suite to be shown on it.
+//! Worlds of the reference, on which the suite itself is tested.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use loci_core::{Backend, PalaceRef};
 
 use super::Reference;
-use crate::{Harness, TempFolder, World};
+use crate::{BackendHarness, TempFolder, TestWorld};
 
-/// Makes worlds of references that are all described alike.
+/// Makes worlds of references with the same descriptor.
 pub struct ReferenceHarness {
     make: Box<dyn Fn() -> Reference + Send + Sync>,
     read_only: bool,
@@ -23,7 +23,7 @@ impl fmt::Debug for ReferenceHarness {
 }
 
 impl ReferenceHarness {
-    /// Worlds of what `make` makes.
+    /// Makes worlds of the references that `make` returns.
     pub fn new(make: impl Fn() -> Reference + Send + Sync + 'static) -> Self {
         Self {
             make: Box::new(make),
@@ -31,7 +31,7 @@ impl ReferenceHarness {
         }
     }
 
-    /// Worlds whose backend takes no writes and is filled through a twin that does.
+    /// Makes worlds whose backend refuses writes and is filled through a writable instance over the same storage.
     pub fn read_only(make: impl Fn() -> Reference + Send + Sync + 'static) -> Self {
         Self {
             read_only: true,
@@ -40,16 +40,17 @@ impl ReferenceHarness {
     }
 }
 
-impl Harness for ReferenceHarness {
+impl BackendHarness for ReferenceHarness {
     fn name(&self) -> String {
         "the reference".into()
     }
 
-    fn fresh(&self) -> Result<Box<dyn World>, String> {
+    fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
         let writer = Arc::new((self.make)());
-        let subject = match self.read_only {
-            true => Arc::new(writer.read_only()),
-            false => Arc::clone(&writer),
+        let subject = if self.read_only {
+            Arc::new(writer.read_only())
+        } else {
+            Arc::clone(&writer)
         };
         Ok(Box::new(ReferenceWorld {
             folder: TempFolder::new()?,
@@ -65,7 +66,7 @@ struct ReferenceWorld {
     subject: Arc<Reference>,
 }
 
-impl World for ReferenceWorld {
+impl TestWorld for ReferenceWorld {
     fn backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.subject) as Arc<dyn Backend>
     }
@@ -83,6 +84,6 @@ impl World for ReferenceWorld {
     }
 
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
-        Ok(Arc::new(self.subject.again()))
+        Ok(Arc::new(self.subject.reopened()))
     }
 }

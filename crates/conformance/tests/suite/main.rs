@@ -1,4 +1,4 @@
-//! The suite itself: that it tells a wrong backend from a right one, whatever either can do, and that the house is tidy.
+//! Tests of the suite itself: it tells flawed backends from correct ones, with any capabilities; and `tidy`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -8,5 +8,6 @@
 )]
 
 mod each_capability;
+mod house;
 mod teeth;
 mod tidy;

@@ -77,11 +77,12 @@ fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn sources() -> Vec<(String, String)> {
+pub(super) fn sources() -> Vec<(String, String)> {
     let root = root();
     let mut found = Vec::new();
     files(&root, ".rs", &mut found);
     assert!(found.len() > 50, "the sources were not found");
+    found.sort();
     found
         .into_iter()
         .map(|path| {
@@ -95,7 +96,7 @@ fn sources() -> Vec<(String, String)> {
         .collect()
 }
 
-fn complain(what: &str, offenders: Vec<String>) {
+pub(super) fn complain(what: &str, offenders: Vec<String>) {
     assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
 }
 

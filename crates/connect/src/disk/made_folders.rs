@@ -4,14 +4,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The note left in a folder that was there before us and empty: an undo must not remove it. A folder with other
-/// files needs none.
+/// The note left in a folder that was there before us and empty: an undo must not remove it. A folder with
+/// other files needs none.
 const NOTE_NAME: &str = ".loci-keep";
 const NOTE_TEXT: &str =
     "This folder was here before `loci connect`. `loci connect --undo` removes this note.\n";
 
 /// Creates `folder` and those above it, up to the first that exists.
 pub(super) fn create_folders(folder: &Path, root: &Path) -> io::Result<()> {
+    // Only the nearest existing folder can be empty: those above it contain it.
     let existing = folder.ancestors().find(|folder| folder.exists());
     if let Some(existing) = existing
         && !is_same_folder(existing, root)

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use loci_core::Result;
 use rustix::io::Errno;
 
-use super::fail;
 use super::made_folders::{create_folders, remove_empty_folders};
+use super::operation_error;
 use crate::settings_file::PlannedEdit;
 
 /// The new state of a settings file, not yet in its place. Dropping it leaves no trace.
@@ -32,11 +32,13 @@ impl<'a> StagedFile<'a> {
             partial: partial_path(&state.target),
             keeps_partial: false,
         };
+        // A removal needs no new file: the old one is moved to the partial path and compared there.
         if let Some(after) = &planned.edit.after {
             create_folders(state.folder(), &state.root)
-                .map_err(|cause| fail("create the folder", state.folder(), cause))?;
-            write_durably(&staged.partial, after, &state.target)
-                .map_err(|cause| fail("write beside", &state.target, cause).hint("the file is unchanged"))?;
+                .map_err(|cause| operation_error("create the folder", state.folder(), cause))?;
+            write_durably(&staged.partial, after, &state.target).map_err(|cause| {
+                operation_error("write beside", &state.target, cause).with_hint("the file is unchanged")
+            })?;
         }
         Ok(staged)
     }
@@ -49,17 +51,18 @@ impl<'a> StagedFile<'a> {
         };
         let backup = state.backup_path();
         let partial = partial_path(&backup);
+        // The same way as the settings: a backup that is cut short would be worse than none.
         let written =
             write_durably(&partial, text, &state.target).and_then(|()| fs::rename(&partial, &backup));
         written.map_err(|cause| {
             let _ = fs::remove_file(&partial);
-            fail("write the backup", &backup, cause).hint("the settings file is unchanged")
+            operation_error("write the backup", &backup, cause).with_hint("the settings file is unchanged")
         })
     }
 
-    /// Puts the new state in place and removes a backup that is no longer needed. False if another program changed the
-    /// file since it was read; then that change is in place.
-    pub(crate) fn place(mut self) -> Result<bool> {
+    /// Puts the new state in place and removes a backup that is no longer needed. False if another program
+    /// changed the file since it was read; then that change is in place.
+    pub(crate) fn place_file(mut self) -> Result<bool> {
         let state = &self.planned.state;
         // A file that is known to have changed is not touched at all.
         if !state.is_unchanged_at(&state.target) {
@@ -74,10 +77,12 @@ impl<'a> StagedFile<'a> {
         Ok(placed)
     }
 
-    /// Takes the step. A comparison followed by a plain rename would lose a change made between the two, so each step
-    /// either fails where a file is in its way, or takes the old file out to be compared and put back.
+    /// Takes the step. A comparison followed by a plain rename would lose a change made between the two, so
+    /// each step either fails where a file is in its way, or takes the old file out to be compared and put
+    /// back.
     fn put_in_place(&mut self) -> Result<bool> {
         let state = &self.planned.state;
+        // A file that did not exist is only created, so there is nothing to put back.
         let is_removal = self.planned.edit.after.is_none();
         let (is_done, way_back) = if state.text.is_none() {
             (self.create_target(), None)
@@ -87,8 +92,8 @@ impl<'a> StagedFile<'a> {
             (self.exchange_target(), Some(RenameMode::Exchange))
         };
         let is_done = is_done.map_err(|cause| {
-            fail("write", &state.target, cause)
-                .hint("this file is unchanged; run the same command again, or undo with --undo")
+            operation_error("write", &state.target, cause)
+                .with_hint("this file is unchanged; run the same command again, or undo with --undo")
         })?;
         // Without exchange there is no old file: the plain rename has replaced it.
         let is_taken = is_done && self.partial.exists();
@@ -114,6 +119,7 @@ impl<'a> StagedFile<'a> {
     fn exchange_target(&self) -> io::Result<bool> {
         let target = &self.planned.state.target;
         match rename_with(&self.partial, target, RenameMode::Exchange) {
+            // The file was removed since it was read, which is a change like any other.
             Err(Errno::NOENT) => Ok(false),
             Err(cause) if is_unsupported(cause) => fs::rename(&self.partial, target).map(|()| true),
             renamed => renamed.map(|()| true).map_err(io::Error::from),
@@ -140,7 +146,7 @@ impl<'a> StagedFile<'a> {
         renamed.map_err(|cause| {
             self.keeps_partial = true;
             let hint = format!("its text is in {}", self.partial.display());
-            fail("put back", target, cause).hint(hint)
+            operation_error("put back", target, cause).with_hint(hint)
         })
     }
 }
@@ -151,6 +157,7 @@ impl Drop for StagedFile<'_> {
         if !self.keeps_partial {
             let _ = fs::remove_file(&self.partial);
         }
+        // Runs after a success as well: an undo may have removed the last file of a folder that we created.
         remove_empty_folders(state.folder(), &state.root);
     }
 }
@@ -236,7 +243,8 @@ mod tests {
         }
     }
 
-    /// Changes the file between the plan and `step`: that change must be in place, and nothing else beside it.
+    /// Changes the file between the plan and `step`: that change must be in place, and nothing else beside
+    /// it.
     #[track_caller]
     fn check(undo: bool, before: Option<&str>, meanwhile: Option<&str>, step: fn(StagedFile<'_>) -> bool) {
         let folder = tempfile::tempdir().unwrap();
@@ -260,7 +268,7 @@ mod tests {
     #[test]
     fn a_change_by_another_program_is_never_lost() {
         let steps: [fn(StagedFile<'_>) -> bool; 2] = [
-            |staged| staged.place().unwrap(),
+            |staged| staged.place_file().unwrap(),
             // The change comes after the check, right before the step itself.
             |mut staged| staged.put_in_place().unwrap(),
         ];

@@ -101,11 +101,13 @@ pub(super) fn put_hooks(
 ) -> EditResult<String> {
     let mut edited = text.to_owned();
     let root = parse_object(&edited)?;
+    // Cursor's format has a version. One that is there stays, whatever its number.
     if layout == HookLayout::Flat && root.get(VERSION).is_none() {
         edited = insert_item(&edited, &root, &[], Some(VERSION), &JsonValue::Number(1));
     }
     edited = remove_hooks(edited, layout, original, |all, index| {
         let event = all.get(index).map(|position| &position.event);
+        // Of several commands for one event the first stays and is updated, with what the user added to it.
         let first = all.iter().position(|position| Some(&position.event) == event);
         let is_wanted = hooks
             .iter()
@@ -192,6 +194,7 @@ fn remove_hooks(
     loop {
         let root = parse_object(&edited)?;
         let all = find_commands(&root, layout)?;
+        // One at a time: a removal moves every position behind it, so the rest is searched again.
         let Some(last) = (0..all.len()).rev().find(|index| !stays(&all, *index)) else {
             return Ok(edited);
         };
@@ -203,8 +206,8 @@ fn remove_hooks(
     }
 }
 
-/// Removes the group, the event and the object of hooks that a removed command left empty, unless the original had
-/// them.
+/// Removes the group, the event and the object of hooks that a removed command left empty, unless the
+/// original had them.
 fn remove_empty_parents(
     text: String,
     path: &[usize],
@@ -220,6 +223,7 @@ fn remove_empty_parents(
     {
         edited = remove_item(&edited, &root, path.get(..3).unwrap_or_default());
     }
+    // Inside out: the object of hooks is empty only once its last event is gone.
     for (depth, names) in [(2, &[HOOKS, event][..]), (1, &[HOOKS][..])] {
         if !was_there(names) {
             edited = remove_if_empty(edited, path.get(..depth).unwrap_or_default())?;

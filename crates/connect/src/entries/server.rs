@@ -18,6 +18,7 @@ pub(super) fn put_server(text: &str, list: &str, fields: &[(String, JsonValue)])
     match existing {
         None => Ok(insert_item(text, &root, &[at], Some(SERVER_NAME), &server)),
         Some((index, node)) if node.is_object() => update_fields(text, &[at, index], fields),
+        // Not an object, so no tool could have read it as a server.
         Some((index, _)) => Ok(replace_value(text, &root, &[at, index], &server)),
     }
 }
@@ -26,6 +27,7 @@ pub(super) fn put_server(text: &str, list: &str, fields: &[(String, JsonValue)])
 fn update_fields(text: &str, path: &[usize], fields: &[(String, JsonValue)]) -> EditResult<String> {
     let mut edited = text.to_owned();
     for (name, value) in fields {
+        // Parsed again for each field: an edit moves every position behind it.
         let root = parse_object(&edited)?;
         let server = root.find_by_path(path);
         let existing = server.and_then(|node| Some((node.position(name)?, node.get(name)?)));

@@ -21,6 +21,7 @@ pub(crate) fn insert_item(
     let Some((container, body)) = container.and_then(|node| Some((node, node.body()?))) else {
         return text.to_owned();
     };
+    // A new item imitates the file around it, so that the diff shows nothing else.
     let layout = choose_layout(text, root, container, body);
     let printed = match name {
         Some(name) => print_member(name, value, &layout),
@@ -57,7 +58,7 @@ fn fill_container(
     let close = container.span.end - 1;
     let inner = layout.line_break();
     if body.tail != open {
-        // A comment stands in it, which keeps its place.
+        // The container holds a comment, which must keep its place.
         return splice(text, &[(body.tail..body.tail, format!("{inner}{printed}"))]);
     }
     let outer = match layout.line_ending {
@@ -79,12 +80,15 @@ pub(crate) fn remove_item(text: &str, root: &JsonNode, path: &[usize]) -> String
     };
     let end = item.comma.map_or(item.value.span.end, |comma| comma + 1);
     let open = container.span.start + 1;
+    // The only item of a container without comments: the brackets close up, as if they had never been filled.
     if body.items.len() == 1 && item.before == open && body.tail == end {
         return splice(text, &[(open..container.span.end - 1, "")]);
     }
     let start = find_gap_start(text, item, end);
     let mut cuts = vec![(start..item.value.span.end, "")];
     let before = index.checked_sub(1).and_then(|index| body.items.get(index));
+    // The item's own comma goes. A last item without one takes the comma before it along, or that would be
+    // left trailing.
     match (item.comma, before.and_then(|before| before.comma)) {
         (Some(comma), _) => cuts.push((comma..comma + 1, "")),
         (None, Some(comma)) => cuts.insert(0, (comma..comma + 1, "")),
@@ -93,10 +97,11 @@ pub(crate) fn remove_item(text: &str, root: &JsonNode, path: &[usize]) -> String
     splice(text, &cuts)
 }
 
-/// Finds the start of the space before an item that is removed with it. The space stays where a line comment before
-/// it would otherwise swallow the text behind the item.
+/// Finds the start of the space before an item that is removed with it. The space stays where a line comment
+/// before it would otherwise swallow the text behind the item.
 fn find_gap_start(text: &str, item: &JsonItem, end: usize) -> usize {
     let rest = text.get(end..).unwrap_or_default();
+    // If the item was the last on its line, the line break behind it ends the comment just as well.
     let ends_line = rest.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']);
     if item.before_is_line && !ends_line {
         item.start
@@ -118,8 +123,8 @@ pub(crate) fn replace_value(text: &str, root: &JsonNode, path: &[usize], value: 
     splice(text, &[(node.span.clone(), value.print(&layout))])
 }
 
-/// The text without the space inside empty brackets. A file whose containers were filled and emptied again differs
-/// from its original in that space alone.
+/// The text without the space inside empty brackets. A file whose containers were filled and emptied again
+/// differs from its original in that space alone.
 pub(crate) fn collapse_empty_containers(text: &str) -> String {
     let mut cuts = Vec::new();
     if let Ok(root) = parse_json(text) {
@@ -184,6 +189,7 @@ fn line_indent(text: &str, at: usize) -> String {
 fn indent_unit(text: &str, root: &JsonNode) -> String {
     let base = line_indent(text, root.span.start);
     let first = root.items().iter().find_map(|item| item_indent(text, item));
+    // Relative to the root, which may itself be indented.
     let unit = first.and_then(|indent| indent.strip_prefix(&base).map(str::to_owned));
     unit.filter(|unit| !unit.is_empty())
         .unwrap_or_else(|| INDENT_UNIT.to_owned())

@@ -39,6 +39,8 @@ impl JsonValue {
                 let is_equal = |(item, other): (&JsonValue, &JsonItem)| item.equals_node(&other.value);
                 items.len() == body.items.len() && items.iter().zip(&body.items).all(is_equal)
             }
+            // Our entries hold neither as a field that is updated; saying "different" would only rewrite
+            // them.
             _ => false,
         }
     }
@@ -46,7 +48,7 @@ impl JsonValue {
     /// Prints the value.
     pub(super) fn print(&self, layout: &JsonLayout) -> String {
         match self {
-            Self::Text(text) => quote(text),
+            Self::Text(text) => quote_json(text),
             Self::Number(number) => number.to_string(),
             // Lists of arguments stand on one line, as people write them.
             Self::List(items) if !items.iter().any(|item| matches!(item, Self::Object(_))) => {
@@ -54,11 +56,11 @@ impl JsonValue {
                 format!("[{}]", items.join(", "))
             }
             Self::List(items) => {
-                let inner = layout.indented();
+                let inner = layout.one_level_deeper();
                 layout.print_container("[", items.iter().map(|item| item.print(&inner)), "]")
             }
             Self::Object(items) => {
-                let inner = layout.indented();
+                let inner = layout.one_level_deeper();
                 let print = |(name, value): &(String, JsonValue)| print_member(name, value, &inner);
                 layout.print_container("{", items.iter().map(print), "}")
             }
@@ -68,10 +70,10 @@ impl JsonValue {
 
 /// Prints a name and its value.
 pub(super) fn print_member(name: &str, value: &JsonValue, layout: &JsonLayout) -> String {
-    format!("{}: {}", quote(name), value.print(layout))
+    format!("{}: {}", quote_json(name), value.print(layout))
 }
 
-fn quote(text: &str) -> String {
+fn quote_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -88,7 +90,7 @@ pub(super) struct JsonLayout {
 
 impl JsonLayout {
     /// The layout one level deeper.
-    pub(super) fn indented(&self) -> Self {
+    pub(super) fn one_level_deeper(&self) -> Self {
         Self {
             indent: format!("{}{}", self.indent, self.unit),
             ..self.clone()
@@ -104,7 +106,8 @@ impl JsonLayout {
     }
 
     fn print_container(&self, open: &str, items: impl Iterator<Item = String>, close: &str) -> String {
-        let inner = self.indented().line_break();
+        let inner = self.one_level_deeper().line_break();
+        // On a single line items are joined by a comma and a space, and the brackets stay tight.
         let separator = match self.line_ending {
             "" => ", ".to_owned(),
             _ => format!(",{inner}"),

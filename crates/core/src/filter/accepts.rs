@@ -1,17 +1,17 @@
-//! The oracle: what a filter accepts, evaluated on one drawer.
+//! The oracle: evaluates a filter on one drawer.
 
 use std::cmp::Ordering;
 
-use super::{Comparison, Filter, comparable};
-use crate::{Drawer, Scalar};
+use super::{Filter, FilterComparison, normalise_operand};
+use crate::{Drawer, MetadataScalar};
 
 impl Filter {
-    /// Whether `drawer` is meant. The drawer must hold its metadata.
+    /// Reports whether the filter accepts `drawer`, which must hold its metadata.
     pub fn accepts(&self, drawer: &Drawer) -> bool {
         match self {
             Self::All => true,
             Self::Compare(key, comparison) => {
-                comparison.accepts(key, drawer.attribute(key).as_deref(), drawer.members(key))
+                comparison.accepts(key, drawer.attribute(key).as_deref(), drawer.list_members(key))
             }
             Self::And(parts) => parts.iter().all(|part| part.accepts(drawer)),
             Self::Or(parts) => parts.iter().any(|part| part.accepts(drawer)),
@@ -19,19 +19,25 @@ impl Filter {
     }
 }
 
-impl Comparison {
-    /// Whether `value`, the single attribute under `key`, or `members`, those of a list there, compare as said.
-    pub fn accepts(&self, key: &str, value: Option<&Scalar>, members: &[Scalar]) -> bool {
-        let order = |operand: &Scalar| value.and_then(|v| v.compare(&comparable(key, operand)));
-        let equals = |operand: &Scalar| order(operand) == Some(Ordering::Equal);
-        let holds = |operand: &Scalar| {
-            let operand = comparable(key, operand);
+impl FilterComparison {
+    /// Reports whether `value`, the single attribute under `key`, or `members`, those of a list there, satisfy the
+    /// comparison.
+    pub fn accepts(&self, key: &str, value: Option<&MetadataScalar>, members: &[MetadataScalar]) -> bool {
+        let order =
+            |operand: &MetadataScalar| value.and_then(|v| v.compare(&normalise_operand(key, operand)));
+        let equals = |operand: &MetadataScalar| order(operand) == Some(Ordering::Equal);
+        // Lists are matched by member. `$eq` still matches no list: one that equals a scalar would
+        // surprise more often than it helps (decision 019).
+        let holds = |operand: &MetadataScalar| {
+            let operand = normalise_operand(key, operand);
             members
                 .iter()
                 .any(|member| member.compare(&operand) == Some(Ordering::Equal))
         };
         match self {
             Self::Eq(operand) => equals(operand),
+            // Negations are exact complements, so they also accept drawers without the key or with a
+            // value of another family.
             Self::Ne(operand) => !equals(operand),
             Self::In(operands) => operands.iter().any(|operand| equals(operand) || holds(operand)),
             Self::Nin(operands) => !operands.iter().any(|operand| equals(operand) || holds(operand)),
@@ -48,24 +54,24 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DrawerId, Metadata, Place, Value};
+    use crate::{DrawerId, DrawerPlace, Metadata, MetadataValue};
 
     fn drawer() -> Drawer {
         let metadata = Metadata::new()
-            .with("n", 3_i64)
-            .with("f", 2.5)
-            .with("t", "text")
-            .with("b", true)
-            .with("tags", Value::Many(vec![Scalar::Int(3)]));
-        let place = Place {
+            .with_entry("n", 3_i64)
+            .with_entry("f", 2.5)
+            .with_entry("t", "text")
+            .with_entry("b", true)
+            .with_entry("tags", MetadataValue::Many(vec![MetadataScalar::Int(3)]));
+        let place = DrawerPlace {
             wing: Some("work".into()),
             said_at: Some("2026-05-01T10:00:00.5Z".parse().unwrap()),
-            ..Place::default()
+            ..DrawerPlace::default()
         };
         Drawer {
             metadata: Some(metadata),
             place,
-            ..Drawer::bare(DrawerId::new("a").unwrap())
+            ..Drawer::with_id_only(DrawerId::new("a").unwrap())
         }
     }
 

@@ -3,28 +3,28 @@
 use serde_json::{Map, Value as Json};
 
 use super::Filter;
-use super::parse::{Path, list, refuse_unknown};
+use super::parse::{FilterPath, parse_list, unknown_operator_error};
 use crate::metadata::json_kind;
 use crate::{Error, Result};
 
-/// Which drawers a request means, by their verbatim text; matching is by exact, case-sensitive substring.
+/// A filter on the verbatim text of drawers; matches exact, case-sensitive substrings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DocumentFilter {
     /// Every drawer.
     #[default]
     All,
-    /// The document holds this text.
+    /// The document contains this text.
     Contains(String),
-    /// The document does not hold this text.
+    /// The document does not contain this text.
     NotContains(String),
-    /// All of these.
+    /// All of these accept the document.
     And(Vec<DocumentFilter>),
-    /// At least one of these.
+    /// At least one of these accepts the document.
     Or(Vec<DocumentFilter>),
 }
 
 impl DocumentFilter {
-    /// Whether a drawer with this `document` is meant.
+    /// Reports whether the filter accepts a drawer with this `document`.
     pub fn accepts(&self, document: &str) -> bool {
         match self {
             Self::All => true,
@@ -35,27 +35,27 @@ impl DocumentFilter {
         }
     }
 
-    /// Whether nothing is asked, however it is written.
-    pub fn asks_nothing(&self) -> bool {
+    /// Reports whether the filter restricts nothing, in whatever form.
+    pub fn is_unrestricted(&self) -> bool {
         match self {
             Self::All => true,
             Self::Contains(_) | Self::NotContains(_) => false,
-            Self::And(parts) => parts.iter().all(Self::asks_nothing),
-            Self::Or(parts) => parts.iter().any(Self::asks_nothing),
+            Self::And(parts) => parts.iter().all(Self::is_unrestricted),
+            Self::Or(parts) => parts.iter().any(Self::is_unrestricted),
         }
     }
 
-    /// Whether every drawer is accepted because nothing is asked.
+    /// Reports whether this is the literal `All`.
     pub fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
 
-    /// Reads the JSON dialect; an error names the path to the part that is wrong.
+    /// Parses the JSON dialect; an error names the path to the faulty part.
     pub fn parse(json: &Json) -> Result<Self> {
-        parse_node(json, &Path::root("where_document"), 0)
+        parse_node(json, &FilterPath::root("where_document"), 0)
     }
 
-    /// Reads the JSON dialect from text.
+    /// Parses the JSON dialect from text.
     pub fn parse_str(text: &str) -> Result<Self> {
         let json = serde_json::from_str(text)
             .map_err(|cause| Error::invalid("the document filter is not JSON").caused_by(cause))?;
@@ -63,12 +63,12 @@ impl DocumentFilter {
     }
 }
 
-fn parse_node(json: &Json, path: &Path, depth: usize) -> Result<DocumentFilter> {
+fn parse_node(json: &Json, path: &FilterPath, depth: usize) -> Result<DocumentFilter> {
     let Json::Object(map) = json else {
-        return Err(path.invalid(format!("expected an object, found {}", json_kind(json))));
+        return Err(path.invalid_error(format!("expected an object, found {}", json_kind(json))));
     };
     if depth > Filter::MAX_DEPTH {
-        return Err(path.invalid(format!("nested deeper than {}", Filter::MAX_DEPTH)));
+        return Err(path.invalid_error(format!("nested deeper than {}", Filter::MAX_DEPTH)));
     }
     let mut parts = parse_entries(map, path, depth)?;
     Ok(match parts.len() {
@@ -78,30 +78,33 @@ fn parse_node(json: &Json, path: &Path, depth: usize) -> Result<DocumentFilter> 
     })
 }
 
-fn parse_entries(map: &Map<String, Json>, path: &Path, depth: usize) -> Result<Vec<DocumentFilter>> {
+fn parse_entries(map: &Map<String, Json>, path: &FilterPath, depth: usize) -> Result<Vec<DocumentFilter>> {
     map.iter()
         .map(|(operator, operand)| {
-            let at = path.key(operator);
+            let at = path.at_key(operator);
             match operator.as_str() {
-                "$contains" => needle(operand, &at).map(DocumentFilter::Contains),
-                "$not_contains" => needle(operand, &at).map(DocumentFilter::NotContains),
-                "$and" => {
-                    list(operand, &at, |part, at| parse_node(part, at, depth + 1)).map(DocumentFilter::And)
-                }
-                "$or" => {
-                    list(operand, &at, |part, at| parse_node(part, at, depth + 1)).map(DocumentFilter::Or)
-                }
-                other => Err(refuse_unknown(other, &at, "$contains, $not_contains, $and, $or")),
+                "$contains" => parse_needle(operand, &at).map(DocumentFilter::Contains),
+                "$not_contains" => parse_needle(operand, &at).map(DocumentFilter::NotContains),
+                "$and" => parse_list(operand, &at, |part, at| parse_node(part, at, depth + 1))
+                    .map(DocumentFilter::And),
+                "$or" => parse_list(operand, &at, |part, at| parse_node(part, at, depth + 1))
+                    .map(DocumentFilter::Or),
+                other => Err(unknown_operator_error(
+                    other,
+                    &at,
+                    "$contains, $not_contains, $and, $or",
+                )),
             }
         })
         .collect()
 }
 
-fn needle(operand: &Json, path: &Path) -> Result<String> {
+fn parse_needle(operand: &Json, path: &FilterPath) -> Result<String> {
     match operand {
-        Json::String(text) if text.is_empty() => Err(path.invalid("the text to look for is empty")),
+        // Every document contains the empty text: a delete by such a filter would empty the collection.
+        Json::String(text) if text.is_empty() => Err(path.invalid_error("the text to look for is empty")),
         Json::String(text) => Ok(text.clone()),
-        other => Err(path.invalid(format!("expected a string, found {}", json_kind(other)))),
+        other => Err(path.invalid_error(format!("expected a string, found {}", json_kind(other)))),
     }
 }
 

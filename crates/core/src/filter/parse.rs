@@ -1,56 +1,69 @@
-//! Reads metadata filters from the JSON dialect, naming the path to whatever is wrong.
+//! Parses metadata filters from the JSON dialect; errors name the path to the faulty part.
 
 use serde_json::{Map, Value as Json};
 
-use super::{Comparison, Filter, Operand};
+use super::{Filter, FilterComparison, FilterOperand};
 use crate::metadata::json_kind;
-use crate::{Error, ErrorKind, Result, Scalar};
+use crate::{Error, ErrorKind, MetadataScalar, Result};
 
 const OPERATORS: &str = "$eq, $ne, $in, $nin, $contains, $not_contains, $gt, $gte, $lt, $lte";
 
 impl Filter {
-    /// Reads the JSON dialect; an error names the path to the part that is wrong.
+    /// Parses the JSON dialect; an error names the path to the faulty part.
     pub fn parse(json: &Json) -> Result<Self> {
-        parse_node(json, &Path::root("where"), 0)
+        parse_node(json, &FilterPath::root("where"), 0)
     }
 
-    /// Reads the JSON dialect from text.
+    /// Parses the JSON dialect from text.
     pub fn parse_str(text: &str) -> Result<Self> {
         let json = serde_json::from_str(text).map_err(|cause| {
             Error::invalid("the filter is not JSON")
                 .caused_by(cause)
-                .hint(r#"write a filter like '{"wing":"work"}' or '{"n":{"$gte":3}}'"#)
+                .with_hint(r#"write a filter like '{"wing":"work"}' or '{"n":{"$gte":3}}'"#)
         })?;
         Self::parse(&json)
     }
 }
 
-fn parse_node(json: &Json, path: &Path, depth: usize) -> Result<Filter> {
+fn parse_node(json: &Json, path: &FilterPath, depth: usize) -> Result<Filter> {
     let Json::Object(map) = json else {
-        return Err(path.invalid(format!("expected an object, found {}", json_kind(json))));
+        return Err(path.invalid_error(format!("expected an object, found {}", json_kind(json))));
     };
+    // Filters arrive from agents and over HTTP: unbounded nesting would overflow the stack here and in
+    // every backend.
     if depth > Filter::MAX_DEPTH {
-        return Err(path.invalid(format!("nested deeper than {}", Filter::MAX_DEPTH)));
+        return Err(path.invalid_error(format!("nested deeper than {}", Filter::MAX_DEPTH)));
     }
     let mut parts = Vec::with_capacity(map.len());
     for (key, operand) in map {
         parse_entry(key, operand, path, depth, &mut parts)?;
     }
-    Ok(one_or_and(parts))
+    Ok(join_with_and(parts))
 }
 
-fn parse_entry(key: &str, operand: &Json, path: &Path, depth: usize, parts: &mut Vec<Filter>) -> Result<()> {
-    let at = path.key(key);
-    let nested = |part: &Json, at: &Path| parse_node(part, at, depth + 1);
+fn parse_entry(
+    key: &str,
+    operand: &Json,
+    path: &FilterPath,
+    depth: usize,
+    parts: &mut Vec<Filter>,
+) -> Result<()> {
+    let at = path.at_key(key);
+    let nested = |part: &Json, at: &FilterPath| parse_node(part, at, depth + 1);
     match key {
-        "$and" => parts.push(Filter::And(list(operand, &at, nested)?)),
-        "$or" => parts.push(Filter::Or(list(operand, &at, nested)?)),
+        "$and" => parts.push(Filter::And(parse_list(operand, &at, nested)?)),
+        "$or" => parts.push(Filter::Or(parse_list(operand, &at, nested)?)),
+        // A metadata key may not begin with `$` in a filter; otherwise a misspelt operator would silently
+        // compare a key that no drawer has.
         _ if key.starts_with('$') => {
-            return Err(refuse_unknown(key, &at, "$and, $or, or a metadata key"));
+            return Err(unknown_operator_error(key, &at, "$and, $or, or a metadata key"));
         }
         _ => match operand {
             Json::Object(operators) => parse_operators(key, operators, &at, parts)?,
-            one => parts.push(Filter::Compare(key.to_owned(), Comparison::Eq(scalar(one, &at)?))),
+            one => parts.push(Filter::Compare(
+                key.to_owned(),
+                FilterComparison::Eq(parse_scalar(one, &at)?),
+            )),
         },
     }
     Ok(())
@@ -59,33 +72,34 @@ fn parse_entry(key: &str, operand: &Json, path: &Path, depth: usize, parts: &mut
 fn parse_operators(
     key: &str,
     operators: &Map<String, Json>,
-    path: &Path,
+    path: &FilterPath,
     parts: &mut Vec<Filter>,
 ) -> Result<()> {
+    // Taken literally, no operators would accept everything, which is never the intent of `{"key": {}}`.
     if operators.is_empty() {
-        return Err(path.invalid(format!("expected one of {OPERATORS}, found an empty object")));
+        return Err(path.invalid_error(format!("expected one of {OPERATORS}, found an empty object")));
     }
     for (operator, operand) in operators {
-        let at = path.key(operator);
+        let at = path.at_key(operator);
         let comparison = match operator.as_str() {
-            "$eq" => Comparison::Eq(scalar(operand, &at)?),
-            "$ne" => Comparison::Ne(scalar(operand, &at)?),
-            "$in" => Comparison::In(one_family(operand, &at)?),
-            "$nin" => Comparison::Nin(one_family(operand, &at)?),
-            "$contains" => Comparison::Contains(scalar(operand, &at)?),
-            "$not_contains" => Comparison::NotContains(scalar(operand, &at)?),
-            "$gt" => Comparison::Gt(ordered(operand, &at)?),
-            "$gte" => Comparison::Gte(ordered(operand, &at)?),
-            "$lt" => Comparison::Lt(ordered(operand, &at)?),
-            "$lte" => Comparison::Lte(ordered(operand, &at)?),
-            other => return Err(refuse_unknown(other, &at, OPERATORS)),
+            "$eq" => FilterComparison::Eq(parse_scalar(operand, &at)?),
+            "$ne" => FilterComparison::Ne(parse_scalar(operand, &at)?),
+            "$in" => FilterComparison::In(parse_same_family_list(operand, &at)?),
+            "$nin" => FilterComparison::Nin(parse_same_family_list(operand, &at)?),
+            "$contains" => FilterComparison::Contains(parse_scalar(operand, &at)?),
+            "$not_contains" => FilterComparison::NotContains(parse_scalar(operand, &at)?),
+            "$gt" => FilterComparison::Gt(parse_ordered_operand(operand, &at)?),
+            "$gte" => FilterComparison::Gte(parse_ordered_operand(operand, &at)?),
+            "$lt" => FilterComparison::Lt(parse_ordered_operand(operand, &at)?),
+            "$lte" => FilterComparison::Lte(parse_ordered_operand(operand, &at)?),
+            other => return Err(unknown_operator_error(other, &at, OPERATORS)),
         };
         parts.push(Filter::Compare(key.to_owned(), comparison));
     }
     Ok(())
 }
 
-fn one_or_and(mut parts: Vec<Filter>) -> Filter {
+fn join_with_and(mut parts: Vec<Filter>) -> Filter {
     match parts.len() {
         0 => Filter::All,
         1 => parts.swap_remove(0),
@@ -93,76 +107,85 @@ fn one_or_and(mut parts: Vec<Filter>) -> Filter {
     }
 }
 
-/// Reads a non-empty list, each part with its own path.
-pub(super) fn list<T>(json: &Json, path: &Path, read: impl Fn(&Json, &Path) -> Result<T>) -> Result<Vec<T>> {
+/// Parses a non-empty list, each part with its own path.
+pub(super) fn parse_list<T>(
+    json: &Json,
+    path: &FilterPath,
+    read: impl Fn(&Json, &FilterPath) -> Result<T>,
+) -> Result<Vec<T>> {
     match json {
-        Json::Array(items) if items.is_empty() => Err(path.invalid("the list is empty")),
+        // Dialects disagree on whether an empty `$or` or `$in` accepts everything or nothing, so it is
+        // refused.
+        Json::Array(items) if items.is_empty() => Err(path.invalid_error("the list is empty")),
         Json::Array(items) => items
             .iter()
             .enumerate()
-            .map(|(at, item)| read(item, &path.index(at)))
+            .map(|(at, item)| read(item, &path.at_index(at)))
             .collect(),
-        other => Err(path.invalid(format!("expected a list, found {}", json_kind(other)))),
+        other => Err(path.invalid_error(format!("expected a list, found {}", json_kind(other)))),
     }
 }
 
-pub(super) fn refuse_unknown(operator: &str, path: &Path, known: &str) -> Error {
+pub(super) fn unknown_operator_error(operator: &str, path: &FilterPath, known: &str) -> Error {
     Error::new(
         ErrorKind::UnsupportedFilter,
-        format!("{path}: {operator:?} is not an operator that stands here"),
+        format!("{path}: {operator:?} is not an operator that is allowed here"),
     )
-    .hint(format!("known here: {known}"))
+    .with_hint(format!("allowed here: {known}"))
 }
 
-fn scalar(json: &Json, path: &Path) -> Result<Operand> {
-    Scalar::from_json(json, &path.to_string())
+fn parse_scalar(json: &Json, path: &FilterPath) -> Result<FilterOperand> {
+    MetadataScalar::from_json(json, &path.to_string())
 }
 
-fn ordered(json: &Json, path: &Path) -> Result<Operand> {
-    match scalar(json, path)? {
-        Scalar::Bool(_) => Err(path.invalid("booleans have no order; compare with a number or a string")),
+fn parse_ordered_operand(json: &Json, path: &FilterPath) -> Result<FilterOperand> {
+    match parse_scalar(json, path)? {
+        MetadataScalar::Bool(_) => {
+            Err(path.invalid_error("booleans have no order; compare with a number or a string"))
+        }
         operand => Ok(operand),
     }
 }
 
-fn one_family(json: &Json, path: &Path) -> Result<Vec<Operand>> {
-    let operands = list(json, path, scalar)?;
-    let family = |operand: &Operand| match operand {
-        Scalar::Text(_) => "strings",
-        Scalar::Bool(_) => "booleans",
-        Scalar::Int(_) | Scalar::Float(_) => "numbers",
+fn parse_same_family_list(json: &Json, path: &FilterPath) -> Result<Vec<FilterOperand>> {
+    // A list that mixes families is nearly always a mistake: a key rarely holds values of two families.
+    let operands = parse_list(json, path, parse_scalar)?;
+    let family = |operand: &FilterOperand| match operand {
+        MetadataScalar::Text(_) => "strings",
+        MetadataScalar::Bool(_) => "booleans",
+        MetadataScalar::Int(_) | MetadataScalar::Float(_) => "numbers",
     };
     let mut families: Vec<_> = operands.iter().map(family).collect();
     families.dedup();
     match families.as_slice() {
         [_] => Ok(operands),
-        mixed => Err(path.invalid(format!("the list mixes {}", mixed.join(" and ")))),
+        mixed => Err(path.invalid_error(format!("the list mixes {}", mixed.join(" and ")))),
     }
 }
 
-/// Where in a filter something stands, as `where.$and[1].n`.
+/// The path to a part of a filter, such as `where.$and[1].n`.
 #[derive(Debug)]
-pub(super) struct Path(String);
+pub(super) struct FilterPath(String);
 
-impl Path {
+impl FilterPath {
     pub(super) fn root(name: &str) -> Self {
         Self(name.to_owned())
     }
 
-    pub(super) fn key(&self, key: &str) -> Self {
+    pub(super) fn at_key(&self, key: &str) -> Self {
         Self(format!("{}.{key}", self.0))
     }
 
-    fn index(&self, at: usize) -> Self {
+    fn at_index(&self, at: usize) -> Self {
         Self(format!("{}[{at}]", self.0))
     }
 
-    pub(super) fn invalid(&self, what: impl std::fmt::Display) -> Error {
+    pub(super) fn invalid_error(&self, what: impl std::fmt::Display) -> Error {
         Error::invalid(format!("{self}: {what}"))
     }
 }
 
-impl std::fmt::Display for Path {
+impl std::fmt::Display for FilterPath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
@@ -227,27 +250,27 @@ mod tests {
         assert_eq!(Filter::parse_str(&deep).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
-    fn operand() -> impl Strategy<Value = Scalar> {
+    fn operand() -> impl Strategy<Value = MetadataScalar> {
         prop_oneof![
-            any::<i64>().prop_map(Scalar::Int),
-            (-1e300..1e300_f64).prop_map(Scalar::Float),
-            ".{0,8}".prop_map(Scalar::Text),
+            any::<i64>().prop_map(MetadataScalar::Int),
+            (-1e300..1e300_f64).prop_map(MetadataScalar::Float),
+            ".{0,8}".prop_map(MetadataScalar::Text),
         ]
     }
 
     fn filter() -> impl Strategy<Value = Filter> {
         let key = "[a-z抽\"]{1,6}";
         let leaf = prop_oneof![
-            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Eq(o))),
-            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Ne(o))),
-            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Gte(o))),
-            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::Contains(o))),
-            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, Comparison::NotContains(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, FilterComparison::Eq(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, FilterComparison::Ne(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, FilterComparison::Gte(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, FilterComparison::Contains(o))),
+            (key, operand()).prop_map(|(k, o)| Filter::Compare(k, FilterComparison::NotContains(o))),
             (
                 key,
-                prop::collection::vec(any::<i64>().prop_map(Scalar::Int), 1..4)
+                prop::collection::vec(any::<i64>().prop_map(MetadataScalar::Int), 1..4)
             )
-                .prop_map(|(k, o)| Filter::Compare(k, Comparison::In(o))),
+                .prop_map(|(k, o)| Filter::Compare(k, FilterComparison::In(o))),
         ];
         leaf.prop_recursive(3, 16, 3, |inner| {
             prop_oneof![

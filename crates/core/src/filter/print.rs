@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-use super::{Comparison, DocumentFilter, Filter};
+use super::{DocumentFilter, Filter, FilterComparison};
 
 impl Filter {
     /// The filter in the JSON dialect; reading it back gives an equal filter.
@@ -19,7 +19,7 @@ impl Filter {
     }
 }
 
-impl Comparison {
+impl FilterComparison {
     fn to_json(&self) -> Json {
         let operand = match self {
             Self::Eq(one)

@@ -1,4 +1,4 @@
-//! Where a server is: which addresses may be connected to, and the paths of its requests.
+//! Server addresses: the ones that may be connected to, and the paths of requests.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -9,32 +9,32 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::NextTimeout;
 
-use super::config::{Api, invalid};
+use super::config::{EmbeddingApi, invalid_server};
 
-/// A server's address, taken apart and found usable.
+/// A parsed and usable server address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct ServerAddress {
     /// Scheme, host and port.
     origin: String,
-    /// The path the user gave, without slashes at its end.
+    /// The path that the user gave, without trailing slashes.
     path: String,
-    /// Whether it is spoken to over TLS.
+    /// True if it is reached over TLS.
     pub(super) secure: bool,
-    /// Whether it is this machine.
+    /// True if it is this machine.
     pub(super) loopback: bool,
 }
 
-impl Address {
-    /// Takes apart what the user gave for `server`; looks nothing up.
+impl ServerAddress {
+    /// Parses the address that the user gave for `server`; resolves nothing.
     pub(super) fn parse(server: &str, url: &str) -> Result<Self> {
         let refuse = |what: &str| {
             Error::invalid(format!("the address of the embedding server {server:?} {what}"))
-                .hint("nothing was sent; give an address such as http://localhost:11434")
+                .with_hint("nothing was sent; give an address such as http://localhost:11434")
         };
-        // What may be a secret is refused first, and never repeated.
+        // Anything that may be a secret is refused first, and never repeated in the message.
         if url.contains('@') {
             return Err(refuse(
-                "holds a user name or password; keys belong into an environment variable",
+                "contains a user name or password; put keys in an environment variable",
             ));
         }
         if url.contains(['?', '#']) {
@@ -46,114 +46,123 @@ impl Address {
             Some("https") => true,
             _ => return Err(refuse("must begin with http:// or https://")),
         };
-        let authority = parsed.authority().ok_or_else(|| refuse("names no host"))?;
+        let authority = parsed.authority().ok_or_else(|| refuse("has no host"))?;
         let host = authority.host();
         let port = authority.as_str().get(host.len()..).unwrap_or_default();
         if host.is_empty() || host == "[]" {
-            return Err(refuse("names no host"));
+            return Err(refuse("has no host"));
         }
         if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
-            return Err(refuse("has a port that does not exist"));
+            return Err(refuse("has an invalid port"));
         }
         Ok(Self {
             origin: format!("{}://{authority}", if secure { "https" } else { "http" }),
             path: parsed.path().trim_end_matches('/').to_owned(),
             secure,
+            // Decided by the literal host. A name that merely resolves to loopback today may point
+            // elsewhere tomorrow.
             loopback: is_loopback(host),
         })
     }
 
-    /// Refuses what must not leave this machine: texts without leave, a key in the clear.
-    pub(super) fn check(&self, server: &str, allow_remote: bool, has_key: bool) -> Result<()> {
+    /// Refuses to let texts leave this machine without permission, or a key travel unencrypted.
+    pub(super) fn check_allowed(&self, server: &str, allow_remote: bool, has_key: bool) -> Result<()> {
         if self.loopback {
             return Ok(());
         }
         if !allow_remote {
-            let what = format!("{} is not this machine, and texts may not leave it", self.origin);
-            return Err(invalid(server, &what).hint(
+            let what = format!(
+                "{} is not this machine, and texts may not leave this machine",
+                self.origin
+            );
+            return Err(invalid_server(server, &what).with_hint(
                 "nothing was sent; use 127.0.0.1, [::1] or localhost, or allow texts to leave this machine with --allow-remote",
             ));
         }
         if has_key && !self.secure {
-            let what = format!("its key would go to {} unencrypted", self.origin);
-            return Err(invalid(server, &what).hint("nothing was sent; use https, or a server without a key"));
+            let what = format!("its key would be sent to {} unencrypted", self.origin);
+            return Err(invalid_server(server, &what)
+                .with_hint("nothing was sent; use https, or a server without a key"));
         }
         Ok(())
     }
 
-    /// The API its path tells of, where it does.
-    pub(super) fn hinted(&self) -> Option<Api> {
+    /// Returns the API that its path implies, if any.
+    pub(super) fn hinted_api(&self) -> Option<EmbeddingApi> {
         if self.path.ends_with("/api/embed") || self.path.ends_with("/api") {
-            Some(Api::Ollama)
+            Some(EmbeddingApi::Ollama)
         } else if self.path.ends_with("/embeddings") || self.path.ends_with("/v1") {
-            Some(Api::OpenAi)
+            Some(EmbeddingApi::OpenAi)
         } else {
             None
         }
     }
 
-    /// Where texts are sent.
-    pub(super) fn endpoint(&self, api: Api) -> String {
+    /// Returns the URL to which texts are sent.
+    pub(super) fn endpoint_url(&self, api: EmbeddingApi) -> String {
         let (origin, path) = (&self.origin, &self.path);
         match api {
-            Api::OpenAi if path.ends_with("/embeddings") => format!("{origin}{path}"),
-            Api::OpenAi if path.ends_with("/v1") => format!("{origin}{path}/embeddings"),
-            Api::OpenAi => format!("{origin}{path}/v1/embeddings"),
-            Api::Ollama => format!("{origin}{}/api/embed", self.ollama_root()),
+            EmbeddingApi::OpenAi if path.ends_with("/embeddings") => format!("{origin}{path}"),
+            EmbeddingApi::OpenAi if path.ends_with("/v1") => format!("{origin}{path}/embeddings"),
+            EmbeddingApi::OpenAi => format!("{origin}{path}/v1/embeddings"),
+            EmbeddingApi::Ollama => format!("{origin}{}/api/embed", self.ollama_root()),
         }
     }
 
-    /// Where Ollama lists its models.
-    pub(super) fn tags(&self) -> String {
+    /// Returns the URL at which Ollama lists its models.
+    pub(super) fn tags_url(&self) -> String {
         format!("{}{}/api/tags", self.origin, self.ollama_root())
     }
 
-    /// How the network is reached for this address.
-    pub(super) fn gate(&self) -> Gate {
-        Gate {
+    /// Returns the resolver for this address.
+    pub(super) fn loopback_gate(&self) -> LoopbackGate {
+        LoopbackGate {
             loopback_only: self.loopback,
         }
     }
 
     fn ollama_root(&self) -> &str {
+        // Users paste any of these paths; each is cut back to the base, so that the tags lie beside the
+        // endpoint.
         let ends = ["/api/embed", "/api/embeddings", "/api", "/v1/embeddings", "/v1"];
         let root = ends.iter().find_map(|end| self.path.strip_suffix(end));
         root.unwrap_or(&self.path)
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.origin, self.path)
     }
 }
 
-/// `localhost` and literal loopback addresses; any other name may mean anything, so it is not looked up.
+/// Reports whether the host is `localhost` or a literal loopback address; any other name may point anywhere, so it
+/// is not resolved.
 fn is_loopback(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost") || literal(host).is_some_and(|ip| stays_here(&ip))
+    host.eq_ignore_ascii_case("localhost") || parse_literal(host).is_some_and(|ip| is_local_ip(&ip))
 }
 
-fn literal(host: &str) -> Option<IpAddr> {
+fn parse_literal(host: &str) -> Option<IpAddr> {
     let inside = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inside.unwrap_or(host).parse().ok()
 }
 
-fn stays_here(ip: &IpAddr) -> bool {
+fn is_local_ip(ip: &IpAddr) -> bool {
     ip.to_canonical().is_loopback()
 }
 
-/// Turns hosts into the addresses that are connected to, and lets only loopback ones through where it must.
+/// Resolves hosts to addresses, and lets only loopback ones through if required.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct LoopbackGate {
     loopback_only: bool,
 }
 
-impl Gate {
-    fn addresses(&self, host: &str, port: u16) -> std::result::Result<Vec<SocketAddr>, ureq::Error> {
-        let found = if let Some(ip) = literal(host) {
+impl LoopbackGate {
+    fn resolve_host(&self, host: &str, port: u16) -> std::result::Result<Vec<SocketAddr>, ureq::Error> {
+        let found = if let Some(ip) = parse_literal(host) {
             vec![SocketAddr::new(ip, port)]
         } else if host.eq_ignore_ascii_case("localhost") {
-            // Never asked of a name server: it is this machine whatever anybody answers.
+            // Never sent to a name server: it is this machine whatever a resolver would answer.
             let here = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
             here.map(|ip| SocketAddr::new(ip, port)).to_vec()
         } else if self.loopback_only {
@@ -162,15 +171,17 @@ impl Gate {
             let found = (host, port).to_socket_addrs();
             found.map_err(|_| ureq::Error::HostNotFound)?.collect()
         };
-        self.pass(found)
+        self.check_addresses(found)
     }
 
-    /// Refuses the whole list where one address in it is not allowed.
-    fn pass(&self, found: Vec<SocketAddr>) -> std::result::Result<Vec<SocketAddr>, ureq::Error> {
+    /// Refuses the whole list if one address in it is not allowed.
+    fn check_addresses(&self, found: Vec<SocketAddr>) -> std::result::Result<Vec<SocketAddr>, ureq::Error> {
         if found.is_empty() {
             return Err(ureq::Error::HostNotFound);
         }
-        if self.loopback_only && !found.iter().all(|address| stays_here(&address.ip())) {
+        if self.loopback_only && !found.iter().all(|address| is_local_ip(&address.ip())) {
+            // One foreign address among loopback ones is refused as a whole: ureq would try each of them
+            // in turn.
             return Err(ureq::Error::Other(
                 "an address that is not this machine was refused".into(),
             ));
@@ -179,7 +190,7 @@ impl Gate {
     }
 }
 
-impl Resolver for Gate {
+impl Resolver for LoopbackGate {
     fn resolve(
         &self,
         uri: &Uri,
@@ -192,9 +203,9 @@ impl Resolver for Gate {
         } else {
             80
         };
-        let found = self.addresses(authority.host(), authority.port_u16().unwrap_or(usual))?;
+        let found = self.resolve_host(authority.host(), authority.port_u16().unwrap_or(usual))?;
         let mut kept = self.empty();
-        // The list holds no more than its length.
+        // ureq's list has room for 16 addresses.
         for address in found.into_iter().take(16) {
             kept.push(address);
         }
@@ -206,8 +217,8 @@ impl Resolver for Gate {
 mod tests {
     use super::*;
 
-    fn parse(url: &str) -> Result<Address> {
-        Address::parse("desk", url)
+    fn parse(url: &str) -> Result<ServerAddress> {
+        ServerAddress::parse("desk", url)
     }
 
     #[test]
@@ -215,19 +226,22 @@ mod tests {
         for end in ["", "/", "//", "/v1", "/v1/", "/v1/embeddings", "/v1/embeddings/"] {
             let address = parse(&format!("http://localhost:8080{end}")).unwrap();
             let expect = "http://localhost:8080/v1/embeddings";
-            assert_eq!(address.endpoint(Api::OpenAi), expect, "{end}");
+            assert_eq!(address.endpoint_url(EmbeddingApi::OpenAi), expect, "{end}");
         }
         for end in ["", "/", "/api", "/api/embed", "/api/embeddings", "/v1"] {
             let address = parse(&format!("http://localhost:8080{end}")).unwrap();
-            assert_eq!(address.endpoint(Api::Ollama), "http://localhost:8080/api/embed");
-            assert_eq!(address.tags(), "http://localhost:8080/api/tags");
+            assert_eq!(
+                address.endpoint_url(EmbeddingApi::Ollama),
+                "http://localhost:8080/api/embed"
+            );
+            assert_eq!(address.tags_url(), "http://localhost:8080/api/tags");
         }
         let deep = parse("https://host.example/team/v1beta/embeddings").unwrap();
         let expect = "https://host.example/team/v1beta/embeddings";
-        assert_eq!(deep.endpoint(Api::OpenAi), expect);
+        assert_eq!(deep.endpoint_url(EmbeddingApi::OpenAi), expect);
         let prefixed = parse("https://host.example/gpu/").unwrap();
         assert_eq!(
-            prefixed.endpoint(Api::Ollama),
+            prefixed.endpoint_url(EmbeddingApi::Ollama),
             "https://host.example/gpu/api/embed"
         );
     }
@@ -244,7 +258,7 @@ mod tests {
         ] {
             let address = parse(&format!("http://{here}:1")).unwrap();
             assert!(
-                address.loopback && address.check("desk", false, true).is_ok(),
+                address.loopback && address.check_allowed("desk", false, true).is_ok(),
                 "{here}"
             );
         }
@@ -262,9 +276,9 @@ mod tests {
             "[2001:db8::1]",
         ] {
             let address = parse(&format!("http://{elsewhere}:1")).unwrap();
-            let refused = address.check("desk", false, false).unwrap_err();
+            let refused = address.check_allowed("desk", false, false).unwrap_err();
             assert!(refused.message().contains(elsewhere), "{refused}");
-            assert!(address.check("desk", true, false).is_ok(), "{elsewhere}");
+            assert!(address.check_allowed("desk", true, false).is_ok(), "{elsewhere}");
         }
     }
 
@@ -273,7 +287,7 @@ mod tests {
         let plain = parse("http://host.example").unwrap();
         assert!(
             plain
-                .check("desk", true, true)
+                .check_allowed("desk", true, true)
                 .unwrap_err()
                 .message()
                 .contains("unencrypted")
@@ -281,7 +295,7 @@ mod tests {
         assert!(
             parse("https://host.example")
                 .unwrap()
-                .check("desk", true, true)
+                .check_allowed("desk", true, true)
                 .is_ok()
         );
     }
@@ -317,14 +331,17 @@ mod tests {
 
     #[test]
     fn a_name_for_two_places_is_refused_whole() {
-        let gate = parse("http://localhost").unwrap().gate();
+        let gate = parse("http://localhost").unwrap().loopback_gate();
         let here: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let there: SocketAddr = "192.0.2.1:1".parse().unwrap();
-        assert_eq!(gate.pass(vec![here]).unwrap(), [here]);
-        assert!(gate.pass(vec![here, there]).is_err());
-        assert!(gate.pass(vec![there]).is_err());
-        assert!(gate.addresses("host.invalid", 1).is_err(), "not even looked up");
-        let names = gate.addresses("localhost", 1).unwrap();
+        assert_eq!(gate.check_addresses(vec![here]).unwrap(), [here]);
+        assert!(gate.check_addresses(vec![here, there]).is_err());
+        assert!(gate.check_addresses(vec![there]).is_err());
+        assert!(
+            gate.resolve_host("host.invalid", 1).is_err(),
+            "not even looked up"
+        );
+        let names = gate.resolve_host("localhost", 1).unwrap();
         assert!(names.iter().all(|address| address.ip().is_loopback()) && names.len() == 2);
     }
 }

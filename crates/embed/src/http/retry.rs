@@ -1,36 +1,37 @@
-//! How long a server is waited for, and how often it is asked again.
+//! Time-outs and retries of requests.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// What bounds one request and its repetitions.
+/// The limits of one request and its retries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// How long a connection may take.
+pub struct RequestLimits {
+    /// The time a connection may take.
     pub connect: Duration,
-    /// How long a request may take, from its first to its last byte.
+    /// The time a request may take, from its first to its last byte.
     pub request: Duration,
-    /// How often one request is tried at most.
+    /// The most attempts per request.
     pub attempts: u32,
-    /// How long all tries of one request and the pauses between them may take.
+    /// The time that all attempts of one request and their pauses may take.
     pub total: Duration,
-    /// The first pause; each further one is twice as long, and each is cut by chance to between half and all of it.
+    /// The first pause; each further one is twice as long, and each is cut at random to between half and all of it.
     pub pause: Duration,
-    /// The longest pause, also where the server asks for a longer one.
+    /// The longest pause, even if the server asks for a longer one.
     pub longest_pause: Duration,
-    /// How many texts go into one request at most.
+    /// The most texts in one request.
     pub batch_texts: usize,
-    /// How many bytes of text go into one request at most; a longer text goes alone.
+    /// The most bytes of text in one request; a longer text is sent alone.
     pub batch_bytes: usize,
-    /// How long an answer may be, in bytes.
+    /// The longest answer, in bytes.
     pub answer_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
+            // Generous, because some servers load their model during the first request.
             request: Duration::from_secs(120),
             attempts: 5,
             total: Duration::from_secs(300),
@@ -43,12 +44,12 @@ impl Default for Limits {
     }
 }
 
-/// What tells the time and waits; tests bring one that does not.
-pub trait Clock: fmt::Debug + Send + Sync {
-    /// The time since some fixed moment.
+/// A clock that tells the time and waits; tests use one that does not wait.
+pub trait RetryClock: fmt::Debug + Send + Sync {
+    /// Returns the time since some fixed moment.
     fn now(&self) -> Duration;
 
-    /// Waits.
+    /// Waits for `pause`.
     fn sleep(&self, pause: Duration);
 }
 
@@ -66,7 +67,7 @@ impl Default for SystemClock {
     }
 }
 
-impl Clock for SystemClock {
+impl RetryClock for SystemClock {
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
@@ -76,33 +77,33 @@ impl Clock for SystemClock {
     }
 }
 
-/// Whether and when a failed try may be repeated.
+/// Whether and when a failed attempt may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
-    /// It would fail the same way.
+pub(super) enum RetryAdvice {
+    /// A retry would fail the same way.
     Never,
-    /// It may pass by itself.
+    /// The cause may be temporary.
     Later,
-    /// The server said after how long.
+    /// The server named the pause.
     After(Duration),
 }
 
-/// The last failure of a request, and how much was tried.
+/// The last failure of a request, and the number of attempts.
 #[derive(Debug)]
-pub(super) struct GaveUp<F> {
-    /// The last try's failure.
+pub(super) struct RetryFailure<F> {
+    /// The failure of the last attempt.
     pub(super) failure: F,
-    /// How often it was tried.
+    /// The number of attempts.
     pub(super) attempts: u32,
 }
 
-/// Tries until it succeeds, cannot succeed, or a limit is reached. `attempt` is told how long it may take.
-pub(super) fn persist<T, F>(
-    limits: &Limits,
-    clock: &dyn Clock,
-    again: impl Fn(&F) -> Again,
+/// Retries until it succeeds, cannot succeed, or a limit is reached. `attempt` receives the time it may take.
+pub(super) fn retry_request<T, F>(
+    limits: &RequestLimits,
+    clock: &dyn RetryClock,
+    again: impl Fn(&F) -> RetryAdvice,
     mut attempt: impl FnMut(Duration) -> Result<T, F>,
-) -> Result<T, GaveUp<F>> {
+) -> Result<T, RetryFailure<F>> {
     let end = clock.now().saturating_add(limits.total);
     let mut attempts = 0;
     loop {
@@ -113,25 +114,29 @@ pub(super) fn persist<T, F>(
             Err(failure) => failure,
         };
         let pause = match again(&failure) {
-            Again::Never => return Err(GaveUp { failure, attempts }),
-            Again::Later => backoff(limits, attempts),
-            Again::After(asked) => backoff(limits, attempts).max(asked.min(limits.longest_pause)),
+            RetryAdvice::Never => return Err(RetryFailure { failure, attempts }),
+            RetryAdvice::Later => backoff_pause(limits, attempts),
+            // Never sooner than our own backoff, even if a server asks for zero seconds, and never longer
+            // than the user would wait.
+            RetryAdvice::After(asked) => backoff_pause(limits, attempts).max(asked.min(limits.longest_pause)),
         };
         let left = end.saturating_sub(clock.now());
+        // A pause that would outlast the budget is not begun: waiting without another attempt helps no
+        // one.
         if attempts >= limits.attempts || pause >= left {
-            return Err(GaveUp { failure, attempts });
+            return Err(RetryFailure { failure, attempts });
         }
         clock.sleep(pause);
     }
 }
 
-/// The pause after the `attempt`-th try: between half and all of a time that doubles.
-fn backoff(limits: &Limits, attempt: u32) -> Duration {
+/// Returns the pause after the `attempt`-th attempt: between half and all of a time that doubles.
+fn backoff_pause(limits: &RequestLimits, attempt: u32) -> Duration {
     let doubled = limits
         .pause
         .saturating_mul(1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX));
     let half = doubled.min(limits.longest_pause) / 2;
-    // A fresh state is seeded by chance, which is all a jitter needs.
+    // A fresh `RandomState` is seeded at random, which is all that jitter needs.
     let chance = RandomState::new().hash_one(attempt) % 1024;
     half + half.mul_f64(chance as f64 / 1024.0)
 }
@@ -144,7 +149,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Book(Mutex<Vec<Duration>>);
 
-    impl Clock for Book {
+    impl RetryClock for Book {
         fn now(&self) -> Duration {
             self.0.lock().unwrap().iter().sum()
         }
@@ -154,10 +159,10 @@ mod tests {
         }
     }
 
-    fn run(limits: &Limits, again: Again) -> (Vec<Duration>, u32, Vec<Duration>) {
+    fn run(limits: &RequestLimits, again: RetryAdvice) -> (Vec<Duration>, u32, Vec<Duration>) {
         let book = Book::default();
         let mut allowed = Vec::new();
-        let gave_up = persist(
+        let gave_up = retry_request(
             limits,
             &book,
             |()| again,
@@ -172,7 +177,7 @@ mod tests {
 
     #[test]
     fn pauses_double_within_their_jitter_and_end() {
-        let (pauses, attempts, _) = run(&Limits::default(), Again::Later);
+        let (pauses, attempts, _) = run(&RequestLimits::default(), RetryAdvice::Later);
         assert_eq!(attempts, 5);
         let full = [250, 500, 1000, 2000].map(Duration::from_millis);
         assert_eq!(pauses.len(), full.len());
@@ -183,30 +188,33 @@ mod tests {
 
     #[test]
     fn what_cannot_pass_is_not_tried_again() {
-        let (pauses, attempts, _) = run(&Limits::default(), Again::Never);
+        let (pauses, attempts, _) = run(&RequestLimits::default(), RetryAdvice::Never);
         assert!(pauses.is_empty());
         assert_eq!(attempts, 1);
     }
 
     #[test]
     fn a_server_may_ask_for_longer_but_not_for_ever() {
-        let (pauses, ..) = run(&Limits::default(), Again::After(Duration::from_secs(7)));
+        let (pauses, ..) = run(
+            &RequestLimits::default(),
+            RetryAdvice::After(Duration::from_secs(7)),
+        );
         assert_eq!(pauses, [Duration::from_secs(7); 4]);
-        let limits = Limits {
+        let limits = RequestLimits {
             longest_pause: Duration::from_secs(9),
-            ..Limits::default()
+            ..RequestLimits::default()
         };
-        let (pauses, ..) = run(&limits, Again::After(Duration::from_secs(86_400)));
+        let (pauses, ..) = run(&limits, RetryAdvice::After(Duration::from_secs(86_400)));
         assert_eq!(pauses, [Duration::from_secs(9); 4]);
     }
 
     #[test]
     fn all_tries_together_end_in_time() {
-        let limits = Limits {
+        let limits = RequestLimits {
             total: Duration::from_secs(150),
-            ..Limits::default()
+            ..RequestLimits::default()
         };
-        let (pauses, attempts, allowed) = run(&limits, Again::After(Duration::from_secs(60)));
+        let (pauses, attempts, allowed) = run(&limits, RetryAdvice::After(Duration::from_secs(60)));
         assert_eq!(pauses, [Duration::from_secs(60); 2]);
         assert_eq!(attempts, 3);
         assert_eq!(allowed, [120, 90, 30].map(Duration::from_secs));
@@ -214,10 +222,10 @@ mod tests {
 
     #[test]
     fn pauses_never_overflow() {
-        let limits = Limits {
+        let limits = RequestLimits {
             pause: Duration::MAX,
-            ..Limits::default()
+            ..RequestLimits::default()
         };
-        assert!(backoff(&limits, u32::MAX) <= limits.longest_pause);
+        assert!(backoff_pause(&limits, u32::MAX) <= limits.longest_pause);
     }
 }

@@ -1,20 +1,20 @@
-//! What is said to a server and what it may answer.
+//! Requests to a server and its possible answers.
 
 use loci_core::Error;
 use serde::{Deserialize, Serialize};
 
-use super::config::Api;
+use super::config::EmbeddingApi;
 
-/// What both APIs are asked.
+/// The request, which both APIs share.
 #[derive(Serialize)]
-struct Question<'a> {
+struct EmbeddingRequest<'a> {
     model: &'a str,
     input: &'a [&'a str],
 }
 
-/// The body of a request for the vectors of `texts`.
-pub(super) fn question(model: &str, texts: &[&str]) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(&Question { model, input: texts })
+/// Encodes the body of a request for the vectors of `texts`.
+pub(super) fn encode_question(model: &str, texts: &[&str]) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(&EmbeddingRequest { model, input: texts })
         .map_err(|error| Error::invalid("the texts cannot be written as JSON").caused_by(error))
 }
 
@@ -26,34 +26,36 @@ struct OpenAiAnswer {
 #[derive(Deserialize)]
 struct OpenAiVector {
     index: Option<usize>,
-    embedding: Values,
+    embedding: NullableValues,
 }
 
 #[derive(Deserialize)]
 struct OllamaAnswer {
-    embeddings: Vec<Values>,
+    embeddings: Vec<NullableValues>,
 }
 
-/// A number that is none is written as null by servers whose model broke.
-type Values = Vec<Option<f32>>;
+/// The values of a vector. Servers whose model broke write NaN as null.
+type NullableValues = Vec<Option<f32>>;
 
-/// The vectors in an answer to `count` texts, in the order of the texts; else what is wrong with it.
+/// Decodes the vectors in an answer to `count` texts, in the order of the texts; the error describes the fault.
 ///
-/// `first` is the place of the first text, so that a bad vector is named by its text.
-pub(super) fn vectors(
-    api: Api,
+/// `first` is the position of the first text, so that a bad vector is named by its text.
+pub(super) fn decode_vectors(
+    api: EmbeddingApi,
     body: &[u8],
     first: usize,
     count: usize,
     dimension: Option<usize>,
 ) -> Result<Vec<Vec<f32>>, String> {
     let found = match api {
-        Api::OpenAi => serde_json::from_slice(body).map(by_index),
-        Api::Ollama => serde_json::from_slice(body).map(|answer: OllamaAnswer| Ok(answer.embeddings)),
+        EmbeddingApi::OpenAi => serde_json::from_slice(body).map(order_by_index),
+        EmbeddingApi::Ollama => {
+            serde_json::from_slice(body).map(|answer: OllamaAnswer| Ok(answer.embeddings))
+        }
     };
-    let found = found.map_err(|error| match said(body) {
+    let found = found.map_err(|error| match read_error_message(body) {
         Some(said) => format!("it answered: {said}"),
-        None => format!("its answer is not what the {api} API says: {error}"),
+        None => format!("its answer does not follow the {api} API: {error}"),
     })??;
     if found.len() != count {
         return Err(format!("it sent {} vectors for {count} texts", found.len()));
@@ -61,18 +63,20 @@ pub(super) fn vectors(
     let numbered = found.into_iter().enumerate();
     numbered
         .map(|(at, values)| {
-            finite(values, dimension).map_err(|what| format!("the vector of text {} {what}", first + at))
+            require_finite(values, dimension)
+                .map_err(|what| format!("the vector of text {} {what}", first + at))
         })
         .collect()
 }
 
-/// Puts vectors into the order of their indices; where none has one, they are in order already.
-fn by_index(answer: OpenAiAnswer) -> Result<Vec<Values>, String> {
+/// Sorts vectors by their indices; if none has one, they are in order already.
+fn order_by_index(answer: OpenAiAnswer) -> Result<Vec<NullableValues>, String> {
     let count = answer.data.len();
     if answer.data.iter().all(|vector| vector.index.is_none()) {
         return Ok(answer.data.into_iter().map(|vector| vector.embedding).collect());
     }
-    let mut placed: Vec<Option<Values>> = vec![None; count];
+    // The API numbers its vectors and does not promise their order.
+    let mut placed: Vec<Option<NullableValues>> = vec![None; count];
     for vector in answer.data {
         let index = vector.index.ok_or("some of its vectors have no index")?;
         let place = placed
@@ -82,11 +86,11 @@ fn by_index(answer: OpenAiAnswer) -> Result<Vec<Values>, String> {
             return Err(format!("it sent index {index} twice"));
         }
     }
-    // As many places as vectors and none taken twice: all are taken.
+    // There are as many places as vectors and none is taken twice, so all are taken.
     Ok(placed.into_iter().flatten().collect())
 }
 
-fn finite(values: Values, dimension: Option<usize>) -> Result<Vec<f32>, String> {
+fn require_finite(values: NullableValues, dimension: Option<usize>) -> Result<Vec<f32>, String> {
     if let Some(expected) = dimension.filter(|expected| *expected != values.len()) {
         return Err(format!("has {} values, not {expected}", values.len()));
     }
@@ -102,8 +106,8 @@ fn finite(values: Values, dimension: Option<usize>) -> Result<Vec<f32>, String> 
         .collect()
 }
 
-/// The message in an answer that is an error, in the shapes servers give it.
-pub(super) fn said(body: &[u8]) -> Option<String> {
+/// Returns the message of an error answer, in any of the shapes that servers use.
+pub(super) fn read_error_message(body: &[u8]) -> Option<String> {
     let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
     let inside = |key: &str| {
         let value = answer.get(key)?;
@@ -113,8 +117,8 @@ pub(super) fn said(body: &[u8]) -> Option<String> {
     ["error", "detail", "message"].into_iter().find_map(inside)
 }
 
-/// Whether a refusal says that what was sent is too much, in the words servers use for it.
-pub(super) fn too_much(status: u16, message: &str) -> bool {
+/// Reports whether a refusal says that the request is too large, in the words that servers use.
+pub(super) fn is_too_much(status: u16, message: &str) -> bool {
     let words = [
         "too long",
         "too large",
@@ -131,28 +135,30 @@ pub(super) fn too_much(status: u16, message: &str) -> bool {
     let lower = message.to_lowercase();
     match status {
         413 => true,
-        // 500: some servers find out only while they compute; asking again would give the same.
+        // 500: some servers notice only while computing; a retry would give the same answer.
         400 | 422 | 500 => words.iter().any(|word| lower.contains(word)),
         _ => false,
     }
 }
 
 #[derive(Deserialize)]
-struct Tags {
-    models: Vec<Tag>,
+struct OllamaTags {
+    models: Vec<OllamaTag>,
 }
 
 #[derive(Deserialize)]
-struct Tag {
+struct OllamaTag {
     #[serde(default)]
     name: String,
     #[serde(default)]
     digest: String,
 }
 
-/// What a list of models says of `model`: nothing where it is no such list, else its digest where there is one.
-pub(super) fn digest(body: &[u8], model: &str) -> Option<Option<String>> {
-    let tags: Tags = serde_json::from_slice(body).ok()?;
+/// Looks up `model` in a list of models: the outer `None` if it is not such a list, the inner one if it has no
+/// digest.
+pub(super) fn find_digest(body: &[u8], model: &str) -> Option<Option<String>> {
+    let tags: OllamaTags = serde_json::from_slice(body).ok()?;
+    // Ollama lists every model with a tag, and a name without one means `latest`.
     let latest = format!("{model}:latest");
     let named = |wanted: &str| tags.models.iter().find(|tag| tag.name == wanted);
     let tag = named(model).or_else(|| named(&latest));
@@ -162,7 +168,7 @@ pub(super) fn digest(body: &[u8], model: &str) -> Option<Option<String>> {
     )
 }
 
-/// Whether a revision is a digest, and so can be compared with what a server lists.
+/// Reports whether a revision is a digest, which can be compared with a server's list.
 pub(super) fn is_digest(revision: &str) -> bool {
     let hex = revision.strip_prefix("sha256:").unwrap_or(revision);
     hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -174,8 +180,8 @@ mod tests {
 
     type Expect<'a> = Result<&'a [[f32; 2]], &'a str>;
 
-    fn check(api: Api, body: &str, expect: Expect<'_>) {
-        match (vectors(api, body.as_bytes(), 10, 2, Some(2)), expect) {
+    fn check(api: EmbeddingApi, body: &str, expect: Expect<'_>) {
+        match (decode_vectors(api, body.as_bytes(), 10, 2, Some(2)), expect) {
             (Ok(found), Ok(expect)) => assert_eq!(found, expect, "{body}"),
             (Err(said), Err(expect)) => assert!(said.contains(expect), "{said:?} for {body}"),
             (found, expect) => panic!("{found:?}, not {expect:?}, for {body}"),
@@ -185,7 +191,7 @@ mod tests {
     #[test]
     fn answers_are_read_strictly() {
         let both = [[1.0, 2.0], [3.0, 4.0]];
-        check(Api::Ollama, r#"{"embeddings":[[1,2],[3,4]]}"#, Ok(&both));
+        check(EmbeddingApi::Ollama, r#"{"embeddings":[[1,2],[3,4]]}"#, Ok(&both));
         let openai: [(&str, Expect<'_>); 9] = [
             (
                 r#"{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,2]}]}"#,
@@ -222,19 +228,19 @@ mod tests {
             ),
         ];
         for (body, expect) in openai {
-            check(Api::OpenAi, body, expect);
+            check(EmbeddingApi::OpenAi, body, expect);
         }
         for (body, expect) in [
-            ("", "not what the openai API says"),
-            ("<html>", "not what the openai API says"),
-            (r#"{"data":[{"embedding":[1,NaN]}]}"#, "not what"),
-            (r#"{"data":[{"index":-1,"embedding":[1,2]}]}"#, "not what"),
-            (r#"{"data":[{"embedding":"AACAPw=="}]}"#, "not what"),
+            ("", "does not follow the openai API"),
+            ("<html>", "does not follow the openai API"),
+            (r#"{"data":[{"embedding":[1,NaN]}]}"#, "does not follow"),
+            (r#"{"data":[{"index":-1,"embedding":[1,2]}]}"#, "does not follow"),
+            (r#"{"data":[{"embedding":"AACAPw=="}]}"#, "does not follow"),
             (r#"{"error":"Unexpected endpoint"}"#, "Unexpected endpoint"),
         ] {
-            check(Api::OpenAi, body, Err(expect));
+            check(EmbeddingApi::OpenAi, body, Err(expect));
         }
-        assert!(vectors(Api::Ollama, br#"{"embeddings":[[]]}"#, 0, 1, None).is_err());
+        assert!(decode_vectors(EmbeddingApi::Ollama, br#"{"embeddings":[[]]}"#, 0, 1, None).is_err());
     }
 
     #[test]
@@ -248,19 +254,22 @@ mod tests {
             (r#"{"error":" "}"#, None),
             ("no", None),
         ] {
-            assert_eq!(said(body.as_bytes()).as_deref(), expect, "{body}");
+            assert_eq!(read_error_message(body.as_bytes()).as_deref(), expect, "{body}");
         }
     }
 
     #[test]
     fn too_much_is_told_from_other_refusals() {
-        assert!(too_much(413, ""));
-        assert!(too_much(400, "This model's maximum Context Length is 512 tokens"));
-        assert!(too_much(422, "batch size 64 > maximum allowed batch size 32"));
-        assert!(too_much(500, "input is too large to process"));
-        assert!(!too_much(400, "unknown model"));
-        assert!(!too_much(500, "out of memory"));
-        assert!(!too_much(503, "too large a load"));
+        assert!(is_too_much(413, ""));
+        assert!(is_too_much(
+            400,
+            "This model's maximum Context Length is 512 tokens"
+        ));
+        assert!(is_too_much(422, "batch size 64 > maximum allowed batch size 32"));
+        assert!(is_too_much(500, "input is too large to process"));
+        assert!(!is_too_much(400, "unknown model"));
+        assert!(!is_too_much(500, "out of memory"));
+        assert!(!is_too_much(503, "too large a load"));
     }
 
     #[test]
@@ -270,12 +279,12 @@ mod tests {
         let list = format!(
             r#"{{"models":[{{"name":"m:small","digest":"{two}"}},{{"name":"m:latest","digest":"{one}"}},{{"name":"x","digest":"short"}}]}}"#
         );
-        let ask = |model: &str| digest(list.as_bytes(), model);
+        let ask = |model: &str| find_digest(list.as_bytes(), model);
         assert_eq!(ask("m"), Some(Some(one.clone())));
         assert_eq!(ask("m:latest"), Some(Some(one)));
         assert_eq!(ask("m:small"), Some(Some(two)));
         assert_eq!(ask("x"), Some(None));
         assert_eq!(ask("gone"), Some(None));
-        assert_eq!(digest(b"404 page not found", "m"), None);
+        assert_eq!(find_digest(b"404 page not found", "m"), None);
     }
 }

@@ -1,31 +1,33 @@
-//! Many texts at once: long ones cut into windows, windows gathered into runs, runs spread over the cores.
+//! Batches of texts: long ones are cut into windows, windows gathered into runs, runs spread over the cores.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 
-use super::forward::{self, Space, length};
-use super::weights::Weights;
+use super::forward::{self, ForwardBuffers, sequence_length};
+use super::weights::ModelWeights;
 use super::{WINDOW, cores};
 
-/// How many tokens one run takes, special ones included; a window always fits.
+/// The most tokens in a run, special ones included; a window always fits.
 const RUN: usize = 512;
 
-/// Smaller runs than this are not made only to give each core one.
+/// The smallest run, in tokens, that is split off only to give each core one.
 const RUN_MIN: usize = 96;
 
-/// A core does not share a run for fewer rows than this: it would have to read all the weights for them.
+/// The fewest rows for which a core shares a run: it has to read all the weights for them.
 const SHARE_MIN: usize = 32;
 
-/// One vector for each text, in order; a text is its tokens without special ones.
-pub(super) fn embed(weights: &Weights, texts: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
-    let windows: Vec<&[u16]> = texts.iter().flat_map(|ids| windows(ids)).collect();
-    let mut vectors = spread(weights, &windows, threads).into_iter();
-    let joined = texts.iter().map(|ids| join(ids, &mut vectors));
+/// Returns one vector per text, in order; a text is its tokens without special ones.
+pub(super) fn embed_texts(weights: &ModelWeights, texts: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
+    let windows: Vec<&[u16]> = texts.iter().flat_map(|ids| split_windows(ids)).collect();
+    let mut vectors = embed_windows(weights, &windows, threads).into_iter();
+    let joined = texts.iter().map(|ids| average_windows(ids, &mut vectors));
     joined.collect()
 }
 
-/// Cuts tokens into as few windows as will do, all of one size but for one token.
-fn windows(ids: &[u16]) -> impl Iterator<Item = &[u16]> {
+/// Cuts tokens into as few windows as possible, whose sizes differ by at most one token.
+fn split_windows(ids: &[u16]) -> impl Iterator<Item = &[u16]> {
+    // Even windows, and not full ones with a remainder: a last window of three tokens would make a poor
+    // vector. An empty text still gets one window, its two special tokens.
     let parts = ids.len().div_ceil(WINDOW).max(1);
     (0..parts).map(move |part| {
         let (start, end) = (ids.len() * part / parts, ids.len() * (part + 1) / parts);
@@ -33,12 +35,13 @@ fn windows(ids: &[u16]) -> impl Iterator<Item = &[u16]> {
     })
 }
 
-/// Takes the vectors of a text's windows and gives their mean, weighed by how many tokens each had.
-fn join(ids: &[u16], vectors: &mut impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
-    let mut windows = windows(ids).zip(vectors);
+/// Takes the vectors of a text's windows and returns their mean, weighted by tokens.
+fn average_windows(ids: &[u16], vectors: &mut impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
+    let mut windows = split_windows(ids).zip(vectors);
     let Some((first, mut sum)) = windows.next() else {
         return Vec::new();
     };
+    // The usual text fits one window and needs no averaging, whose rounding would change it.
     if first.len() == ids.len() {
         return sum;
     }
@@ -48,31 +51,38 @@ fn join(ids: &[u16], vectors: &mut impl Iterator<Item = Vec<f32>>) -> Vec<f32> {
             *sum += value * window.len() as f32;
         }
     }
-    forward::unit(&mut sum);
+    forward::scale_to_unit(&mut sum);
     sum
 }
 
-/// One vector for each window, in order.
-fn spread(weights: &Weights, windows: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
-    let runs = runs(windows, threads);
+/// Returns one vector per window, in order.
+fn embed_windows(weights: &ModelWeights, windows: &[&[u16]], threads: usize) -> Vec<Vec<f32>> {
+    let runs = gather_runs(windows, threads);
     let done = Mutex::new(Vec::with_capacity(windows.len()));
-    let begin = || room(weights, &runs, windows, threads);
-    cores::each(threads.min(runs.len()), runs.iter(), begin, |space, run| {
+    let begin = || make_buffers(weights, &runs, windows, threads);
+    cores::spread_work(threads.min(runs.len()), runs.iter(), begin, |space, run| {
         let taken: Vec<&[u16]> = run.iter().filter_map(|at| windows.get(*at).copied()).collect();
-        let vectors = forward::run(weights, &taken, space);
+        let vectors = forward::run_model(weights, &taken, space);
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         done.extend(run.iter().copied().zip(vectors));
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    // Runs finish in any order and hold windows sorted by length; the index brings back the order of the
+    // texts.
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, vector)| vector).collect()
 }
 
-/// Gathers windows, the longest first, into runs, so that each core has one where there is enough for that.
-fn runs(windows: &[&[u16]], threads: usize) -> Vec<Vec<usize>> {
-    let total = windows.iter().map(|ids| length(ids)).sum::<usize>();
+/// Gathers windows into runs, the longest first, so that each core gets one if there is enough work.
+fn gather_runs(windows: &[&[u16]], threads: usize) -> Vec<Vec<usize>> {
+    let total = windows.iter().map(|ids| sequence_length(ids)).sum::<usize>();
     let most = total.div_ceil(threads.max(1)).clamp(RUN_MIN, RUN);
-    let mut order: Vec<(usize, usize)> = windows.iter().map(|ids| length(ids)).enumerate().collect();
+    let mut order: Vec<(usize, usize)> = windows
+        .iter()
+        .map(|ids| sequence_length(ids))
+        .enumerate()
+        .collect();
+    // Long runs first, so that the last core is not left alone with a long one at the end.
     order.sort_by_key(|(_, length)| Reverse(*length));
     let mut runs: Vec<Vec<usize>> = Vec::new();
     let mut held = 0;
@@ -89,21 +99,26 @@ fn runs(windows: &[&[u16]], threads: usize) -> Vec<Vec<usize>> {
     runs
 }
 
-/// Room for the largest of the runs; where there are fewer runs than cores, several share one.
-fn room(weights: &Weights, runs: &[Vec<usize>], windows: &[&[u16]], threads: usize) -> Space {
+/// Creates buffers for the largest of the runs; if there are fewer runs than cores, several cores share one.
+fn make_buffers(
+    weights: &ModelWeights,
+    runs: &[Vec<usize>],
+    windows: &[&[u16]],
+    threads: usize,
+) -> ForwardBuffers {
     let lengths = |run: &Vec<usize>| -> usize {
         let windows = run.iter().filter_map(|at| windows.get(*at));
-        windows.map(|ids| length(ids)).sum()
+        windows.map(|ids| sequence_length(ids)).sum()
     };
     let tokens = runs.iter().map(lengths).max().unwrap_or(0);
-    let longest = windows.iter().map(|ids| length(ids)).max().unwrap_or(0);
+    let longest = windows.iter().map(|ids| sequence_length(ids)).max().unwrap_or(0);
     let cores = (threads / runs.len().max(1)).min(tokens / SHARE_MIN).max(1);
-    Space::new(weights, tokens, longest, cores)
+    ForwardBuffers::new(weights, tokens, longest, cores)
 }
 
-/// How many bytes a core holds for its runs over these texts.
+/// Returns the memory a core uses for its runs over these texts, in bytes.
 #[cfg(test)]
-pub(super) fn largest(weights: &Weights, texts: &[&[u16]], threads: usize) -> usize {
-    let windows: Vec<&[u16]> = texts.iter().flat_map(|ids| windows(ids)).collect();
-    room(weights, &runs(&windows, threads), &windows, threads).bytes()
+pub(super) fn largest(weights: &ModelWeights, texts: &[&[u16]], threads: usize) -> usize {
+    let windows: Vec<&[u16]> = texts.iter().flat_map(|ids| split_windows(ids)).collect();
+    make_buffers(weights, &gather_runs(&windows, threads), &windows, threads).bytes()
 }

@@ -3,15 +3,15 @@
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many cores there are to use.
-pub(super) fn all() -> usize {
+/// Returns the number of available cores.
+pub(super) fn core_count() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does the work for every item, on at most `cores` cores at once; each begins with something of its own.
+/// Does the work for every item on at most `cores` cores at once; each thread begins with its own state.
 ///
-/// Where the system gives no more threads, the calling one does what is left.
-pub(super) fn each<T: Send, S>(
+/// If the system gives no more threads, the calling one does the rest.
+pub(super) fn spread_work<T: Send, S>(
     cores: usize,
     items: impl Iterator<Item = T> + Send,
     begin: impl Fn() -> S + Sync,
@@ -26,7 +26,9 @@ pub(super) fn each<T: Send, S>(
         }
     };
     thread::scope(|scope| {
+        // From one: the calling thread works too, so that a single core starts no thread at all.
         for _ in 1..cores {
+            // Not an error: on a machine out of threads the work is only slower.
             if thread::Builder::new().spawn_scoped(scope, take).is_err() {
                 break;
             }

@@ -1,40 +1,44 @@
-//! The curves between the products: exponentials, the normal distribution and row norms, written so that the
-//! compiler makes them as wide as the processor.
+//! The functions between the matrix products: exponentials, GELU and layer norms, written so that the compiler
+//! vectorises them.
 //!
-//! They are compiled once for each level by `kernel`; sums go over sixteen lanes, so that their order is the same.
+//! They are compiled once per SIMD level by `kernel`; sums run over sixteen lanes at every level, so that their
+//! order is the same.
 
 #![allow(clippy::indexing_slicing, reason = "arrays of sixteen by constant places")]
 
 use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
 
-/// How many sums run side by side.
+/// The number of sums that run side by side.
 const LANES: usize = 16;
 
-/// `a * b + c`, in one rounding where the processor has that.
+/// Returns `a * b + c`, with a single rounding if the processor supports it.
 #[inline(always)]
-pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+pub(super) fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// Evaluates a polynomial; `first` is the coefficient of the highest power.
 #[inline(always)]
-fn polynomial<const FUSED: bool, const N: usize>(x: f32, first: f32, rest: [f32; N]) -> f32 {
+fn evaluate_polynomial<const FUSED: bool, const N: usize>(x: f32, first: f32, rest: [f32; N]) -> f32 {
     rest.into_iter()
-        .fold(first, |sum, next| fused::<FUSED>(sum, x, next))
+        .fold(first, |sum, next| multiply_add::<FUSED>(sum, x, next))
 }
 
-/// The exponential of a number that is not above zero, to a few ten-millionths of itself; below -87 that of -87.
+/// Returns the exponential of a number that is at most zero, to a relative error of a few ten-millionths; below -87
+/// that of -87.
 #[inline(always)]
 fn exp<const FUSED: bool>(x: f32) -> f32 {
-    /// Adding it leaves the nearest whole number in the lowest bits.
+    /// 1.5 · 2^23: adding it leaves the nearest whole number in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
+    // Below this the result is no normal `f32`. A plain comparison also turns NaN into the bound and
+    // vectorises, which `max` does not always.
     let x = if x > -87.0 { x } else { -87.0 };
-    let shifted = fused::<FUSED>(x, LOG2_E, ROUND);
+    let shifted = multiply_add::<FUSED>(x, LOG2_E, ROUND);
     let whole = shifted - ROUND;
     // ln 2 in two parts, the first so short that its products are exact.
-    let rest = fused::<FUSED>(whole, -0.693_359_4, x);
-    let rest = fused::<FUSED>(whole, 2.121_944_4e-4, rest);
-    let mantissa = polynomial::<FUSED, 6>(
+    let rest = multiply_add::<FUSED>(whole, -0.693_359_4, x);
+    let rest = multiply_add::<FUSED>(whole, 2.121_944_4e-4, rest);
+    let mantissa = evaluate_polynomial::<FUSED, 6>(
         rest,
         1.0 / 720.0,
         [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0],
@@ -43,7 +47,7 @@ fn exp<const FUSED: bool>(x: f32) -> f32 {
     mantissa * f32::from_bits(power)
 }
 
-/// The error function to four ten-millionths: a fraction of polynomials fitted to it between -4 and 4.
+/// Returns the error function to four ten-millionths: a quotient of polynomials fitted between -4 and 4.
 #[allow(
     clippy::approx_constant,
     clippy::excessive_precision,
@@ -54,7 +58,7 @@ fn erf<const FUSED: bool>(x: f32) -> f32 {
     let x = if x < 4.0 { x } else { 4.0 };
     let x = if x > -4.0 { x } else { -4.0 };
     let square = x * x;
-    let above = polynomial::<FUSED, 5>(
+    let above = evaluate_polynomial::<FUSED, 5>(
         square,
         1.974_722_2e-6,
         [
@@ -65,7 +69,7 @@ fn erf<const FUSED: bool>(x: f32) -> f32 {
             1.128_379,
         ],
     );
-    let below = polynomial::<FUSED, 5>(
+    let below = evaluate_polynomial::<FUSED, 5>(
         square,
         3.747_825_8e-5,
         [1.216_197_4e-3, 1.544_337_6e-2, 1.164_718_4e-1, 5.072_43e-1, 1.0],
@@ -77,11 +81,12 @@ fn erf<const FUSED: bool>(x: f32) -> f32 {
 pub(super) fn gelu<const FUSED: bool>(values: &mut [f32]) {
     for value in values {
         let half = 0.5 * *value;
-        *value = fused::<FUSED>(half, erf::<FUSED>(*value * FRAC_1_SQRT_2), half);
+        *value = multiply_add::<FUSED>(half, erf::<FUSED>(*value * FRAC_1_SQRT_2), half);
     }
 }
 
-/// `across` is a multiple of the lanes; what lies beyond `many` is left so small that it counts for nothing.
+/// Computes the numerators of softmax and, in `shares`, the inverse sums. `across` is a multiple of the lanes;
+/// values beyond `many` end up so small that they count for nothing.
 #[inline(always)]
 pub(super) fn raise<const FUSED: bool>(
     scores: &mut [f32],
@@ -92,6 +97,8 @@ pub(super) fn raise<const FUSED: bool>(
 ) {
     for (row, share) in scores.chunks_exact_mut(across).zip(shares) {
         for value in row.iter_mut().skip(many) {
+            // Padding of the last panel: minus infinity becomes the exponential of the bound, about
+            // 1e-38.
             *value = f32::NEG_INFINITY;
         }
         let row = row.as_chunks_mut::<LANES>().0;
@@ -105,6 +112,7 @@ pub(super) fn raise<const FUSED: bool>(
         let mut sums = [0.0; LANES];
         for chunk in row.iter_mut() {
             for (sum, value) in sums.iter_mut().zip(chunk) {
+                // Relative to the largest score, as softmax must be, or the exponentials would overflow.
                 *value = exp::<FUSED>((*value - most) * scale);
                 *sum += *value;
             }
@@ -120,17 +128,18 @@ pub(super) fn normalise<const FUSED: bool>(rows: &mut [f32], bias: &[f32], weigh
         for (value, bias) in row.iter_mut().zip(bias) {
             *value += bias;
         }
-        let mean = sum(row, |value| value) / many;
-        let variance = sum(row, |value| (value - mean) * (value - mean)) / many;
+        let mean = sum_mapped(row, |value| value) / many;
+        let variance = sum_mapped(row, |value| (value - mean) * (value - mean)) / many;
+        // 1e-12 is the epsilon of the original model's layer norm.
         let scale = 1.0 / (variance + 1e-12).sqrt();
         for ((value, weight), shift) in row.iter_mut().zip(weight).zip(shift) {
-            *value = fused::<FUSED>((*value - mean) * scale, *weight, *shift);
+            *value = multiply_add::<FUSED>((*value - mean) * scale, *weight, *shift);
         }
     }
 }
 
 #[inline(always)]
-fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+fn sum_mapped(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0f32; LANES];
     let (whole, rest) = values.as_chunks::<LANES>();
     for chunk in whole {

@@ -1,7 +1,7 @@
-//! The model itself: from tokens to one vector for each sequence, without padding.
+//! The forward pass: from tokens to one vector per sequence, without padding.
 //!
-//! The rows of all sequences of a run stand in one matrix, so that a matrix of weights is read once for all of them;
-//! only attention looks at each sequence alone. A run may be shared by several cores, each with its part of the rows.
+//! The rows of all sequences of a run form one matrix, so that each weight matrix is read once for all of them;
+//! only attention treats each sequence alone. A run may be shared by several cores, each with a part of the rows.
 #![allow(
     clippy::indexing_slicing,
     reason = "slices of buffers that are sized for the run at its head"
@@ -10,24 +10,24 @@
 use std::ops::Range;
 
 use super::cores;
-use super::kernel::{Onto, Product, Rows, gelu, multiply, normalise, raise};
-use super::weights::{Layer, Linear, Weights};
+use super::kernel::{MatrixProduct, MatrixRows, ProductAddend, gelu, multiply, normalise, raise};
+use super::weights::{EncoderLayer, ModelWeights, PackedLinear};
 use crate::wordpiece::{CLS, SEP};
 
-/// How many rows of scores are held at once.
+/// The number of score rows held at once.
 const SCORE_ROWS: usize = 48;
 
-/// What runs need, sized once for the largest of them.
+/// The buffers of runs, sized once for the largest of them.
 #[derive(Debug)]
-pub(super) struct Space {
+pub(super) struct ForwardBuffers {
     /// Query, key and value of every row.
     joined: Vec<f32>,
-    parts: Vec<Part>,
+    parts: Vec<ForwardPart>,
 }
 
-/// What one core needs for its rows.
+/// The buffers of one core for its rows.
 #[derive(Debug)]
-struct Part {
+struct ForwardPart {
     rows: Range<usize>,
     hidden: Vec<f32>,
     next: Vec<f32>,
@@ -39,17 +39,19 @@ struct Part {
     values: Vec<f32>,
 }
 
-impl Space {
-    /// Room for runs of at most `tokens` tokens in sequences of at most `longest`, shared by `cores`.
-    pub(super) fn new(weights: &Weights, tokens: usize, longest: usize, cores: usize) -> Self {
+impl ForwardBuffers {
+    /// Allocates buffers for runs of at most `tokens` tokens in sequences of at most `longest`, shared by `cores`.
+    pub(super) fn new(weights: &ModelWeights, tokens: usize, longest: usize, cores: usize) -> Self {
         let rows = tokens.div_ceil(cores);
         Self {
             joined: vec![0.0; tokens * weights.shape.hidden * 3],
-            parts: (0..cores).map(|_| Part::new(weights, rows, longest)).collect(),
+            parts: (0..cores)
+                .map(|_| ForwardPart::new(weights, rows, longest))
+                .collect(),
         }
     }
 
-    /// How many bytes it holds.
+    /// Returns the size in bytes.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let parts = self.parts.iter().flat_map(|part| {
@@ -61,32 +63,37 @@ impl Space {
     }
 }
 
-/// How many tokens a sequence has with its special ones.
-pub(super) fn length(ids: &[u16]) -> usize {
+/// Returns the number of tokens of a sequence, special ones included.
+pub(super) fn sequence_length(ids: &[u16]) -> usize {
     ids.len() + 2
 }
 
-/// Runs the model over sequences and gives for each the mean of its last rows, at length one.
-pub(super) fn run(weights: &Weights, sequences: &[&[u16]], space: &mut Space) -> Vec<Vec<f32>> {
-    let total: usize = sequences.iter().map(|ids| length(ids)).sum();
+/// Runs the model over sequences and returns the normalised mean of the last rows of each.
+pub(super) fn run_model(
+    weights: &ModelWeights,
+    sequences: &[&[u16]],
+    space: &mut ForwardBuffers,
+) -> Vec<Vec<f32>> {
+    let total: usize = sequences.iter().map(|ids| sequence_length(ids)).sum();
     let joined = &mut space.joined[..total * 3 * weights.shape.hidden];
     let parts = &mut space.parts;
     let many = parts.len();
     for (at, part) in parts.iter_mut().enumerate() {
+        // Even shares of rows, whatever the sequences: only attention cares where one ends.
         part.rows = total * at / many..total * (at + 1) / many;
     }
-    together(with_rows(parts, joined, weights), |(part, joined)| {
-        part.embed(weights, sequences);
-        part.join(weights, weights.layers.first(), joined);
+    run_parts(with_rows(parts, joined, weights), |(part, joined)| {
+        part.embed_tokens(weights, sequences);
+        part.project_attention(weights, weights.layers.first(), joined);
     });
     for (at, layer) in weights.layers.iter().enumerate() {
-        // Rows look at rows of other parts, so these must all be there, and none may change meanwhile.
-        together(parts.iter_mut(), |part| {
-            part.look_around(weights, sequences, joined)
+        // Rows attend to rows of other parts, so all of these must be complete, and none may change meanwhile.
+        run_parts(parts.iter_mut(), |part| {
+            part.attend_sequences(weights, sequences, joined)
         });
-        together(with_rows(parts, joined, weights), |(part, joined)| {
-            part.settle(weights, layer);
-            part.join(weights, weights.layers.get(at + 1), joined);
+        run_parts(with_rows(parts, joined, weights), |(part, joined)| {
+            part.finish_layer(weights, layer);
+            part.project_attention(weights, weights.layers.get(at + 1), joined);
         });
     }
     let wide = weights.shape.hidden;
@@ -95,16 +102,16 @@ pub(super) fn run(weights: &Weights, sequences: &[&[u16]], space: &mut Space) ->
         .flat_map(|part| part.hidden[..part.rows.len() * wide].chunks_exact(wide));
     let means = sequences
         .iter()
-        .map(|ids| mean(rows.by_ref().take(length(ids)), wide));
+        .map(|ids| average_rows(rows.by_ref().take(sequence_length(ids)), wide));
     means.collect()
 }
 
-/// Each part with its rows of the joined matrix.
+/// Pairs each part with its rows of the joined matrix.
 fn with_rows<'a>(
-    parts: &'a mut [Part],
+    parts: &'a mut [ForwardPart],
     mut joined: &'a mut [f32],
-    weights: &Weights,
-) -> impl ExactSizeIterator<Item = (&'a mut Part, &'a mut [f32])> + Send {
+    weights: &ModelWeights,
+) -> impl ExactSizeIterator<Item = (&'a mut ForwardPart, &'a mut [f32])> + Send {
     let wide = 3 * weights.shape.hidden;
     parts.iter_mut().map(move |part| {
         let (own, rest) = std::mem::take(&mut joined).split_at_mut(part.rows.len() * wide);
@@ -113,16 +120,16 @@ fn with_rows<'a>(
     })
 }
 
-/// Does the work for every part, each on a core of its own.
-fn together<T: Send>(parts: impl ExactSizeIterator<Item = T> + Send, work: impl Fn(T) + Sync) {
-    cores::each(parts.len(), parts, || (), |(), part| work(part));
+/// Does the work for every part, each on a separate core.
+fn run_parts<T: Send>(parts: impl ExactSizeIterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    cores::spread_work(parts.len(), parts, || (), |(), part| work(part));
 }
 
-/// The product of whole rows with a packed matrix.
-fn linear<'a>(left: &'a [f32], by: &'a Linear, onto: Onto<'a>) -> Product<'a> {
+/// Describes the product of whole rows with a packed matrix.
+fn linear_product<'a>(left: &'a [f32], by: &'a PackedLinear, onto: ProductAddend<'a>) -> MatrixProduct<'a> {
     let (values, stride) = (left, by.depth);
-    Product {
-        left: Rows { values, stride },
+    MatrixProduct {
+        left: MatrixRows { values, stride },
         rows: left.len() / by.depth,
         depth: by.depth,
         packed: &by.packed,
@@ -131,9 +138,9 @@ fn linear<'a>(left: &'a [f32], by: &'a Linear, onto: Onto<'a>) -> Product<'a> {
     }
 }
 
-impl Part {
-    fn new(weights: &Weights, rows: usize, longest: usize) -> Self {
-        let (shape, panel) = (weights.shape, weights.level.panel());
+impl ForwardPart {
+    fn new(weights: &ModelWeights, rows: usize, longest: usize) -> Self {
+        let (shape, panel) = (weights.shape, weights.level.panel_width());
         let (wide, size) = (shape.hidden, shape.hidden / shape.heads);
         let across = longest.next_multiple_of(panel);
         let score_rows = SCORE_ROWS.min(longest);
@@ -151,8 +158,8 @@ impl Part {
         }
     }
 
-    /// Begins with the embeddings of the tokens.
-    fn embed(&mut self, weights: &Weights, sequences: &[&[u16]]) {
+    /// Fills the rows with the embeddings of the tokens.
+    fn embed_tokens(&mut self, weights: &ModelWeights, sequences: &[&[u16]]) {
         let wide = weights.shape.hidden;
         let hidden = &mut self.hidden[..self.rows.len() * wide];
         let tokens = sequences.iter().flat_map(|ids| {
@@ -164,43 +171,55 @@ impl Part {
         });
         let rows = tokens.skip(self.rows.start).zip(hidden.chunks_exact_mut(wide));
         for ((position, token), to) in rows {
-            weights.embed(token, position, to);
+            weights.embed_token(token, position, to);
         }
         let norm = &weights.norm;
         normalise(weights.level, hidden, &weights.kind, &norm.weight, &norm.shift);
     }
 
-    /// Makes query, key and value for the layer that comes next.
-    fn join(&mut self, weights: &Weights, layer: Option<&Layer>, joined: &mut [f32]) {
-        let Some(Layer { attention, .. }) = layer else {
+    /// Computes query, key and value for the next layer.
+    fn project_attention(
+        &mut self,
+        weights: &ModelWeights,
+        layer: Option<&EncoderLayer>,
+        joined: &mut [f32],
+    ) {
+        let Some(EncoderLayer { attention, .. }) = layer else {
             return;
         };
         let hidden = &self.hidden[..self.rows.len() * weights.shape.hidden];
-        let product = linear(hidden, attention, Onto::Bias(&attention.bias));
+        let product = linear_product(hidden, attention, ProductAddend::Bias(&attention.bias));
         multiply(weights.level, product, joined, attention.columns);
     }
 
-    /// Lets each row look at the rows of its sequence.
-    fn look_around(&mut self, weights: &Weights, sequences: &[&[u16]], joined: &[f32]) {
+    /// Computes attention of each row over the rows of its sequence.
+    fn attend_sequences(&mut self, weights: &ModelWeights, sequences: &[&[u16]], joined: &[f32]) {
         let stride = 3 * weights.shape.hidden;
         let mut start = 0;
         for ids in sequences {
-            let all = start..start + length(ids);
+            let all = start..start + sequence_length(ids);
             start = all.end;
             let own = all.start.max(self.rows.start)..all.end.min(self.rows.end);
             if !own.is_empty() {
                 let seen = &joined[all.start * stride..all.end * stride];
                 for head in 0..weights.shape.heads {
-                    self.look(weights, head, seen, own.start - all.start, own.clone());
+                    self.attend_head(weights, head, seen, own.start - all.start, own.clone());
                 }
             }
         }
     }
 
-    /// What the rows `own` see of their sequence by one head; the first of them is row `first` of the sequence.
-    fn look(&mut self, weights: &Weights, head: usize, seen: &[f32], first: usize, own: Range<usize>) {
+    /// Computes one head's attention for the rows `own`, the first of which is row `first` of its sequence.
+    fn attend_head(
+        &mut self,
+        weights: &ModelWeights,
+        head: usize,
+        seen: &[f32],
+        first: usize,
+        own: Range<usize>,
+    ) {
         let (level, wide) = (weights.level, weights.shape.hidden);
-        let (panel, size, stride) = (level.panel(), wide / weights.shape.heads, 3 * wide);
+        let (panel, size, stride) = (level.panel_width(), wide / weights.shape.heads, 3 * wide);
         let many = seen.len() / stride;
         let across = many.next_multiple_of(panel);
         let [asked, keys, values] = [0, 1, 2].map(|part| part * wide + head * size);
@@ -212,12 +231,14 @@ impl Part {
             &mut self.keys[..across * size],
         );
         pack_values(&seen[values..], stride, size, panel, many, &mut self.values);
+        // In slices of rows: the scores of a whole window would not stay in the cache between the two
+        // products.
         for row in own.clone().step_by(SCORE_ROWS) {
             let rows = SCORE_ROWS.min(own.end - row);
             let scores = &mut self.scores[..rows * across];
             let asking = &seen[(first + row - own.start) * stride + asked..];
-            let product = Product {
-                left: Rows {
+            let product = MatrixProduct {
+                left: MatrixRows {
                     values: asking,
                     stride,
                 },
@@ -225,7 +246,7 @@ impl Part {
                 depth: size,
                 packed: &self.keys,
                 columns: across,
-                onto: Onto::Zero,
+                onto: ProductAddend::Zero,
             };
             multiply(level, product, scores, across);
             raise(
@@ -236,8 +257,8 @@ impl Part {
                 1.0 / (size as f32).sqrt(),
                 &mut self.shares,
             );
-            let product = Product {
-                left: Rows {
+            let product = MatrixProduct {
+                left: MatrixRows {
                     values: scores,
                     stride: across,
                 },
@@ -245,33 +266,41 @@ impl Part {
                 depth: many,
                 packed: &self.values,
                 columns: size,
-                onto: Onto::Zero,
+                onto: ProductAddend::Zero,
             };
             let context = &mut self.context[(row - self.rows.start) * wide + head * size..];
             multiply(level, product, context, wide);
+            // Softmax divides here, on the short context rows, instead of on every score.
             for (context, share) in context.chunks_mut(wide).zip(&self.shares).take(rows) {
                 context[..size].iter_mut().for_each(|value| *value *= share);
             }
         }
     }
 
-    /// Adds what each row saw; then widens it, bends it and narrows it again, a block of the inner width at a time,
-    /// and adds that too.
-    fn settle(&mut self, weights: &Weights, layer: &Layer) {
+    /// Adds the attention output to each row, then the feed-forward network (widen, GELU, narrow), one block of the
+    /// inner width at a time.
+    fn finish_layer(&mut self, weights: &ModelWeights, layer: &EncoderLayer) {
         let (level, wide) = (weights.level, weights.shape.hidden);
         let rows = self.rows.len();
         let (hidden, next) = (&mut self.hidden[..rows * wide], &mut self.next[..rows * wide]);
-        let seen = linear(&self.context[..rows * wide], &layer.output, Onto::Held);
+        let seen = linear_product(&self.context[..rows * wide], &layer.output, ProductAddend::Held);
+        // Onto what is held: the residual connection costs no separate pass.
         multiply(level, seen, hidden, wide);
         let norm = &layer.output_norm;
         normalise(level, hidden, &layer.output.bias, &norm.weight, &norm.shift);
+        // The residual of the feed-forward network, onto which every block below adds its part.
         next.copy_from_slice(hidden);
         for [first, second] in &layer.blocks {
             let inner = &mut self.inner[..rows * first.columns];
-            let widened = linear(hidden, first, Onto::Bias(&first.bias));
+            let widened = linear_product(hidden, first, ProductAddend::Bias(&first.bias));
             multiply(level, widened, inner, first.columns);
             gelu(level, inner);
-            multiply(level, linear(inner, second, Onto::Held), next, wide);
+            multiply(
+                level,
+                linear_product(inner, second, ProductAddend::Held),
+                next,
+                wide,
+            );
         }
         let norm = &layer.last_norm;
         normalise(level, next, &layer.last_bias, &norm.weight, &norm.shift);
@@ -279,7 +308,7 @@ impl Part {
     }
 }
 
-/// Packs keys, each of which is a column; what fills up the last panel may be anything, for its scores count nothing.
+/// Packs keys as columns; the padding of the last panel may be anything, since its scores do not count.
 fn pack_keys(from: &[f32], stride: usize, size: usize, panel: usize, to: &mut [f32]) {
     for (to, keys) in to.chunks_exact_mut(panel * size).zip(from.chunks(panel * stride)) {
         for (column, key) in keys.chunks(stride).enumerate() {
@@ -290,7 +319,7 @@ fn pack_keys(from: &[f32], stride: usize, size: usize, panel: usize, to: &mut [f
     }
 }
 
-/// Packs values, each of which is a row.
+/// Packs values as rows.
 fn pack_values(from: &[f32], stride: usize, size: usize, panel: usize, many: usize, to: &mut [f32]) {
     for (row, value) in from.chunks(stride).enumerate() {
         for (part, value) in value[..size].chunks(panel).enumerate() {
@@ -300,20 +329,21 @@ fn pack_values(from: &[f32], stride: usize, size: usize, panel: usize, many: usi
     }
 }
 
-/// The mean of rows, at length one.
-fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, wide: usize) -> Vec<f32> {
+/// Returns the normalised mean of rows.
+fn average_rows<'a>(rows: impl Iterator<Item = &'a [f32]>, wide: usize) -> Vec<f32> {
     let mut sums = vec![0.0f32; wide];
     for row in rows {
         for (sum, value) in sums.iter_mut().zip(row) {
             *sum += value;
         }
     }
-    unit(&mut sums);
+    scale_to_unit(&mut sums);
     sums
 }
 
-/// Brings a vector to length one.
-pub(super) fn unit(vector: &mut [f32]) {
+/// Scales a vector to length one.
+pub(super) fn scale_to_unit(vector: &mut [f32]) {
+    // In `f64`, so that the length is one to the last bit of an `f32`.
     let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
     if square > 0.0 {
         let scale = 1.0 / square.sqrt();

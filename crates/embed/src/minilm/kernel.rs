@@ -1,6 +1,6 @@
-//! The inner loops of the model: products of matrices and the curves between them, as wide as this processor allows.
+//! The inner loops of the model: matrix products and the functions between them, as wide as this processor allows.
 //!
-//! Every width sums a value in one order, whatever stands beside it in the batch, so that a text has one vector.
+//! Each width sums a value in one order, regardless of its neighbours in the batch, so that a text has one vector.
 #![allow(
     unsafe_code,
     reason = "SIMD intrinsics behind runtime detection; beside the mapping, nowhere else in the model"
@@ -14,12 +14,12 @@ use std::array::from_fn;
 
 use super::curves;
 
-/// How wide this processor computes. Only a detected level can be held, so holding one is the proof.
+/// A SIMD level of this processor. Only detected levels are ever constructed, so having one proves support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Level(Width);
+pub(super) struct SimdLevel(SimdWidth);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Width {
+enum SimdWidth {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -27,94 +27,94 @@ enum Width {
     Avx512,
 }
 
-impl Level {
-    /// Every level this processor has, narrowest first.
-    pub(super) fn all() -> Vec<Self> {
-        let mut all = vec![Self(Width::Portable)];
+impl SimdLevel {
+    /// Returns every level that this processor supports, narrowest first.
+    pub(super) fn detected_levels() -> Vec<Self> {
+        let mut all = vec![Self(SimdWidth::Portable)];
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            all.push(Self(Width::Avx2));
+            all.push(Self(SimdWidth::Avx2));
             if is_x86_feature_detected!("avx512f") {
-                all.push(Self(Width::Avx512));
+                all.push(Self(SimdWidth::Avx512));
             }
         }
         all
     }
 
-    /// The widest level this processor has.
-    pub(super) fn best() -> Self {
-        Self::all().pop().unwrap_or(Self(Width::Portable))
+    /// Returns the widest level that this processor supports.
+    pub(super) fn widest_level() -> Self {
+        Self::detected_levels().pop().unwrap_or(Self(SimdWidth::Portable))
     }
 
-    /// How many columns one panel of a packed matrix has.
-    pub(super) fn panel(self) -> usize {
+    /// Returns the number of columns in one panel of a packed matrix.
+    pub(super) fn panel_width(self) -> usize {
         match self.0 {
-            Width::Portable => portable::PANEL,
+            SimdWidth::Portable => portable::PANEL,
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => avx2::PANEL,
+            SimdWidth::Avx2 => avx2::PANEL,
             #[cfg(target_arch = "x86_64")]
-            Width::Avx512 => avx512::PANEL,
+            SimdWidth::Avx512 => avx512::PANEL,
         }
     }
 }
 
-/// Rows of a matrix in memory: row `i` begins at `i * stride`.
+/// MatrixRows of a matrix in memory: row `i` begins at `i * stride`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rows<'a> {
+pub(super) struct MatrixRows<'a> {
     pub(super) values: &'a [f32],
     pub(super) stride: usize,
 }
 
-/// What a product is added to.
+/// The initial value that a product is added to.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Onto<'a> {
+pub(super) enum ProductAddend<'a> {
     /// Nothing.
     Zero,
     /// One value for each column.
     Bias(&'a [f32]),
-    /// What the target holds.
+    /// The current contents of the target.
     Held,
 }
 
 /// One product: `rows` rows of `left`, `depth` long, by a packed matrix with `columns` columns.
 ///
-/// A packed matrix is a row of panels, each of [`Level::panel`] columns side by side for the whole depth; the last
-/// one is filled up, and what it is filled with is never written to the target.
+/// A packed matrix is a row of panels, each of [`SimdLevel::panel`] columns side by side for the whole depth; the last
+/// one is padded, and the padding is never written to the target.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Product<'a> {
-    pub(super) left: Rows<'a>,
+pub(super) struct MatrixProduct<'a> {
+    pub(super) left: MatrixRows<'a>,
     pub(super) rows: usize,
     pub(super) depth: usize,
     pub(super) packed: &'a [f32],
     pub(super) columns: usize,
-    pub(super) onto: Onto<'a>,
+    pub(super) onto: ProductAddend<'a>,
 }
 
 /// Writes a product to `target`, whose rows begin `stride` apart.
-pub(super) fn multiply(level: Level, product: Product<'_>, target: &mut [f32], stride: usize) {
+pub(super) fn multiply(level: SimdLevel, product: MatrixProduct<'_>, target: &mut [f32], stride: usize) {
     match level.0 {
-        Width::Portable => portable::multiply(product, target, stride),
+        SimdWidth::Portable => portable::multiply(product, target, stride),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level is only ever made after its features were detected.
-        Width::Avx2 => unsafe { avx2::multiply(product, target, stride) },
+        SimdWidth::Avx2 => unsafe { avx2::multiply(product, target, stride) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Width::Avx512 => unsafe { avx512::multiply(product, target, stride) },
+        SimdWidth::Avx512 => unsafe { avx512::multiply(product, target, stride) },
     }
 }
 
-/// Whether code without detection may round once: elsewhere than here a fused product is a call.
+/// Whether code without detection may fuse multiply and add: on other targets a fused product is a library call.
 const FUSED: bool = cfg!(target_arch = "aarch64");
 
-/// How many steps ahead a panel is asked for; for a short text it comes from beyond all caches.
+/// The number of steps by which a panel is prefetched; for a short text it comes from main memory.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 32;
 
-/// Compiles one of the [`curves`] for each level.
+/// Compiles one of the [`curves`] per level.
 macro_rules! curve {
     ($what:literal, $name:ident, $($argument:ident: $type:ty),*) => {
         #[doc = $what]
-        pub(super) fn $name(level: Level, $($argument: $type),*) {
+        pub(super) fn $name(level: SimdLevel, $($argument: $type),*) {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             fn avx2($($argument: $type),*) {
@@ -126,32 +126,32 @@ macro_rules! curve {
                 curves::$name::<true>($($argument),*);
             }
             match level.0 {
-                Width::Portable => curves::$name::<FUSED>($($argument),*),
+                SimdWidth::Portable => curves::$name::<FUSED>($($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the level is only ever made after its features were detected.
-                Width::Avx2 => unsafe { avx2($($argument),*) },
+                SimdWidth::Avx2 => unsafe { avx2($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
-                Width::Avx512 => unsafe { avx512($($argument),*) },
+                SimdWidth::Avx512 => unsafe { avx512($($argument),*) },
             }
         }
     };
 }
 
-curve!("Weighs each value by the normal distribution below it.", gelu, values: &mut [f32]);
+curve!("Applies GELU: weighs each value by the normal distribution below it.", gelu, values: &mut [f32]);
 curve!(
-    "Raises e to rows of `across` scores, of which `many` count; a share is one by the sum of its row.",
+    "Raises e to rows of `across` scores, of which `many` count; a share is the inverse of the sum of its row.",
     raise, scores: &mut [f32], across: usize, many: usize, scale: f32, shares: &mut [f32]
 );
 curve!(
-    "Adds `bias` to each row, brings it to mean 0 and variance 1, then weighs and shifts it.",
+    "Adds `bias` to each row, normalises it to mean 0 and variance 1, then weighs and shifts it.",
     normalise, rows: &mut [f32], bias: &[f32], weight: &[f32], shift: &[f32]
 );
 
 /// Products for one kind of register: `$lanes` values each, two to a panel, at most `$most` rows at once.
 ///
-/// Two registers of a panel meet `$most` rows, whose sums stay in registers for the whole depth. The rows are spread
-/// evenly over as few parts as will do, so that the last part is not a sliver.
+/// Two registers of a panel meet `$most` rows, whose sums stay in registers for the whole depth. The rows are
+/// spread evenly over as few parts as possible, so that the last part is not a sliver.
 macro_rules! products {
     (
         [$(#[$feature:meta])*], $lanes:literal, $most:literal: [$($count:literal)*],
@@ -161,7 +161,8 @@ macro_rules! products {
         pub(super) const PANEL: usize = 2 * LANES;
 
         $(#[$feature])*
-        pub(super) fn multiply(product: Product<'_>, target: &mut [f32], stride: usize) {
+        pub(super) fn multiply(product: MatrixProduct<'_>, target: &mut [f32], stride: usize) {
+            // Panels outside, rows inside: a panel stays in cache while all rows pass over it.
             let parts = product.rows.div_ceil($most);
             let panels = product.packed.chunks_exact((PANEL * product.depth).max(1));
             for (first, panel) in (0..product.columns).step_by(PANEL).zip(panels) {
@@ -181,20 +182,20 @@ macro_rules! products {
         /// `R` rows from `row` on by one panel, whose first column is `first`.
         $(#[$feature])*
         fn rows<const R: usize>(
-            product: Product<'_>,
+            product: MatrixProduct<'_>,
             panel: &[[[f32; LANES]; 2]],
             row: usize,
             first: usize,
             target: &mut [f32],
             stride: usize,
         ) {
-            let Rows { values, stride: apart } = product.left;
-            let left = Rows { values: &values[row * apart..], stride: apart };
+            let MatrixRows { values, stride: apart } = product.left;
+            let left = MatrixRows { values: &values[row * apart..], stride: apart };
             let target = &mut target[row * stride + first..];
             let wide = product.columns - first;
             if wide >= PANEL {
                 let onto = match product.onto {
-                    Onto::Bias(bias) => Onto::Bias(&bias[first..]),
+                    ProductAddend::Bias(bias) => ProductAddend::Bias(&bias[first..]),
                     other => other,
                 };
                 return add::<R>(left, panel, onto, target, stride);
@@ -203,35 +204,35 @@ macro_rules! products {
             let mut tile = [[0.0; PANEL]; R];
             for (i, tile) in tile.iter_mut().enumerate() {
                 match product.onto {
-                    Onto::Zero => {}
-                    Onto::Bias(bias) => tile[..wide].copy_from_slice(&bias[first..]),
-                    Onto::Held => tile[..wide].copy_from_slice(&target[i * stride..][..wide]),
+                    ProductAddend::Zero => {}
+                    ProductAddend::Bias(bias) => tile[..wide].copy_from_slice(&bias[first..]),
+                    ProductAddend::Held => tile[..wide].copy_from_slice(&target[i * stride..][..wide]),
                 }
             }
-            add::<R>(left, panel, Onto::Held, tile.as_flattened_mut(), PANEL);
+            add::<R>(left, panel, ProductAddend::Held, tile.as_flattened_mut(), PANEL);
             for (i, tile) in tile.iter().enumerate() {
                 target[i * stride..][..wide].copy_from_slice(&tile[..wide]);
             }
         }
 
-        /// `R` whole rows by one panel. A function of its own, so that all the registers are its own too.
+        /// `R` whole rows by one panel. A separate function, so that it has all the registers to itself.
         $(#[$feature])*
         #[inline(never)]
         fn add<const R: usize>(
-            left: Rows<'_>,
+            left: MatrixRows<'_>,
             panel: &[[[f32; LANES]; 2]],
-            onto: Onto<'_>,
+            onto: ProductAddend<'_>,
             target: &mut [f32],
             stride: usize,
         ) {
-            let Rows { values, stride: apart } = left;
+            let MatrixRows { values, stride: apart } = left;
             assert!((R - 1) * apart + panel.len() <= values.len(), "the rows lie within their matrix");
             let mut sums: [[Register; 2]; R] = [[$splat(0.0); 2]; R];
             for i in 0..R {
                 let from = match onto {
-                    Onto::Zero => continue,
-                    Onto::Bias(bias) => &bias[..PANEL],
-                    Onto::Held => &target[i * stride..][..PANEL],
+                    ProductAddend::Zero => continue,
+                    ProductAddend::Bias(bias) => &bias[..PANEL],
+                    ProductAddend::Held => &target[i * stride..][..PANEL],
                 };
                 let halves = from.as_chunks::<LANES>().0;
                 sums[i] = [$load(&halves[0]), $load(&halves[1])];
@@ -272,7 +273,7 @@ mod portable {
     }
 
     fn fused(value: Register, by: Register, onto: Register) -> Register {
-        from_fn(|i| curves::fused::<FUSED>(value[i], by[i], onto[i]))
+        from_fn(|i| curves::multiply_add::<FUSED>(value[i], by[i], onto[i]))
     }
 
     fn ahead(_: &[[f32; 8]; 2]) {}

@@ -1,17 +1,17 @@
-//! A sentence whose vector is known: weights that give another are not the ones they should be.
+//! A sentence whose vector is known: weights that give another vector are damaged or of another model.
 
 use std::path::Path;
 
 use loci_core::{Error, ErrorKind, Result};
 
 use super::batch;
-use super::weights::{INSTALL, Weights};
+use super::weights::{INSTALL, ModelWeights};
 use crate::wordpiece;
 
-/// What is embedded.
+/// The sentence to embed.
 const SENTENCE: &str = "The harbour master keeps a blue notebook with the names of every ship since 1911.";
 
-/// How near to the known vector the sentence must come, as a cosine.
+/// The least cosine between the computed vector and the known one.
 const NEAR: f64 = 0.999;
 
 /// The vector that the original library gives the sentence, in twenty-thousandths; `scripts/fixtures/minilm.py` made it.
@@ -42,23 +42,23 @@ const VECTOR: [i16; 384] = [
 ];
 
 /// Refuses weights that do not give the known vector; the error names their folder.
-pub(super) fn check(weights: &Weights, folder: &Path) -> Result<()> {
+pub(super) fn check_weights(weights: &ModelWeights, folder: &Path) -> Result<()> {
     let mut ids = Vec::new();
     wordpiece::encode(SENTENCE, &mut ids);
-    let vector = batch::embed(weights, &[&ids], 1).pop().unwrap_or_default();
-    let near = cosine(&vector);
-    // A cosine that is not a number is not near either.
+    let vector = batch::embed_texts(weights, &[&ids], 1).pop().unwrap_or_default();
+    let near = cosine_to_known(&vector);
+    // A cosine of NaN fails the comparison too.
     if vector.len() == VECTOR.len() && near >= NEAR {
         return Ok(());
     }
     let message = format!(
-        "the model in {} does not compute what it should: a known sentence came out at {near:.4} of 1",
+        "the model in {} gives wrong vectors: a known sentence has a similarity of {near:.4} instead of 1",
         folder.display()
     );
-    Err(Error::new(ErrorKind::Corrupt, message).hint(INSTALL))
+    Err(Error::new(ErrorKind::Corrupt, message).with_hint(INSTALL))
 }
 
-fn cosine(vector: &[f32]) -> f64 {
+fn cosine_to_known(vector: &[f32]) -> f64 {
     let (mut product, mut ours, mut theirs) = (0.0, 0.0, 0.0);
     for (value, known) in vector.iter().zip(VECTOR) {
         let (value, known) = (f64::from(*value), f64::from(known));

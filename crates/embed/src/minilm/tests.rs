@@ -6,21 +6,21 @@ use std::path::Path;
 
 use loci_core::{Error, ErrorKind};
 
-use super::batch::embed;
-use super::kernel::{self, Level};
-use super::weights::{MINILM, Shape, Weights};
+use super::batch::embed_texts;
+use super::kernel::{self, SimdLevel};
+use super::weights::{MINILM, ModelShape, ModelWeights};
 use naive::{Plain, TINY, file};
 
 /// One layer as wide as the real ones.
-const ONE_LAYER: Shape = Shape {
+const ONE_LAYER: ModelShape = ModelShape {
     layers: 1,
     vocabulary: 130,
     ..MINILM
 };
 
-fn open(plain: &Plain, level: Level) -> Weights {
+fn open(plain: &Plain, level: SimdLevel) -> ModelWeights {
     let folder = tempfile::tempdir().unwrap();
-    Weights::open(&plain.write(folder.path()), plain.shape, level).unwrap()
+    ModelWeights::open(&plain.write(folder.path()), plain.shape, level).unwrap()
 }
 
 /// A text of `many` tokens, different for each `seed`.
@@ -47,8 +47,8 @@ fn texts_of_all_lengths_come_out_as_the_plain_model_has_them_at_every_level() {
         .map(|many| text(many, many))
         .into();
     let expected: Vec<_> = texts.iter().map(|ids| plain.embed(ids)).collect();
-    for level in Level::all() {
-        let vectors = embed(&open(&plain, level), &slices(&texts), 2);
+    for level in SimdLevel::detected_levels() {
+        let vectors = embed_texts(&open(&plain, level), &slices(&texts), 2);
         for ((ids, vector), expected) in texts.iter().zip(&vectors).zip(&expected) {
             let apart = apart(vector, expected);
             assert!(apart < 1e-5, "{level:?}, {} tokens: {apart}", ids.len());
@@ -60,9 +60,9 @@ fn texts_of_all_lengths_come_out_as_the_plain_model_has_them_at_every_level() {
 fn every_level_agrees_with_the_portable_one_at_the_real_width() {
     let plain = Plain::random(ONE_LAYER);
     let texts: Vec<_> = [0, 11, 40, 254].map(|many| text(many, many)).into();
-    let portable = embed(&open(&plain, Level::all()[0]), &slices(&texts), 1);
-    for level in Level::all() {
-        for (vector, portable) in embed(&open(&plain, level), &slices(&texts), 1)
+    let portable = embed_texts(&open(&plain, SimdLevel::detected_levels()[0]), &slices(&texts), 1);
+    for level in SimdLevel::detected_levels() {
+        for (vector, portable) in embed_texts(&open(&plain, level), &slices(&texts), 1)
             .iter()
             .zip(&portable)
         {
@@ -75,25 +75,25 @@ fn every_level_agrees_with_the_portable_one_at_the_real_width() {
 
 #[test]
 fn a_text_has_one_vector_whatever_stands_beside_it_and_wherever_it_runs() {
-    let weights = open(&Plain::random(TINY), Level::best());
+    let weights = open(&Plain::random(TINY), SimdLevel::widest_level());
     let texts: Vec<_> = (0..150).map(|seed| text(seed, seed * 37 % 300)).collect();
     let alone: Vec<_> = texts
         .iter()
-        .map(|ids| embed(&weights, &[ids], 1).remove(0))
+        .map(|ids| embed_texts(&weights, &[ids], 1).remove(0))
         .collect();
     for threads in [1, 2, 5] {
         assert!(
-            embed(&weights, &slices(&texts), threads) == alone,
+            embed_texts(&weights, &slices(&texts), threads) == alone,
             "with {threads} threads"
         );
     }
-    assert!(embed(&weights, &[], 2).is_empty());
+    assert!(embed_texts(&weights, &[], 2).is_empty());
 }
 
 #[test]
 fn a_long_text_is_the_mean_of_its_windows_by_their_tokens() {
     let plain = Plain::random(TINY);
-    let weights = open(&plain, Level::best());
+    let weights = open(&plain, SimdLevel::widest_level());
     for (many, sizes) in [
         (255, vec![127, 128]),
         (508, vec![254; 2]),
@@ -112,14 +112,14 @@ fn a_long_text_is_the_mean_of_its_windows_by_their_tokens() {
             rest = after;
         }
         assert!(rest.is_empty());
-        let apart = apart(&embed(&weights, &[&ids], 2)[0], &naive::unit(&sum));
+        let apart = apart(&embed_texts(&weights, &[&ids], 2)[0], &naive::unit(&sum));
         assert!(apart < 1e-5, "{many} tokens: {apart}");
     }
 }
 
 #[test]
 fn the_curves_are_as_exact_as_their_floats() {
-    for level in Level::all() {
+    for level in SimdLevel::detected_levels() {
         let from: Vec<f32> = (-12_000..12_000).map(|at| at as f32 / 1000.0).collect();
         let mut bent = from.clone();
         kernel::gelu(level, &mut bent);
@@ -152,7 +152,7 @@ fn the_curves_are_as_exact_as_their_floats() {
 
 #[test]
 fn the_working_memory_stays_under_its_ceiling() {
-    let weights = open(&Plain::random(ONE_LAYER), Level::best());
+    let weights = open(&Plain::random(ONE_LAYER), SimdLevel::widest_level());
     let mixed: Vec<usize> = (0..2000).map(|at| at * 101 % 255).collect();
     for lengths in [
         vec![254; 3000],
@@ -178,7 +178,8 @@ fn refused(bytes: &[u8]) -> Error {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     std::fs::write(&path, bytes).unwrap();
-    let error = Weights::open(&path, TINY, Level::best()).expect_err("a broken file was opened");
+    let error =
+        ModelWeights::open(&path, TINY, SimdLevel::widest_level()).expect_err("a broken file was opened");
     let named = error.message().contains(&path.display().to_string());
     assert!(named, "{error}");
     error
@@ -248,8 +249,8 @@ fn a_header_that_lies_is_refused_and_says_where() {
 fn weights_of_another_model_fail_the_known_sentence() {
     let mut shape = ONE_LAYER;
     shape.vocabulary = MINILM.vocabulary;
-    let weights = open(&Plain::random(shape), Level::best());
-    let error = super::known::check(&weights, Path::new("some/folder")).unwrap_err();
+    let weights = open(&Plain::random(shape), SimdLevel::widest_level());
+    let error = super::known::check_weights(&weights, Path::new("some/folder")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.message().contains("some/folder"), "{error}");
 }

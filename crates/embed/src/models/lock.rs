@@ -1,4 +1,4 @@
-//! One change of the models folder at a time, and a place to prepare it in.
+//! The lock of the models folder, and scratch folders for preparing a change.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -6,32 +6,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::Result;
 
-use super::io;
+use super::io_error;
 
-/// The file whose lock is held.
+/// The name of the lock file.
 const NAME: &str = ".lock";
 
-/// The right to change the folder, until it is dropped or the process ends.
+/// The exclusive right to change the folder, until it is dropped or the process ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct FolderLock {
     _file: File,
 }
 
-impl Lock {
-    /// Makes the folder where there is none, waits for whoever changes it, and clears away what a stopped process
-    /// left. `waiting` is called before a wait.
+impl FolderLock {
+    /// Creates the folder if needed, waits for another process that changes it, and removes leftovers of stopped
+    /// processes. `waiting` is called before a wait.
     ///
-    /// Where the disk knows no locks the change goes on without: it is prepared aside and put in place by one
-    /// rename either way, only nothing can be cleared away.
-    pub(super) fn hold(folder: &Path, waiting: &mut dyn FnMut()) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(|cause| io("cannot make the folder", folder, cause))?;
+    /// If the disk does not support locks, the change proceeds without one: it is prepared aside and put in place
+    /// by one rename either way, but leftovers cannot be removed.
+    pub(super) fn acquire_lock(folder: &Path, waiting: &mut dyn FnMut()) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|cause| io_error("cannot create the folder", folder, cause))?;
         let path = folder.join(NAME);
         let opened = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(&path);
-        let file = opened.map_err(|cause| io("cannot open", &path, cause))?;
+        let file = opened.map_err(|cause| io_error("cannot open", &path, cause))?;
         let held = match file.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => {
@@ -41,55 +41,57 @@ impl Lock {
             Err(TryLockError::Error(_)) => false,
         };
         if held {
-            sweep(folder);
+            sweep_temporaries(folder);
         }
         Ok(Self { _file: file })
     }
 
-    /// Clears away what a stopped process left, if nobody is at work; no harm is done where that cannot be.
-    pub(super) fn tidy(folder: &Path) {
+    /// Removes leftovers of stopped processes if no process holds the lock; does nothing if that is not possible.
+    pub(super) fn sweep_if_free(folder: &Path) {
         if let Ok(file) = File::options().write(true).open(folder.join(NAME))
             && file.try_lock().is_ok()
         {
-            sweep(folder);
+            sweep_temporaries(folder);
         }
     }
 }
 
-/// Clears away every temporary name; what cannot be removed is in nobody's way.
-fn sweep(folder: &Path) {
+/// Removes every temporary entry; entries that cannot be removed do no harm.
+fn sweep_temporaries(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with('.') && name.ends_with(ENDING) {
-            discard(&entry.path());
+            discard_path(&entry.path());
         }
     }
 }
 
-/// How every temporary name ends.
+/// The ending of every temporary name.
 const ENDING: &str = ".tmp";
 
-fn discard(path: &Path) {
+fn discard_path(path: &Path) {
     if fs::remove_file(path).is_err() {
         let _ = fs::remove_dir_all(path);
     }
 }
 
-/// A fresh folder beside the models in which a change is prepared; it goes when dropped.
+/// A fresh folder beside the models in which a change is prepared; removed when dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchFolder {
     path: PathBuf,
 }
 
-impl Scratch {
-    /// Makes the folder for a change of `name`.
+impl ScratchFolder {
+    /// Creates the folder for a change of `name`.
     pub(super) fn new(folder: &Path, name: &str) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        // Beside its target, because a rename is atomic only within one file system. The process id and
+        // the counter keep two changes apart even where there are no locks.
         let path = folder.join(format!(".{name}.{}.{count}{ENDING}", std::process::id()));
-        fs::create_dir(&path).map_err(|cause| io("cannot make the folder", &path, cause))?;
+        fs::create_dir(&path).map_err(|cause| io_error("cannot create the folder", &path, cause))?;
         Ok(Self { path })
     }
 
@@ -98,17 +100,17 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        discard(&self.path);
+        discard_path(&self.path);
     }
 }
 
-/// Makes the names in `folder` survive a power cut, where folders can be synced.
+/// Makes the names in `folder` survive a power cut, on systems that can sync folders.
 pub(super) fn sync_folder(folder: &Path) -> Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|cause| io("cannot sync the folder", folder, cause))
+    synced.map_err(|cause| io_error("cannot sync the folder", folder, cause))
 }

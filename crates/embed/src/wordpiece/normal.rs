@@ -1,26 +1,27 @@
-//! Words with more in them than ASCII letters: normalised as the reference does, then cut at spaces and punctuation.
+//! Words beyond ASCII letters: normalised as the reference does, then cut at spaces and punctuation.
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::properties::{is_cjk, is_dropped, is_mark, is_punctuation};
 
-/// Writes the normal form of `text` into `normal`, in place of what was there.
+/// Writes the normal form of `text` into `normal`, replacing its contents.
 ///
-/// The reference decomposes by an older Unicode. The characters this makes a difference for are in no entry, so
-/// that their words are unknown either way.
-pub(super) fn normalise(text: &str, normal: &mut String) {
+/// The reference decomposes by an older Unicode version. The characters affected occur in no entry, so their words
+/// are unknown either way.
+pub(super) fn normalise_text(text: &str, normal: &mut String) {
     normal.clear();
     let marks_gone = text
         .chars()
-        .flat_map(cleaned)
+        .flat_map(clean_character)
         .flatten()
         .nfd()
         .filter(|character| !is_mark(*character));
+    // Accents go before case, in the order of the reference: the ids must match it exactly.
     normal.extend(marks_gone.flat_map(char::to_lowercase));
 }
 
-/// What is left of a character: nothing, a space, or itself, between spaces if it is CJK.
-fn cleaned(character: char) -> [Option<char>; 3] {
+/// Returns a character as cleaned: nothing, a space, or itself, between spaces if it is CJK.
+fn clean_character(character: char) -> [Option<char>; 3] {
     match character {
         _ if is_dropped(character) => [None; 3],
         _ if character.is_whitespace() => [Some(' '), None, None],
@@ -29,8 +30,8 @@ fn cleaned(character: char) -> [Option<char>; 3] {
     }
 }
 
-/// Gives each word of a normal form: punctuation by itself, the rest up to the next space.
-pub(super) fn words(normal: &str, mut each: impl FnMut(&str)) {
+/// Calls `each` with every word of a normal form: punctuation by itself, the rest up to the next space.
+pub(super) fn for_each_word(normal: &str, mut each: impl FnMut(&str)) {
     let mut begin = 0;
     let mut give = |range| match normal.get(range) {
         None | Some("") => {}

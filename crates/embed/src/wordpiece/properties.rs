@@ -1,45 +1,45 @@
-//! Properties of characters as the reference has them, whose tables of marks and punctuation are those of an old
-//! Unicode. Each table is a list of first and last code points; `scripts/fixtures/wordpiece.py` prints them.
+//! Character properties of the reference, whose tables of marks and punctuation follow an old Unicode version. Each
+//! table is a list of first and last code points; `scripts/fixtures/wordpiece.py` prints them.
 
-/// Whether one of the ranges of `table` holds the character.
-fn holds(table: &[u32], character: char) -> bool {
+/// Reports whether a range of `table` contains the character.
+fn table_holds(table: &[u32], character: char) -> bool {
     let character = u32::from(character);
     let at = table.partition_point(|bound| *bound < character);
-    // An odd place is the end of a range that began before; an even one counts only where it is hit exactly.
+    // An odd index is the end of a range that began before; an even one matches only its exact bound.
     at % 2 == 1 || table.get(at) == Some(&character)
 }
 
-/// Whether the character goes without a trace.
+/// Reports whether the character is dropped.
 pub(super) fn is_dropped(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => false,
         '\0'..='\u{7f}' => character.is_ascii_control(),
-        _ => holds(&DROPPED, character),
+        _ => table_holds(&DROPPED, character),
     }
 }
 
-/// Whether the character is a mark that goes with the accents.
+/// Reports whether the character is a mark that is removed with the accents.
 pub(super) fn is_mark(character: char) -> bool {
-    character >= '\u{300}' && holds(&MARKS, character)
+    character >= '\u{300}' && table_holds(&MARKS, character)
 }
 
-/// Whether the character is a word by itself, as punctuation is.
+/// Reports whether the character is punctuation, which forms a word by itself.
 pub(super) fn is_punctuation(character: char) -> bool {
     if character.is_ascii() {
         character.is_ascii_punctuation()
     } else {
-        holds(&PUNCTUATION, character)
+        table_holds(&PUNCTUATION, character)
     }
 }
 
-/// Whether the character stands alone, as CJK ideographs do.
+/// Reports whether the character is a CJK ideograph, which forms a word by itself.
 pub(super) fn is_cjk(character: char) -> bool {
     matches!(character,
         '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2a6df}'
         | '\u{2a700}'..='\u{2b81f}' | '\u{2b920}'..='\u{2ceaf}' | '\u{2f800}'..='\u{2fa1f}')
 }
 
-/// Marks that take no room of their own.
+/// Non-spacing marks.
 static MARKS: [u32; 532] = [
     0x300, 0x36f, 0x483, 0x487, 0x591, 0x5bd, 0x5bf, 0x5bf, 0x5c1, 0x5c2, 0x5c4, 0x5c5, 0x5c7, 0x5c7, 0x610,
     0x61a, 0x64b, 0x65f, 0x670, 0x670, 0x6d6, 0x6dc, 0x6df, 0x6e4, 0x6e7, 0x6e8, 0x6ea, 0x6ed, 0x711, 0x711,

@@ -10,7 +10,7 @@ mod server;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use loci_embed::http::{Api, Clock, Limits, Server, ServerConfig};
+use loci_embed::http::{EmbeddingApi, EmbeddingServer, RequestLimits, RetryClock, ServerConfig};
 
 /// A clock that only notes how long it was asked to wait, and is that much later afterwards.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Book {
     }
 }
 
-impl Clock for Book {
+impl RetryClock for Book {
     fn now(&self) -> Duration {
         self.0.lock().unwrap().iter().sum()
     }
@@ -32,7 +32,7 @@ impl Clock for Book {
     }
 }
 
-fn config(url: &str, api: Api) -> ServerConfig {
+fn config(url: &str, api: EmbeddingApi) -> ServerConfig {
     ServerConfig {
         name: "desk".into(),
         url: url.into(),
@@ -48,11 +48,14 @@ fn config(url: &str, api: Api) -> ServerConfig {
 }
 
 /// An embedder for the server at `url` that never really waits, and the book of its pauses.
-fn embedder(url: &str, api: Api) -> (Server, Arc<Book>) {
-    limited(config(url, api), Limits::default())
+fn embedder(url: &str, api: EmbeddingApi) -> (EmbeddingServer, Arc<Book>) {
+    limited(config(url, api), RequestLimits::default())
 }
 
-fn limited(config: ServerConfig, limits: Limits) -> (Server, Arc<Book>) {
+fn limited(config: ServerConfig, limits: RequestLimits) -> (EmbeddingServer, Arc<Book>) {
     let book = Arc::new(Book::default());
-    (Server::with_limits(config, limits, book.clone()).unwrap(), book)
+    (
+        EmbeddingServer::with_limits(config, limits, book.clone()).unwrap(),
+        book,
+    )
 }

@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 
 use loci_core::{Embedder, ErrorKind};
-use loci_embed::Checked;
-use loci_embed::minilm::Minilm;
+use loci_embed::CheckedEmbedder;
+use loci_embed::minilm::MinilmEmbedder;
 use loci_testkit::minilm_folder;
 use serde::Deserialize;
 
 /// The least cosine between our vector and the library's.
 const NEAR: f64 = 0.999_99;
 
-/// What the process may hold at most with the weights open, in kilobytes.
+/// The most memory the process may use with the weights open, in kilobytes.
 const RESIDENT_MAX: u64 = 400 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -44,8 +44,8 @@ fn fifty_texts_come_out_as_the_original_library_has_them() {
     let cases = cases();
     assert!(cases.iter().filter(|(case, _)| case.windows > 1).count() >= 5);
     let texts: Vec<&str> = cases.iter().map(|(case, _)| case.text.as_str()).collect();
-    let minilm = Checked::new(Minilm::new(minilm_folder()));
-    let vectors = minilm.passages(&texts).unwrap();
+    let minilm = CheckedEmbedder::new(MinilmEmbedder::new(minilm_folder()));
+    let vectors = minilm.embed_passages(&texts).unwrap();
     let mut worst: f64 = 1.0;
     for ((case, expected), vector) in cases.iter().zip(&vectors) {
         let near = cosine(vector, expected);
@@ -59,10 +59,10 @@ fn fifty_texts_come_out_as_the_original_library_has_them() {
 fn a_question_and_a_batch_give_a_text_the_same_vector() {
     let cases = cases();
     let texts: Vec<&str> = cases.iter().rev().map(|(case, _)| case.text.as_str()).collect();
-    let minilm = Minilm::new(minilm_folder());
-    let together = minilm.passages(&texts).unwrap();
+    let minilm = MinilmEmbedder::new(minilm_folder());
+    let together = minilm.embed_passages(&texts).unwrap();
     for (text, vector) in texts.iter().zip(&together).step_by(4) {
-        assert!(minilm.query(text).unwrap() == *vector, "{text:?}");
+        assert!(minilm.embed_query(text).unwrap() == *vector, "{text:?}");
     }
     let length: f64 = together[0].iter().map(|value| f64::from(*value).powi(2)).sum();
     assert!((length - 1.0).abs() < 1e-5, "{length}");
@@ -71,11 +71,11 @@ fn a_question_and_a_batch_give_a_text_the_same_vector() {
 #[test]
 fn nothing_is_read_before_something_is_embedded() {
     let nowhere = tempfile::tempdir().unwrap();
-    let minilm = Minilm::new(nowhere.path().join("minilm"));
+    let minilm = MinilmEmbedder::new(nowhere.path().join("minilm"));
     assert_eq!(minilm.identity().model, "minilm");
     assert_eq!(minilm.identity().dimension, 384);
     assert!(minilm.identity().revision.contains("53aa5117"));
-    let error = minilm.query("where is it?").unwrap_err();
+    let error = minilm.embed_query("where is it?").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(
         error.message().contains(&nowhere.path().display().to_string()),
@@ -88,18 +88,18 @@ fn nothing_is_read_before_something_is_embedded() {
     )
     .unwrap();
     assert_eq!(
-        minilm.query("where is it?").unwrap().len(),
+        minilm.embed_query("where is it?").unwrap().len(),
         384,
         "what is put there later is found"
     );
 }
 
 /// Writes the real weights with some of their bytes replaced.
-fn altered(into: &Path, change: impl Fn(&mut [u8])) -> Minilm {
+fn altered(into: &Path, change: impl Fn(&mut [u8])) -> MinilmEmbedder {
     let mut bytes = fs::read(minilm_folder().join("model.safetensors")).unwrap();
     change(&mut bytes);
     fs::write(into.join("model.safetensors"), bytes).unwrap();
-    Minilm::new(into)
+    MinilmEmbedder::new(into)
 }
 
 #[test]
@@ -122,16 +122,16 @@ fn weights_that_compute_something_else_are_refused() {
             "{error}"
         );
         assert!(
-            minilm.query("a question").is_err(),
+            minilm.embed_query("a question").is_err(),
             "and nothing is embedded with them"
         );
     }
-    Minilm::new(self::minilm_folder()).self_test().unwrap();
+    MinilmEmbedder::new(self::minilm_folder()).self_test().unwrap();
 }
 
 #[test]
 fn a_token_the_model_does_not_have_is_refused() {
-    let error = Minilm::new(minilm_folder())
+    let error = MinilmEmbedder::new(minilm_folder())
         .embed_ids(&[&[2000], &[2000, 30_522]])
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -141,7 +141,7 @@ fn a_token_the_model_does_not_have_is_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn many_long_texts_fit_the_promised_memory() {
-    let minilm = Minilm::new(minilm_folder());
+    let minilm = MinilmEmbedder::new(minilm_folder());
     let ids: Vec<Vec<u16>> = (0..24)
         .map(|n| (0..200u16).map(|at| 2000 + (n * 7 + at * 13) % 20_000).collect())
         .collect();

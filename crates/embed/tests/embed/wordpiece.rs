@@ -1,6 +1,6 @@
 //! The tokeniser against the reference: ten thousand lines of every kind of text, id for id.
 
-use loci_embed::wordpiece::{self, CLS, ENTRIES, Piece, SEP, UNK};
+use loci_embed::wordpiece::{self, CLS, ENTRIES, SEP, UNK, VocabularyPiece};
 
 /// Written by `scripts/fixtures/wordpiece.py`: how many ids, their FNV-1a, the text as JSON.
 const LINES: &str = include_str!("../fixtures/wordpiece.txt");
@@ -15,8 +15,8 @@ fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     wordpiece::encode_with(text, |piece| {
         pieces.push(match piece {
-            Piece::Entry(id) => wordpiece::entry(id).unwrap().to_owned(),
-            Piece::Unknown(word) => format!("?{word}"),
+            VocabularyPiece::Entry(id) => wordpiece::entry_text(id).unwrap().to_owned(),
+            VocabularyPiece::Unknown(word) => format!("?{word}"),
         });
     });
     pieces
@@ -69,7 +69,7 @@ fn special_tokens_written_in_a_text_are_themselves() {
     assert_eq!(encoded("[CLS][SEP]"), [CLS, SEP]);
     assert_eq!(pieces("a[SEP]b [sep]"), ["a", "[SEP]", "b", "[", "sep", "]"]);
     assert_eq!(pieces("[UNK]"), ["?[UNK]"]);
-    assert_eq!(wordpiece::entry(UNK), Some("[UNK]"));
+    assert_eq!(wordpiece::entry_text(UNK), Some("[UNK]"));
 }
 
 #[test]
@@ -85,5 +85,5 @@ fn an_unknown_word_is_given_in_its_normal_form() {
 
 #[test]
 fn every_entry_has_its_text_and_no_other_id_has() {
-    assert!((0..=u16::MAX).all(|id| wordpiece::entry(id).is_some() == (usize::from(id) < ENTRIES)));
+    assert!((0..=u16::MAX).all(|id| wordpiece::entry_text(id).is_some() == (usize::from(id) < ENTRIES)));
 }

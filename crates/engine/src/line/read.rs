@@ -1,9 +1,10 @@
-//! Reads a line into a drawer to be filed; whatever would be dropped is refused by name.
+//! Reads a line as a drawer to be filed; a field that would be dropped is refused by name.
 
 use std::fmt;
 
 use loci_core::{
-    CollectionName, Context, DrawerId, Error, Metadata, NewDrawer, Place, Provenance, Result, Span, Timestamp,
+    CollectionName, DrawerContext, DrawerId, DrawerPlace, Error, Metadata, NewDrawer, Provenance, Result,
+    SourceSpan, Timestamp,
 };
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -11,23 +12,23 @@ use serde_json::{Map, Value as Json};
 
 use crate::derive_id;
 
-/// A drawer as a line gives it, and the collection it names.
+/// The drawer of a line, and the collection the line names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GivenLine {
-    /// The collection the line names, if it does.
+    /// The collection, if the line names one.
     pub collection: Option<CollectionName>,
-    /// The drawer; its id is derived from its content where the line gives none.
+    /// The drawer; its id is derived from its content if the line has none.
     pub drawer: NewDrawer,
 }
 
-/// Reads one line; an error names the field that is wrong, unknown or doubled.
-pub fn read(text: &str) -> Result<GivenLine> {
-    let fields: Fields = parse("the line", text)?;
+/// Reads one line; an error names the field that is invalid, unknown or duplicated.
+pub fn read_line(text: &str) -> Result<GivenLine> {
+    let fields: LineFields = parse_json("the line", text)?;
     let metadata = match fields.metadata {
-        Some(Entries(map)) => Metadata::from_json(&Json::Object(map))?,
+        Some(MetadataEntries(map)) => Metadata::from_json(&Json::Object(map))?,
         None => Metadata::new(),
     };
-    let place = Place {
+    let place = DrawerPlace {
         wing: fields.wing,
         room: fields.room,
         source: fields.source,
@@ -36,7 +37,9 @@ pub fn read(text: &str) -> Result<GivenLine> {
         kind: fields.kind,
         said_at: fields.said_at,
     };
-    let completed = place.completed_from(&metadata)?;
+    // The id is derived from the place as it will be filed, so a wing in the metadata and one in a field give the same
+    // id. The line's own place is stored, because filing completes it again.
+    let completed = place.complete_from(&metadata)?;
     let id = fields
         .id
         .unwrap_or_else(|| derive_id(&completed, fields.text.as_deref().unwrap_or_default()));
@@ -57,20 +60,21 @@ pub fn read(text: &str) -> Result<GivenLine> {
     })
 }
 
-/// Reads a vector from a JSON array of numbers, each to the nearest 32-bit float.
+/// Parses a vector from a JSON array of numbers, each rounded to the nearest 32-bit float.
 pub fn parse_vector(text: &str) -> Result<Vec<f32>> {
-    parse("the vector", text)
-        .map_err(|error| error.hint("write a vector as a JSON array of numbers, like [0.1, -2, 3e-4]"))
+    parse_json("the vector", text)
+        .map_err(|error| error.with_hint("write a vector as a JSON array of numbers, like [0.1, -2, 3e-4]"))
 }
 
-/// Reads metadata from a JSON object, refusing keys that stand twice.
+/// Parses metadata from a JSON object, refusing duplicate keys.
 pub fn parse_metadata(text: &str) -> Result<Metadata> {
-    let Entries(map) = parse("the metadata", text)?;
+    let MetadataEntries(map) = parse_json("the metadata", text)?;
     Metadata::from_json(&Json::Object(map))
 }
 
-fn parse<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
+fn parse_json<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|cause| {
+        // serde_json calls every text line 1, which would contradict the line number that callers report.
         let words = cause.to_string();
         let place = format!(" at line {} column {}", cause.line(), cause.column());
         let words = words.strip_suffix(&place).unwrap_or(&words);
@@ -84,13 +88,14 @@ fn parse<T: DeserializeOwned>(what: &str, text: &str) -> Result<T> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fields {
+struct LineFields {
     collection: Option<CollectionName>,
     id: Option<DrawerId>,
-    /// Must be there; null says that the drawer has no text at all.
+    /// Required; null means that the drawer has no text at all.
+    // serde takes an absent `Option` for null; naming the function makes the field required.
     #[serde(alias = "document", deserialize_with = "Option::deserialize")]
     text: Option<String>,
-    metadata: Option<Entries>,
+    metadata: Option<MetadataEntries>,
     embedding: Option<Vec<f32>>,
     wing: Option<String>,
     room: Option<String>,
@@ -103,7 +108,7 @@ struct Fields {
     provenance: Option<Provenance>,
     context: Option<ContextFields>,
     uses: Option<u64>,
-    /// Follows from the other fields, so that a line of JSON from anywhere reads back.
+    /// Accepted and ignored, because it follows from the other fields: lines of any `--json` output can be read back.
     #[serde(rename = "trust")]
     _trust: Option<String>,
 }
@@ -117,7 +122,7 @@ struct SpanFields {
     line_end: u64,
 }
 
-impl From<SpanFields> for Span {
+impl From<SpanFields> for SourceSpan {
     fn from(fields: SpanFields) -> Self {
         Self {
             start: fields.start,
@@ -137,7 +142,7 @@ struct ContextFields {
     after: String,
 }
 
-impl From<ContextFields> for Context {
+impl From<ContextFields> for DrawerContext {
     fn from(fields: ContextFields) -> Self {
         Self {
             before: fields.before,
@@ -146,34 +151,37 @@ impl From<ContextFields> for Context {
     }
 }
 
-/// A JSON object in which no key stands twice.
-struct Entries(Map<String, Json>);
+/// A JSON object without duplicate keys.
+struct MetadataEntries(Map<String, Json>);
 
-impl<'de> Deserialize<'de> for Entries {
+impl<'de> Deserialize<'de> for MetadataEntries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_map(EntriesVisitor)
+        deserializer.deserialize_map(MetadataEntriesVisitor)
     }
 }
 
-struct EntriesVisitor;
+struct MetadataEntriesVisitor;
 
-impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries;
+impl<'de> Visitor<'de> for MetadataEntriesVisitor {
+    type Value = MetadataEntries;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of metadata")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Entries, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<MetadataEntries, A::Error> {
         let mut map = Map::new();
+        // serde_json's own map would silently keep the last of two values.
         while let Some(key) = access.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the metadata key {key:?} stands twice")));
+                return Err(A::Error::custom(format!(
+                    "the metadata key {key:?} appears twice"
+                )));
             }
             let value = access.next_value()?;
             map.insert(key, value);
         }
-        Ok(Entries(map))
+        Ok(MetadataEntries(map))
     }
 }
 
@@ -182,42 +190,42 @@ mod tests {
     use super::*;
 
     fn refused(text: &str, named: &str) {
-        let error = read(text).unwrap_err();
+        let error = read_line(text).unwrap_err();
         assert!(error.to_string().contains(named), "{text}: {error}");
     }
 
     #[test]
     fn a_line_may_say_that_there_is_no_text() {
-        let line = read(r#"{"id":"a","text":null}"#).unwrap();
+        let line = read_line(r#"{"id":"a","text":null}"#).unwrap();
         assert!(line.drawer.wordless && line.drawer.document.is_empty());
-        assert!(!read(r#"{"id":"a","text":""}"#).unwrap().drawer.wordless);
+        assert!(!read_line(r#"{"id":"a","text":""}"#).unwrap().drawer.wordless);
     }
 
     #[test]
     fn a_line_may_give_a_text_alone_under_either_name() {
-        let line = read(r#"{"text":"hello"}"#).unwrap();
-        assert_eq!(line.drawer.id, derive_id(&Place::default(), "hello"));
+        let line = read_line(r#"{"text":"hello"}"#).unwrap();
+        assert_eq!(line.drawer.id, derive_id(&DrawerPlace::default(), "hello"));
         assert_eq!(line.collection, None);
         assert_eq!(line.drawer.embedding, None);
-        assert_eq!(read(r#"{"document":"hello"}"#).unwrap(), line);
+        assert_eq!(read_line(r#"{"document":"hello"}"#).unwrap(), line);
     }
 
     #[test]
     fn fields_that_are_null_are_not_given() {
-        let line = read(
+        let line = read_line(
             r#"{"id":null,"text":"","metadata":null,"embedding":null,"wing":null,"room":null,"source":null,
             "span":null,"speaker":null,"kind":null,"said_at":null,"filed_at":null,"context":null,"uses":null}"#,
         )
         .unwrap();
-        assert_eq!(line.drawer.place, Place::default());
+        assert_eq!(line.drawer.place, DrawerPlace::default());
     }
 
     #[test]
     fn a_derived_id_sees_the_place_in_the_metadata() {
-        let field = read(r#"{"text":"x","wing":"w"}"#).unwrap();
-        let metadata = read(r#"{"text":"x","metadata":{"wing":"w"}}"#).unwrap();
+        let field = read_line(r#"{"text":"x","wing":"w"}"#).unwrap();
+        let metadata = read_line(r#"{"text":"x","metadata":{"wing":"w"}}"#).unwrap();
         assert_eq!(field.drawer.id, metadata.drawer.id);
-        assert_ne!(field.drawer.id, derive_id(&Place::default(), "x"));
+        assert_ne!(field.drawer.id, derive_id(&DrawerPlace::default(), "x"));
     }
 
     #[test]
@@ -225,7 +233,7 @@ mod tests {
         refused(r#"{"text":"x","wings":"w"}"#, "wings");
         refused(r#"{"text":"x","text":"y"}"#, "text");
         refused(r#"{"text":"x","document":"y"}"#, "text");
-        refused(r#"{"text":"x","metadata":{"a":1,"a":2}}"#, "\"a\" stands twice");
+        refused(r#"{"text":"x","metadata":{"a":1,"a":2}}"#, "\"a\" appears twice");
         refused(r#"{"text":"x","metadata":{"a":{"b":1}}}"#, "metadata.a");
         refused(r#"{"text":"x","metadata":[1]}"#, "metadata");
         refused(r#"{"text":"x","context":{"befor":"y"}}"#, "befor");

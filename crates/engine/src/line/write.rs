@@ -1,21 +1,23 @@
 //! Writes a drawer as a line that reads back as the same drawer.
 
 use crate::view::DrawerView;
-use loci_core::{CollectionName, Context, Drawer};
+use loci_core::{CollectionName, Drawer, DrawerContext};
 
-/// The line of `drawer`, without a line break: its view, its collection and its context; its vector only if `embeddings`
-/// and only if it is sound.
+/// Writes a drawer as a line without a line break: its view, its collection and its context; its vector only if
+/// `embeddings` is set and every value is finite.
 ///
-/// Equal drawers give equal lines, so that lines can be compared and hashed.
-pub fn write(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) -> String {
-    // Damage belongs into the report of an export, not into the drawer that is read back from it.
+/// Equal drawers give equal lines, so lines can be compared and hashed.
+pub fn write_line(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) -> String {
+    // Damage belongs in the report of an export, not in the drawer that is read back from it.
     drawer.damage.clear();
+    // A line always has an object here; null in a view means that the metadata was not read.
     drawer.metadata.get_or_insert_default();
+    // JSON has no NaN or infinity; such a vector is written as null and made again by the importer's model.
     let vector = drawer.embedding.take().filter(|vector| is_finite(vector));
     let context = drawer
         .context
         .take()
-        .filter(|around| *around != Context::default());
+        .filter(|around| *around != DrawerContext::default());
     let line = DrawerView {
         collection: Some(collection.clone()),
         context,
@@ -25,7 +27,7 @@ pub fn write(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) 
     serde_json::to_string(&line).expect("a drawer has only string keys and writable values")
 }
 
-/// Whether JSON can hold every value of the vector.
+/// Returns whether JSON can represent every value of the vector.
 pub(crate) fn is_finite(vector: &[f32]) -> bool {
     vector.iter().all(|value| value.is_finite())
 }
@@ -33,50 +35,56 @@ pub(crate) fn is_finite(vector: &[f32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::read;
-    use loci_core::{DrawerId, Metadata, NewDrawer, Place, Scalar, Span, Value};
+    use crate::line::read_line;
+    use loci_core::{DrawerId, DrawerPlace, Metadata, MetadataScalar, MetadataValue, NewDrawer, SourceSpan};
 
     fn collection() -> CollectionName {
         CollectionName::new("drawers").unwrap()
     }
 
     fn round_trip(drawer: &NewDrawer) {
-        let filed = drawer.filed("2026-01-01".parse().unwrap()).unwrap();
-        let line = write(&collection(), filed.clone(), true);
+        let filed = drawer.to_filed_drawer("2026-01-01".parse().unwrap()).unwrap();
+        let line = write_line(&collection(), filed.clone(), true);
         assert!(!line.contains('\n'), "{line}");
-        let back = read(&line).unwrap();
+        let back = read_line(&line).unwrap();
         assert_eq!(back.collection, Some(collection()));
-        let again = back.drawer.filed("2030-01-01".parse().unwrap()).unwrap();
+        let again = back
+            .drawer
+            .to_filed_drawer("2030-01-01".parse().unwrap())
+            .unwrap();
         assert_eq!(again, filed);
-        assert_eq!(write(&collection(), again, true), line);
+        assert_eq!(write_line(&collection(), again, true), line);
     }
 
     #[test]
     fn every_field_reads_back_as_it_was() {
         let metadata = Metadata::new()
-            .with("float", 3.0)
-            .with("int", 3_i64)
-            .with("big", i64::MIN)
-            .with("tiny", 5e-324)
-            .with("minus", -0.0)
-            .with("wing", "w")
-            .with("said_at", "2026-01-02")
-            .with(
+            .with_entry("float", 3.0)
+            .with_entry("int", 3_i64)
+            .with_entry("big", i64::MIN)
+            .with_entry("tiny", 5e-324)
+            .with_entry("minus", -0.0)
+            .with_entry("wing", "w")
+            .with_entry("said_at", "2026-01-02")
+            .with_entry(
                 "list",
-                Value::Many(vec![Scalar::Text("\"\n\u{202e}".into()), Scalar::Float(0.1)]),
+                MetadataValue::Many(vec![
+                    MetadataScalar::Text("\"\n\u{202e}".into()),
+                    MetadataScalar::Float(0.1),
+                ]),
             )
-            .with("none", Value::Many(vec![]));
+            .with_entry("none", MetadataValue::Many(vec![]));
         round_trip(&NewDrawer {
             document: "line\nbreak\r\t\0 \u{202e} 抽屉 🗄️ \"quoted\" \\".into(),
             metadata,
-            context: Some(Context {
+            context: Some(DrawerContext {
                 before: "b".into(),
                 after: String::new(),
             }),
-            place: Place {
+            place: DrawerPlace {
                 room: Some("r".into()),
                 source: Some("s".into()),
-                span: Some(Span {
+                span: Some(SourceSpan {
                     start: 1,
                     end: 2,
                     line_start: 3,
@@ -84,7 +92,7 @@ mod tests {
                 }),
                 speaker: Some("me".into()),
                 kind: Some("note".into()),
-                ..Place::default()
+                ..DrawerPlace::default()
             },
             filed_at: Some("1999-12-31T23:59:59.999999Z".parse().unwrap()),
             uses: 7,
@@ -114,9 +122,9 @@ mod tests {
         let drawer = Drawer {
             embedding: Some(values.clone()),
             document: Some(String::new()),
-            ..Drawer::bare(DrawerId::new("a").unwrap())
+            ..Drawer::with_id_only(DrawerId::new("a").unwrap())
         };
-        let back = read(&write(&collection(), drawer, true))
+        let back = read_line(&write_line(&collection(), drawer, true))
             .unwrap()
             .drawer
             .embedding
@@ -127,11 +135,11 @@ mod tests {
 
     #[test]
     fn a_vector_is_written_only_when_asked_for_and_sound() {
-        let mut drawer = Drawer::bare(DrawerId::new("a").unwrap());
+        let mut drawer = Drawer::with_id_only(DrawerId::new("a").unwrap());
         drawer.embedding = Some(vec![1.0]);
-        assert!(!write(&collection(), drawer.clone(), false).contains("embedding"));
-        assert!(write(&collection(), drawer.clone(), true).contains("\"embedding\":[1.0]"));
+        assert!(!write_line(&collection(), drawer.clone(), false).contains("embedding"));
+        assert!(write_line(&collection(), drawer.clone(), true).contains("\"embedding\":[1.0]"));
         drawer.embedding = Some(vec![f32::NAN]);
-        assert!(write(&collection(), drawer, true).contains("\"embedding\":null"));
+        assert!(write_line(&collection(), drawer, true).contains("\"embedding\":null"));
     }
 }

@@ -1,39 +1,39 @@
-//! The last stage: counts what became of every source, and tells how far the run is.
+//! The last stage: counts the outcome of every source and reports progress.
 
-use loci_core::Revised;
+use loci_core::RevisionOutcome;
 
 use super::commit::FiledSource;
-use super::group::Ends;
-use super::{FailedSource, MineReport, Planned, Progress, SkippedSource, SourceNote};
+use super::group::SourceVerdict;
+use super::{FailedSource, MineProgress, MineReport, PlannedSource, SkippedSource, SourceNote};
 use loci_mine::LeftOutCause;
-use loci_mine::conversation::Note;
+use loci_mine::conversation::ReadingNote;
 
-/// The report of a run while it is being written.
-pub(crate) struct Account<'a> {
+/// The report of a run in progress.
+pub(crate) struct MineAccount<'a> {
     report: MineReport,
-    progress: Progress,
-    watch: &'a mut dyn FnMut(Progress),
+    progress: MineProgress,
+    watch: &'a mut dyn FnMut(MineProgress),
 }
 
-impl<'a> Account<'a> {
-    /// Begins an empty report, with a plan if nothing is to be filed.
-    pub(crate) fn new(dry_run: bool, watch: &'a mut dyn FnMut(Progress)) -> Self {
+impl<'a> MineAccount<'a> {
+    /// Creates an empty report, with a plan for a dry run.
+    pub(crate) fn new(dry_run: bool, watch: &'a mut dyn FnMut(MineProgress)) -> Self {
         Self {
             report: MineReport {
                 plan: dry_run.then(Vec::new),
                 ..MineReport::default()
             },
-            progress: Progress::default(),
+            progress: MineProgress::default(),
             watch,
         }
     }
 
-    /// Counts a source that was looked at.
+    /// Counts a source that was examined.
     pub(crate) fn count_seen(&mut self) {
         self.report.sources_seen += 1;
     }
 
-    /// Counts something that was not looked at.
+    /// Counts a file or folder that was not examined.
     pub(crate) fn count_left_out(&mut self, cause: LeftOutCause) {
         let left_out = &mut self.report.left_out;
         match cause {
@@ -43,18 +43,18 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// Counts a source that is as it was filed, with so many drawers.
+    /// Counts an unchanged source with this many drawers.
     pub(crate) fn count_unchanged(&mut self, drawers: u64) {
         self.report.sources_unchanged += 1;
         self.report.drawers_kept += drawers;
     }
 
-    /// Counts a source under the format it was taken for.
+    /// Counts a source under its format.
     pub(crate) fn count_format(&mut self, format: &str) {
         *self.report.formats.entry(format.to_owned()).or_default() += 1;
     }
 
-    /// Lists a source that was left out.
+    /// Lists a source that was skipped.
     pub(crate) fn list_skipped(&mut self, source: String, reason: String) {
         self.report.skipped.push(SkippedSource { source, reason });
     }
@@ -65,47 +65,49 @@ impl<'a> Account<'a> {
     }
 
     /// Lists notes on a source.
-    pub(crate) fn list_notes(&mut self, source: &str, notes: impl IntoIterator<Item = Note>) {
+    pub(crate) fn list_notes(&mut self, source: &str, notes: impl IntoIterator<Item = ReadingNote>) {
         let notes = notes.into_iter().map(|note| SourceNote::new(source, note));
         self.report.notes.extend(notes);
     }
 
-    /// Lists what would be filed of a source.
-    pub(crate) fn list_planned(&mut self, planned: Planned) {
+    /// Lists a source that a real run would file.
+    pub(crate) fn list_planned(&mut self, planned: PlannedSource) {
         self.report.plan.get_or_insert_default().push(planned);
     }
 
-    /// Takes over what a commit made of a source.
-    pub(crate) fn settle(&mut self, filed: FiledSource) {
+    /// Counts the outcome of a committed source.
+    pub(crate) fn count_filed(&mut self, filed: FiledSource) {
         let report = &mut self.report;
         match filed.outcome {
-            Ok(Revised::Done { receipt, .. }) => {
+            Ok(RevisionOutcome::Done { receipt, .. }) => {
                 report.drawers_added += receipt.added.len() as u64;
                 report.drawers_removed += receipt.deleted.len() as u64;
+                // `filed.kept` are drawers that needed no write; the receipt adds those the store found to
+                // exist already.
                 report.drawers_kept += filed.kept + (receipt.kept.len() + receipt.twins.len()) as u64;
-                report.sources_mined += u64::from(filed.ends == Ends::Mined);
-                report.sources_unchanged += u64::from(filed.ends == Ends::Unchanged);
+                report.sources_mined += u64::from(filed.verdict == SourceVerdict::Mined);
+                report.sources_unchanged += u64::from(filed.verdict == SourceVerdict::Unchanged);
                 self.progress.drawers = report.drawers_added;
             }
-            // It comes again, and is counted then.
-            Ok(Revised::Overtaken) => {}
+            // It goes round again and is counted then.
+            Ok(RevisionOutcome::Overtaken) => {}
             Err(error) => self.list_failed(filed.source, error.to_string()),
         }
     }
 
-    /// Counts a source as dealt with, and says so.
-    pub(crate) fn advance(&mut self, bytes: u64) {
+    /// Counts a source as dealt with and reports progress.
+    pub(crate) fn count_dealt_with(&mut self, bytes: u64) {
         self.progress.sources += 1;
         self.progress.bytes += bytes;
-        self.tell();
+        self.report_progress();
     }
 
-    /// Says how far the run is.
-    pub(crate) fn tell(&mut self) {
+    /// Reports progress.
+    pub(crate) fn report_progress(&mut self) {
         (self.watch)(self.progress);
     }
 
-    /// The report.
+    /// Returns the report.
     pub(crate) fn into_report(self) -> MineReport {
         self.report
     }

@@ -1,30 +1,32 @@
-//! The stage that files: embeds what waits with no lock held, and commits it, opening the collection when it must.
+//! The commit stage: embeds waiting sources with no lock held, then commits them, opening the collection on
+//! demand.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    Capability, Collection, CollectionExt, Error, ErrorKind, OpenOptions, Result, Revised, Revision, Write,
+    Capability, Collection, CollectionExt, Error, ErrorKind, OpenOptions, Result, RevisionOutcome,
+    SourceRevision, Write,
 };
 
-use super::group::{Ends, Waiting, Work};
+use super::group::{SourceVerdict, SourceWork, WaitingSource};
 use super::queue::JobTicket;
 use crate::palace::{FilingSession, Palace};
 use crate::switch::fill_after;
 
-/// A source that was handed to the collection, and what became of it.
+/// A source that was handed to the collection, and its outcome.
 #[derive(Debug)]
 pub(crate) struct FiledSource {
     /// Its name.
     pub(crate) source: String,
-    /// The ticket of the found source it is of.
+    /// The ticket of the found source it belongs to.
     pub(crate) ticket: JobTicket,
-    /// The number of its drawers that stay as they are.
+    /// The number of its drawers that did not change.
     pub(crate) kept: u64,
-    /// The verdict on the found source.
-    pub(crate) ends: Ends,
+    /// The verdict on the found source once this is filed.
+    pub(crate) verdict: SourceVerdict,
     /// The collection's answer.
-    pub(crate) outcome: Result<Revised>,
+    pub(crate) outcome: Result<RevisionOutcome>,
 }
 
 /// The outcome of one commit.
@@ -32,31 +34,32 @@ pub(crate) struct FiledSource {
 pub(crate) struct CommitOutcome {
     /// Its sources.
     pub(crate) filed: Vec<FiledSource>,
-    /// The time embedding took.
+    /// The time spent embedding.
     pub(crate) embedding: Duration,
-    /// The collection's sequence number before drawers were filed that still lack their vectors.
+    /// The collection's sequence number before drawers were filed that still lack vectors, if any were.
     pub(crate) lacks_vectors_after: Option<u64>,
 }
 
 /// Commits sources to a collection.
-pub(crate) struct Committer<'a> {
+pub(crate) struct SourceCommitter<'a> {
     palace: &'a Palace,
     /// The collection, once it exists.
     collection: Option<Arc<dyn Collection>>,
     filing: Option<FilingSession>,
-    /// Why drawers get no vectors, where a model is recorded that should make them.
+    /// The reason drawers get no vectors although a model is recorded.
     lacking: Option<String>,
-    /// The palace, where it was made for these sources.
+    /// The palace, if it was created for these sources.
     made_palace: Option<String>,
-    /// The number of found sources that were filed.
+    /// The number of found sources filed so far.
     mined: u64,
 }
 
-impl<'a> Committer<'a> {
-    /// Opens the collection if it exists; makes nothing.
+impl<'a> SourceCommitter<'a> {
+    /// Opens the collection if it exists; creates nothing.
     pub(crate) fn new(palace: &'a Palace) -> Result<Self> {
         let backend = palace.address()?.backend;
-        backend.descriptor().require(&Capability::Sources)?;
+        backend.descriptor().require_capability(&Capability::Sources)?;
+        // Opened for reading: a run that finds nothing to file must not create a palace or load a model.
         let collection = match palace.open(&OpenOptions::default()) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened?),
@@ -71,53 +74,56 @@ impl<'a> Committer<'a> {
         })
     }
 
-    /// The collection, if it exists.
+    /// Returns the collection, if it exists.
     pub(crate) fn collection(&self) -> Option<Arc<dyn Collection>> {
         self.collection.clone()
     }
 
-    /// Why drawers were filed without vectors.
+    /// Returns the reason drawers were filed without vectors.
     pub(crate) fn lacking(&self) -> Option<String> {
         self.lacking.clone()
     }
 
-    /// The palace, where it was made for these sources.
+    /// Returns the palace, if it was created for these sources.
     pub(crate) fn made_palace(&self) -> Option<String> {
         self.made_palace.clone()
     }
 
-    /// Files some sources in one commit.
-    pub(crate) fn commit(&mut self, mut waiting: Vec<Waiting>) -> Result<CommitOutcome> {
-        let filing = self.filing()?;
-        let is_large = waiting.iter().any(Waiting::is_large);
+    /// Files sources in one commit.
+    pub(crate) fn commit_sources(&mut self, mut waiting: Vec<WaitingSource>) -> Result<CommitOutcome> {
+        let filing = self.open_filing()?;
+        // Read before the commit: every drawer of this batch gets a higher number, so filling after it finds
+        // them all.
+        let is_large = waiting.iter().any(WaitingSource::is_large);
         let lacks_vectors_after = if is_large {
             Some(filing.collection().info()?.seq.0)
         } else {
             None
         };
         let began = Instant::now();
-        self.embed(&filing, &mut waiting)?;
+        self.embed_or_postpone(&filing, &mut waiting)?;
         let embedding = began.elapsed();
-        let mut done = commit(&filing, &waiting);
+        let mut done = commit_or_isolate(&filing, &waiting);
         if matches!(&done, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
-            // Another process moved the collection to another model meanwhile: go on with that one.
+            // Another process switched the collection to another model in the meantime: continue with that one.
             self.filing = None;
-            let filing = self.filing()?;
+            let filing = self.open_filing()?;
             forget_vectors(&mut waiting);
-            self.embed(&filing, &mut waiting)?;
-            done = commit(&filing, &waiting);
+            self.embed_or_postpone(&filing, &mut waiting)?;
+            done = commit_or_isolate(&filing, &waiting);
         }
-        let done = done.map_err(|error| error.with("sources_filed_before", self.mined))?;
+        let done = done.map_err(|error| error.with_context("sources_filed_before", self.mined))?;
         let filed = waiting.into_iter().zip(done).map(|(one, outcome)| FiledSource {
             source: one.source,
             ticket: one.ticket,
             kept: one.kept,
-            ends: one.ends,
+            verdict: one.verdict,
             outcome,
         });
         let filed: Vec<FiledSource> = filed.collect();
-        let is_mined =
-            |one: &&FiledSource| one.ends == Ends::Mined && matches!(one.outcome, Ok(Revised::Done { .. }));
+        let is_mined = |one: &&FiledSource| {
+            one.verdict == SourceVerdict::Mined && matches!(one.outcome, Ok(RevisionOutcome::Done { .. }))
+        };
         self.mined += filed.iter().filter(is_mined).count() as u64;
         Ok(CommitOutcome {
             filed,
@@ -126,13 +132,14 @@ impl<'a> Committer<'a> {
         })
     }
 
-    /// Embeds what waits. A model that fails does not keep words from being filed: they are found by keyword, and get
-    /// their vectors when the model is well again.
-    fn embed(&mut self, filing: &FilingSession, waiting: &mut [Waiting]) -> Result<()> {
+    /// Embeds waiting sources. A failing model does not keep words from being filed: they are found by keyword,
+    /// and are embedded once the model works again.
+    fn embed_or_postpone(&mut self, filing: &FilingSession, waiting: &mut [WaitingSource]) -> Result<()> {
         if self.lacking.is_some() {
             return Ok(());
         }
-        match embed(filing, waiting) {
+        match embed_small_sources(filing, waiting) {
+            // Some texts may have been embedded before the failure; a source gets all of its vectors or none.
             Err(error) if error.kind() == ErrorKind::Unavailable => {
                 forget_vectors(waiting);
                 self.lacking = Some(error.to_string());
@@ -142,8 +149,8 @@ impl<'a> Committer<'a> {
         }
     }
 
-    /// The collection opened to be written, made if it is missing.
-    fn filing(&mut self) -> Result<FilingSession> {
+    /// Returns the collection opened for writing, created if it does not exist.
+    fn open_filing(&mut self) -> Result<FilingSession> {
         if let Some(filing) = &self.filing {
             return Ok(filing.clone());
         }
@@ -164,10 +171,10 @@ impl<'a> Committer<'a> {
         Ok(info.drawers.saturating_sub(info.coverage.nearest))
     }
 
-    /// Gives a vector to every drawer that has none and was filed after the collection's sequence number was `seq`;
-    /// `tell` hears of every batch.
+    /// Embeds every drawer without a vector that was filed after the sequence number `seq`; `tell` is called
+    /// after every batch.
     pub(crate) fn fill_after(&mut self, seq: u64, tell: &mut dyn FnMut()) -> Result<()> {
-        let filing = self.filing()?;
+        let filing = self.open_filing()?;
         let able = self.lacking.is_none() && filing.collection().spaces().is_some();
         let Some(embedder) = filing.embedder().filter(|_| able) else {
             return Ok(());
@@ -181,39 +188,43 @@ impl<'a> Committer<'a> {
                 self.lacking = Some(error.to_string());
                 Ok(())
             }
-            // Another process moved the collection to another model meanwhile, and filled it.
+            // Another process switched the collection to another model in the meantime, which filled the gaps
+            // as well.
             Err(error) if error.kind() == ErrorKind::IdentityMismatch => Ok(()),
             filled => filled,
         }
     }
 }
 
-/// Gives every new drawer of small sources a vector, many texts at once.
-fn embed(filing: &FilingSession, waiting: &mut [Waiting]) -> Result<()> {
+/// Embeds every new drawer of small sources, many texts in one call.
+fn embed_small_sources(filing: &FilingSession, waiting: &mut [WaitingSource]) -> Result<()> {
+    // The writes of all sources are joined for the embedder and dealt out again by their counts: a model is
+    // much faster on one large batch than on many small ones.
     let mut all = Vec::new();
     let mut counts = Vec::new();
     for one in waiting.iter_mut() {
         let writes = match &mut one.work {
-            Work::Small(writes) => std::mem::take(writes),
-            Work::Large(..) => Vec::new(),
+            SourceWork::Small(writes) => std::mem::take(writes),
+            SourceWork::Large(..) => Vec::new(),
         };
         counts.push(writes.len());
         all.extend(writes);
     }
     let embedded = filing.embed_new(&mut all);
+    // Dealt out even after an error, since the sources still have to be filed without vectors.
     let mut all = all.into_iter();
     for (one, count) in waiting.iter_mut().zip(counts) {
-        if let Work::Small(writes) = &mut one.work {
+        if let SourceWork::Small(writes) = &mut one.work {
             *writes = all.by_ref().take(count).collect();
         }
     }
     embedded
 }
 
-/// Takes the vectors away again, so that another model makes them.
-fn forget_vectors(waiting: &mut [Waiting]) {
+/// Removes the vectors again, so that another model can make them.
+fn forget_vectors(waiting: &mut [WaitingSource]) {
     for one in waiting {
-        let Work::Small(writes) = &mut one.work else {
+        let SourceWork::Small(writes) = &mut one.work else {
             continue;
         };
         for write in writes {
@@ -224,14 +235,18 @@ fn forget_vectors(waiting: &mut [Waiting]) {
     }
 }
 
-/// Files what waits in one commit; where one source spoils it, one by one, so that only that one fails.
-fn commit(filing: &FilingSession, waiting: &[Waiting]) -> Result<Vec<Result<Revised>>> {
-    match revise(filing, waiting) {
+/// Files waiting sources in one commit. If one source spoils the commit, they are filed one by one, so that
+/// only that one fails.
+fn commit_or_isolate(
+    filing: &FilingSession,
+    waiting: &[WaitingSource],
+) -> Result<Vec<Result<RevisionOutcome>>> {
+    match revise_sources(filing, waiting) {
         Ok(done) => Ok(done.into_iter().map(Ok).collect()),
         Err(error) if concerns_one_source(&error) => Ok(waiting
             .iter()
             .map(|one| {
-                let done = revise(filing, std::slice::from_ref(one))?;
+                let done = revise_sources(filing, std::slice::from_ref(one))?;
                 done.into_iter().next().ok_or_else(missing_outcome)
             })
             .collect()),
@@ -239,17 +254,17 @@ fn commit(filing: &FilingSession, waiting: &[Waiting]) -> Result<Vec<Result<Revi
     }
 }
 
-fn revise(filing: &FilingSession, waiting: &[Waiting]) -> Result<Vec<Revised>> {
-    let revisions = waiting.iter().map(|one| Revision {
+fn revise_sources(filing: &FilingSession, waiting: &[WaitingSource]) -> Result<Vec<RevisionOutcome>> {
+    let revisions = waiting.iter().map(|one| SourceRevision {
         source: one.source.clone(),
         expects: one.expects,
         stamp: Some(one.stamp.clone()),
-        parts: one.work.parts(),
+        parts: one.work.write_parts(),
     });
     filing.collection().require_sources()?.revise(revisions.collect())
 }
 
-/// Whether an error says that one source is wrong, so that the others can go on.
+/// Returns whether an error concerns one source only, so that the others can still be filed.
 fn concerns_one_source(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid)
 }
@@ -257,6 +272,6 @@ fn concerns_one_source(error: &Error) -> bool {
 fn missing_outcome() -> Error {
     Error::new(
         ErrorKind::Internal,
-        "the backend did not say what became of a source",
+        "the backend did not report the outcome of a source",
     )
 }

@@ -1,18 +1,19 @@
-//! What must change so that a source's drawers are those of a draft: unchanged pieces keep their ids and vectors.
+//! Compares a draft with the stored drawers of its source: unchanged pieces keep their ids and vectors.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loci_core::{
-    Collection, Drawer, DrawerId, Metadata, NewDrawer, Patch, Place, Result, Selection, Span, Value, Write,
+    Collection, DeleteSelection, Drawer, DrawerId, DrawerPatch, DrawerPlace, Metadata, MetadataValue,
+    NewDrawer, Result, SourceSpan, Write,
 };
 
 use super::MineRequest;
-use super::draft::talk::Gone;
-use super::draft::{Body, Draft, Shelf};
-use super::gone::gone_from;
-use super::stored::{Stored, is_mined};
+use super::draft::talk::GoneMessage;
+use super::draft::{DraftBody, DraftShelf, SourceDraft};
+use super::gone::find_gone_messages;
+use super::stored::{StoredSource, is_mined};
 
-/// The metadata that mining writes and may take away again.
+/// The metadata keys that mining writes and may remove again; other keys belong to the user.
 const OWN_KEYS: [&str; 7] = [
     "encoding",
     "format",
@@ -23,104 +24,120 @@ const OWN_KEYS: [&str; 7] = [
     "title",
 ];
 
-/// What to change among the drawers of one source.
+/// The changes to the drawers of one source.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct SourceChange {
     /// Drawers to remove.
     pub(crate) deletes: Vec<DrawerId>,
-    /// Drawers to change in place or context, in an order in which no two are ever the same piece.
-    pub(crate) updates: Vec<Patch>,
-    /// Numbers of the draft's drawers to add.
+    /// Changes of place, context or metadata, ordered so that no two drawers ever occupy the same span with the
+    /// same text.
+    pub(crate) updates: Vec<DrawerPatch>,
+    /// The numbers of the draft's drawers to add.
     pub(crate) adds: Vec<usize>,
-    /// How many drawers stay.
+    /// The number of drawers that stay.
     pub(crate) kept: u64,
-    /// How many messages are no longer in the source and stay in the palace.
+    /// The number of messages that left the source and stay in the palace.
     pub(crate) gone: usize,
 }
 
-impl Change {
-    /// What comes before the new drawers, as one batch; empty if nothing does.
-    pub(crate) fn first_part(&mut self) -> Vec<Write> {
+impl SourceChange {
+    /// Takes the deletions and updates as one batch, to be written before the new drawers; may be empty.
+    pub(crate) fn take_first_part(&mut self) -> Vec<Write> {
+        // Deletions first, so that a moved piece never meets an equal one that is about to go.
         let mut part = Vec::new();
         if !self.deletes.is_empty() {
-            part.push(Write::Delete(Selection::Ids(std::mem::take(&mut self.deletes))));
+            part.push(Write::Delete(DeleteSelection::Ids(std::mem::take(
+                &mut self.deletes,
+            ))));
         }
         part.extend(std::mem::take(&mut self.updates).into_iter().map(Write::Update));
         part
     }
 }
 
-/// How sources are compared.
+/// The terms of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompareTerms {
-    /// Drawers that are there are moved to the draft's wing.
+    /// Existing drawers are moved to the draft's wing.
     pub(crate) refile_wing: bool,
-    /// Drawers that are there are moved to the draft's room.
+    /// Existing drawers are moved to the draft's room.
     pub(crate) refile_room: bool,
-    /// Drawers that the draft does not have are removed.
+    /// Drawers that are not in the draft are removed.
     pub(crate) remove: bool,
 }
 
 impl CompareTerms {
-    /// The terms of a request.
-    pub(crate) fn of(request: &MineRequest) -> Self {
+    /// Returns the terms of a request.
+    pub(crate) fn from_request(request: &MineRequest) -> Self {
         Self {
             refile_wing: request.wing.is_some(),
             refile_room: request.room.is_some(),
+            // With a time limit the draft lacks older messages that are still in the source.
             remove: request.since.is_none(),
         }
     }
 }
 
-/// Compares a draft with what is stored of its source, and puts the draft on the shelf its drawers are on already.
-/// A collection that does not exist yet stores nothing.
-pub(crate) fn compare(
+/// Compares a draft with the stored drawers of its source, and moves the draft to the shelf those are on.
+/// Without a collection, every drawer is new.
+pub(crate) fn compare_draft(
     collection: Option<&dyn Collection>,
-    draft: &mut Draft,
+    draft: &mut SourceDraft,
     terms: CompareTerms,
-) -> Result<Change> {
+) -> Result<SourceChange> {
     let stored = collection
-        .map(|collection| Ok((collection, Stored::of(collection, &draft.source)?)))
+        .map(|collection| Ok((collection, StoredSource::look_up(collection, &draft.source)?)))
         .transpose()?;
-    let Some((collection, stored)) = stored.filter(|(_, stored): &(_, Stored<'_>)| !stored.is_none()) else {
-        return Ok(Change {
+    let Some((collection, stored)) = stored.filter(|(_, stored): &(_, StoredSource<'_>)| !stored.is_empty())
+    else {
+        return Ok(SourceChange {
             adds: (0..draft.len()).collect(),
-            ..Change::default()
+            ..SourceChange::default()
         });
     };
-    let mut gone = match terms.remove {
-        true => gone_from(collection, &stored, draft)?,
-        false => Vec::new(),
+    let mut gone = if terms.remove {
+        find_gone_messages(collection, &stored, draft)?
+    } else {
+        Vec::new()
     };
-    if let Body::Talk(talk) = &mut draft.body {
-        talk.lay_out(&mut gone);
+    // Messages that left the source keep their place in the conversation's text, so all spans behind them shift.
+    if let DraftBody::Talk(talk) = &mut draft.body {
+        talk.lay_out_messages(&mut gone);
     }
-    draft.shelf = shelf_of(&stored, &draft.shelf, terms)?;
-    changes(&stored, draft, &gone, terms)
+    draft.shelf = choose_shelf(&stored, &draft.shelf, terms)?;
+    collect_changes(&stored, draft, &gone, terms)
 }
 
-fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: CompareTerms) -> Result<Change> {
-    let stays: HashMap<&DrawerId, Span> = gone
+fn collect_changes(
+    stored: &StoredSource<'_>,
+    draft: &SourceDraft,
+    gone: &[GoneMessage],
+    terms: CompareTerms,
+) -> Result<SourceChange> {
+    let stays: HashMap<&DrawerId, SourceSpan> = gone
         .iter()
         .flat_map(|one| one.pieces.iter().map(|(id, span)| (id, *span)))
         .collect();
-    let numbers = draft.numbers();
+    let numbers = draft.number_by_id();
     let mut seen = vec![false; draft.len()];
     let mut moves = Vec::new();
-    let mut change = Change {
+    let mut change = SourceChange {
         gone: gone.len(),
-        ..Change::default()
+        ..SourceChange::default()
     };
-    stored.each(&mut |old| {
+    stored.for_each_drawer(&mut |old| {
         let was = old.place.span.map_or(0, |span| span.start);
         let patch = match (numbers.get(&old.id), stays.get(&old.id)) {
             (Some(n), _) => {
                 if let Some(flag) = seen.get_mut(*n) {
                     *flag = true;
                 }
-                draft.drawer(*n).and_then(|new| difference(old, &new, terms))
+                draft
+                    .make_drawer(*n)
+                    .and_then(|new| diff_drawer(old, &new, terms))
             }
-            (None, Some(span)) => moved(old, *span),
+            (None, Some(span)) => patch_moved_span(old, *span),
+            // Filed by hand under the source's name: not mining's to change or count.
             (None, None) if !is_mined(old) => return,
             (None, None) if terms.remove => return change.deletes.push(old.id.clone()),
             (None, None) => None,
@@ -131,20 +148,22 @@ fn changes(stored: &Stored<'_>, draft: &Draft, gone: &[Gone], terms: CompareTerm
     change.adds = (0..draft.len())
         .filter(|n| !seen.get(*n).copied().unwrap_or(false))
         .collect();
-    change.updates = in_order(moves);
+    change.updates = order_moves(moves);
     Ok(change)
 }
 
-/// The shelf new drawers go to: as asked for, else the one that all drawers of the source are on already, else the
-/// draft's own.
-fn shelf_of(stored: &Stored<'_>, own: &Shelf, terms: CompareTerms) -> Result<Shelf> {
+/// Chooses the shelf for new drawers: the requested one, else the one all stored drawers of the source share,
+/// else the draft's own.
+fn choose_shelf(stored: &StoredSource<'_>, own: &DraftShelf, terms: CompareTerms) -> Result<DraftShelf> {
     let (mut wings, mut rooms) = (HashSet::new(), HashSet::new());
-    stored.each(&mut |old| {
+    stored.for_each_drawer(&mut |old| {
         if is_mined(old) {
             wings.insert(old.place.wing.clone());
             rooms.insert(old.place.room.clone());
         }
     })?;
+    // A user who moved all drawers of a source expects its new ones to follow; scattered drawers give no such
+    // hint.
     let agreed = |names: HashSet<Option<String>>, asked: bool, own: &str| {
         let mut names = names.into_iter().filter(|_| !asked);
         match (names.next(), names.next()) {
@@ -152,53 +171,55 @@ fn shelf_of(stored: &Stored<'_>, own: &Shelf, terms: CompareTerms) -> Result<She
             _ => own.to_owned(),
         }
     };
-    Ok(Shelf {
+    Ok(DraftShelf {
         wing: agreed(wings, terms.refile_wing, &own.wing),
         room: agreed(rooms, terms.refile_room, &own.room),
     })
 }
 
-fn moved(old: &Drawer, span: Span) -> Option<Patch> {
-    (old.place.span != Some(span)).then(|| Patch {
-        place: Place {
+fn patch_moved_span(old: &Drawer, span: SourceSpan) -> Option<DrawerPatch> {
+    (old.place.span != Some(span)).then(|| DrawerPatch {
+        place: DrawerPlace {
             span: Some(span),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
-        ..Patch::new(old.id.clone())
+        ..DrawerPatch::new(old.id.clone())
     })
 }
 
-/// What must change of a stored drawer whose text stays.
-fn difference(old: &Drawer, new: &NewDrawer, terms: CompareTerms) -> Option<Patch> {
-    let mut patch = Patch::new(old.id.clone());
+/// Returns the patch for a stored drawer whose text stays, if anything else differs.
+fn diff_drawer(old: &Drawer, new: &NewDrawer, terms: CompareTerms) -> Option<DrawerPatch> {
+    let mut patch = DrawerPatch::new(old.id.clone());
     patch.place.span = new.place.span.filter(|_| old.place.span != new.place.span);
-    // A file's pieces keep the time they were first seen at; a message's time is its own.
-    let is_file = new.place.kind.as_deref() == Some(super::draft::file::KIND);
+    // A file's pieces keep the time they were first seen: touching the file does not make its words newer. The
+    // time of a message is part of the message.
+    let is_file = new.place.kind.as_deref() == Some(super::draft::file::FILE_KIND);
     patch.place.said_at = new
         .place
         .said_at
         .filter(|at| !is_file && old.place.said_at != Some(*at));
-    for key in Place::TEXT_KEYS {
+    for key in DrawerPlace::TEXT_KEYS {
         let asked = match key {
             "wing" => terms.refile_wing,
             "room" => terms.refile_room,
             _ => true,
         };
-        let (was, is) = (old.place.text(key), new.place.text(key));
+        let (was, is) = (old.place.text_field(key), new.place.text_field(key));
         if asked
             && was != is
-            && let Some(field) = patch.place.text_mut(key)
+            && let Some(field) = patch.place.text_field_mut(key)
         {
             *field = is.map(str::to_owned);
         }
     }
+    // A changed context is indexed anew but the vector stays, so that one more message costs one vector.
     patch.context = new.context.clone().filter(|_| old.context != new.context);
-    patch.metadata = metadata_difference(old.metadata.as_ref(), &new.metadata);
-    let nothing = Patch::new(old.id.clone());
+    patch.metadata = diff_metadata(old.metadata.as_ref(), &new.metadata);
+    let nothing = DrawerPatch::new(old.id.clone());
     (patch != nothing).then_some(patch)
 }
 
-fn metadata_difference(old: Option<&Metadata>, new: &Metadata) -> BTreeMap<String, Option<Value>> {
+fn diff_metadata(old: Option<&Metadata>, new: &Metadata) -> BTreeMap<String, Option<MetadataValue>> {
     let was = |key: &str| old.and_then(|old| old.get(key));
     let mut difference: BTreeMap<_, _> = new
         .iter()
@@ -213,13 +234,17 @@ fn metadata_difference(old: Option<&Metadata>, new: &Metadata) -> BTreeMap<Strin
     difference
 }
 
-/// Orders moves so that no piece comes to where an equal one still is: those that move up in the source from the
-/// front, then those that move down from the back. Equal pieces keep their order, so this always works out.
-fn in_order(mut moves: Vec<(u64, Patch)>) -> Vec<Patch> {
-    let target = |(was, patch): &(u64, Patch)| patch.place.span.map_or(*was, |span| span.start);
-    moves.sort_by_key(|one| match target(one) <= one.0 {
-        true => (0, i128::from(one.0)),
-        false => (1, -i128::from(one.0)),
+/// Orders moves so that no piece arrives where an equal one still is, which the store would take for the same
+/// drawer. Pieces that move towards the front go first, from the front; pieces that move towards the back
+/// follow, from the back. Equal pieces keep their relative order, so such an order always exists.
+fn order_moves(mut moves: Vec<(u64, DrawerPatch)>) -> Vec<DrawerPatch> {
+    let target = |(was, patch): &(u64, DrawerPatch)| patch.place.span.map_or(*was, |span| span.start);
+    moves.sort_by_key(|one| {
+        if target(one) <= one.0 {
+            (0, i128::from(one.0))
+        } else {
+            (1, -i128::from(one.0))
+        }
     });
     moves.into_iter().map(|(_, patch)| patch).collect()
 }

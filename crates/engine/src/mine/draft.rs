@@ -1,4 +1,4 @@
-//! A draft: the drawers a source is to have, made one at a time so that a large source is never in memory twice.
+//! Drafts: the drawers a source will have, built one at a time so that a large source is never in memory twice.
 
 pub(crate) mod file;
 pub(crate) mod talk;
@@ -10,48 +10,48 @@ use loci_core::{DrawerId, FilingDoor, Filter, NewDrawer, OriginKind, Provenance}
 use file::FileBody;
 use talk::TalkBody;
 
-/// Where the drawers of a source are filed.
+/// The wing and room for the drawers of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shelf {
+pub(crate) struct DraftShelf {
     /// The wing.
     pub(crate) wing: String,
     /// The room.
     pub(crate) room: String,
 }
 
-/// The drawers one source is to have.
+/// The drawers one source will have.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct SourceDraft {
     /// The source's name.
     pub(crate) source: String,
-    /// Where they go.
-    pub(crate) shelf: Shelf,
-    /// The ids, in order.
+    /// The wing and room they go to.
+    pub(crate) shelf: DraftShelf,
+    /// Their ids, in order.
     pub(crate) ids: Vec<DrawerId>,
-    /// What they are cut from.
-    pub(crate) body: Body,
+    /// The document they are cut from.
+    pub(crate) body: DraftBody,
     /// The door they come through.
     door: FilingDoor,
 }
 
-/// What drawers are cut from.
+/// The document that drawers are cut from.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum DraftBody {
     /// A file.
     File(FileBody),
     /// A conversation.
     Talk(TalkBody),
 }
 
-impl Draft {
-    /// Drafts a source.
-    pub(crate) fn new(source: String, shelf: Shelf, body: Body, door: FilingDoor) -> Self {
-        let mut naming = Naming::new(&source);
+impl SourceDraft {
+    /// Drafts the drawers of a source.
+    pub(crate) fn new(source: String, shelf: DraftShelf, body: DraftBody, door: FilingDoor) -> Self {
+        let mut naming = PieceNaming::new(&source);
         let ids = match &body {
-            Body::File(file) => file.texts().map(|text| naming.next("", text)).collect(),
-            Body::Talk(talk) => talk
-                .texts()
-                .map(|(owner, text)| naming.next(&owner, text))
+            DraftBody::File(file) => file.piece_texts().map(|text| naming.next_id("", text)).collect(),
+            DraftBody::Talk(talk) => talk
+                .piece_texts()
+                .map(|(owner, text)| naming.next_id(&owner, text))
                 .collect(),
         };
         Self {
@@ -64,25 +64,26 @@ impl Draft {
     }
 
     fn provenance(&self) -> Provenance {
+        // Only a hook knows that its harness wrote the transcript; any other file merely looks like one.
         let origin = match (&self.body, self.door) {
-            (Body::File(_), _) => OriginKind::File,
-            (Body::Talk(_), FilingDoor::Hook) => OriginKind::HarnessTranscript,
-            (Body::Talk(_), _) => OriginKind::LooseTranscript,
+            (DraftBody::File(_), _) => OriginKind::File,
+            (DraftBody::Talk(_), FilingDoor::Hook) => OriginKind::HarnessTranscript,
+            (DraftBody::Talk(_), _) => OriginKind::LooseTranscript,
         };
         Provenance::new(self.door, origin)
     }
 
-    /// How many drawers there are.
+    /// Returns the number of drawers.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Drawer number `n`, without its vector.
-    pub(crate) fn drawer(&self, n: usize) -> Option<NewDrawer> {
+    /// Builds drawer number `n`, without its vector.
+    pub(crate) fn make_drawer(&self, n: usize) -> Option<NewDrawer> {
         let id = self.ids.get(n)?.clone();
         let mut drawer = match &self.body {
-            Body::File(file) => file.drawer(n, id)?,
-            Body::Talk(talk) => talk.drawer(n, id)?,
+            DraftBody::File(file) => file.make_drawer(n, id)?,
+            DraftBody::Talk(talk) => talk.make_drawer(n, id)?,
         };
         drawer.place.source = Some(self.source.clone());
         drawer.place.wing = Some(self.shelf.wing.clone());
@@ -91,40 +92,42 @@ impl Draft {
         Some(drawer)
     }
 
-    /// Which number each id has.
-    pub(crate) fn numbers(&self) -> HashMap<&DrawerId, usize> {
+    /// Returns the number of each id.
+    pub(crate) fn number_by_id(&self) -> HashMap<&DrawerId, usize> {
         self.ids.iter().enumerate().map(|(n, id)| (id, n)).collect()
     }
 }
 
-/// The drawers of a source.
-pub(crate) fn of_source(source: &str) -> Filter {
-    Filter::text("source", source)
+/// Returns the filter for the drawers of a source.
+pub(crate) fn source_filter(source: &str) -> Filter {
+    Filter::text_equals("source", source)
 }
 
-/// Gives ids that follow from source, message and text, so that a piece keeps its id when others around it change.
+/// Derives ids from source, message and text, so that a piece keeps its id when others around it change.
 #[derive(Debug)]
-struct Naming {
+struct PieceNaming {
     base: blake3::Hasher,
     seen: HashMap<[u8; 16], u64>,
 }
 
-impl Naming {
+impl PieceNaming {
     fn new(source: &str) -> Self {
+        // Not from the span: a line inserted at the top of a file would give every piece a new id and a new
+        // vector.
         let mut base = blake3::Hasher::new();
         base.update(b"mined!");
-        part(&mut base, source);
+        hash_part(&mut base, source);
         Self {
             base,
             seen: HashMap::new(),
         }
     }
 
-    /// The id of the next piece: the same text of the same owner gets another one each time.
-    fn next(&mut self, owner: &str, text: &str) -> DrawerId {
+    /// Derives the id of the next piece. Equal texts of one owner are numbered, so each gets its own id.
+    fn next_id(&mut self, owner: &str, text: &str) -> DrawerId {
         let mut hasher = self.base.clone();
-        part(&mut hasher, owner);
-        part(&mut hasher, text);
+        hash_part(&mut hasher, owner);
+        hash_part(&mut hasher, text);
         let mut key = [0; 16];
         hasher.finalize_xof().fill(&mut key);
         let nth = self.seen.entry(key).or_default();
@@ -135,8 +138,8 @@ impl Naming {
     }
 }
 
-/// Length before text, so that no two lists of texts run together.
-fn part(hasher: &mut blake3::Hasher, text: &str) {
+/// Hashes the length before the text, so that different lists of texts never hash alike.
+fn hash_part(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());
 }
@@ -148,8 +151,11 @@ mod tests {
     #[test]
     fn a_piece_keeps_its_id_when_others_come_and_go_around_it() {
         let ids = |texts: &[&str]| {
-            let mut naming = Naming::new("s");
-            texts.iter().map(|text| naming.next("", text)).collect::<Vec<_>>()
+            let mut naming = PieceNaming::new("s");
+            texts
+                .iter()
+                .map(|text| naming.next_id("", text))
+                .collect::<Vec<_>>()
         };
         let (before, after) = (ids(&["a", "b", "a"]), ids(&["new", "a", "b", "a"]));
         assert_eq!(before, after[1..]);
@@ -158,7 +164,7 @@ mod tests {
 
     #[test]
     fn sources_and_messages_have_pieces_of_their_own() {
-        let id = |source: &str, owner: &str, text: &str| Naming::new(source).next(owner, text);
+        let id = |source: &str, owner: &str, text: &str| PieceNaming::new(source).next_id(owner, text);
         assert_ne!(id("s", "", "ab"), id("t", "", "ab"));
         assert_ne!(id("s", "", "ab"), id("s", "a", "b"));
         assert_ne!(id("s", "m1", "yes"), id("s", "m2", "yes"));
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn ids_stay_the_same_over_releases() {
-        let id = Naming::new("/notes.md").next("", "Ship it.");
+        let id = PieceNaming::new("/notes.md").next_id("", "Ship it.");
         assert_eq!(id.as_str(), "1f584ede51590dba0d36c114f5055a38");
     }
 }

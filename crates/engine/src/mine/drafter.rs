@@ -1,4 +1,4 @@
-//! The stage between reading and comparing: documents become drafts, each with its place and its stamp.
+//! The drafting stage, between reading and comparing: documents become drafts with a shelf and a stamp.
 
 use std::path::Path;
 
@@ -9,33 +9,33 @@ use loci_mine::{ConversationDocument, FileDocument, FoundSource};
 use super::MineRequest;
 use super::draft::file::FileBody;
 use super::draft::talk::TalkBody;
-use super::draft::{Body, Draft, Shelf};
+use super::draft::{DraftBody, DraftShelf, SourceDraft};
 use super::queue::JobTicket;
-use super::shelving::Shelving;
-use super::stamp::{Asked, Look, READING, Stamp, Within};
+use super::shelving::ShelfChooser;
+use super::stamp::{ContainerStamp, FilingTerms, READING_VERSION, SourceLook, SourceStamp};
 
-/// A source that is being read: everything its drafts take from it.
+/// A source that is being read, with everything its drafts need.
 pub(crate) struct SourceReading<'a> {
     /// Its ticket.
     pub(crate) ticket: JobTicket,
-    /// The source as it was found.
+    /// The source as the walk found it.
     pub(crate) found: &'a FoundSource,
     /// The name of the file or bundle.
     pub(crate) source: &'a str,
-    /// The revision of its record.
+    /// The revision of its record when it was looked up.
     pub(crate) expects: Option<u64>,
-    /// Its stamp when it was filed last.
-    pub(crate) before: Option<&'a Stamp>,
-    /// Its look now.
-    pub(crate) look: Look,
+    /// Its stamp from when it was last filed.
+    pub(crate) before: Option<&'a SourceStamp>,
+    /// Its current look.
+    pub(crate) look: SourceLook,
     /// The hash of its bytes.
     pub(crate) hash: String,
 }
 
 impl SourceReading<'_> {
-    /// The source as the file that holds a conversation.
-    pub(crate) fn as_container(&self) -> Within {
-        Within {
+    /// Returns the source as the container of a conversation.
+    pub(crate) fn as_container(&self) -> ContainerStamp {
+        ContainerStamp {
             file: self.source.to_owned(),
             hash: self.hash.clone(),
         }
@@ -49,39 +49,39 @@ impl SourceReading<'_> {
 /// A drafted source, before it is compared with what is stored.
 #[derive(Debug)]
 pub(crate) struct DraftedSource {
-    /// The drawers it is to have.
-    pub(crate) draft: Draft,
-    /// The stamp it is to have.
-    pub(crate) stamp: Stamp,
+    /// The drawers it will have.
+    pub(crate) draft: SourceDraft,
+    /// The stamp it will have.
+    pub(crate) stamp: SourceStamp,
     /// The revision of its record.
     pub(crate) expects: Option<u64>,
 }
 
-/// Makes drafts.
-pub(crate) struct Drafter<'a> {
+/// Drafts the documents of one run.
+pub(crate) struct SourceDrafter<'a> {
     request: &'a MineRequest,
-    asked: Asked,
-    shelving: Shelving,
+    asked: FilingTerms,
+    shelving: ShelfChooser,
 }
 
-impl<'a> Drafter<'a> {
-    /// Drafts as a request asks for it; `asked` is what stamps say of that.
-    pub(crate) fn new(request: &'a MineRequest, asked: Asked) -> Self {
+impl<'a> SourceDrafter<'a> {
+    /// Creates a drafter for a request; `asked` is the part of it that stamps record.
+    pub(crate) fn new(request: &'a MineRequest, asked: FilingTerms) -> Self {
         Self {
             request,
             asked,
-            shelving: Shelving::default(),
+            shelving: ShelfChooser::default(),
         }
     }
 
-    /// Learns how a collection spells its wings, once.
+    /// Learns the collection's spelling of its wings, once.
     pub(crate) fn learn_wings(&mut self, collection: &dyn Collection) -> Result<()> {
-        self.shelving.learn(collection)
+        self.shelving.learn_wings(collection)
     }
 
-    /// Whether the same bytes as before would give the same drawers now.
-    pub(crate) fn is_met_by(&self, before: &Stamp) -> bool {
-        before.meets(&self.asked)
+    /// Returns whether the same bytes as before would give the same drawers now.
+    pub(crate) fn is_met_by(&self, before: &SourceStamp) -> bool {
+        before.meets_terms(&self.asked)
     }
 
     /// Drafts a file of text.
@@ -90,26 +90,26 @@ impl<'a> Drafter<'a> {
         reading: &SourceReading<'_>,
         document: FileDocument,
     ) -> DraftedSource {
-        let (shelf, label) = self
-            .shelving
-            .of_file(reading.path(), reading.found.root(), self.request);
+        let (shelf, label) =
+            self.shelving
+                .choose_for_file(reading.path(), reading.found.root(), self.request);
         let format = document.shape.name();
         let body = FileBody::new(document, label);
-        let draft = Draft::new(
+        let draft = SourceDraft::new(
             reading.source.to_owned(),
             shelf,
-            Body::File(body),
+            DraftBody::File(body),
             self.request.door,
         );
         DraftedSource {
-            stamp: self.stamp(reading, format, reading.hash.clone(), draft.len() as u64),
+            stamp: self.make_stamp(reading, format, reading.hash.clone(), draft.len() as u64),
             draft,
             expects: reading.expects,
         }
     }
 
-    /// Drafts the one conversation that a source is.
-    pub(crate) fn draft_whole(
+    /// Drafts a source that is one conversation.
+    pub(crate) fn draft_whole_conversation(
         &mut self,
         reading: &SourceReading<'_>,
         document: ConversationDocument,
@@ -117,14 +117,14 @@ impl<'a> Drafter<'a> {
         let format = document.format;
         let draft = self.draft_conversation(reading, reading.source.to_owned(), document);
         DraftedSource {
-            stamp: self.stamp(reading, format, reading.hash.clone(), draft.len() as u64),
+            stamp: self.make_stamp(reading, format, reading.hash.clone(), draft.len() as u64),
             draft,
             expects: reading.expects,
         }
     }
 
-    /// Drafts one of the conversations that a source holds.
-    pub(crate) fn draft_one(
+    /// Drafts one of several conversations in a source.
+    pub(crate) fn draft_contained_conversation(
         &mut self,
         reading: &SourceReading<'_>,
         source: String,
@@ -134,9 +134,11 @@ impl<'a> Drafter<'a> {
     ) -> DraftedSource {
         let format = document.format;
         let draft = self.draft_conversation(reading, source, document);
-        let stamp = Stamp {
+        let stamp = SourceStamp {
+            // The hash of the container tells `loci sync` whether this conversation was still in its latest
+            // version.
             within: Some(reading.as_container()),
-            ..self.stamp(reading, format, hash, draft.len() as u64)
+            ..self.make_stamp(reading, format, hash, draft.len() as u64)
         };
         DraftedSource {
             draft,
@@ -145,27 +147,28 @@ impl<'a> Drafter<'a> {
         }
     }
 
-    /// Drafts a source that holds several conversations: it has no drawers of its own, and what was filed of it as a
-    /// whole goes. Its stamp counts the drawers of all of them.
+    /// Drafts a source that holds several conversations. It has no drawers of its own; drawers filed of it as a
+    /// whole are removed. Its stamp counts the drawers of all its conversations.
     pub(crate) fn draft_container(
         &self,
         reading: &SourceReading<'_>,
         format: &'static str,
         drawers: u64,
     ) -> DraftedSource {
-        let shelf = Shelf {
+        let shelf = DraftShelf {
             wing: String::new(),
             room: String::new(),
         };
+        // An empty draft removes the drawers the source had when it was read as something else.
         let nothing = TalkBody::new(Conversation::default(), format, None, &self.request.cutting);
         DraftedSource {
-            draft: Draft::new(
+            draft: SourceDraft::new(
                 reading.source.to_owned(),
                 shelf,
-                Body::Talk(nothing),
+                DraftBody::Talk(nothing),
                 self.request.door,
             ),
-            stamp: self.stamp(reading, format, reading.hash.clone(), drawers),
+            stamp: self.make_stamp(reading, format, reading.hash.clone(), drawers),
             expects: reading.expects,
         }
     }
@@ -175,35 +178,46 @@ impl<'a> Drafter<'a> {
         reading: &SourceReading<'_>,
         source: String,
         document: ConversationDocument,
-    ) -> Draft {
+    ) -> SourceDraft {
         let talk = document.conversation;
         let root = reading.found.root();
-        let shelf = self.shelving.of_talk(&talk, reading.path(), root, self.request);
+        let shelf = self
+            .shelving
+            .choose_for_conversation(&talk, reading.path(), root, self.request);
         let (since, cutting) = (self.request.since, &self.request.cutting);
         let body = TalkBody::new(talk, document.format, since, cutting);
-        Draft::new(source, shelf, Body::Talk(body), self.request.door)
+        SourceDraft::new(source, shelf, DraftBody::Talk(body), self.request.door)
     }
 
-    fn stamp(&self, reading: &SourceReading<'_>, format: &str, hash: String, drawers: u64) -> Stamp {
-        Stamp {
-            reading: READING,
+    fn make_stamp(
+        &self,
+        reading: &SourceReading<'_>,
+        format: &str,
+        hash: String,
+        drawers: u64,
+    ) -> SourceStamp {
+        SourceStamp {
+            reading: READING_VERSION,
             look: reading.look.clone(),
             hash,
             format: format.to_owned(),
-            asked: self.asked.after(reading.before.map(|before| &before.asked)),
+            asked: self
+                .asked
+                .carried_over_from(reading.before.map(|before| &before.asked)),
             drawers,
             within: None,
         }
     }
 }
 
-/// A hash of everything the drawers of a conversation are made of.
-pub(crate) fn hash_of_words(talk: &Conversation) -> String {
+/// Hashes everything the drawers of a conversation are made of.
+pub(crate) fn hash_words(talk: &Conversation) -> String {
     let mut hasher = blake3::Hasher::new();
     let mut part = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
+    // A NUL stands for a missing value, which must not hash like an empty one.
     for text in [&talk.id, &talk.title, &talk.cwd, &talk.parent] {
         part(text.as_deref().unwrap_or("\0"));
     }

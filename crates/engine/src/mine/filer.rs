@@ -1,72 +1,73 @@
-//! The stages behind reading, in a row: draft → compare → group → commit → account.
+//! The stages after reading: draft → compare → group → commit → account.
 //!
-//! Each stage hands values to the next and none knows another. A commit may happen while a source is still being
-//! read, so that a file of many conversations is never in memory whole; what it overtook goes to the queue.
+//! Each stage hands values to the next and depends on no other. A commit may happen while a source is still
+//! being read, so a file of many conversations is never in memory whole; overtaken sources go to the queue.
 
-use loci_core::{Result, Revised};
-use loci_mine::conversation::Note;
+use loci_core::{Result, RevisionOutcome};
+use loci_mine::conversation::ReadingNote;
 use loci_mine::{ConversationDocument, FileDocument, ReadOutcome, SourceDocument, SourceExtent, formats};
 
-use super::account::Account;
-use super::commit::{CommitOutcome, Committer};
+use super::account::MineAccount;
+use super::commit::{CommitOutcome, SourceCommitter};
 use super::compare::{self, CompareTerms};
-use super::drafter::{DraftedSource, Drafter, SourceReading, hash_of_words};
-use super::group::{Ends, Group, Waiting, Work};
+use super::drafter::{DraftedSource, SourceDrafter, SourceReading, hash_words};
+use super::group::{CommitGroup, SourceVerdict, SourceWork, WaitingSource};
 use super::lookup;
 use super::queue::JobQueue;
-use super::stamp::Stamp;
+use super::stamp::SourceStamp;
 use super::trouble::MineTrouble;
-use super::{MineReport, MineRequest, Planned, Stop};
+use super::{MineReport, MineRequest, PlannedSource, StopSignal};
 
-/// Files documents.
-pub(crate) struct Filer<'a> {
-    pub(crate) drafter: Drafter<'a>,
-    pub(crate) committer: Committer<'a>,
-    pub(crate) account: Account<'a>,
+/// Files the documents of one run.
+pub(crate) struct DocumentFiler<'a> {
+    pub(crate) drafter: SourceDrafter<'a>,
+    pub(crate) committer: SourceCommitter<'a>,
+    pub(crate) account: MineAccount<'a>,
     pub(crate) queue: JobQueue,
     terms: CompareTerms,
-    group: Group,
+    group: CommitGroup,
     dry_run: bool,
-    /// Whether the format was asked for, so that words may be given up that do not fit it.
+    /// Whether the user named a format, which permits removing words that do not fit it.
     is_insisted: bool,
-    stop: Stop,
+    stop: StopSignal,
 }
 
-impl<'a> Filer<'a> {
-    /// Puts the stages in a row.
+impl<'a> DocumentFiler<'a> {
+    /// Connects the stages.
     pub(crate) fn new(
         request: &MineRequest,
-        drafter: Drafter<'a>,
-        committer: Committer<'a>,
-        account: Account<'a>,
+        drafter: SourceDrafter<'a>,
+        committer: SourceCommitter<'a>,
+        account: MineAccount<'a>,
     ) -> Self {
         Self {
             drafter,
             committer,
             account,
             queue: JobQueue::default(),
-            terms: CompareTerms::of(request),
-            group: Group::default(),
+            terms: CompareTerms::from_request(request),
+            group: CommitGroup::default(),
             dry_run: request.dry_run,
             is_insisted: request.format.is_some(),
             stop: request.stop.clone(),
         }
     }
 
-    /// Takes one document of a source; says how many drawers it has.
-    pub(crate) fn take(
+    /// Takes one document of a source; returns its number of drawers.
+    pub(crate) fn take_document(
         &mut self,
         reading: &SourceReading<'_>,
         document: SourceDocument,
     ) -> std::result::Result<u64, MineTrouble> {
         match document {
             SourceDocument::File(document) => self.take_file(reading, document),
+            // Only a conversation that shares its file with others has a key.
             SourceDocument::Conversation(document) => Ok(match document.key.clone() {
                 None => {
-                    let drafted = self.drafter.draft_whole(reading, document);
-                    self.hand_over(reading, drafted, Ends::Mined)?
+                    let drafted = self.drafter.draft_whole_conversation(reading, document);
+                    self.compare_and_push(reading, drafted, SourceVerdict::Mined)?
                 }
-                Some(key) => self.take_one(reading, document, &key)?,
+                Some(key) => self.take_conversation(reading, document, &key)?,
             }),
         }
     }
@@ -76,28 +77,32 @@ impl<'a> Filer<'a> {
         reading: &SourceReading<'_>,
         document: FileDocument,
     ) -> std::result::Result<u64, MineTrouble> {
-        self.refuse_to_forget(reading)?;
+        self.check_still_conversation(reading)?;
         let drafted = self.drafter.draft_file(reading, document);
-        Ok(self.hand_over(reading, drafted, Ends::Mined)?)
+        Ok(self.compare_and_push(reading, drafted, SourceVerdict::Mined)?)
     }
 
-    /// A conversation that is none any more was caught half-written, or something else has its name now: what was said
-    /// is not given up for it unless the format was insisted on.
-    fn refuse_to_forget(&self, reading: &SourceReading<'_>) -> std::result::Result<(), MineTrouble> {
+    /// Refuses a file that used to be a conversation. It was caught half-written, or another file has its name
+    /// now; words that were said are not given up for it unless the user named the format.
+    fn check_still_conversation(&self, reading: &SourceReading<'_>) -> std::result::Result<(), MineTrouble> {
         match reading.before {
-            Some(before) if !self.is_insisted && before.drawers > 0 && formats::is_talk(&before.format) => {
+            Some(before)
+                if !self.is_insisted
+                    && before.drawers > 0
+                    && formats::is_conversation_format(&before.format) =>
+            {
                 Err(MineTrouble::Source(format!(
-                    "it was a {} conversation and is none now; what was filed of it is kept (--as {} files it as it is)",
+                    "it was a {} conversation and no longer is; its drawers are kept (--as {} files it as it is now)",
                     before.format,
-                    formats::FILE
+                    formats::FILE_FORMAT
                 )))
             }
             _ => Ok(()),
         }
     }
 
-    /// Takes one of the conversations that a source holds.
-    fn take_one(
+    /// Takes one of several conversations in a source.
+    fn take_conversation(
         &mut self,
         reading: &SourceReading<'_>,
         document: ConversationDocument,
@@ -105,43 +110,49 @@ impl<'a> Filer<'a> {
     ) -> Result<u64> {
         let collection = self.committer.collection();
         let (source, record) = lookup::find_conversation(collection.as_deref(), reading.source, key)?;
-        let hash = hash_of_words(&document.conversation);
+        let hash = hash_words(&document.conversation);
         let expects = record.as_ref().map(|record| record.revision);
         let before = record.and_then(|record| record.stamp);
         let same = before.filter(|before| before.hash == hash && self.drafter.is_met_by(before));
+        // An export is rewritten as a whole; conversations in it that say the same need not be compared drawer
+        // by drawer.
         let Some(before) = same else {
-            let drafted = self.drafter.draft_one(reading, source, document, hash, expects);
-            return self.hand_over(reading, drafted, Ends::No);
+            let drafted = self
+                .drafter
+                .draft_contained_conversation(reading, source, document, hash, expects);
+            return self.compare_and_push(reading, drafted, SourceVerdict::Unfinished);
         };
         let drawers = before.drawers;
         if !self.dry_run {
-            let stamp = Stamp {
+            // The stamp is renewed even so: it names the container's latest version, by which sync tells what
+            // left it.
+            let stamp = SourceStamp {
                 look: reading.look.clone(),
                 within: Some(reading.as_container()),
                 ..before
             };
-            self.push(Waiting {
+            self.push_waiting(WaitingSource {
                 source,
                 ticket: reading.ticket,
                 expects,
                 stamp: stamp.to_text(),
-                work: Work::none(),
+                work: SourceWork::stamp_only(),
                 kept: drawers,
-                ends: Ends::No,
+                verdict: SourceVerdict::Unfinished,
             })?;
         }
         Ok(drawers)
     }
 
-    /// Takes over how reading ended, once all `drawers` of a source's documents are taken.
-    pub(crate) fn finish(
+    /// Concludes a source once all of its documents, with `drawers` drawers in total, have been taken.
+    pub(crate) fn finish_source(
         &mut self,
         reading: &SourceReading<'_>,
         outcome: ReadOutcome,
         drawers: u64,
     ) -> std::result::Result<(), MineTrouble> {
         let is_silent = drawers == 0 && outcome.notes.is_empty();
-        let silence = is_silent.then(|| Note::new("nothing is said in it"));
+        let silence = is_silent.then(|| ReadingNote::new("it contains no text"));
         self.account
             .list_notes(reading.source, outcome.notes.into_iter().chain(silence));
         match outcome.extent {
@@ -151,97 +162,110 @@ impl<'a> Filer<'a> {
                 outcome.format
             ))),
             SourceExtent::Empty | SourceExtent::Several => {
-                Ok(self.close(reading, outcome.format, drawers)?)
+                Ok(self.remember_container(reading, outcome.format, drawers)?)
             }
         }
     }
 
-    /// Remembers a source that holds several conversations, once they are all durable.
-    fn close(&mut self, reading: &SourceReading<'_>, format: &'static str, drawers: u64) -> Result<()> {
+    /// Records a source that holds several conversations, once they are all durable.
+    fn remember_container(
+        &mut self,
+        reading: &SourceReading<'_>,
+        format: &'static str,
+        drawers: u64,
+    ) -> Result<()> {
         if self.dry_run {
             return Ok(());
         }
-        self.flush()?;
+        // The container's stamp vouches for all its conversations, so none of them may still be waiting.
+        self.flush_waiting()?;
         if self.queue.is_overtaken(reading.ticket) {
             return Ok(());
         }
         let drafted = self.drafter.draft_container(reading, format, drawers);
-        self.hand_over(reading, drafted, Ends::Mined).map(drop)
+        self.compare_and_push(reading, drafted, SourceVerdict::Mined)
+            .map(drop)
     }
 
-    /// Remembers that a source looks different and says the same as when it got this stamp.
-    pub(crate) fn refresh(&mut self, reading: &SourceReading<'_>, stamp: &Stamp) -> Result<()> {
+    /// Records the new look of a source whose content has not changed.
+    pub(crate) fn refresh_stamp(&mut self, reading: &SourceReading<'_>, stamp: &SourceStamp) -> Result<()> {
         if self.dry_run {
             self.account.count_unchanged(stamp.drawers);
             return Ok(());
         }
-        self.push(Waiting {
+        self.push_waiting(WaitingSource {
             source: reading.source.to_owned(),
             ticket: reading.ticket,
             expects: reading.expects,
             stamp: stamp.to_text(),
-            work: Work::none(),
+            work: SourceWork::stamp_only(),
             kept: stamp.drawers,
-            ends: Ends::Unchanged,
+            verdict: SourceVerdict::Unchanged,
         })
     }
 
-    /// Compares a draft with what is stored, and lets it wait for its commit; a dry run only writes it down.
-    fn hand_over(&mut self, reading: &SourceReading<'_>, drafted: DraftedSource, ends: Ends) -> Result<u64> {
+    /// Compares a draft with the stored drawers and queues it for its commit; a dry run only lists it.
+    fn compare_and_push(
+        &mut self,
+        reading: &SourceReading<'_>,
+        drafted: DraftedSource,
+        ends: SourceVerdict,
+    ) -> Result<u64> {
         let drawers = drafted.draft.len() as u64;
-        if ends == Ends::Mined {
+        if ends == SourceVerdict::Mined {
             self.account.count_format(&drafted.stamp.format);
         }
         if self.dry_run {
-            self.plan(drafted)?;
+            self.plan_source(drafted)?;
         } else {
-            let waiting = self.compare(reading, drafted, ends)?;
-            self.push(waiting)?;
+            let waiting = self.compare_draft(reading, drafted, ends)?;
+            self.push_waiting(waiting)?;
         }
         Ok(drawers)
     }
 
-    fn compare(
+    fn compare_draft(
         &mut self,
         reading: &SourceReading<'_>,
         drafted: DraftedSource,
-        ends: Ends,
-    ) -> Result<Waiting> {
+        ends: SourceVerdict,
+    ) -> Result<WaitingSource> {
         let DraftedSource {
             mut draft,
             mut stamp,
             expects,
         } = drafted;
         let collection = self.committer.collection();
-        let change = compare::compare(collection.as_deref(), &mut draft, self.terms)?;
+        let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms)?;
         if change.gone > 0 {
             let note = format!(
                 "{} messages are no longer in it; their drawers were kept",
                 change.gone
             );
-            self.account.list_notes(&draft.source, [Note::new(note)]);
+            self.account.list_notes(&draft.source, [ReadingNote::new(note)]);
         }
         let kept = change.kept;
-        // The stamp of a source that only holds conversations counts theirs.
-        if ends != Ends::Mined || draft.len() > 0 {
+        // The empty draft of a container keeps the count of its conversations' drawers. Otherwise the stamp
+        // counts what will be stored, including messages that left the source.
+        if ends != SourceVerdict::Mined || draft.len() > 0 {
             stamp.drawers = kept + change.adds.len() as u64;
         }
-        Ok(Waiting {
+        Ok(WaitingSource {
             source: draft.source.clone(),
             ticket: reading.ticket,
             expects,
             stamp: stamp.to_text(),
-            work: Work::of(change, draft),
+            work: SourceWork::from_change(change, draft),
             kept,
-            ends,
+            verdict: ends,
         })
     }
 
-    fn plan(&mut self, drafted: DraftedSource) -> Result<()> {
+    fn plan_source(&mut self, drafted: DraftedSource) -> Result<()> {
         let mut draft = drafted.draft;
         let collection = self.committer.collection();
-        let change = compare::compare(collection.as_deref(), &mut draft, self.terms)?;
-        self.account.list_planned(Planned {
+        let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms)?;
+        self.account.list_planned(PlannedSource {
             drawers: draft.len() as u64,
             new: change.adds.len() as u64,
             source: draft.source,
@@ -252,57 +276,59 @@ impl<'a> Filer<'a> {
         Ok(())
     }
 
-    fn push(&mut self, waiting: Waiting) -> Result<()> {
-        match self.group.push(waiting) {
-            Some(batch) => self.commit(batch),
+    fn push_waiting(&mut self, waiting: WaitingSource) -> Result<()> {
+        match self.group.push_source(waiting) {
+            Some(batch) => self.commit_batch(batch),
             None => Ok(()),
         }
     }
 
-    /// Whether anything waits for its commit.
+    /// Returns whether a source waits for its commit.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.group.is_empty()
     }
 
-    /// Commits everything that waits.
-    pub(crate) fn flush(&mut self) -> Result<()> {
-        let batch = self.group.take();
+    /// Commits all waiting sources.
+    pub(crate) fn flush_waiting(&mut self) -> Result<()> {
+        let batch = self.group.take_waiting();
         if batch.is_empty() {
             return Ok(());
         }
-        self.commit(batch)
+        self.commit_batch(batch)
     }
 
-    fn commit(&mut self, batch: Vec<Waiting>) -> Result<()> {
-        self.stop.check()?;
+    fn commit_batch(&mut self, batch: Vec<WaitingSource>) -> Result<()> {
+        // Checked before embedding, which is the slow part.
+        self.stop.check_not_stopped()?;
         let CommitOutcome {
             filed,
             embedding,
             lacks_vectors_after,
-        } = self.committer.commit(batch)?;
-        self.group.pace(embedding);
+        } = self.committer.commit_sources(batch)?;
+        self.group.adapt_size(embedding);
         for one in filed {
             match &one.outcome {
-                Ok(Revised::Overtaken) => self.queue.send_round(one.ticket),
-                Ok(Revised::Done { .. }) if one.ends == Ends::No => {}
-                Ok(Revised::Done { .. }) | Err(_) => self.queue.dismiss(one.ticket),
+                Ok(RevisionOutcome::Overtaken) => self.queue.requeue_job(one.ticket),
+                // More of the same found source follows under this ticket.
+                Ok(RevisionOutcome::Done { .. }) if one.verdict == SourceVerdict::Unfinished => {}
+                Ok(RevisionOutcome::Done { .. }) | Err(_) => self.queue.dismiss_job(one.ticket),
             }
-            self.account.settle(one);
+            self.account.count_filed(one);
         }
-        self.account.tell();
+        self.account.report_progress();
         match lacks_vectors_after {
             Some(seq) => self.fill_after(seq),
             None => Ok(()),
         }
     }
 
-    /// Gives a vector to every drawer that has none and was filed after the collection's sequence number was `seq`.
+    /// Embeds every drawer without a vector that was filed after the sequence number `seq`.
     pub(crate) fn fill_after(&mut self, seq: u64) -> Result<()> {
         let account = &mut self.account;
-        self.committer.fill_after(seq, &mut || account.tell())
+        self.committer.fill_after(seq, &mut || account.report_progress())
     }
 
-    /// The report of everything that was filed.
+    /// Returns the report of the run.
     pub(crate) fn into_report(self) -> MineReport {
         MineReport {
             lacking: self.committer.lacking(),

@@ -1,26 +1,29 @@
-//! Messages that are stored and no longer in their source. What was said was said: they stay.
+//! Messages that are stored but no longer in their source. Tools compact, rotate and prune transcripts; words
+//! that were said stay.
 //!
-//! A message that has an id of its own is in the source as long as the id is. One that has none is told by its text; if
-//! that is gone, nobody can say whether it was edited or pruned, so it stays, unless it only grew.
+//! A message with its own id is in the source as long as the id is. A message without one is identified by its
+//! text; if the text is gone, an edit cannot be told from a pruning, so the message stays unless it only grew.
 
 use std::collections::HashMap;
 
-use loci_core::{Collection, Drawer, DrawerId, Get, Result, Scalar, Span, Value};
+use loci_core::{
+    Collection, Drawer, DrawerId, GetRequest, MetadataScalar, MetadataValue, Result, SourceSpan,
+};
 
-use super::draft::talk::{Gone, TalkBody};
-use super::draft::{Body, Draft};
-use super::stored::{Stored, is_mined};
+use super::draft::talk::{GoneMessage, TalkBody};
+use super::draft::{DraftBody, SourceDraft};
+use super::stored::{StoredSource, is_mined};
 
-/// Finds the messages that left; `after` ties each to one that is still there.
-pub(crate) fn gone_from(
+/// Finds the messages that left the source; `after` ties each to a message that is still there.
+pub(crate) fn find_gone_messages(
     collection: &dyn Collection,
-    stored: &Stored<'_>,
-    draft: &Draft,
-) -> Result<Vec<Gone>> {
-    let Body::Talk(talk) = &draft.body else {
+    stored: &StoredSource<'_>,
+    draft: &SourceDraft,
+) -> Result<Vec<GoneMessage>> {
+    let DraftBody::Talk(talk) = &draft.body else {
         return Ok(Vec::new());
     };
-    let groups = groups(stored, draft, talk)?;
+    let groups = group_stored_messages(stored, draft, talk)?;
     if groups.iter().all(|group| group.message.is_some()) {
         return Ok(Vec::new());
     }
@@ -30,16 +33,18 @@ pub(crate) fn gone_from(
     for group in groups {
         let message = match (group.message, &group.owner) {
             (Some(message), _) => Some(message),
-            // No message at all: the source was taken for something else before.
+            // Not a message: the source was read as a file before.
             (None, None) => continue,
             (None, Some(owner)) => match own.get(owner.as_str()) {
                 Some(message) => Some(*message),
-                None => grown(collection, talk, &group, owner)?,
+                // A message may have been filed while it was still being written, and be longer now.
+                None => find_grown_message(collection, talk, &group, owner)?,
             },
         };
         match message {
+            // Messages may have been reordered; the anchor never moves backwards, so places stay ascending.
             Some(_) => anchor = anchor.max(message),
-            None => gone.push(Gone {
+            None => gone.push(GoneMessage {
                 after: anchor,
                 pieces: group.pieces,
             }),
@@ -49,28 +54,33 @@ pub(crate) fn gone_from(
 }
 
 /// The stored pieces of one message.
-struct Group {
-    pieces: Vec<(DrawerId, Span)>,
-    /// Which message of the draft one of them is a piece of.
+struct StoredMessage {
+    pieces: Vec<(DrawerId, SourceSpan)>,
+    /// The number of the draft's message that one of them is a piece of.
     message: Option<usize>,
-    /// The id the message has.
+    /// The id of the message.
     owner: Option<String>,
 }
 
-/// The stored messages, in order.
-fn groups(stored: &Stored<'_>, draft: &Draft, talk: &TalkBody) -> Result<Vec<Group>> {
-    let numbers = draft.numbers();
+/// Groups the stored pieces into messages, in order.
+fn group_stored_messages(
+    stored: &StoredSource<'_>,
+    draft: &SourceDraft,
+    talk: &TalkBody,
+) -> Result<Vec<StoredMessage>> {
+    let numbers = draft.number_by_id();
     let mut all = Vec::new();
-    stored.each(&mut |old| {
+    stored.for_each_drawer(&mut |old| {
         if let Some(span) = old.place.span.filter(|_| is_mined(old)) {
-            let message = numbers.get(&old.id).and_then(|n| talk.message_of(*n));
+            let message = numbers.get(&old.id).and_then(|n| talk.message_number(*n));
             all.push((span, old.id.clone(), message, message_id(old)));
         }
     })?;
     all.sort_by_key(|(span, ..)| (span.start, span.end));
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<StoredMessage> = Vec::new();
     let mut ended = None;
     for (span, id, message, owner) in all {
+        // Pieces of one message touch; two messages have a line end between them.
         let follows = ended == Some(span.start);
         ended = Some(span.end);
         match groups.last_mut().filter(|last| follows && last.owner == owner) {
@@ -78,7 +88,7 @@ fn groups(stored: &Stored<'_>, draft: &Draft, talk: &TalkBody) -> Result<Vec<Gro
                 last.pieces.push((id, span));
                 last.message = last.message.max(message);
             }
-            None => groups.push(Group {
+            None => groups.push(StoredMessage {
                 pieces: vec![(id, span)],
                 message,
                 owner,
@@ -90,22 +100,28 @@ fn groups(stored: &Stored<'_>, draft: &Draft, talk: &TalkBody) -> Result<Vec<Gro
 
 fn message_id(drawer: &Drawer) -> Option<String> {
     match drawer.metadata.as_ref()?.get("message_id")? {
-        Value::One(Scalar::Text(id)) => Some(id.clone()),
+        MetadataValue::One(MetadataScalar::Text(id)) => Some(id.clone()),
         _ => None,
     }
 }
 
-/// The message that stands where this one stood and begins with all it said, if there is one.
-fn grown(collection: &dyn Collection, talk: &TalkBody, group: &Group, owner: &str) -> Result<Option<usize>> {
+/// Returns the message at the same position that begins with the whole text of this one, if there is one.
+fn find_grown_message(
+    collection: &dyn Collection,
+    talk: &TalkBody,
+    group: &StoredMessage,
+    owner: &str,
+) -> Result<Option<usize>> {
     let place = owner.strip_prefix('#').and_then(|number| number.parse().ok());
-    let Some((place, now)) = place.and_then(|place| Some((place, talk.unnamed(place)?))) else {
+    let Some((place, now)) = place.and_then(|place| Some((place, talk.text_without_id(place)?))) else {
         return Ok(None);
     };
     let was: u64 = group.pieces.iter().map(|(_, span)| span.end - span.start).sum();
+    // Compared by length first, which needs no text from the store.
     if was > now.len() as u64 {
         return Ok(None);
     }
-    let pieces = collection.get(&Get::ids(group.pieces.iter().map(|(id, _)| id.clone())))?;
+    let pieces = collection.get(&GetRequest::by_ids(group.pieces.iter().map(|(id, _)| id.clone())))?;
     let text: String = pieces.into_iter().filter_map(|piece| piece.document).collect();
     Ok(now.starts_with(&text).then_some(place))
 }

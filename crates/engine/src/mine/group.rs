@@ -1,89 +1,90 @@
-//! Small sources wait for each other, so that one commit makes many of them durable. Each is still old or new.
+//! Grouping: small sources wait for each other, so that one commit makes many of them durable. Each source is
+//! still old or new.
 
 use std::time::Duration;
 
 use loci_core::Write;
 
-use super::compare::Change;
-use super::draft::Draft;
+use super::compare::SourceChange;
+use super::draft::SourceDraft;
 use super::queue::JobTicket;
 
-/// How many drawers wait for one commit, at the least and at the most.
+/// The fewest and the most drawers that wait for one commit.
 const DRAWERS: (usize, usize) = (16, 1024);
 
-/// About how long embedding may take before one commit: what is stopped meanwhile must be done again.
+/// The time embedding should take before one commit; an interrupted run must repeat that work.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How many bytes of text wait for one commit.
+/// The most bytes of text that wait for one commit.
 const MOST_BYTES: usize = 2 << 20;
 
-/// A source with more new drawers than this is filed alone and without vectors, which come afterwards; so neither
-/// memory nor the time others wait grows with it.
+/// A source with more new drawers than this is filed alone and without vectors, which follow in short
+/// transactions, so that neither memory nor the time other processes wait grows with it.
 const LARGE: usize = 4096;
 
-/// How many drawers of a large source are made at once.
+/// The number of drawers of a large source that are built at once.
 const PART: usize = 512;
 
-/// A source that is compared and waits to be filed.
+/// A compared source that waits to be filed.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingSource {
     /// Its name.
     pub(crate) source: String,
-    /// The ticket of the source it came from.
+    /// The ticket of the found source it came from.
     pub(crate) ticket: JobTicket,
     /// The revision of its record.
     pub(crate) expects: Option<u64>,
-    /// What to remember of it.
+    /// The stamp to record for it.
     pub(crate) stamp: String,
-    /// What is to be done.
-    pub(crate) work: Work,
-    /// How many drawers stay as they are.
+    /// The writes to apply.
+    pub(crate) work: SourceWork,
+    /// The number of drawers that do not change.
     pub(crate) kept: u64,
-    /// What is said of the found thing once this is filed.
-    pub(crate) ends: Ends,
+    /// The verdict on the found source once this is filed.
+    pub(crate) verdict: SourceVerdict,
 }
 
-impl Waiting {
-    /// Whether its drawers are filed without vectors first.
+impl WaitingSource {
+    /// Returns whether its drawers are filed without vectors first.
     pub(crate) fn is_large(&self) -> bool {
         self.work.is_large()
     }
 }
 
-/// What is said of a found thing once a source of it is filed.
+/// The verdict on a found source once a part of it is filed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// Nothing yet; more of it follows.
-    No,
+pub(crate) enum SourceVerdict {
+    /// None yet; more of it follows.
+    Unfinished,
     /// It was new or had changed.
     Mined,
-    /// It had not changed after all.
+    /// Its look had changed, but not its content.
     Unchanged,
 }
 
-/// What is to be done for a source.
+/// The writes for a source.
 #[derive(Debug)]
-pub(crate) enum Work {
-    /// These writes, all at once.
+pub(crate) enum SourceWork {
+    /// All writes at once.
     Small(Vec<Write>),
-    /// First the changes, then the new drawers, part by part.
-    Large(Vec<Write>, Box<Draft>, Vec<usize>),
+    /// The changes first, then the new drawers in parts.
+    Large(Vec<Write>, Box<SourceDraft>, Vec<usize>),
 }
 
-impl Work {
-    /// What a change takes.
-    pub(crate) fn of(mut change: Change, draft: Draft) -> Self {
-        let mut writes = change.first_part();
+impl SourceWork {
+    /// Returns the writes of a change.
+    pub(crate) fn from_change(mut change: SourceChange, draft: SourceDraft) -> Self {
+        let mut writes = change.take_first_part();
         if change.adds.len() > LARGE {
             return Self::Large(writes, Box::new(draft), change.adds);
         }
-        let adds = change.adds.iter().filter_map(|n| draft.drawer(*n));
+        let adds = change.adds.iter().filter_map(|n| draft.make_drawer(*n));
         writes.extend(adds.map(Write::Add));
         Self::Small(writes)
     }
 
-    /// Nothing but remembering the stamp.
-    pub(crate) fn none() -> Self {
+    /// Returns no writes; only the stamp is recorded.
+    pub(crate) fn stamp_only() -> Self {
         Self::Small(Vec::new())
     }
 
@@ -91,14 +92,15 @@ impl Work {
         matches!(self, Self::Large(..))
     }
 
-    /// The writes, part by part.
-    pub(crate) fn parts(&self) -> loci_core::Parts<'_> {
+    /// Returns the writes in parts.
+    pub(crate) fn write_parts(&self) -> loci_core::RevisionParts<'_> {
         match self {
             Self::Small(writes) => Box::new(std::iter::once_with(|| writes.clone())),
             Self::Large(writes, draft, adds) => {
                 let first = std::iter::once_with(|| writes.clone());
+                // Built lazily inside the transaction: the store drops each part before it asks for the next.
                 let rest = adds.chunks(PART).map(|some| {
-                    let drawers = some.iter().filter_map(|n| draft.drawer(*n));
+                    let drawers = some.iter().filter_map(|n| draft.make_drawer(*n));
                     drawers.map(Write::Add).collect()
                 });
                 Box::new(first.chain(rest))
@@ -107,17 +109,17 @@ impl Work {
     }
 }
 
-/// What waits for the next commit.
+/// The sources that wait for the next commit.
 #[derive(Debug)]
-pub(crate) struct Group {
-    waiting: Vec<Waiting>,
+pub(crate) struct CommitGroup {
+    waiting: Vec<WaitingSource>,
     drawers: usize,
     bytes: usize,
-    /// How many drawers wait at the most.
+    /// The number of drawers at which they are committed.
     most: usize,
 }
 
-impl Default for Group {
+impl Default for CommitGroup {
     fn default() -> Self {
         Self {
             waiting: Vec::new(),
@@ -128,27 +130,29 @@ impl Default for Group {
     }
 }
 
-impl Group {
-    /// Adds a source; gives everything that waits once it is time to commit.
-    pub(crate) fn push(&mut self, waiting: Waiting) -> Option<Vec<Waiting>> {
-        if let Work::Small(writes) = &waiting.work {
+impl CommitGroup {
+    /// Adds a source; returns all waiting sources once it is time to commit.
+    pub(crate) fn push_source(&mut self, waiting: WaitingSource) -> Option<Vec<WaitingSource>> {
+        if let SourceWork::Small(writes) = &waiting.work {
+            // A source without writes still has a stamp to commit, and counts as one.
             self.drawers += writes.len().max(1);
-            self.bytes += writes.iter().map(size_of).sum::<usize>();
+            self.bytes += writes.iter().map(write_size).sum::<usize>();
         }
         let large = waiting.work.is_large();
         self.waiting.push(waiting);
         let is_full = large || self.drawers >= self.most || self.bytes >= MOST_BYTES;
-        is_full.then(|| self.take())
+        is_full.then(|| self.take_waiting())
     }
 
-    /// What waits; nothing does afterwards.
-    pub(crate) fn take(&mut self) -> Vec<Waiting> {
+    /// Takes all waiting sources.
+    pub(crate) fn take_waiting(&mut self) -> Vec<WaitingSource> {
         (self.drawers, self.bytes) = (0, 0);
         std::mem::take(&mut self.waiting)
     }
 
-    /// Waits for fewer drawers with a slow model, and for more with a quick one.
-    pub(crate) fn pace(&mut self, took: Duration) {
+    /// Adapts the size of commits to the speed of the model.
+    pub(crate) fn adapt_size(&mut self, took: Duration) {
+        // Doubling below a quarter of the limit keeps the next commit below half of it, so that sizes settle.
         if took > PATIENCE {
             self.most = (self.most / 2).max(DRAWERS.0);
         } else if took * 4 < PATIENCE {
@@ -156,15 +160,16 @@ impl Group {
         }
     }
 
-    /// Whether anything waits.
+    /// Returns whether no source waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
 
-fn size_of(write: &Write) -> usize {
+fn write_size(write: &Write) -> usize {
     match write {
         Write::Add(new) | Write::Upsert(new) => new.document.len(),
+        // A rough constant: patches carry no text here.
         Write::Update(_) | Write::Delete(_) => 64,
     }
 }

@@ -1,87 +1,88 @@
-//! One run of mining: takes what a walk finds through the stages, and takes up again what was overtaken.
+//! One run of mining: passes the sources a walk finds through the stages, and retries overtaken ones.
 
 use loci_core::{Error, Result, Timestamp};
 use loci_mine::project::tidy_name;
 use loci_mine::{LoadedSource, ReadOptions, SourceTrouble, WalkEvent, WalkRequest, formats, name};
 
-use super::account::Account;
-use super::commit::Committer;
-use super::drafter::{Drafter, SourceReading};
-use super::filer::Filer;
+use super::account::MineAccount;
+use super::commit::SourceCommitter;
+use super::drafter::{SourceDrafter, SourceReading};
+use super::filer::DocumentFiler;
 use super::lookup::{self, KnownRecord, LookupVerdict};
 use super::queue::{JobTicket, OvertakenJob, SourceJob};
-use super::shelving::spelled;
-use super::stamp::{Asked, Look, Stamp};
+use super::shelving::spell_wing;
+use super::stamp::{FilingTerms, SourceLook, SourceStamp};
 use super::trouble::MineTrouble;
-use super::{MineReport, MineRequest, Progress};
+use super::{MineProgress, MineReport, MineRequest};
 use crate::palace::Palace;
 
-/// How many found sources are looked up together.
+/// The number of found sources looked up in one call.
 const BATCH: usize = 256;
 
-/// A run.
+/// A run of mining.
 pub(crate) struct MineRun<'a> {
     request: &'a MineRequest,
     clock: &'a dyn Fn() -> Timestamp,
     options: ReadOptions,
-    asked: Asked,
-    filer: Filer<'a>,
+    asked: FilingTerms,
+    filer: DocumentFiler<'a>,
 }
 
-/// The walk a request asks for.
+/// Returns the walk of a request.
 pub(crate) fn walk_request(request: &MineRequest) -> Result<WalkRequest<'_>> {
     Ok(WalkRequest {
         roots: &request.paths,
         max_bytes: request.max_bytes,
         hidden: request.hidden,
         ignored: request.ignored,
-        bundles: formats::bundles_of(formats::chosen(request.format.as_deref())?),
+        bundles: formats::bundles_to_find(formats::choose_format(request.format.as_deref())?),
         avoid: &request.avoid,
         excludes: request.excludes.as_deref(),
     })
 }
 
 impl<'a> MineRun<'a> {
-    /// Gets ready; makes nothing.
+    /// Prepares a run; creates nothing.
     pub(crate) fn new(
         palace: &'a Palace,
         request: &'a MineRequest,
         clock: &'a dyn Fn() -> Timestamp,
-        watch: &'a mut dyn FnMut(Progress),
+        watch: &'a mut dyn FnMut(MineProgress),
     ) -> Result<Self> {
-        let committer = Committer::new(palace)?;
-        let asked = asked_of(request, &committer)?;
+        let committer = SourceCommitter::new(palace)?;
+        let asked = resolve_terms(request, &committer)?;
         let options = ReadOptions {
-            format: formats::chosen(request.format.as_deref())?,
+            format: formats::choose_format(request.format.as_deref())?,
             cutting: request.cutting,
         };
-        let drafter = Drafter::new(request, asked.clone());
-        let account = Account::new(request.dry_run, watch);
+        let drafter = SourceDrafter::new(request, asked.clone());
+        let account = MineAccount::new(request.dry_run, watch);
         Ok(Self {
             request,
             clock,
             options,
             asked,
-            filer: Filer::new(request, drafter, committer, account),
+            filer: DocumentFiler::new(request, drafter, committer, account),
         })
     }
 
-    /// Mines everything.
+    /// Mines all sources.
     pub(crate) fn run(mut self) -> Result<MineReport> {
         let mut batch = Vec::with_capacity(BATCH);
         for event in loci_mine::walk(&walk_request(self.request)?)? {
-            self.request.stop.check()?;
+            self.request.stop.check_not_stopped()?;
             batch.push(event);
             if batch.len() == BATCH {
                 self.take_events(std::mem::take(&mut batch))?;
             }
         }
         self.take_events(batch)?;
+        // A flush may find sources overtaken, and retrying those makes more wait; the retry limit ends the loop.
         while self.filer.has_waiting() || self.filer.queue.has_overtaken() {
-            self.filer.flush()?;
+            self.filer.flush_waiting()?;
             self.take_overtaken()?;
         }
-        self.end()
+        self.finish_run()
     }
 
     fn take_events(&mut self, batch: Vec<WalkEvent>) -> Result<()> {
@@ -92,7 +93,7 @@ impl<'a> MineRun<'a> {
                 WalkEvent::Source(found) => jobs.push(SourceJob::new(found)),
                 WalkEvent::Skipped { path, reason } => {
                     account.count_seen();
-                    account.list_skipped(name::of_path(&path), reason);
+                    account.list_skipped(name::name_of_path(&path), reason);
                 }
                 WalkEvent::LeftOut { cause, .. } => account.count_left_out(cause),
             }
@@ -109,40 +110,41 @@ impl<'a> MineRun<'a> {
         Ok(())
     }
 
-    /// Takes up every source that another process filed meanwhile.
+    /// Retries every source that another process filed in the meantime.
     fn take_overtaken(&mut self) -> Result<()> {
         while let Some(overtaken) = self.filer.queue.next_overtaken() {
             match overtaken {
                 OvertakenJob::Again(job) => {
                     let collection = self.filer.committer.collection();
+                    // The record is read anew: the other process may have filed the very same state.
                     let record = lookup::find_record(collection.as_deref(), &job.source)?;
                     self.take_job(job, record)?;
                 }
                 OvertakenJob::GivenUp(job) => self.filer.account.list_failed(
                     job.source,
-                    "others kept filing it; it is as they left it".to_owned(),
+                    "other processes kept filing it; their version is kept".to_owned(),
                 ),
             }
         }
         Ok(())
     }
 
-    /// Deals with one source; one that is unchanged costs no more than the stat that found it.
+    /// Deals with one source; an unchanged source costs no more than the stat that found it.
     fn take_job(&mut self, job: SourceJob, record: Option<KnownRecord>) -> Result<()> {
-        self.request.stop.check()?;
+        self.request.stop.check_not_stopped()?;
         let stamp = record.as_ref().and_then(|record| record.stamp.as_ref());
-        let dealt = match lookup::judge(&job.found, stamp, &self.asked, self.request.since) {
+        let dealt = match lookup::judge_source(&job.found, stamp, &self.asked, self.request.since) {
             LookupVerdict::Unchanged(drawers) => {
                 self.filer.account.count_unchanged(drawers);
                 Ok(())
             }
             LookupVerdict::TooOld => Err(MineTrouble::Skip(
-                "it was not changed since the time that was asked for".into(),
+                "it has not changed since the requested time".into(),
             )),
-            LookupVerdict::ToRead => self.admit(&job, record.as_ref())?,
+            LookupVerdict::ToRead => self.admit_source(&job, record.as_ref())?,
         };
         let account = &mut self.filer.account;
-        account.advance(job.found.bytes());
+        account.count_dealt_with(job.found.total_bytes());
         match dealt {
             Ok(()) => {}
             Err(MineTrouble::Skip(reason)) => account.list_skipped(job.source, reason),
@@ -152,24 +154,26 @@ impl<'a> MineRun<'a> {
         Ok(())
     }
 
-    /// Lets a source in to be read; it stays until it is filed, or in trouble.
-    fn admit(
+    /// Admits a source to be read; it stays in the queue until it is filed or fails.
+    fn admit_source(
         &mut self,
         job: &SourceJob,
         record: Option<&KnownRecord>,
     ) -> Result<std::result::Result<(), MineTrouble>> {
         if let Some(collection) = self.filer.committer.collection() {
+            // Asked for each source and not at the start: the collection may be created by this run's first
+            // commit.
             self.filer.drafter.learn_wings(collection.as_ref())?;
         }
-        let ticket = self.filer.queue.admit(job);
-        let dealt = self.read(ticket, job, record);
+        let ticket = self.filer.queue.admit_job(job);
+        let dealt = self.read_source(ticket, job, record);
         if dealt.is_err() {
-            self.filer.queue.dismiss(ticket);
+            self.filer.queue.dismiss_job(ticket);
         }
         Ok(dealt)
     }
 
-    fn read(
+    fn read_source(
         &mut self,
         ticket: JobTicket,
         job: &SourceJob,
@@ -183,47 +187,50 @@ impl<'a> MineRun<'a> {
             source: &job.source,
             expects: record.map(|record| record.revision),
             before,
-            look: self.look_of(&loaded),
+            look: self.capture_look(&loaded),
             hash: loaded.hash().to_owned(),
         };
+        // The hash of a bundle covers only its fingerprint, which differs or it would not be read at all.
         if loaded.is_file()
             && let Some(before) = before
         {
             if let Some(within) = &before.within {
                 return Err(MineTrouble::Source(format!(
-                    "its name is also that of a conversation in {}; give it another name",
+                    "its name is also the name of a conversation in {}; rename it",
                     within.file
                 )));
             }
-            if before.hash == reading.hash && before.meets(&self.asked) {
-                let stamp = Stamp {
+            if before.hash == reading.hash && before.meets_terms(&self.asked) {
+                let stamp = SourceStamp {
                     look: reading.look.clone(),
                     ..before.clone()
                 };
-                return Ok(self.filer.refresh(&reading, &stamp)?);
+                return Ok(self.filer.refresh_stamp(&reading, &stamp)?);
             }
         }
+        // Each document is handed on as it is read, so that a large export is never in memory whole.
         let mut drawers = 0;
         let outcome = loaded.read(&self.options, &mut |document| {
-            drawers += self.filer.take(&reading, document)?;
+            drawers += self.filer.take_document(&reading, document)?;
             Ok(())
         });
         let outcome = outcome
-            .map_err(|trouble: SourceTrouble<MineTrouble>| MineTrouble::of_reading(trouble, before))?;
-        self.filer.finish(&reading, outcome, drawers)
+            .map_err(|trouble: SourceTrouble<MineTrouble>| MineTrouble::from_reading(trouble, before))?;
+        self.filer.finish_source(&reading, outcome, drawers)
     }
 
-    /// What stats say of a source now, as it will be remembered.
-    fn look_of(&self, loaded: &LoadedSource<'_>) -> Look {
+    /// Captures the current look of a source for its stamp.
+    fn capture_look(&self, loaded: &LoadedSource<'_>) -> SourceLook {
+        // Nanoseconds, as file times are.
         let now = (self.clock)().as_micros().saturating_mul(1000);
-        Look {
+        SourceLook {
             seen: loaded.fingerprint().clone(),
             fresh: loaded.is_fresh(now),
         }
     }
 
-    /// Fills in vectors that an earlier run was stopped before, and looks for sources that are gone.
-    fn end(mut self) -> Result<MineReport> {
+    /// Embeds drawers that an interrupted run left without vectors, and looks for vanished sources.
+    fn finish_run(mut self) -> Result<MineReport> {
         let Some(collection) = self
             .filer
             .committer
@@ -237,27 +244,29 @@ impl<'a> MineRun<'a> {
         }
         let without_vector = self.filer.committer.count_without_vector()?;
         let mut report = self.filer.into_report();
+        // The collection may lack vectors from before; the report speaks only of this run's drawers.
         report.without_vector = without_vector.min(report.drawers_added);
-        report.vanished = crate::sync::vanished(collection.as_ref(), &self.request.paths)?;
+        report.vanished = crate::sync::list_vanished(collection.as_ref(), &self.request.paths)?;
         Ok(report)
     }
 }
 
-/// What stamps say of a request.
-fn asked_of(request: &MineRequest, committer: &Committer<'_>) -> Result<Asked> {
+/// Returns the part of a request that stamps record.
+fn resolve_terms(request: &MineRequest, committer: &SourceCommitter<'_>) -> Result<FilingTerms> {
     for name in [&request.wing, &request.room].into_iter().flatten() {
         if tidy_name(name).is_none() {
             return Err(
-                Error::invalid(format!("{name:?} is no name for a wing or a room"))
-                    .hint("nothing was mined; give --wing and --room names with something to see in them"),
+                Error::invalid(format!("{name:?} is not a valid wing or room name"))
+                    .with_hint("nothing was mined; --wing and --room need at least one visible character"),
             );
         }
     }
     let wing = request.wing.as_deref().and_then(tidy_name);
-    Ok(Asked {
+    Ok(FilingTerms {
         format: request.format.clone(),
         wing: match (wing, committer.collection()) {
-            (Some(wing), Some(collection)) => Some(spelled(collection.as_ref(), &wing)?),
+            // Two spellings of one wing must not make every source look changed.
+            (Some(wing), Some(collection)) => Some(spell_wing(collection.as_ref(), &wing)?),
             (wing, _) => wing,
         },
         room: request.room.clone(),

@@ -1,92 +1,104 @@
-//! Where sources are filed: the wing of their project, spelled as the palace spells it already.
+//! Shelving: chooses the wing and room of a source, in the palace's own spelling.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use loci_core::{CollectionReader, FacetKey, Facets, Filter, Result};
+use loci_core::{CollectionReader, FacetKey, FacetRequest, Filter, Result};
 
 use loci_mine::conversation::Conversation;
 use loci_mine::name;
-use loci_mine::project::{Projects, folded, room_of, tidy_name};
+use loci_mine::project::{ProjectFinder, fold_name, room_of, tidy_name};
 
 use super::MineRequest;
-use super::draft::Shelf;
+use super::draft::DraftShelf;
 
 /// The room of a conversation that has neither a title nor a day.
 const UNTITLED: &str = "conversations";
 
-/// The wing of what belongs to nothing.
+/// The name for a wing or room when a source suggests none.
 const HOMELESS: &str = "general";
 
-/// Decides on wings and rooms.
+/// Chooses wings and rooms.
 #[derive(Debug, Default)]
-pub(crate) struct Shelving {
-    projects: Projects,
-    /// How each wing is spelled, by what all its spellings have in common.
+pub(crate) struct ShelfChooser {
+    projects: ProjectFinder,
+    /// The spelling of each wing, by its folded name, which all its spellings share.
     wings: HashMap<String, String>,
     learned: bool,
 }
 
-impl Shelving {
-    /// Learns how a collection spells its wings, once.
-    pub(crate) fn learn(&mut self, collection: &dyn CollectionReader) -> Result<()> {
+impl ShelfChooser {
+    /// Learns the collection's spelling of its wings, once.
+    pub(crate) fn learn_wings(&mut self, collection: &dyn CollectionReader) -> Result<()> {
         if std::mem::replace(&mut self.learned, true) {
             return Ok(());
         }
-        let wings = Facets {
+        let wings = FacetRequest {
             by: vec![FacetKey::Wing],
-            ..Facets::by_room()
+            ..FacetRequest::by_room()
         };
         for facet in collection.facets(&wings)? {
             if let Some(wing) = facet.values.into_iter().flatten().next() {
-                self.wings.entry(folded(&wing)).or_insert(wing);
+                // Facets are sorted, so among several spellings the same one wins on every run.
+                self.wings.entry(fold_name(&wing)).or_insert(wing);
             }
         }
         Ok(())
     }
 
-    /// A wing's name as the palace spells it.
-    pub(crate) fn spelled(&mut self, name: &str) -> String {
+    /// Returns a wing's name in the palace's spelling; a new name keeps the spelling it first comes in.
+    pub(crate) fn spell_wing(&mut self, name: &str) -> String {
         let tidy = tidy_name(name).unwrap_or_else(|| HOMELESS.to_owned());
-        self.wings.entry(folded(&tidy)).or_insert(tidy).clone()
+        self.wings.entry(fold_name(&tidy)).or_insert(tidy).clone()
     }
 
-    /// Where a file goes.
-    pub(crate) fn of_file(&mut self, path: &Path, root: &Path, request: &MineRequest) -> (Shelf, String) {
-        let project = path.parent().and_then(|folder| self.projects.of_folder(folder));
+    /// Chooses the shelf of a file, and its label within its project.
+    pub(crate) fn choose_for_file(
+        &mut self,
+        path: &Path,
+        root: &Path,
+        request: &MineRequest,
+    ) -> (DraftShelf, String) {
+        let project = path
+            .parent()
+            .and_then(|folder| self.projects.project_of_folder(folder));
         let base = match &project {
             Some(project) => project.checkout.as_path(),
-            None => folder_of(root),
+            None => containing_folder(root),
         };
-        let label = name::of_path(path.strip_prefix(base).unwrap_or(path));
+        let label = name::name_of_path(path.strip_prefix(base).unwrap_or(path));
         let room = request.room.clone().unwrap_or_else(|| room_of(path, base));
         let wing = match (&request.wing, &project) {
             (Some(wing), _) => wing.clone(),
             (None, Some(project)) => project.name.clone(),
-            (None, None) => last_name(folder_of(root)),
+            (None, None) => folder_name(containing_folder(root)),
         };
-        let shelf = Shelf {
-            wing: self.spelled(&wing),
+        let shelf = DraftShelf {
+            wing: self.spell_wing(&wing),
             room: tidy_name(&room).unwrap_or_else(|| HOMELESS.to_owned()),
         };
         (shelf, label)
     }
 
-    /// Where a conversation goes.
-    pub(crate) fn of_talk(
+    /// Chooses the shelf of a conversation.
+    pub(crate) fn choose_for_conversation(
         &mut self,
         talk: &Conversation,
         path: &Path,
         root: &Path,
         request: &MineRequest,
-    ) -> Shelf {
-        let cwd = talk.cwd.as_deref().and_then(|cwd| self.projects.of_cwd(cwd));
+    ) -> DraftShelf {
+        let cwd = talk.cwd.as_deref().and_then(|cwd| self.projects.name_of_cwd(cwd));
+        // The folder a conversation was held in names its project; the folder of the transcript belongs to the
+        // tool.
         let wing = match (&request.wing, cwd) {
             (Some(wing), _) => wing.clone(),
             (None, Some(project)) => project,
             (None, None) => {
-                let project = path.parent().and_then(|folder| self.projects.of_folder(folder));
-                project.map_or_else(|| last_name(folder_of(root)), |project| project.name)
+                let project = path
+                    .parent()
+                    .and_then(|folder| self.projects.project_of_folder(folder));
+                project.map_or_else(|| folder_name(containing_folder(root)), |project| project.name)
             }
         };
         let day = || {
@@ -94,8 +106,8 @@ impl Shelving {
             Some(first.to_string().chars().take(10).collect())
         };
         let room = request.room.clone().or_else(|| talk.title.clone()).or_else(day);
-        Shelf {
-            wing: self.spelled(&wing),
+        DraftShelf {
+            wing: self.spell_wing(&wing),
             room: room
                 .and_then(|room| tidy_name(&room))
                 .unwrap_or_else(|| UNTITLED.to_owned()),
@@ -103,27 +115,30 @@ impl Shelving {
     }
 }
 
-/// A wing's name as a collection spells it: as given where there is such a wing, else as another spelling of it.
-pub fn spelled(collection: &dyn CollectionReader, wing: &str) -> Result<String> {
-    if collection.count(&Filter::text("wing", wing).into())? > 0 {
+/// Returns a wing's name in a collection's spelling: unchanged if the wing exists, else an existing spelling that
+/// differs only in case, separators or Unicode form, else unchanged.
+pub fn spell_wing(collection: &dyn CollectionReader, wing: &str) -> Result<String> {
+    if collection.count(&Filter::text_equals("wing", wing).into())? > 0 {
         return Ok(wing.to_owned());
     }
-    let mut shelving = Shelving::default();
-    shelving.learn(collection)?;
-    let known = shelving.wings.remove(&folded(wing));
+    // Reads every wing, which is why an exact match is tried first.
+    let mut shelving = ShelfChooser::default();
+    shelving.learn_wings(collection)?;
+    let known = shelving.wings.remove(&fold_name(wing));
     Ok(known.unwrap_or_else(|| wing.to_owned()))
 }
 
-/// The folder a root is, or lies in.
-fn folder_of(root: &Path) -> &Path {
-    match root.is_dir() {
-        true => root,
-        false => root.parent().unwrap_or(root),
+/// Returns the root if it is a folder, else the folder that contains it.
+fn containing_folder(root: &Path) -> &Path {
+    if root.is_dir() {
+        root
+    } else {
+        root.parent().unwrap_or(root)
     }
 }
 
-fn last_name(folder: &Path) -> String {
+fn folder_name(folder: &Path) -> String {
     folder
         .file_name()
-        .map_or_else(|| HOMELESS.to_owned(), |last| name::of_path(Path::new(last)))
+        .map_or_else(|| HOMELESS.to_owned(), |last| name::name_of_path(Path::new(last)))
 }

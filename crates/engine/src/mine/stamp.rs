@@ -1,64 +1,66 @@
-//! The stamp of a source: what it looked like when it was filed, and what was asked for then.
+//! Stamps: how a source looked when it was filed, and the terms it was filed on.
 
 use loci_core::Timestamp;
 use loci_mine::SourceFingerprint;
 use serde::{Deserialize, Serialize};
 
-/// Changes whenever the same bytes would give other drawers; sources stamped with another one are read again.
-pub const READING: u32 = 1;
+/// The version of the readers. It changes whenever the same bytes would give other drawers; sources stamped
+/// with another version are read again.
+pub const READING_VERSION: u32 = 1;
 
-/// What a source looked like, as the collection remembers it.
+/// The stamp of a source, kept in its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct SourceStamp {
     /// The [`READING`] it was read with.
     pub reading: u32,
-    /// What a stat said of it.
-    pub look: Look,
-    /// The hash of its bytes, or of its words where it is one of several conversations in a file.
+    /// Its look.
+    pub look: SourceLook,
+    /// The hash of its bytes, or of its words if it is one of several conversations in a file.
     pub hash: String,
-    /// What it was taken for.
+    /// Its format.
     pub format: String,
-    /// How it was asked for.
+    /// The terms it was filed on.
     #[serde(default)]
-    pub asked: Asked,
-    /// How many drawers it has.
+    pub asked: FilingTerms,
+    /// The number of its drawers.
     pub drawers: u64,
-    /// The file it is one conversation of.
+    /// The file that contains it, if it is one of several conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub within: Option<Within>,
+    pub within: Option<ContainerStamp>,
 }
 
-/// A file that holds several conversations, as it was when one of them was last seen in it.
+/// A file of several conversations, as it was when one of them was last seen in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Within {
+pub struct ContainerStamp {
     /// The name of the file.
     pub file: String,
     /// The hash of its bytes.
     pub hash: String,
 }
 
-/// What decides how a source is read and filed, beside its bytes.
+/// The terms that decide, besides its bytes, how a source is read and filed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
-    /// The format that was asked for.
+pub struct FilingTerms {
+    /// The requested format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// The wing that was asked for.
+    /// The requested wing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wing: Option<String>,
-    /// The room that was asked for.
+    /// The requested room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<String>,
-    /// Nothing said before this was filed.
+    /// The time before which messages were not filed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// The size of pieces.
     pub pieces: usize,
 }
 
-impl Asked {
-    /// Whether what was filed as `before` asked is what this asks for; what is not asked for now stays as it was.
+impl FilingTerms {
+    /// Returns whether a source filed on the terms `before` satisfies these terms; anything not requested now
+    /// may stay as it was.
     pub fn is_met_by(&self, before: &Self) -> bool {
         let met = |now: &Option<String>, before: &Option<String>| now.is_none() || now == before;
         met(&self.format, &before.format)
@@ -66,14 +68,15 @@ impl Asked {
             && met(&self.room, &before.room)
             && self.pieces == before.pieces
             && match (before.since, self.since) {
+                // Everything was filed then, so any later limit is satisfied.
                 (None, _) => true,
                 (Some(then), Some(now)) => then <= now,
                 (Some(_), None) => false,
             }
     }
 
-    /// This, with what is not asked for now as it was asked for before.
-    pub fn after(&self, before: Option<&Self>) -> Self {
+    /// Returns these terms, completed by the earlier ones where nothing is requested now.
+    pub fn carried_over_from(&self, before: Option<&Self>) -> Self {
         let Some(before) = before else {
             return self.clone();
         };
@@ -81,41 +84,43 @@ impl Asked {
             format: self.format.clone().or_else(|| before.format.clone()),
             wing: self.wing.clone().or_else(|| before.wing.clone()),
             room: self.room.clone().or_else(|| before.room.clone()),
+            // Not carried over: a run without a limit files everything, and must say so.
             since: self.since,
             pieces: self.pieces,
         }
     }
 }
 
-/// What a stat, or the stats of several files, said.
+/// The look of a source: the metadata of its file or files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// The file or, for several, a hash of all their names and stats.
+pub struct SourceLook {
+    /// The fingerprint of the file or, for several, a hash of all names and metadata.
     #[serde(flatten)]
     pub seen: SourceFingerprint,
-    /// It was changed so shortly before it was read that a later change could look the same.
+    /// The file changed so shortly before it was read that a later change could leave the same timestamp.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
 }
 
-impl Stamp {
-    /// Reads what [`Stamp::to_text`] wrote; a stamp nobody can read is none.
+impl SourceStamp {
+    /// Parses the output of [`Stamp::to_text`]; `None` for a stamp that cannot be parsed, whose source is read
+    /// again.
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// The stamp as it is remembered.
+    /// Returns the stamp as it is stored.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("a stamp has only text and numbers")
     }
 
-    /// Whether a source that looks like `seen` now is certainly as it was filed.
-    pub fn covers(&self, seen: &SourceFingerprint, asked: &Asked) -> bool {
-        !self.look.fresh && self.look.seen == *seen && self.meets(asked)
+    /// Returns whether a source with this fingerprint is certainly unchanged since it was filed.
+    pub fn covers_look(&self, seen: &SourceFingerprint, asked: &FilingTerms) -> bool {
+        !self.look.fresh && self.look.seen == *seen && self.meets_terms(asked)
     }
 
-    /// Whether the same bytes would give the same drawers now.
-    pub fn meets(&self, asked: &Asked) -> bool {
-        self.reading == READING && asked.is_met_by(&self.asked)
+    /// Returns whether the same bytes would give the same drawers on these terms.
+    pub fn meets_terms(&self, asked: &FilingTerms) -> bool {
+        self.reading == READING_VERSION && asked.is_met_by(&self.asked)
     }
 }

@@ -1,37 +1,39 @@
-//! What is stored of a source already.
+//! The stored drawers of a source.
 
-use loci_core::{CollectionReader, Drawer, DrawerId, DrawerPosition, Get, Include, Result};
+use loci_core::{CollectionReader, Drawer, DrawerFields, DrawerId, DrawerPosition, GetRequest, Result};
 
-use super::draft::of_source;
+use super::draft::source_filter;
 
-/// How many stored drawers are looked at together.
+/// The number of stored drawers read in one call.
 const PAGE: usize = 512;
 
 /// The stored drawers of a source, without their texts and vectors.
-pub(crate) struct Stored<'a> {
+pub(crate) struct StoredSource<'a> {
     collection: &'a dyn CollectionReader,
     source: String,
-    /// The first of them; all, unless they fill the page.
+    /// The first page; all of them, unless the page is full.
     first: Vec<Drawer>,
 }
 
-impl<'a> Stored<'a> {
-    /// Looks them up.
-    pub(crate) fn of(collection: &'a dyn CollectionReader, source: &str) -> Result<Self> {
+impl<'a> StoredSource<'a> {
+    /// Reads the first page.
+    pub(crate) fn look_up(collection: &'a dyn CollectionReader, source: &str) -> Result<Self> {
         Ok(Self {
             collection,
             source: source.to_owned(),
-            first: page(collection, source, None)?,
+            first: read_page(collection, source, None)?,
         })
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_none(&self) -> bool {
+    /// Returns whether the source has no stored drawer.
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_empty()
     }
 
-    /// Calls `each` with every one, in the order of their ids.
-    pub(crate) fn each(&self, each: &mut dyn FnMut(&Drawer)) -> Result<()> {
+    /// Calls `each` with every drawer, in the order of their ids.
+    pub(crate) fn for_each_drawer(&self, each: &mut dyn FnMut(&Drawer)) -> Result<()> {
+        // Callers pass through the drawers several times. Most sources fit the first page, which is kept; the
+        // pages of large ones are read each time rather than held in memory.
         self.first.iter().for_each(&mut *each);
         let full = |page: &[Drawer]| {
             page.last()
@@ -40,7 +42,7 @@ impl<'a> Stored<'a> {
         };
         let mut after = full(&self.first);
         while after.is_some() {
-            let page = page(self.collection, &self.source, after.take())?;
+            let page = read_page(self.collection, &self.source, after.take())?;
             page.iter().for_each(&mut *each);
             after = full(&page);
         }
@@ -48,21 +50,25 @@ impl<'a> Stored<'a> {
     }
 }
 
-fn page(collection: &dyn CollectionReader, source: &str, after: Option<DrawerId>) -> Result<Vec<Drawer>> {
-    collection.get(&Get {
-        filter: of_source(source),
+fn read_page(
+    collection: &dyn CollectionReader,
+    source: &str,
+    after: Option<DrawerId>,
+) -> Result<Vec<Drawer>> {
+    collection.get(&GetRequest {
+        filter: source_filter(source),
         after: after.map(DrawerPosition::Id),
         limit: Some(PAGE),
-        include: Include {
+        include: DrawerFields {
             metadata: true,
             context: true,
-            ..Include::NOTHING
+            ..DrawerFields::NOTHING
         },
-        ..Get::default()
+        ..GetRequest::default()
     })
 }
 
-/// Whether a drawer was cut from its source by mining, and not filed by hand under the source's name.
+/// Returns whether a drawer was cut from its source by mining, rather than filed by hand under the source's name.
 pub(crate) fn is_mined(drawer: &Drawer) -> bool {
     drawer.place.span.is_some()
         && drawer
@@ -71,15 +77,15 @@ pub(crate) fn is_mined(drawer: &Drawer) -> bool {
             .is_some_and(|m| m.get("format").is_some())
 }
 
-/// The drawers that mining cut from a source, without their texts.
-pub(crate) fn mined(collection: &dyn CollectionReader, source: &str) -> Result<Vec<Drawer>> {
-    let mut drawers = collection.get(&Get {
-        filter: of_source(source),
-        include: Include {
+/// Reads the drawers that mining cut from a source, without their texts.
+pub(crate) fn read_mined_drawers(collection: &dyn CollectionReader, source: &str) -> Result<Vec<Drawer>> {
+    let mut drawers = collection.get(&GetRequest {
+        filter: source_filter(source),
+        include: DrawerFields {
             metadata: true,
-            ..Include::NOTHING
+            ..DrawerFields::NOTHING
         },
-        ..Get::default()
+        ..GetRequest::default()
     })?;
     drawers.retain(is_mined);
     Ok(drawers)

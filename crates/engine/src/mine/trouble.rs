@@ -1,20 +1,20 @@
-//! Why a source was not filed.
+//! The reasons a source was not filed.
 
 use loci_core::Error;
 use loci_mine::SourceTrouble;
-use loci_mine::decode::NotText;
+use loci_mine::decode::NotTextCause;
 use loci_mine::stat::ReadFailure;
 
-use super::stamp::Stamp;
+use super::stamp::SourceStamp;
 
-/// Why a source was not filed.
+/// The reason a source was not filed.
 #[derive(Debug)]
 pub(crate) enum MineTrouble {
-    /// It is not a source.
+    /// It is skipped, and listed as such.
     Skip(String),
-    /// It is wrong in itself.
+    /// It failed; other sources are not affected.
     Source(String),
-    /// Nothing can be filed any more.
+    /// Nothing can be filed any more; the run ends.
     Fatal(Error),
 }
 
@@ -31,23 +31,23 @@ impl From<ReadFailure> for MineTrouble {
 }
 
 impl MineTrouble {
-    /// What reading a source that was filed with this stamp before ran into.
-    pub(crate) fn of_reading(trouble: SourceTrouble<Self>, before: Option<&Stamp>) -> Self {
+    /// Converts the trouble of reading a source whose earlier stamp is `before`.
+    pub(crate) fn from_reading(trouble: SourceTrouble<Self>, before: Option<&SourceStamp>) -> Self {
         match trouble {
-            SourceTrouble::NotText(cause) => Self::Skip(describe(cause, before)),
+            SourceTrouble::NotText(cause) => Self::Skip(describe_not_text(cause, before)),
             SourceTrouble::Unreadable(why) => Self::Source(why),
             SourceTrouble::Refused(trouble) => trouble,
         }
     }
 }
 
-fn describe(cause: NotText, before: Option<&Stamp>) -> String {
+fn describe_not_text(cause: NotTextCause, before: Option<&SourceStamp>) -> String {
     let mut reason = match cause {
-        NotText::Empty => "empty".to_owned(),
-        NotText::Binary(kind) => kind.to_string(),
+        NotTextCause::Empty => "empty".to_owned(),
+        NotTextCause::Binary(kind) => kind.to_string(),
     };
     if before.is_some_and(|before| before.drawers > 0) {
-        reason.push_str("; what was filed of it before is kept");
+        reason.push_str("; its earlier drawers are kept");
     }
     reason
 }

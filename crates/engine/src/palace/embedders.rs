@@ -1,4 +1,4 @@
-//! Embedders by the identity a collection records; each is loaded once.
+//! Embedders, found by the identity a collection records and loaded once each.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,14 +8,15 @@ use loci_core::{Embedder, EmbedderIdentity, Result};
 
 /// Finds embedders by the identity a collection records.
 pub trait EmbedderCatalog: fmt::Debug + Send + Sync {
-    /// The embedder of a collection for which none was chosen; `None` leaves it to keywords.
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>>;
+    /// Returns the embedder for new collections; `None` leaves them to keyword search.
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>>;
 
-    /// The embedder whose vectors are interchangeable with those of `identity`; the error says why there is none.
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>>;
+    /// Returns the embedder whose vectors are interchangeable with those of `identity`, or an error that
+    /// explains why none is available.
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>>;
 }
 
-/// A catalog that keeps what it found: a model is loaded once for each palace.
+/// A catalog that caches embedders: each model is loaded once per palace.
 #[derive(Debug)]
 pub(super) struct EmbedderCache {
     catalog: Arc<dyn EmbedderCatalog>,
@@ -32,17 +33,18 @@ impl EmbedderCache {
 }
 
 impl EmbedderCatalog for EmbedderCache {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        self.catalog.usual()
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
+        self.catalog.usual_embedder()
     }
 
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
         let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(embedder) = found().get(identity) {
             return Ok(embedder.clone());
         }
-        // Loading may take seconds, so it happens outside the lock; two loaders at once are wasteful, not wrong.
-        let embedder = self.catalog.find(identity)?;
+        // Loading may take seconds, so it happens outside the lock; two threads loading at once is wasteful,
+        // not wrong.
+        let embedder = self.catalog.find_embedder(identity)?;
         found().insert(identity.clone(), embedder.clone());
         Ok(embedder)
     }

@@ -1,68 +1,72 @@
-//! One writing operation: a collection opened to be written, and the embedder that speaks for its texts.
+//! One writing operation: a collection opened for writing, and the embedder of its texts.
 //!
-//! The model a collection records decides what embeds for it. Drawers that bring no vector get one before the store is
-//! locked; where the model cannot be had on this machine they are filed without, found by keyword, and get theirs later.
-//! Vectors that users bring are taken for the collection's own only where they agree with it.
+//! The recorded model of a collection determines its embedder. Drawers without a vector are embedded before the
+//! store is locked; if the model is not available on this machine they are filed without a vector, found by
+//! keyword, and embedded later. Vectors that callers bring are accepted only if they agree with the
+//! collection's model.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, CollectionReader, Context, DrawerId, Embedder, EmbedderIdentity, Error,
-    ErrorKind, Get, IdentityChange, IdentityState, Include, NewDrawer, OpenOptions, Patch, Receipt, Result,
-    Write,
+    Collection, CollectionExt, CollectionReader, DrawerContext, DrawerFields, DrawerId, DrawerPatch,
+    Embedder, EmbedderIdentity, Error, ErrorKind, GetRequest, IdentityChange, IdentityState, NewDrawer,
+    OpenOptions, Receipt, Result, Write,
 };
 
 use super::Palace;
 
-/// How many texts are embedded at once.
+/// The number of texts passed to the embedder in one call.
 const EMBEDDED_AT_ONCE: usize = 256;
 
 /// The least cosine at which a brought vector counts as made by the collection's model.
-pub(crate) const AGREES: f32 = 0.9;
+pub(crate) const LEAST_AGREEMENT: f32 = 0.9;
 
-/// A collection opened to be written.
+/// A collection opened for writing.
 #[derive(Debug, Clone)]
 pub struct FilingSession {
     collection: Arc<dyn Collection>,
     identity: IdentityState,
     embedder: Option<Arc<dyn Embedder>>,
-    /// Why texts get no vectors here, where a model is recorded that should make them.
+    /// The reason texts get no vectors although a model is recorded.
     lacking: Option<String>,
-    /// The palace, where it was made for this session.
+    /// The palace, if it was created for this session.
     made_palace: Option<String>,
 }
 
 impl FilingSession {
-    /// Opens the collection meant, making what is missing.
+    /// Opens the selected collection, creating it if it does not exist.
     ///
-    /// `brings` is the first drawer that comes with its vector, if one does. A new collection gets the usual embedder, or
-    /// becomes a collection of given vectors.
+    /// `brings` is the first drawer that comes with a vector, if there is one. A new collection then holds
+    /// given vectors; otherwise it gets the default embedder.
     pub(super) fn open(palace: &Palace, brings: Option<&NewDrawer>) -> Result<Self> {
         let session = match Self::open_existing(palace) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Self::create(palace, brings),
             opened => opened?,
         };
-        match brought_vector(brings) {
-            Some((drawer, vector)) => session.accepting(palace, drawer, vector),
+        match find_brought_vector(brings) {
+            Some((drawer, vector)) => session.accept_vectors_like(palace, drawer, vector),
             None => Ok(session),
         }
     }
 
-    /// Opens the collection meant with the embedder of its model; a missing one is `NotFound`.
+    /// Opens the selected collection with the embedder of its model; a missing collection is `NotFound`.
     pub(super) fn open_existing(palace: &Palace) -> Result<Self> {
+        // Adopting the recorded model tells which embedder to load without a second read; a model that changes
+        // after this is refused at the write.
         let collection = palace.open(&OpenOptions {
             adopts_model: true,
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         })?;
         let identity = collection.model();
         let (embedder, lacking) = match &identity {
-            IdentityState::Known(stored) => match palace.embedders().find(stored) {
+            IdentityState::Known(stored) => match palace.embedders().find_embedder(stored) {
                 Ok(embedder) => {
                     check_drift(collection.as_ref(), embedder.as_ref())?;
                     (Some(embedder), None)
                 }
+                // A missing model must not keep words from being filed; the reason goes into the report.
                 Err(why) => (None, Some(why.to_string())),
             },
             IdentityState::Unset | IdentityState::Unknown => (None, None),
@@ -77,18 +81,18 @@ impl FilingSession {
     }
 
     fn create(palace: &Palace, brings: Option<&NewDrawer>) -> Result<Self> {
-        let embedder = match brought_vector(brings) {
+        let embedder = match find_brought_vector(brings) {
             Some(_) => None,
-            None => palace.embedders().usual()?,
+            None => palace.embedders().usual_embedder()?,
         };
-        let identity = match (brought_vector(brings), &embedder) {
+        let identity = match (find_brought_vector(brings), &embedder) {
             (Some((_, vector)), _) => Some(given_identity(vector.len())),
             (None, embedder) => embedder.as_ref().map(|embedder| embedder.identity().clone()),
         };
         let is_new = !palace.exists()?;
         let collection = palace.create(&OpenOptions {
             embedder: identity,
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         })?;
         Ok(Self {
             identity: collection.model(),
@@ -99,55 +103,58 @@ impl FilingSession {
         })
     }
 
-    /// This session, ready for vectors like that of `drawer`: those of its own model, or, in a collection without
-    /// vectors, any.
-    fn accepting(self, palace: &Palace, drawer: &NewDrawer, vector: &[f32]) -> Result<Self> {
+    /// Prepares the session for vectors like the one of `drawer`: vectors of its own model, or any vectors if the
+    /// collection has none yet.
+    fn accept_vectors_like(self, palace: &Palace, drawer: &NewDrawer, vector: &[f32]) -> Result<Self> {
         let stored = match &self.identity {
             IdentityState::Known(stored) => stored.clone(),
-            IdentityState::Unset => return self.declaring_given(palace, vector.len()),
+            IdentityState::Unset => return self.reopen_for_given_vectors(palace, vector.len()),
+            // Nothing is known to compare with; the store checks the dimension.
             IdentityState::Unknown => return Ok(self),
         };
         let fits = vector.len() == stored.dimension && loci_core::write::check_vector(vector).is_ok();
         if !fits {
-            // A vector that cannot be right is refused by the collection itself, by name.
+            // A vector that is broken in itself is left to the collection, which refuses it and names the drawer.
             let empty = self.collection.info()?.coverage.nearest == 0;
             let usable = empty && loci_core::write::check_vector(vector).is_ok();
             return if usable {
-                self.taking_given(palace, vector.len())
+                self.switch_to_given_vectors(palace, vector.len())
             } else {
                 Ok(self)
             };
         }
         let agrees = match &self.embedder {
-            Some(embedder) => agrees_with(embedder.as_ref(), drawer)?,
+            Some(embedder) => vector_agrees_with(embedder.as_ref(), drawer)?,
             None => true,
         };
         if agrees {
             return Ok(self);
         }
+        // Without stored vectors there is nothing the brought ones could contradict.
         if self.collection.info()?.coverage.nearest == 0 {
-            return self.taking_given(palace, vector.len());
+            return self.switch_to_given_vectors(palace, vector.len());
         }
         let message = format!(
             "the vector of {:?} was not made by {stored}, which made this collection's vectors",
             drawer.id.as_str()
         );
-        Err(Error::new(ErrorKind::IdentityMismatch, message)
-            .hint("nothing was written; leave the vectors out and they are made here, or file into another --collection"))
+        Err(Error::new(ErrorKind::IdentityMismatch, message).with_hint(
+            "nothing was written; omit the vectors and they are made here, or use another --collection",
+        ))
     }
 
-    /// This session for a collection without vectors, whose vectors users will bring from now on instead of its model.
-    fn taking_given(self, palace: &Palace, dimension: usize) -> Result<Self> {
+    /// Switches a collection without vectors from its model to vectors that callers bring.
+    fn switch_to_given_vectors(self, palace: &Palace, dimension: usize) -> Result<Self> {
         let given = given_identity(dimension);
         self.collection.set_identity(&given, IdentityChange::Confirm)?;
-        self.declaring_given(palace, dimension)
+        self.reopen_for_given_vectors(palace, dimension)
     }
 
-    fn declaring_given(self, palace: &Palace, dimension: usize) -> Result<Self> {
+    fn reopen_for_given_vectors(self, palace: &Palace, dimension: usize) -> Result<Self> {
         let given = given_identity(dimension);
         let collection = palace.open(&OpenOptions {
             embedder: Some(given.clone()),
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         })?;
         Ok(Self {
             collection,
@@ -158,39 +165,39 @@ impl FilingSession {
         })
     }
 
-    /// Whether the collection's model is still the one this session embeds with.
+    /// Returns whether the collection's model is still the one this session embeds with.
     pub(super) fn is_current(&self) -> bool {
         let info = self.collection.info();
         info.is_ok_and(|info| info.identity == self.identity)
     }
 
-    /// The collection.
+    /// Returns the collection.
     pub fn collection(&self) -> &Arc<dyn Collection> {
         &self.collection
     }
 
-    /// The collection, to be read.
+    /// Returns the collection for reading.
     pub fn reader(&self) -> &dyn CollectionReader {
         self.collection.as_ref()
     }
 
-    /// The embedder of its texts, if it has one.
+    /// Returns the embedder of its texts, if there is one.
     pub fn embedder(&self) -> Option<&dyn Embedder> {
         self.embedder.as_deref()
     }
 
-    /// Why texts get no vectors here, where a model is recorded that should make them.
+    /// Returns the reason texts get no vectors although a model is recorded.
     pub fn lacking(&self) -> Option<&str> {
         self.lacking.as_deref()
     }
 
-    /// The palace, where it was made for this session.
+    /// Returns the palace, if it was created for this session.
     pub fn made_palace(&self) -> Option<String> {
         self.made_palace.clone()
     }
 
-    /// Gives every drawer that brings no vector one of the collection's model. Drawers that are there already and will
-    /// be kept are left alone.
+    /// Embeds every drawer of a batch that has no vector. Drawers that exist already and will be kept are
+    /// skipped.
     pub fn embed(&self, batch: &mut [Write]) -> Result<()> {
         let Some(embedder) = &self.embedder else {
             return Ok(());
@@ -202,20 +209,20 @@ impl FilingSession {
                 _ => None,
             })
             .collect();
-        // One new drawer is seldom there already: embedding it costs less than looking each time. An embedder that is not
-        // pinned may be a service that charges for each text.
+        // A single new drawer rarely exists already, so embedding it costs less than a lookup each time. An
+        // embedder that is not pinned may be a service that charges per text; then the lookup is worth it.
         if batch.len() == 1 && embedder.is_pinned() {
             return embed_batch(embedder.as_ref(), batch, &HashSet::new());
         }
-        let request = Get {
-            include: Include::NOTHING,
-            ..Get::ids(added)
+        let request = GetRequest {
+            include: DrawerFields::NOTHING,
+            ..GetRequest::by_ids(added)
         };
         let there = self.collection.get(&request)?.into_iter().map(|drawer| drawer.id);
         embed_batch(embedder.as_ref(), batch, &there.collect())
     }
 
-    /// Gives every drawer of a batch that brings no vector one, where all of them are known to be new.
+    /// Embeds every drawer of a batch that has no vector, all of them known to be new.
     pub(crate) fn embed_new(&self, batch: &mut [Write]) -> Result<()> {
         match &self.embedder {
             Some(embedder) => embed_batch(embedder.as_ref(), batch, &HashSet::new()),
@@ -223,32 +230,33 @@ impl FilingSession {
         }
     }
 
-    /// Embeds drawers that bring no vector and applies the batch.
+    /// Embeds the drawers without a vector and applies the batch.
     pub fn apply(&self, mut batch: Vec<Write>) -> Result<Receipt> {
         self.embed(&mut batch)?;
         self.collection.apply_batch(&batch)
     }
 
-    /// Gives a changed text its vector, by the context it has or is given.
-    pub fn embed_patch(&self, patch: &mut Patch) -> Result<()> {
+    /// Embeds the new text of a patch together with its context, stored or new.
+    pub fn embed_patch(&self, patch: &mut DrawerPatch) -> Result<()> {
         let (Some(embedder), Some(document), None) = (&self.embedder, &patch.document, &patch.embedding)
         else {
             return Ok(());
         };
-        let include = Include {
+        // A patch without a context keeps the stored one, which is part of the embedded text.
+        let include = DrawerFields {
             context: true,
-            ..Include::NOTHING
+            ..DrawerFields::NOTHING
         };
-        let ids = Get::ids([patch.id.clone()]);
-        let stored = self.collection.get(&Get { include, ..ids })?.pop();
+        let ids = GetRequest::by_ids([patch.id.clone()]);
+        let stored = self.collection.get(&GetRequest { include, ..ids })?.pop();
         let context = patch.context.clone().or(stored.and_then(|drawer| drawer.context));
-        let text = Context::indexed(context.as_ref(), document);
-        patch.embedding = embedder.passages(&[&text])?.pop();
+        let text = DrawerContext::indexed_text(context.as_ref(), document);
+        patch.embedding = embedder.embed_passages(&[&text])?.pop();
         Ok(())
     }
 }
 
-/// The identity of vectors that a user hands over without an embedder: the user vouches for them.
+/// Returns the identity recorded for vectors that a caller brings without naming an embedder.
 pub fn given_identity(dimension: usize) -> EmbedderIdentity {
     EmbedderIdentity {
         model: "given".into(),
@@ -257,18 +265,19 @@ pub fn given_identity(dimension: usize) -> EmbedderIdentity {
     }
 }
 
-/// Asks an embedder for two vectors before a palace relies on it, so that a broken one fails now.
+/// Embeds two texts before a palace relies on an embedder, so that a broken embedder fails early.
 pub fn try_embedder(embedder: &dyn Embedder) -> Result<()> {
     embedder
-        .passages(&["The ship leaves at dawn.", "She counts her apples twice."])
+        .embed_passages(&["The ship leaves at dawn.", "She counts her apples twice."])
         .map(drop)
 }
 
-fn brought_vector(brings: Option<&NewDrawer>) -> Option<(&NewDrawer, &[f32])> {
+fn find_brought_vector(brings: Option<&NewDrawer>) -> Option<(&NewDrawer, &[f32])> {
     brings.and_then(|drawer| Some((drawer, drawer.embedding.as_deref()?)))
 }
 
-/// Gives every drawer of a batch that brings no vector one, but for those in `kept`, which are there already.
+/// Embeds every drawer of a batch that has no vector, except additions whose id is in `kept`: they exist
+/// already and will not be written.
 pub fn embed_batch(embedder: &dyn Embedder, batch: &mut [Write], kept: &HashSet<DrawerId>) -> Result<()> {
     let mut new: Vec<&mut NewDrawer> = batch
         .iter_mut()
@@ -281,7 +290,7 @@ pub fn embed_batch(embedder: &dyn Embedder, batch: &mut [Write], kept: &HashSet<
     for some in new.chunks_mut(EMBEDDED_AT_ONCE) {
         let texts: Vec<_> = some.iter().map(|new| embedded_text(new)).collect();
         let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-        let vectors = embedder.passages(&texts)?;
+        let vectors = embedder.embed_passages(&texts)?;
         for (new, vector) in some.iter_mut().zip(vectors) {
             new.embedding = Some(vector);
         }
@@ -290,44 +299,49 @@ pub fn embed_batch(embedder: &dyn Embedder, batch: &mut [Write], kept: &HashSet<
 }
 
 fn embedded_text(new: &NewDrawer) -> Cow<'_, str> {
-    Context::indexed(new.context.as_ref(), &new.document)
+    DrawerContext::indexed_text(new.context.as_ref(), &new.document)
 }
 
-/// Whether a drawer's own vector is what the embedder would have made of its text, with or without its context.
-fn agrees_with(embedder: &dyn Embedder, drawer: &NewDrawer) -> Result<bool> {
+/// Returns whether a drawer's vector matches what the embedder makes of its text, with or without its context.
+fn vector_agrees_with(embedder: &dyn Embedder, drawer: &NewDrawer) -> Result<bool> {
     let Some(vector) = &drawer.embedding else {
         return Ok(true);
     };
-    let made = embedder.passages(&[&embedded_text(drawer), &drawer.document])?;
-    Ok(made.iter().any(|made| cosine(made, vector) >= AGREES))
+    // Other programs embed the bare text; an export of Loci was embedded with its context.
+    let made = embedder.embed_passages(&[&embedded_text(drawer), &drawer.document])?;
+    Ok(made
+        .iter()
+        .any(|made| cosine_similarity(made, vector) >= LEAST_AGREEMENT))
 }
 
-/// Refuses an embedder whose identity pins too little and that no longer gives the vectors it gave before.
+/// Refuses an embedder whose identity does not pin its weights and whose vectors have changed.
 fn check_drift(collection: &dyn Collection, embedder: &dyn Embedder) -> Result<()> {
     if embedder.is_pinned() {
         return Ok(());
     }
-    match crate::agreement(collection, embedder)? {
-        Some(least) if least < AGREES => {
+    // A server may serve other weights under the same model name; only comparing vectors reveals that.
+    match crate::measure_agreement(collection, embedder)? {
+        Some(least) if least < LEAST_AGREEMENT => {
             let message = format!(
-                "{} no longer gives the vectors it gave this collection: cosine {least:.2}",
+                "{} no longer makes the vectors stored in this collection: cosine {least:.2}",
                 embedder.identity()
             );
-            Err(Error::new(ErrorKind::IdentityMismatch, message).hint(
-                "nothing was written; bring the old model back, or move with `loci embedder switch MODEL`",
+            Err(Error::new(ErrorKind::IdentityMismatch, message).with_hint(
+                "nothing was written; restore the old model, or re-embed with `loci embedder switch MODEL`",
             ))
         }
         _ => Ok(()),
     }
 }
 
-/// The cosine of the angle between two vectors.
-pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
+/// Returns the cosine of the angle between two vectors; 0 if either is zero.
+pub fn cosine_similarity(a: &[f32], b: &[f32]) -> f32 {
     let dot = |a: &[f32], b: &[f32]| {
         a.iter()
             .zip(b)
             .map(|(a, b)| f64::from(*a) * f64::from(*b))
             .sum::<f64>()
     };
+    // The floor keeps zero vectors from dividing by zero: their dot product is 0 as well.
     (dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)) as f32
 }

@@ -1,14 +1,14 @@
-//! One reading operation: one collection at one moment, and the embedder for its questions.
+//! One reading operation: one collection at one moment, and the embedder for its queries.
 
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionReader, Embedder, Error, ErrorKind, Finding, IdentityState, Result, Severity,
-    Timestamp,
+    Collection, CollectionReader, Embedder, Error, ErrorKind, FindingSeverity, IdentityState, PalaceFinding,
+    Result, Timestamp,
 };
 
 use super::{EmbedderCatalog, Palace};
-use crate::mine::spelled;
+use crate::mine::spell_wing;
 use crate::view::{DrawerScope, ScopeNote};
 
 /// A palace as one operation reads it.
@@ -32,83 +32,87 @@ impl<'a> PalaceSession<'a> {
         }
     }
 
-    /// The palace.
+    /// Returns the palace.
     pub fn palace(&self) -> &'a Palace {
         self.palace
     }
 
-    /// The collection, for its sub-traits; reads through it may see later states than [`PalaceSession::reader`].
+    /// Returns the collection, for its sub-traits; reads through it may see later states than
+    /// [`PalaceSession::reader`].
     pub fn collection(&self) -> &'a dyn Collection {
         self.collection
     }
 
-    /// The collection at this operation's moment.
+    /// Returns the collection as of this operation's moment.
     pub fn reader(&self) -> &'a dyn CollectionReader {
         self.reader
     }
 
-    /// The present time.
+    /// Returns the current time by the palace's clock.
     pub fn now(&self) -> Timestamp {
         self.palace.now()
     }
 
-    /// The embedders at hand.
+    /// Returns the available embedders.
     pub fn embedders(&self) -> &'a dyn EmbedderCatalog {
         self.palace.embedders()
     }
 
-    /// A wing's name as the collection spells it.
+    /// Returns a wing's name in the collection's own spelling.
     pub fn spell_wing(&self, wing: &str) -> Result<String> {
-        spelled(self.reader, wing)
+        spell_wing(self.reader, wing)
     }
 
-    /// The findings of the collection itself: damage met so far, an unknown model. That it cannot tell is one, too.
-    pub fn noticed(&self) -> Vec<Finding> {
-        // Damage that was met may have ended the moment.
+    /// Returns the findings of the collection itself, such as damage met so far or an unknown model. A
+    /// collection that cannot be described yields a finding, too.
+    pub fn collect_findings(&self) -> Vec<PalaceFinding> {
+        // Damage may have ended the moment; the collection itself can still list what it met.
         match self.reader.info().or_else(|_| self.collection.info()) {
             Ok(info) => info.warnings,
             Err(error) => vec![
-                Finding::new(
+                PalaceFinding::new(
                     "unreadable",
-                    Severity::Error,
+                    FindingSeverity::Error,
                     format!("the collection cannot describe itself: {error}"),
                 )
-                .hint("look closer with `loci verify`"),
+                .with_hint("inspect it with `loci verify`"),
             ],
         }
     }
 
-    /// A warning for each name in `scope` that no drawer has; asked where nothing was found.
-    pub fn unknown_names(&self, scope: &DrawerScope) -> Result<Vec<Finding>> {
-        let notes = scope.unknown_names(self.reader)?;
-        Ok(notes.iter().map(ScopeNote::finding).collect())
+    /// Returns a warning for each name in `scope` that no drawer has. Called only when nothing was found, since
+    /// it may read every name.
+    pub fn unknown_names(&self, scope: &DrawerScope) -> Result<Vec<PalaceFinding>> {
+        let notes = scope.find_unknown_names(self.reader)?;
+        Ok(notes.iter().map(ScopeNote::to_finding).collect())
     }
 
-    /// The embedder for questions: the model that made the collection's vectors, or why there is none.
+    /// Returns the embedder for queries, which is the model that made the collection's vectors, or an error
+    /// that explains why it is not available.
     pub fn question_embedder(&self) -> Result<Arc<dyn Embedder>> {
         question_embedder(&self.reader.info()?.identity, self.embedders())
     }
 }
 
-/// The embedder for questions to a collection whose vectors `identity` made.
+/// Returns the embedder for queries to a collection whose vectors `identity` made.
 pub(crate) fn question_embedder(
     identity: &IdentityState,
     embedders: &dyn EmbedderCatalog,
 ) -> Result<Arc<dyn Embedder>> {
     match identity {
-        IdentityState::Known(identity) => embedders.find(identity),
+        IdentityState::Known(identity) => embedders.find_embedder(identity),
         IdentityState::Unset => Err(Error::new(
             ErrorKind::Unsupported,
             "this collection has no model, so a text cannot be compared with its vectors",
         )
-        .hint("search by keyword, or give it a model with `loci embedder switch builtin`")),
+        .with_hint("search by keyword, or give it a model with `loci embedder switch builtin`")),
         IdentityState::Unknown => Err(Error::new(
             ErrorKind::IdentityMismatch,
             "the model that made this collection's vectors is not recorded",
         )
-        .hint(
+        .with_hint(
             "record it with `loci embedder set MODEL`, or make new vectors with `loci embedder switch MODEL`; a palace \
-             that takes no writes is moved with `loci migrate` first",
+             that cannot be written must be migrated with `loci migrate` first",
         )),
     }
 }

@@ -1,45 +1,46 @@
-//! Fusion: the scores of both legs on one scale, added, with what the rest of a source and the time say.
+//! Fusion: adds the normalised scores of both legs, the support of a source's other pieces and the boost of a time.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use loci_core::{Drawer, DrawerId, Timestamp};
 
-use super::legs::{Reached, Scored};
-use super::plan::{Balance, Plan};
-use super::{SourceEvidence, Standing, Why, weights};
+use super::legs::{LegAnswers, ScoredHits};
+use super::plan::{LegWeights, SearchPlan};
+use super::{HitEvidence, LegStanding, SourceEvidence, weights};
 
 /// A candidate with its final score.
 #[derive(Debug, Clone)]
-pub(super) struct Ranked {
+pub(super) struct RankedCandidate {
     pub(super) id: DrawerId,
     pub(super) score: f32,
-    pub(super) why: Why,
-    /// What its score was multiplied by for speaker and age; what is added later is too.
+    pub(super) why: HitEvidence,
+    /// The factor for speaker and age already in `score`; later additions are multiplied by it too.
     pub(super) factor: f32,
-    /// When it was said, or else filed; newer comes first among equals.
+    /// The time it was said, or else filed; newer comes first among equals.
     at: Option<Timestamp>,
 }
 
-/// Every candidate, best first.
-pub(super) fn fuse(plan: &Plan<'_>, reached: &Reached) -> Vec<Ranked> {
-    let mut pieces = Pieces::default();
-    let balance = reached.balance();
+/// Ranks every candidate of both legs, best first.
+pub(super) fn fuse_legs(plan: &SearchPlan<'_>, reached: &LegAnswers) -> Vec<RankedCandidate> {
+    let mut pieces = FusedPieces::default();
+    let balance = reached.weigh_legs();
     if let Ok(leg) = &reached.nearest {
-        pieces.take(leg, balance, Way::Nearest);
+        pieces.add_leg(leg, balance, LegKind::Nearest);
     }
     if let Ok(leg) = &reached.lexical {
-        pieces.take(leg, balance, Way::Lexical);
+        pieces.add_leg(leg, balance, LegKind::Lexical);
     }
-    let sources = pieces.sources();
-    let rank = |piece: &Piece<'_>| rank(plan, piece, &sources);
-    let mut ranked: Vec<Ranked> = pieces.list.iter().map(rank).collect();
-    ranked.sort_by(order);
+    // Only after both legs: the support of a source counts fused scores, not those of one leg.
+    let sources = pieces.scores_by_source();
+    let rank = |piece: &FusedPiece<'_>| rank_piece(plan, piece, &sources);
+    let mut ranked: Vec<RankedCandidate> = pieces.list.iter().map(rank).collect();
+    ranked.sort_by(compare_ranked);
     ranked
 }
 
-/// Best first; then the newest; then by id, so that the same search gives the same answer.
-pub(super) fn order(a: &Ranked, b: &Ranked) -> Ordering {
+/// Orders candidates by score, then newest first, then by id, so that the same search gives the same answer.
+pub(super) fn compare_ranked(a: &RankedCandidate, b: &RankedCandidate) -> Ordering {
     b.score
         .total_cmp(&a.score)
         .then_with(|| b.at.cmp(&a.at))
@@ -47,37 +48,37 @@ pub(super) fn order(a: &Ranked, b: &Ranked) -> Ordering {
 }
 
 /// A drawer that a leg found.
-struct Piece<'a> {
+struct FusedPiece<'a> {
     drawer: &'a Drawer,
     /// Both legs' scores together, from 0 to 1.
     score: f32,
-    nearest: Option<Standing>,
-    lexical: Option<Standing>,
+    nearest: Option<LegStanding>,
+    lexical: Option<LegStanding>,
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum LegKind {
     Nearest,
     Lexical,
 }
 
-/// What the legs found, each drawer once.
+/// The drawers that the legs found, each once.
 #[derive(Default)]
-struct Pieces<'a> {
-    list: Vec<Piece<'a>>,
+struct FusedPieces<'a> {
+    list: Vec<FusedPiece<'a>>,
     places: HashMap<&'a DrawerId, usize>,
 }
 
-impl<'a> Pieces<'a> {
-    fn take(&mut self, leg: &'a Scored, balance: Balance, way: Way) {
+impl<'a> FusedPieces<'a> {
+    fn add_leg(&mut self, leg: &'a ScoredHits, balance: LegWeights, way: LegKind) {
         for (at, (hit, scaled)) in leg.hits.iter().zip(&leg.scaled).enumerate() {
-            let standing = Standing {
+            let standing = LegStanding {
                 rank: at + 1,
                 score: hit.score,
             };
             let place = *self.places.entry(&hit.drawer.id).or_insert(self.list.len());
             if place == self.list.len() {
-                self.list.push(Piece {
+                self.list.push(FusedPiece {
                     drawer: &hit.drawer,
                     score: 0.0,
                     nearest: None,
@@ -87,12 +88,13 @@ impl<'a> Pieces<'a> {
             let Some(piece) = self.list.get_mut(place) else {
                 continue;
             };
+            // The balance sums to one, so a piece that is best in both legs scores exactly 1.
             match way {
-                Way::Nearest => {
+                LegKind::Nearest => {
                     piece.nearest = Some(standing);
                     piece.score += balance.nearest * scaled;
                 }
-                Way::Lexical => {
+                LegKind::Lexical => {
                     piece.lexical = Some(standing);
                     piece.score += balance.lexical * scaled;
                 }
@@ -100,8 +102,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// The scores of each source's pieces, best first.
-    fn sources(&self) -> HashMap<&'a str, Vec<f32>> {
+    /// Returns the scores of each source's pieces, best first.
+    fn scores_by_source(&self) -> HashMap<&'a str, Vec<f32>> {
         let mut sources: HashMap<&str, Vec<f32>> = HashMap::new();
         for piece in &self.list {
             if let Some(source) = &piece.drawer.place.source {
@@ -115,9 +117,14 @@ impl<'a> Pieces<'a> {
     }
 }
 
-fn rank(plan: &Plan<'_>, piece: &Piece<'_>, sources: &HashMap<&str, Vec<f32>>) -> Ranked {
+fn rank_piece(
+    plan: &SearchPlan<'_>,
+    piece: &FusedPiece<'_>,
+    sources: &HashMap<&str, Vec<f32>>,
+) -> RankedCandidate {
     let place = &piece.drawer.place;
     let at = place.said_at.or(piece.drawer.filed_at);
+    // The best score is skipped for every piece, the best one included: it would otherwise count itself twice.
     let scores = place.source.as_deref().and_then(|source| sources.get(source));
     let source = scores.filter(|scores| scores.len() > 1).map(|scores| {
         let others: f32 = scores.iter().skip(1).take(weights::SOURCE_OF).sum();
@@ -131,19 +138,20 @@ fn rank(plan: &Plan<'_>, piece: &Piece<'_>, sources: &HashMap<&str, Vec<f32>>) -
         let gains = plan
             .dates
             .iter()
-            .filter_map(|dated| Some((dated, dated.gain(time)?)));
+            .filter_map(|dated| Some((dated, dated.score_gain(time)?)));
+        // Times in a query overlap ("in May, last week"); only the strongest boost counts, so they do not add up.
         gains.max_by(|a, b| a.1.total_cmp(&b.1))
     });
     let gain = said.map_or(0.0, |(_, gain)| gain);
     let mut factor = 1.0 + if own_words { weights::OWN_WORDS } else { 0.0 };
     if plan.request.recent {
-        factor *= freshness(plan.request.now, at);
+        factor *= score_freshness(plan.request.now, at);
     }
-    Ranked {
+    RankedCandidate {
         id: piece.drawer.id.clone(),
         score: factor * (piece.score + source.map_or(0.0, |source| source.score) + gain),
         factor,
-        why: Why {
+        why: HitEvidence {
             nearest: piece.nearest,
             lexical: piece.lexical,
             words: 0.0,
@@ -155,10 +163,12 @@ fn rank(plan: &Plan<'_>, piece: &Piece<'_>, sources: &HashMap<&str, Vec<f32>>) -
     }
 }
 
-/// What is left of a score at some age, where the newest are asked for.
-fn freshness(now: Timestamp, at: Option<Timestamp>) -> f32 {
+/// Returns the share of its score that a drawer of this age keeps, if recent drawers are preferred.
+fn score_freshness(now: Timestamp, at: Option<Timestamp>) -> f32 {
     const DAY: f32 = 24.0 * 3600.0 * 1e6;
+    // A drawer without any time ranks as the oldest, but is never lost.
     let Some(at) = at else { return weights::OLD_KEEPS };
+    // Clocks of other machines may be ahead: a time in the future counts as now.
     let days = (now.as_micros().saturating_sub(at.as_micros()).max(0)) as f32 / DAY;
     weights::OLD_KEEPS + (1.0 - weights::OLD_KEEPS) * (-days / weights::HALF_LIFE_DAYS).exp2()
 }

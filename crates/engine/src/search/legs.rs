@@ -1,89 +1,97 @@
-//! The two legs: the nearest by meaning and the best by words, each over everything in scope, and how far they reached.
+//! The two legs of a search, by meaning and by words, each over everything in scope, and what they covered.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::{
-    CollectionInfo, CollectionReader, DrawerCondition, Error, Finding, Hit, Include, Lexical, Metric, Query,
-    Result, Severity,
+    CollectionInfo, CollectionReader, DrawerCondition, DrawerFields, DrawerHit, Error, FindingSeverity,
+    LexicalRequest, Metric, PalaceFinding, QueryRequest, Result,
 };
 
-use super::plan::{Balance, Plan};
-use super::{Leg, Legs, weights};
+use super::plan::{LegWeights, SearchPlan};
+use super::{LegStatus, SearchLegs, weights};
 use crate::EmbedderCatalog;
 use crate::palace::question_embedder;
 
-/// What a search is asked with. Made once, however often its legs run: embedding can cost a call to a server.
+/// The embedded query and the state of the collection. Made once, however often the legs run: embedding can cost a call
+/// to a server.
 #[derive(Debug)]
-pub(super) struct Asked {
-    /// What the collection said of itself before.
+pub(super) struct AskedQuery {
+    /// The collection's info before the search.
     info: CollectionInfo,
-    /// The query as the collection's model puts it, or why there is none.
-    question: std::result::Result<Question, Arc<Error>>,
+    /// The query as a vector of the collection's model, or the reason there is none.
+    question: std::result::Result<QueryVector, Arc<Error>>,
 }
 
 /// A query as a vector.
 #[derive(Debug)]
-struct Question {
+struct QueryVector {
     vector: Vec<f32>,
-    /// What its model's nearness counts against keywords.
+    /// The weight of the leg by meaning for this model, where keywords weigh one.
     weight: f32,
 }
 
-impl Asked {
+impl AskedQuery {
     pub(super) fn new(
         collection: &dyn CollectionReader,
         embedders: &dyn EmbedderCatalog,
         query: &str,
     ) -> Result<Self> {
         let info = collection.info()?;
-        let question = Question::new(&info, embedders, query).map_err(Arc::new);
+        // A missing or unknown model stops only the leg by meaning; the error becomes that leg's reason.
+        let question = QueryVector::new(&info, embedders, query).map_err(Arc::new);
         Ok(Self { info, question })
     }
 }
 
-impl Question {
+impl QueryVector {
     fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
         let embedder = question_embedder(&info.identity, embedders)?;
         Ok(Self {
-            vector: embedder.query(query)?,
-            weight: weights::NEAREST * embedder.weight(),
+            vector: embedder.embed_query(query)?,
+            weight: weights::NEAREST * embedder.nearness_weight(),
         })
     }
 }
 
-/// What the legs gave.
+/// The answers of both legs.
 #[derive(Debug)]
-pub(super) struct Reached {
-    /// The nearest, best first, or why there are none; empty where nothing is in scope.
-    pub(super) nearest: std::result::Result<Scored, Arc<Error>>,
-    /// Those that match the words, best first, or why there are none.
-    pub(super) lexical: std::result::Result<Scored, Error>,
-    /// How many hits each was asked for.
+pub(super) struct LegAnswers {
+    /// The hits by meaning, or the reason that leg did not run; empty if nothing is in scope.
+    pub(super) nearest: std::result::Result<ScoredHits, Arc<Error>>,
+    /// The hits by words, or the reason that leg did not run.
+    pub(super) lexical: std::result::Result<ScoredHits, Error>,
+    /// The number of hits each leg was asked for.
     pub(super) depth: usize,
 }
 
-/// The hits of one leg, best first, with scores of which the larger is better.
+/// The hits of one leg, best first; larger scores are better.
 #[derive(Debug, Default)]
-pub(super) struct Scored {
-    pub(super) hits: Vec<Hit>,
+pub(super) struct ScoredHits {
+    pub(super) hits: Vec<DrawerHit>,
     /// Each hit's score between 0 and 1, the best being 1.
     pub(super) scaled: Vec<f32>,
-    /// Whether there is more than was asked for.
+    /// Whether there are more hits than were requested.
     pub(super) cut: bool,
-    /// What it counts against keywords, before sharpness.
+    /// The leg's weight before sharpness, where keywords weigh one.
     weight: f32,
 }
 
-impl Scored {
-    /// `floor` is the score of what was not found, where nothing was cut off.
-    fn new(hits: Vec<Hit>, cut: bool, floor: Option<f32>, weight: f32) -> Self {
+impl ScoredHits {
+    /// Normalises the scores of a leg. `floor` is the score of a drawer that was not found, used if nothing was cut
+    /// off.
+    fn new(hits: Vec<DrawerHit>, cut: bool, floor: Option<f32>, weight: f32) -> Self {
         let best = hits.first().map_or(0.0, |hit| hit.score);
         let last = hits.last().map_or(0.0, |hit| hit.score);
+        // The last of a cut list says how good the drawers behind it may be; zero would flatter every hit.
         let floor = floor.filter(|_| !cut).unwrap_or(last);
-        let scale = |hit: &Hit| match best > floor {
-            true => ((hit.score - floor) / (best - floor)).clamp(0.0, 1.0),
-            false => 1.0,
+        let scale = |hit: &DrawerHit| {
+            if best > floor {
+                ((hit.score - floor) / (best - floor)).clamp(0.0, 1.0)
+            } else {
+                // A single hit, or all equal: nothing to divide by, and none is worse than the best.
+                1.0
+            }
         };
         Self {
             scaled: hits.iter().map(scale).collect(),
@@ -93,63 +101,66 @@ impl Scored {
         }
     }
 
-    /// From 0, where the best hits are all as good as the first, towards 1, where the first stands alone.
-    fn sharpness(&self) -> f32 {
+    /// Measures how far the first hit stands out: 0 if the best hits all score the same, towards 1 if it is alone.
+    fn measure_sharpness(&self) -> f32 {
+        // Divided by the full number even if there are fewer hits: a leg that finds only three is sharp.
         let best: f32 = self.scaled.iter().take(weights::SHARP_OF).sum();
         1.0 - best / weights::SHARP_OF as f32
     }
 }
 
-impl Reached {
-    /// Whether a leg has more to give than `depth`.
+impl LegAnswers {
+    /// Returns whether a leg has more hits than the `depth` requested.
     pub(super) fn is_cut_short(&self, depth: usize) -> bool {
-        let cut = |leg: Option<&Scored>| leg.is_some_and(|leg| leg.cut && leg.hits.len() >= depth);
+        let cut = |leg: Option<&ScoredHits>| leg.is_some_and(|leg| leg.cut && leg.hits.len() >= depth);
         cut(self.nearest.as_ref().ok()) || cut(self.lexical.as_ref().ok())
     }
 
-    /// How much each leg counts: more, the sharper it is on this query. A leg that found nothing counts nothing.
-    pub(super) fn balance(&self) -> Balance {
-        let found = |leg: Option<&Scored>| {
+    /// Weighs the legs: the sharper a leg is on this query, the more it counts. A leg without hits counts nothing.
+    pub(super) fn weigh_legs(&self) -> LegWeights {
+        // The weight of an empty leg would only shrink the scores of the other one.
+        let found = |leg: Option<&ScoredHits>| {
             leg.filter(|leg| !leg.hits.is_empty())
-                .map(|leg| (leg.weight, leg.sharpness() + weights::SHARPNESS_FLOOR))
+                .map(|leg| (leg.weight, leg.measure_sharpness() + weights::SHARPNESS_FLOOR))
         };
         let legs = (self.nearest.as_ref().ok(), self.lexical.as_ref().ok());
         match (found(legs.0), found(legs.1)) {
             (Some((weight, near)), Some((_, word))) => {
+                // Keywords weigh one by definition; the quotients make both weights sum to one.
                 let nearest = weight * (near / word).powf(weights::SHARPNESS);
-                Balance {
+                LegWeights {
                     nearest: nearest / (1.0 + nearest),
                     lexical: 1.0 / (1.0 + nearest),
                 }
             }
-            (Some(_), None) => Balance {
+            (Some(_), None) => LegWeights {
                 nearest: 1.0,
                 lexical: 0.0,
             },
-            (None, Some(_)) => Balance {
+            (None, Some(_)) => LegWeights {
                 nearest: 0.0,
                 lexical: 1.0,
             },
-            (None, None) => Balance::default(),
+            (None, None) => LegWeights::default(),
         }
     }
 }
 
-/// Runs both legs. A leg that cannot answer says why. Where neither can, what stopped the words is returned: words need
-/// no model, so that is the graver.
-pub(super) fn run(
+/// Runs both legs. A leg that cannot answer carries its error. If neither can, the error of the leg by words is
+/// returned: it needs no model, so its failure is the more serious.
+pub(super) fn run_legs(
     collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
-    asked: &Asked,
+    plan: &SearchPlan<'_>,
+    asked: &AskedQuery,
     depth: usize,
-) -> Result<Reached> {
+) -> Result<LegAnswers> {
     let nearest = match &asked.question {
-        Ok(question) => nearest(collection, plan, asked.info.metric, question, depth).map_err(Arc::new),
+        Ok(question) => run_nearest(collection, plan, asked.info.metric, question, depth).map_err(Arc::new),
         Err(error) => Err(Arc::clone(error)),
     };
-    match (nearest, lexical(collection, plan, depth)) {
+    match (nearest, run_lexical(collection, plan, depth)) {
         (Err(_), Err(error)) => Err(error),
-        (nearest, lexical) => Ok(Reached {
+        (nearest, lexical) => Ok(LegAnswers {
             nearest,
             lexical,
             depth,
@@ -157,172 +168,206 @@ pub(super) fn run(
     }
 }
 
-fn nearest(
+fn run_nearest(
     collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
+    plan: &SearchPlan<'_>,
     metric: Metric,
-    question: &Question,
+    question: &QueryVector,
     depth: usize,
-) -> Result<Scored> {
+) -> Result<ScoredHits> {
     let ask = |scope: DrawerCondition, k| {
-        let request = Query {
+        let request = QueryRequest {
             filter: scope.filter,
             document: scope.document,
-            include: Include::NOTHING,
-            ..Query::nearest(question.vector.clone(), k)
+            include: DrawerFields::NOTHING,
+            ..QueryRequest::nearest_to(question.vector.clone(), k)
         };
         Ok::<_, Error>(collection.query(&request)?.into_iter().next().unwrap_or_default())
     };
     let mut hits = ask(plan.scope.clone(), depth)?;
     let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
     if cut {
-        // What was said in a time the query mentions is looked for in that time too; distances compare.
+        // Drawers said in a mentioned time may lie beyond the depth, where no boost could lift them, so each such time
+        // is searched by itself. Distances are comparable across these queries.
         for dated in plan.dates.iter().filter(|dated| dated.drawers > 0) {
-            hits.extend(ask(plan.within(dated), depth)?);
+            hits.extend(ask(plan.condition_within(dated), depth)?);
         }
     }
-    let mut hits = each_once(hits);
+    let mut hits = deduplicate_hits(hits);
+    // Backends return distances; ranking needs scores of which the larger is better.
     for hit in &mut hits {
         hit.score = match metric {
             Metric::Cosine | Metric::Ip => 1.0 - hit.score,
             Metric::L2 => -hit.score,
         };
     }
-    Ok(Scored::new(hits, cut, None, question.weight))
+    // No floor: the distance of an unrelated text differs from model to model, so the last hit sets it.
+    Ok(ScoredHits::new(hits, cut, None, question.weight))
 }
 
-fn lexical(collection: &dyn CollectionReader, plan: &Plan<'_>, depth: usize) -> Result<Scored> {
-    let mut hits = collection.lexical(&Lexical {
+fn run_lexical(collection: &dyn CollectionReader, plan: &SearchPlan<'_>, depth: usize) -> Result<ScoredHits> {
+    let mut hits = collection.lexical(&LexicalRequest {
         filter: plan.scope.filter.clone(),
         document: plan.scope.document.clone(),
-        include: Include::NOTHING,
-        ..Lexical::words(plan.text.as_str(), depth)
+        include: DrawerFields::NOTHING,
+        ..LexicalRequest::for_words(plan.text.as_str(), depth)
     })?;
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_id(a, b)));
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| compare_ids(a, b)));
     let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
-    Ok(Scored::new(hits, cut, Some(0.0), 1.0))
+    // A drawer with none of the words has a BM25 score of zero.
+    Ok(ScoredHits::new(hits, cut, Some(0.0), 1.0))
 }
 
-/// The nearest first, each drawer once. One that was given another vector between two calls has two distances, which
-/// need not stand side by side; the nearer counts.
-fn each_once(mut hits: Vec<Hit>) -> Vec<Hit> {
-    hits.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| by_id(a, b)));
+/// Sorts hits nearest first and keeps each drawer once. A drawer that got another vector between two calls has two
+/// distances, which need not be adjacent; the nearer counts.
+fn deduplicate_hits(mut hits: Vec<DrawerHit>) -> Vec<DrawerHit> {
+    hits.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| compare_ids(a, b)));
     let mut seen = HashSet::new();
     hits.retain(|hit| seen.insert(hit.drawer.id.clone()));
     hits
 }
 
-/// Among equals the id decides, not the order in which a backend happens to keep them.
-fn by_id(a: &Hit, b: &Hit) -> std::cmp::Ordering {
+/// Orders equal hits by id, not by the order in which a backend happens to store them.
+fn compare_ids(a: &DrawerHit, b: &DrawerHit) -> std::cmp::Ordering {
     a.drawer.id.cmp(&b.drawer.id)
 }
 
-/// Which legs ran and what share of the drawers in scope each reached, with a warning where that is not all.
-pub(super) fn coverage(
+/// Reports the legs that ran and the share of the drawers in scope that each covered, with a warning if that is not
+/// all.
+pub(super) fn report_coverage(
     collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
-    asked: &Asked,
-    reached: &Reached,
-) -> Result<(Legs, Vec<Finding>)> {
+    plan: &SearchPlan<'_>,
+    asked: &AskedQuery,
+    reached: &LegAnswers,
+) -> Result<(SearchLegs, Vec<PalaceFinding>)> {
     let info = &asked.info;
     let mut warnings = Vec::new();
     let nearest = match &reached.nearest {
         Ok(leg) => {
-            let missing = without_vector(collection, plan, asked, leg)?;
-            let hint = "make their vectors with `loci embedder switch`; see `loci status`";
-            ran(
-                "nearest",
-                missing,
-                plan.in_scope,
-                "have no vector yet",
-                hint,
-                &mut warnings,
-            )
+            let searched = SearchedScope {
+                condition: &plan.scope,
+                in_scope: plan.in_scope,
+            };
+            let vector = asked
+                .question
+                .as_ref()
+                .ok()
+                .map(|question| question.vector.as_slice());
+            // A leg that was not cut returned every drawer in scope that has a vector.
+            let all_hits = (!leg.cut).then_some(leg.hits.len() as u64);
+            let missing = searched.count_without_vector(collection, info, vector, all_hits)?;
+            report_nearest(missing, plan.in_scope, &mut warnings)
         }
-        Err(error) => did_not_run("nearest", "by meaning", error, &mut warnings),
+        Err(error) => report_missing_leg("nearest", "by meaning", error, &mut warnings),
     };
     let lexical = match &reached.lexical {
-        Ok(_) => {
-            let missing = info.drawers.saturating_sub(info.coverage.lexical);
-            let missing = missing.min(plan.in_scope);
-            let hint = "rebuild the index with `loci maintain reindex`";
-            ran(
-                "lexical",
-                missing,
-                plan.in_scope,
-                "have no words in the index",
-                hint,
-                &mut warnings,
-            )
-        }
-        Err(error) => did_not_run("lexical", "by words", error, &mut warnings),
+        Ok(_) => report_lexical(info, plan.in_scope, &mut warnings),
+        Err(error) => report_missing_leg("lexical", "by words", error, &mut warnings),
     };
-    Ok((Legs { nearest, lexical }, warnings))
+    Ok((SearchLegs { nearest, lexical }, warnings))
 }
 
-fn ran(name: &str, missing: u64, in_scope: u64, why: &str, hint: &str, warnings: &mut Vec<Finding>) -> Leg {
+/// Reports the leg by meaning, with a warning if drawers in scope have no vector.
+pub(super) fn report_nearest(missing: u64, in_scope: u64, warnings: &mut Vec<PalaceFinding>) -> LegStatus {
+    let hint = "embed them with `loci embedder switch`; see `loci status`";
+    report_run_leg("nearest", missing, in_scope, "have no vector yet", hint, warnings)
+}
+
+/// Reports the leg by words, with a warning if the index does not cover every drawer.
+pub(super) fn report_lexical(
+    info: &CollectionInfo,
+    in_scope: u64,
+    warnings: &mut Vec<PalaceFinding>,
+) -> LegStatus {
+    // The index reports only how many drawers it lacks, not which; in the worst case all of them are in scope.
+    let missing = info.drawers.saturating_sub(info.coverage.lexical).min(in_scope);
+    let hint = "rebuild the index with `loci maintain reindex`";
+    let why = "are missing from the word index";
+    report_run_leg("lexical", missing, in_scope, why, hint, warnings)
+}
+
+fn report_run_leg(
+    name: &str,
+    missing: u64,
+    in_scope: u64,
+    why: &str,
+    hint: &str,
+    warnings: &mut Vec<PalaceFinding>,
+) -> LegStatus {
     if missing == 0 {
-        return Leg {
+        return LegStatus {
             ran: true,
             coverage: 1.0,
             reason: None,
         };
     }
     let reason = format!("{missing} of {in_scope} drawers in scope {why}");
-    warnings.push(Finding::new(format!("{name}_incomplete"), Severity::Warning, &reason).hint(hint));
-    Leg {
+    warnings.push(
+        PalaceFinding::new(format!("{name}_incomplete"), FindingSeverity::Warning, &reason).with_hint(hint),
+    );
+    LegStatus {
         ran: true,
         coverage: in_scope.saturating_sub(missing) as f64 / in_scope.max(1) as f64,
         reason: Some(reason),
     }
 }
 
-fn did_not_run(name: &str, how: &str, error: &Error, warnings: &mut Vec<Finding>) -> Leg {
+fn report_missing_leg(name: &str, how: &str, error: &Error, warnings: &mut Vec<PalaceFinding>) -> LegStatus {
     let message = format!("nothing was searched {how}: {error}");
-    let finding = Finding::new(format!("{name}_missing"), Severity::Warning, message);
+    let finding = PalaceFinding::new(format!("{name}_missing"), FindingSeverity::Warning, message);
     warnings.push(match error.hint_text() {
-        Some(hint) => finding.hint(hint),
+        Some(hint) => finding.with_hint(hint),
         None => finding,
     });
-    Leg {
+    LegStatus {
         ran: false,
         coverage: 0.0,
         reason: Some(error.to_string()),
     }
 }
 
-/// How many drawers in scope have no vector.
-fn without_vector(
-    collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
-    asked: &Asked,
-    leg: &Scored,
-) -> Result<u64> {
-    let info = &asked.info;
-    let missing = info.drawers.saturating_sub(info.coverage.nearest);
-    if missing == 0 {
-        return Ok(0);
+/// The drawers a search runs over.
+pub(super) struct SearchedScope<'a> {
+    pub(super) condition: &'a DrawerCondition,
+    pub(super) in_scope: u64,
+}
+
+impl SearchedScope<'_> {
+    /// Counts the drawers in scope that have no vector. `all_hits` is the number that have one, if a query already
+    /// returned all of them.
+    pub(super) fn count_without_vector(
+        &self,
+        collection: &dyn CollectionReader,
+        info: &CollectionInfo,
+        vector: Option<&[f32]>,
+        all_hits: Option<u64>,
+    ) -> Result<u64> {
+        let missing = info.drawers.saturating_sub(info.coverage.nearest);
+        if missing == 0 {
+            return Ok(0);
+        }
+        if let Some(hits) = all_hits {
+            return Ok(self.in_scope.saturating_sub(hits));
+        }
+        if self.condition.is_unrestricted() {
+            return Ok(missing);
+        }
+        let Some(vector) = vector else {
+            // An upper bound: without a vector to query with, the missing ones cannot be counted under the filter.
+            return Ok(missing.min(self.in_scope));
+        };
+        // The contract has no count of vectors under a filter, so a query that wants every hit is counted instead.
+        // It runs only while some drawer lacks a vector, which is rare and temporary.
+        let wanted = usize::try_from(self.in_scope).unwrap_or(usize::MAX).max(1);
+        let request = QueryRequest {
+            filter: self.condition.filter.clone(),
+            document: self.condition.document.clone(),
+            include: DrawerFields::NOTHING,
+            ..QueryRequest::nearest_to(vector.to_vec(), wanted)
+        };
+        let found = collection.query(&request)?.into_iter().next().unwrap_or_default();
+        Ok(self.in_scope.saturating_sub(found.len() as u64))
     }
-    // A leg that was not cut gave every drawer in scope that has a vector.
-    if !leg.cut {
-        return Ok(plan.in_scope.saturating_sub(leg.hits.len() as u64));
-    }
-    if plan.scope.asks_nothing() {
-        return Ok(missing);
-    }
-    let Ok(question) = &asked.question else {
-        return Ok(missing.min(plan.in_scope));
-    };
-    // Every drawer in scope that has a vector is a hit of a query that wants them all.
-    let wanted = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
-    let request = Query {
-        filter: plan.scope.filter.clone(),
-        document: plan.scope.document.clone(),
-        include: Include::NOTHING,
-        ..Query::nearest(question.vector.clone(), wanted)
-    };
-    let found = collection.query(&request)?.into_iter().next().unwrap_or_default();
-    Ok(plan.in_scope.saturating_sub(found.len() as u64))
 }
 
 #[cfg(test)]
@@ -330,15 +375,15 @@ mod tests {
     use super::*;
     use loci_core::{Drawer, DrawerId};
 
-    fn hit(id: &str, score: f32) -> Hit {
-        let drawer = Drawer::bare(DrawerId::new(id).unwrap());
-        Hit { drawer, score }
+    fn hit(id: &str, score: f32) -> DrawerHit {
+        let drawer = Drawer::with_id_only(DrawerId::new(id).unwrap());
+        DrawerHit { drawer, score }
     }
 
     #[test]
     fn a_drawer_with_two_distances_is_one_hit_at_the_nearer() {
         let hits = vec![hit("b", 0.2), hit("a", 0.3), hit("a", 0.1), hit("c", 0.2)];
-        let once = each_once(hits);
+        let once = deduplicate_hits(hits);
         let told: Vec<(&str, f32)> = once
             .iter()
             .map(|hit| (hit.drawer.id.as_str(), hit.score))

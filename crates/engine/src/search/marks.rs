@@ -1,4 +1,4 @@
-//! Where the words of a query stand in a text, and which part of a long text shows most of them.
+//! Finds the words of a query in a text, and the part of a long text that shows most of them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,31 +6,34 @@ use std::ops::Range;
 use loci_index::tokenise;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The byte ranges of `text` that hold one of `words`, given as the index keeps them (see `PlanReport::words`).
+/// Returns the byte ranges of `text` that match one of `words`, given as the index stores them (see
+/// `PlanReport::words`).
 ///
-/// They are in order and do not overlap, and begin and end between characters.
-pub fn marks(text: &str, words: &[String]) -> Vec<Range<usize>> {
+/// The ranges are in order, do not overlap, and lie on character boundaries.
+pub fn mark_words(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let wanted: HashSet<&str> = words.iter().map(String::as_str).collect();
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, run) in text.unicode_word_indices() {
+        // Stems are compared, not spellings, so that "shipping" is marked for "ship" as the index matched it.
         let tokens = tokenise::query_tokens(run);
         let holds = tokens.iter().any(|token| wanted.contains(token.as_str()));
         if holds {
             found.push(at..at + run.len());
         }
     }
-    // Scripts without spaces are looked for pair by pair; there a word of Unicode is often one character.
+    // Scripts without spaces are indexed in pairs of characters, while their Unicode words are often one character, so
+    // the loop above misses them.
     for word in words.iter().filter(|word| !word.is_ascii()) {
         found.extend(
             text.match_indices(word.as_str())
                 .map(|(at, held)| at..at + held.len()),
         );
     }
-    joined(found)
+    join_ranges(found)
 }
 
-/// The same ranges in order, those that touch or overlap as one.
-fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+/// Sorts ranges and merges those that touch or overlap.
+fn join_ranges(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut joined: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
     for range in ranges {
@@ -42,28 +45,30 @@ fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     joined
 }
 
-/// The part of `text` of about `length` bytes that holds the most marks, from a line or word boundary to another.
-pub fn excerpt(text: &str, marks: &[Range<usize>], length: usize) -> Range<usize> {
+/// Returns the part of `text` of at most `length` bytes with the most marks, cut between words if possible.
+pub fn choose_excerpt(text: &str, marks: &[Range<usize>], length: usize) -> Range<usize> {
     if text.len() <= length {
         return 0..text.len();
     }
-    let begin = fullest(marks, length);
-    // A few words before the first mark say what it belongs to.
+    let begin = find_fullest_stretch(marks, length);
+    // A few words before the first mark give it context.
     let begin = begin.saturating_sub(length / 6);
+    // Near the end of the text the excerpt begins earlier, so that it is as long as requested.
     let begin = begin.min(text.len() - length);
     let start = match begin {
         0 => 0,
-        begin => next_break(text, begin),
+        begin => find_next_break(text, begin),
     };
     let end = match start.saturating_add(length) {
         end if end >= text.len() => text.len(),
-        end => last_break(text, start, end),
+        end => find_last_break(text, start, end),
     };
     start..end
 }
 
-/// Where the first stretch of `length` bytes begins that holds the most marks.
-fn fullest(marks: &[Range<usize>], length: usize) -> usize {
+/// Returns the start of the first window of `length` bytes with the most marks.
+fn find_fullest_stretch(marks: &[Range<usize>], length: usize) -> usize {
+    // `end` never moves back, so a text with very many marks still takes linear time.
     let (mut best, mut most, mut end) = (0, 0, 0);
     for (at, mark) in marks.iter().enumerate() {
         while marks
@@ -79,8 +84,8 @@ fn fullest(marks: &[Range<usize>], length: usize) -> usize {
     best
 }
 
-/// The first place at or after `from`, within a few words, where a word begins; else the next character.
-fn next_break(text: &str, from: usize) -> usize {
+/// Returns the first word start at or after `from` within 40 bytes, else the next character boundary.
+fn find_next_break(text: &str, from: usize) -> usize {
     let from = text.ceil_char_boundary(from);
     let near = text
         .get(from..text.floor_char_boundary((from + 40).min(text.len())))
@@ -91,10 +96,11 @@ fn next_break(text: &str, from: usize) -> usize {
     }
 }
 
-/// The last place at or before `to` where a word ends; else the character before it.
-fn last_break(text: &str, start: usize, to: usize) -> usize {
+/// Returns the last word end within 40 bytes before `to`, else the previous character boundary.
+fn find_last_break(text: &str, start: usize, to: usize) -> usize {
     let to = text.floor_char_boundary(to);
     let near = text.get(start..to).unwrap_or_default();
+    // Text without spaces (a URL, Chinese) would lose most of the excerpt if the cut went back any further.
     match near.rfind(char::is_whitespace) {
         Some(at) if near.len() - at <= 40 => start + at,
         _ => to,
@@ -109,7 +115,7 @@ mod tests {
 
     fn marked<'a>(text: &'a str, query: &str) -> Vec<&'a str> {
         let words = tokenise::query_tokens(query);
-        marks(text, &words)
+        mark_words(text, &words)
             .into_iter()
             .map(|range| &text[range])
             .collect()
@@ -134,7 +140,7 @@ mod tests {
             "rest ".repeat(100)
         );
         let words = tokenise::query_tokens("ship friday");
-        let range = excerpt(&text, &marks(&text, &words), 80);
+        let range = choose_excerpt(&text, &mark_words(&text, &words), 80);
         assert!(
             text[range.clone()].contains("ship on friday"),
             "{:?}",
@@ -145,20 +151,20 @@ mod tests {
     #[test]
     fn a_text_with_very_many_marks_is_cut_at_once() {
         let text = "ship it ".repeat(100_000);
-        let marks = marks(&text, &tokenise::query_tokens("ship"));
+        let marks = mark_words(&text, &tokenise::query_tokens("ship"));
         assert_eq!(marks.len(), 100_000);
-        assert_eq!(excerpt(&text, &marks, 80), 0..79);
+        assert_eq!(choose_excerpt(&text, &marks, 80), 0..79);
     }
 
     proptest! {
         #[test]
         fn any_text_can_be_marked_and_cut(text in "\\PC{0,300}", query in "\\PC{0,40}", length in 0_usize..200) {
-            let marks = marks(&text, &tokenise::query_tokens(&query));
+            let marks = mark_words(&text, &tokenise::query_tokens(&query));
             for range in &marks {
                 prop_assert!(text.get(range.clone()).is_some_and(|held| !held.is_empty()));
             }
             prop_assert!(marks.windows(2).all(|pair| pair[0].end < pair[1].start));
-            let shown = excerpt(&text, &marks, length);
+            let shown = choose_excerpt(&text, &marks, length);
             prop_assert!(text.get(shown.clone()).is_some());
             prop_assert!(shown.len() <= length.max(text.len().min(length)));
         }

@@ -2,43 +2,45 @@
 
 use std::collections::HashSet;
 
-use loci_core::{CollectionReader, Comparison, DrawerCondition, Filter, Result, Scalar, Timestamp};
+use loci_core::{
+    CollectionReader, DrawerCondition, Filter, FilterComparison, MetadataScalar, Result, Timestamp,
+};
 use loci_index::tokenise;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::legs::Reached;
-use super::stop_words::{is_empty_word, is_own};
+use super::legs::LegAnswers;
+use super::stop_words::{is_empty_word, is_first_person};
 use super::{SearchRequest, weights};
-use loci_when::{self as when, Exactness};
+use loci_when::{self as when, TimeExactness};
 
-/// What a request comes to.
+/// A request resolved against a collection.
 #[derive(Debug, Clone)]
-pub(super) struct Plan<'a> {
+pub(super) struct SearchPlan<'a> {
     pub(super) request: &'a SearchRequest,
     /// The drawers of the request's scope.
     pub(super) asked: DrawerCondition,
     /// The drawers searched.
     pub(super) scope: DrawerCondition,
-    /// How many drawers that is.
+    /// The number of drawers searched.
     pub(super) in_scope: u64,
-    /// The words that are matched, as they were written.
+    /// The words that are matched, as the query spells them.
     pub(super) text: String,
-    /// The same as the index keeps them.
+    /// The same words as the index stores them.
     pub(super) words: Vec<String>,
-    /// The words that say nothing.
+    /// The stop words, which are not matched.
     left_out: Vec<String>,
-    /// Whether the query speaks of "I" or "my".
+    /// Whether the query contains "I" or "my".
     pub(super) own: bool,
-    /// The times it mentions.
-    pub(super) dates: Vec<Dated>,
-    /// How many more it mentions that count for nothing.
+    /// The times the query mentions.
+    pub(super) dates: Vec<MentionedTime>,
+    /// The number of further times, which are ignored.
     pub(super) more_dates: usize,
 }
 
 /// A time that words of the query mention.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Dated {
+pub struct MentionedTime {
     /// The words.
     pub words: String,
     /// Its first moment.
@@ -47,69 +49,76 @@ pub struct Dated {
     /// The first moment after it.
     #[schemars(with = "String")]
     pub before: Timestamp,
-    /// Whether the words name it, rather than lean towards it.
+    /// Whether the words name it exactly, rather than vaguely.
     pub named: bool,
-    /// How many drawers in scope were said in it; those count more.
+    /// The number of drawers in scope that were said in it; those are boosted.
     pub drawers: u64,
 }
 
-impl Dated {
-    /// Drawers said in this time.
-    fn filter(&self) -> Filter {
-        let at = |time: Timestamp| Scalar::Int(time.as_micros());
-        Filter::Compare("said_at".into(), Comparison::Gte(at(self.from)))
-            .and(Filter::Compare("said_at".into(), Comparison::Lt(at(self.before))))
+impl MentionedTime {
+    /// Returns a filter for the drawers said in this time.
+    fn time_filter(&self) -> Filter {
+        let at = |time: Timestamp| MetadataScalar::Int(time.as_micros());
+        Filter::Compare("said_at".into(), FilterComparison::Gte(at(self.from))).and(Filter::Compare(
+            "said_at".into(),
+            FilterComparison::Lt(at(self.before)),
+        ))
     }
 
-    /// What is added to what was said at `time`.
-    pub(super) fn gain(&self, time: Timestamp) -> Option<f32> {
+    /// Returns the boost of a drawer said at `time`, if it falls into this time or shortly after.
+    pub(super) fn score_gain(&self, time: Timestamp) -> Option<f32> {
+        // People report things later than they happen; see `TOLD_LATER`.
         let told = self.before.as_micros().saturating_add(weights::TOLD_LATER);
         let within = (self.from.as_micros()..told).contains(&time.as_micros());
-        within.then_some(match self.named {
-            true => weights::NAMED_TIME,
-            false => weights::ABOUT_TIME,
+        within.then_some(if self.named {
+            weights::NAMED_TIME
+        } else {
+            weights::ABOUT_TIME
         })
     }
 }
 
-/// How a query was understood, for those who ask.
+/// The query as it was parsed and weighted.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanReport {
-    /// The words that were matched, as the index keeps them.
+    /// The words that were matched, as the query spells them.
+    pub text: String,
+    /// The same words as the index stores them: folded and stemmed.
     pub words: Vec<String>,
-    /// The words that say nothing and were not.
+    /// The stop words of the query, which were not matched.
     pub left_out: Vec<String>,
-    /// How much each leg counted; together one.
-    pub weights: Balance,
-    /// How many hits each leg was asked for.
+    /// The weight of each leg; the weights sum to one.
+    pub weights: LegWeights,
+    /// The number of hits each leg was asked for.
     pub depth: usize,
 }
 
-/// How much each leg counts.
+/// The weight of each leg.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Balance {
+pub struct LegWeights {
     /// By meaning.
     pub nearest: f32,
     /// By words.
     pub lexical: f32,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> SearchPlan<'a> {
     pub(super) fn new(collection: &dyn CollectionReader, request: &'a SearchRequest) -> Result<Self> {
         let asked = request.scope.resolve(collection)?;
-        let scope = request.searched(&asked);
+        let scope = request.searched_condition(&asked);
         let in_scope = collection.count(&scope)?;
+        // From the whole query: "I" and "my" are stop words and would be gone from the matched text.
         let tokens = tokenise::query_tokens(&request.query);
-        let own = tokens.iter().any(|token| is_own(token));
-        let telling = telling(&request.query);
-        // "To be or not to be" is looked for as it is.
-        let text = match telling.is_empty() {
-            true => request.query.clone(),
-            false => telling,
+        let own = tokens.iter().any(|token| is_first_person(token));
+        let telling = keep_telling_words(&request.query);
+        // "To be or not to be" is nothing but stop words, and is searched as it is.
+        let text = if telling.is_empty() {
+            request.query.clone()
+        } else {
+            telling
         };
         let words = tokenise::query_tokens(&text);
-        let kept: HashSet<&String> = words.iter().collect();
-        let left_out = tokens.into_iter().filter(|token| !kept.contains(token)).collect();
+        let left_out = words_left_out(&request.query, &text);
         let mut plan = Self {
             request,
             asked,
@@ -128,61 +137,73 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// The same plan for a request that differs in how many hits it wants.
-    pub(super) fn asking<'b>(&'b self, request: &'b SearchRequest) -> Plan<'b> {
-        Plan {
+    /// Returns the same plan for a request that differs only in its limit.
+    pub(super) fn with_request<'b>(&'b self, request: &'b SearchRequest) -> SearchPlan<'b> {
+        SearchPlan {
             request,
             ..self.clone()
         }
     }
 
-    fn read_dates(&self, collection: &dyn CollectionReader) -> Result<(Vec<Dated>, usize)> {
-        let mut mentions = when::mentions(&self.request.query, self.request.now);
+    fn read_dates(&self, collection: &dyn CollectionReader) -> Result<(Vec<MentionedTime>, usize)> {
+        let mut mentions = when::find_mentions(&self.request.query, self.request.now);
         let mut seen = HashSet::new();
+        // Before the limit, so that one time mentioned twice does not use up two of the few that count.
         mentions.retain(|mention| seen.insert((mention.from, mention.before)));
         let more = mentions.len().saturating_sub(weights::MOST_TIMES);
         let dated = mentions.into_iter().take(weights::MOST_TIMES).map(|mention| {
             let words = self.request.query.get(mention.words.clone());
-            let mut dated = Dated {
+            let mut dated = MentionedTime {
                 words: words.unwrap_or_default().to_owned(),
                 from: mention.from,
                 before: mention.before,
-                named: mention.exact == Exactness::Named,
+                named: mention.exact == TimeExactness::Named,
                 drawers: 0,
             };
-            dated.drawers = collection.count(&self.within(&dated))?;
+            dated.drawers = collection.count(&self.condition_within(&dated))?;
             Ok(dated)
         });
         Ok((dated.collect::<Result<_>>()?, more))
     }
 
-    /// What is searched of a time.
-    pub(super) fn within(&self, dated: &Dated) -> DrawerCondition {
+    /// Returns the condition of the drawers searched that were said in a time.
+    pub(super) fn condition_within(&self, dated: &MentionedTime) -> DrawerCondition {
         DrawerCondition {
-            filter: self.scope.filter.clone().and(dated.filter()),
+            filter: self.scope.filter.clone().and(dated.time_filter()),
             document: self.scope.document.clone(),
         }
     }
 
-    /// How many hits each leg is asked for at first.
-    pub(super) fn depth(&self) -> usize {
+    /// Returns the number of hits each leg is asked for at first.
+    pub(super) fn first_depth(&self) -> usize {
+        // At least one even in an empty scope: the contract refuses a query for no hits.
         let wanted = self.request.limit.saturating_mul(weights::DEPTH_FOR_EACH);
         let all = usize::try_from(self.in_scope).unwrap_or(usize::MAX);
         wanted.max(weights::DEPTH).min(all.max(1))
     }
 
-    pub(super) fn report(&self, reached: &Reached) -> PlanReport {
+    pub(super) fn report(&self, reached: &LegAnswers) -> PlanReport {
         PlanReport {
+            text: self.text.clone(),
             words: self.words.clone(),
             left_out: self.left_out.clone(),
-            weights: reached.balance(),
+            weights: reached.weigh_legs(),
             depth: reached.depth,
         }
     }
 }
 
-/// The words of `query` that say something of what is looked for, as they were written.
-fn telling(query: &str) -> String {
+/// Returns the words of `query` that were not matched, without the punctuation around them.
+fn words_left_out(query: &str, matched: &str) -> Vec<String> {
+    let kept: HashSet<&str> = matched.split_whitespace().collect();
+    let dropped = query.split_whitespace().filter(|word| !kept.contains(word));
+    let bare = dropped.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    bare.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Returns `query` without its stop words, as it was spelled.
+fn keep_telling_words(query: &str) -> String {
+    // One token that is not a stop word keeps the whole written word, so that "in-house" stays together.
     let says = |word: &&str| {
         let tokens = tokenise::query_tokens(word);
         tokens.iter().any(|token| !is_empty_word(token))

@@ -1,31 +1,33 @@
-//! The pool: the best candidates read with their texts, ranked once more by their own words, and folded.
+//! The pool: reads the best candidates with their texts, ranks them again by their own words, and folds twins.
 
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{CollectionReader, Drawer, Get, Include, Result};
-use loci_index::tokenise::Indexer;
+use loci_core::{CollectionReader, Drawer, DrawerFields, GetRequest, Result};
+use loci_index::tokenise::TextIndexer;
 
-use super::fuse::{self, Ranked};
-use super::plan::Plan;
-use super::text::{Text, hash};
-use super::{AlsoIn, Found, weights};
-use crate::neighbours::Around;
+use super::fuse::{self, RankedCandidate};
+use super::plan::SearchPlan;
+use super::text::{ComparedText, hash_bytes};
+use super::{NearTwin, SearchHit, weights};
+use crate::neighbours::NeighbourDrawers;
 
-/// Reads candidates, pool by pool, and folds those that say the same, until there are enough hits or no more.
-pub(super) fn gather(
+/// Reads candidates pool by pool and folds those with the same text, until there are enough hits or no candidates.
+pub(super) fn gather_hits(
     collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
-    ranked: &[Ranked],
-) -> Result<Vec<Found>> {
+    plan: &SearchPlan<'_>,
+    ranked: &[RankedCandidate],
+) -> Result<Vec<SearchHit>> {
     let limit = plan.request.limit;
     let size = limit.saturating_mul(weights::POOL_FOR_EACH).max(weights::POOL);
-    let mut hits = Hits::new(limit);
-    let mut indexer = Indexer::default();
+    let mut hits = FoldedHits::new(limit);
+    let mut indexer = TextIndexer::default();
     for some in ranked.chunks(size) {
-        let mut pool = read(collection, plan, &mut indexer, some)?;
-        by_own_words(plan, &mut pool);
-        spread(&mut pool);
-        pool.into_iter().for_each(|candidate| hits.take(candidate));
+        let mut pool = read_candidates(collection, plan, &mut indexer, some)?;
+        rank_by_own_words(plan, &mut pool);
+        demote_crowding_sources(&mut pool);
+        // The whole pool, even past the limit: later candidates may be twins of a hit, to be listed with it.
+        pool.into_iter()
+            .for_each(|candidate| hits.add_candidate(candidate));
         if hits.found.len() >= limit {
             break;
         }
@@ -34,31 +36,31 @@ pub(super) fn gather(
 }
 
 /// A candidate with its text.
-struct Candidate {
-    ranked: Ranked,
+struct PoolCandidate {
+    ranked: RankedCandidate,
     drawer: Drawer,
-    text: Text,
+    text: ComparedText,
 }
 
-/// Reads candidates in their order. One that was removed since its leg ran is not there any more; one that was changed
-/// is asked by the filter again.
-fn read(
+/// Reads candidates in their order. A drawer removed since its leg ran is dropped; one that was changed is checked
+/// against the filter again.
+fn read_candidates(
     collection: &dyn CollectionReader,
-    plan: &Plan<'_>,
-    indexer: &mut Indexer,
-    ranked: &[Ranked],
-) -> Result<Vec<Candidate>> {
-    let request = Get {
-        include: Include::default(),
-        ..Get::ids(ranked.iter().map(|one| one.id.clone()))
+    plan: &SearchPlan<'_>,
+    indexer: &mut TextIndexer,
+    ranked: &[RankedCandidate],
+) -> Result<Vec<PoolCandidate>> {
+    let request = GetRequest {
+        include: DrawerFields::default(),
+        ..GetRequest::by_ids(ranked.iter().map(|one| one.id.clone()))
     };
     let drawers = collection.get(&request)?;
     let mut ranked = ranked.iter();
     let candidates = drawers.into_iter().filter_map(|drawer| {
-        // Drawers come in the order asked.
+        // Drawers come in the order requested, some possibly missing, so one pass over `ranked` pairs them.
         let ranked = ranked.by_ref().find(|one| one.id == drawer.id)?.clone();
-        plan.scope.accepts(&drawer).then(|| Candidate {
-            text: Text::of(indexer, drawer.document.as_deref().unwrap_or_default()),
+        plan.scope.accepts(&drawer).then(|| PoolCandidate {
+            text: ComparedText::from_text(indexer, drawer.document.as_deref().unwrap_or_default()),
             ranked,
             drawer,
         })
@@ -66,20 +68,25 @@ fn read(
     Ok(candidates.collect())
 }
 
-/// Lifts what holds the query's words itself over what only stands beside it.
+/// Boosts candidates whose own text contains the query's words over those that only have it in their neighbours.
 ///
-/// A word counts the more, the fewer of the pool hold it.
-fn by_own_words(plan: &Plan<'_>, pool: &mut [Candidate]) {
-    let words: HashSet<u64> = plan.words.iter().map(|word| hash(word.as_bytes())).collect();
+/// The fewer candidates contain a word, the more it counts.
+fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
+    let words: HashSet<u64> = plan
+        .words
+        .iter()
+        .map(|word| hash_bytes(word.as_bytes()))
+        .collect();
     let size = pool.len() as f32;
     let weighed: Vec<(u64, f32)> = words
         .into_iter()
         .filter_map(|word| {
-            let holding = pool.iter().filter(|one| one.text.holds(word)).count();
+            let holding = pool.iter().filter(|one| one.text.holds_word(word)).count();
+            // A word that no candidate contains tells none of them apart and would only shrink every share.
             (holding > 0).then(|| (word, (1.0 + size / (holding as f32 + 0.5)).ln()))
         })
         .collect();
-    // Added up in one order, so that the same search gives the same score.
+    // Floats are summed in one order, so that the same search gives the same score: a hash set has none.
     let mut weighed = weighed;
     weighed.sort_by_key(|(word, _)| *word);
     let all: f32 = weighed.iter().map(|(_, weight)| weight).sum();
@@ -87,16 +94,19 @@ fn by_own_words(plan: &Plan<'_>, pool: &mut [Candidate]) {
         return;
     }
     for candidate in pool.iter_mut() {
-        let held = weighed.iter().filter(|(word, _)| candidate.text.holds(*word));
+        let held = weighed
+            .iter()
+            .filter(|(word, _)| candidate.text.holds_word(*word));
         let share = held.map(|(_, weight)| weight).sum::<f32>() / all;
         candidate.ranked.why.words = share;
         candidate.ranked.score += weights::OWN_TEXT * share * candidate.ranked.factor;
     }
-    pool.sort_by(|a, b| fuse::order(&a.ranked, &b.ranked));
+    pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
 }
 
-/// Lets a source with many good pieces not fill the page: from its fourth on, each gives way a little more.
-fn spread(pool: &mut [Candidate]) {
+/// Keeps a source with many good pieces from filling the page: each piece from the fourth on loses a little more.
+fn demote_crowding_sources(pool: &mut [PoolCandidate]) {
+    // The pool is sorted, so it is the weaker pieces of a source that lose.
     let mut seen: HashMap<String, usize> = HashMap::new();
     for candidate in pool.iter_mut() {
         let Some(source) = &candidate.drawer.place.source else {
@@ -107,17 +117,17 @@ fn spread(pool: &mut [Candidate]) {
         candidate.ranked.score -= weights::GIVES_WAY * over;
         *before += 1;
     }
-    pool.sort_by(|a, b| fuse::order(&a.ranked, &b.ranked));
+    pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
 }
 
-/// The hits so far, and what they say.
-struct Hits {
+/// The hits so far, with their texts for comparison.
+struct FoldedHits {
     limit: usize,
-    found: Vec<Found>,
-    texts: Vec<Text>,
+    found: Vec<SearchHit>,
+    texts: Vec<ComparedText>,
 }
 
-impl Hits {
+impl FoldedHits {
     fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -126,21 +136,22 @@ impl Hits {
         }
     }
 
-    fn take(&mut self, candidate: Candidate) {
-        let Candidate { ranked, drawer, text } = candidate;
+    fn add_candidate(&mut self, candidate: PoolCandidate) {
+        let PoolCandidate { ranked, drawer, text } = candidate;
         let twin = self.texts.iter().position(|other| other.says_the_same(&text));
         if let Some(hit) = twin.and_then(|twin| self.found.get_mut(twin)) {
-            hit.also_in.push(AlsoIn::of(&drawer));
+            hit.also_in.push(NearTwin::from_drawer(&drawer));
         } else if self.found.len() < self.limit {
-            // The next pool is weighed by itself, and stands behind this one all the same.
+            // Each pool weighs words by itself, so scores of a later one may be larger. They are capped at the score of
+            // the last hit, so that scores fall with the rank.
             let last = self.found.last().map_or(f32::INFINITY, |hit| hit.score);
             self.texts.push(text);
-            self.found.push(Found {
+            self.found.push(SearchHit {
                 drawer,
                 score: ranked.score.clamp(0.0, last.max(0.0)),
                 why: ranked.why,
                 also_in: Vec::new(),
-                around: Around::default(),
+                around: NeighbourDrawers::default(),
             });
         }
     }

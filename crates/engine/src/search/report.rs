@@ -2,45 +2,46 @@
 
 use std::collections::HashSet;
 
-use loci_core::{DrawerId, Finding, Result};
+use loci_core::{Capability, DrawerId, Error, ErrorKind, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plan::{Dated, PlanReport};
-use super::{Answer, Legs, SearchRequest, WhyNot, search, why_not};
+use super::plan::{MentionedTime, PlanReport};
+use super::single::search_single;
+use super::{SearchAnswer, SearchLegs, SearchRequest, WhyNotReport, explain_absence, search_collection};
 use crate::paging::PageMark;
 use crate::palace::{Palace, PalaceSession};
 use crate::show::resolve_id;
 use crate::view::HitView;
 
-/// The hits of a search, and how far it reached.
+/// The hits of a search and what its legs covered.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SearchReport {
-    /// The query as it was asked.
+    /// The query as given.
     pub query: String,
     /// The hits, best first.
     pub hits: Vec<HitView>,
-    /// The legs that ran and what they reached.
-    pub legs: Legs,
+    /// The legs that ran and what they covered.
+    pub legs: SearchLegs,
     /// The number of drawers searched.
     pub in_scope: u64,
-    /// The number of drawers in scope that were left out as tool output.
+    /// The number of drawers in scope that were excluded as tool output.
     pub tool_output_left_out: u64,
     /// The times the query mentions.
-    pub dates: Vec<Dated>,
-    /// How the query was understood and weighed.
+    pub dates: Vec<MentionedTime>,
+    /// The query as it was parsed and weighted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
-    /// The cursor of the next page, where there is one.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// What a reader should know of this answer.
+    /// Limits of this answer that a reader should know.
     #[schemars(skip)]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<PalaceFinding>,
 }
 
-impl From<Answer> for SearchReport {
-    fn from(answer: Answer) -> Self {
+impl From<SearchAnswer> for SearchReport {
+    fn from(answer: SearchAnswer) -> Self {
         Self {
             query: answer.query,
             hits: answer.hits.into_iter().map(HitView::from).collect(),
@@ -56,18 +57,21 @@ impl From<Answer> for SearchReport {
 }
 
 impl SearchRequest {
-    /// The number of hits on the pages before this one.
+    /// Returns the number of hits on the pages before this one.
     pub fn shown_before(&self) -> Result<usize> {
-        self.page_mark().read(self.cursor.as_deref())
+        self.page_mark().read_cursor(self.cursor.as_deref())
     }
 
-    /// The cursor that continues behind the first `shown` hits of this page, for callers who show fewer than there are.
+    /// Returns the cursor that continues after the first `shown` hits of this page, for callers that show fewer.
     pub fn cursor_behind(&self, shown: usize) -> Result<String> {
-        Ok(self.page_mark().write(self.shown_before()? + shown))
+        Ok(self.page_mark().write_cursor(self.shown_before()? + shown))
     }
 
     fn page_mark(&self) -> PageMark {
-        PageMark::of_question(&(&self.query, &self.scope, self.tools, self.recent, self.dates))
+        // Everything that decides the order of hits. The limit, the context and the time are left out: pages may differ
+        // in size, and the next one is always requested later.
+        let ranking = (self.tools, self.recent, self.dates, self.only);
+        PageMark::from_question(&(&self.query, &self.vector, &self.scope, ranking))
     }
 }
 
@@ -76,9 +80,15 @@ impl Palace {
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReport> {
         request.check()?;
         let shown_before = request.shown_before()?;
+        if request.exact {
+            self.require_exact_queries()?;
+        }
         self.read(|session| {
-            let answer = gather_pages(session, request, shown_before)?;
-            let mut report = SearchReport::from(answer);
+            let mut report = match request.single_retriever() {
+                Some(retriever) => search_single(session, request, retriever, shown_before)?,
+                None => gather_pages(session, request, shown_before)?.into(),
+            };
+            // Before earlier pages are cut off: a page past the end is empty, but its names do exist.
             if report.hits.is_empty() {
                 report.warnings.extend(session.unknown_names(&request.scope)?);
             }
@@ -91,12 +101,27 @@ impl Palace {
         })
     }
 
-    /// Explains why a search does not find a drawer. The beginning of its id will do.
-    pub fn why_not(&self, id: &DrawerId, request: &SearchRequest) -> Result<WhyNot> {
+    /// Refuses a backend that only approximates the nearest drawers.
+    fn require_exact_queries(&self) -> Result<()> {
+        let address = self.address()?;
+        let descriptor = address.backend.descriptor();
+        if descriptor.has_capability(&Capability::ApproximateQuery) {
+            let message = format!(
+                "the backend {:?} only approximates the nearest drawers",
+                descriptor.name
+            );
+            let error = Error::new(ErrorKind::Unsupported, message);
+            return Err(error.with_hint("nothing was searched; leave out --exact"));
+        }
+        Ok(())
+    }
+
+    /// Explains why a search does not find a drawer. A prefix of its id is enough.
+    pub fn explain_absence(&self, id: &DrawerId, request: &SearchRequest) -> Result<WhyNotReport> {
         request.check()?;
         self.read(|session| {
             let id = resolve_id(session.reader(), id)?.unwrap_or_else(|| id.clone());
-            let mut told = why_not(session.reader(), session.embedders(), &id, request)?;
+            let mut told = explain_absence(session.reader(), session.embedders(), &id, request)?;
             if told.in_scope == 0 {
                 told.warnings = session.unknown_names(&request.scope)?;
             }
@@ -105,23 +130,28 @@ impl Palace {
     }
 }
 
-/// The depth of the first search behind a page, and those of later ones until there is enough.
+/// The depth of the first search for a page, and of the later ones until there are enough hits.
 const FIRST_DEPTH: usize = 20;
 const DEEPER: [usize; 3] = [200, 2_000, 20_000];
 
-/// The hits up to and including the page asked for, and one more if there is one.
+/// Returns the hits up to and including the requested page, and one more if there is one.
 ///
-/// Ranking depends on how many hits are asked for, though up to the first depth it is the same. So every page takes the
-/// first hits from the same search, and deeper ones add what was not among them: pages neither repeat nor leave out a
+/// Ranking depends on the number of hits requested, though up to the first depth it is the same. So every page takes
+/// its first hits from the same search, and deeper searches append only new ones: pages neither repeat nor omit a
 /// drawer.
-fn gather_pages(session: &PalaceSession<'_>, request: &SearchRequest, shown_before: usize) -> Result<Answer> {
+fn gather_pages(
+    session: &PalaceSession<'_>,
+    request: &SearchRequest,
+    shown_before: usize,
+) -> Result<SearchAnswer> {
     let ask = |limit| {
         let deeper = SearchRequest {
             limit,
             ..request.clone()
         };
-        search(session.reader(), session.embedders(), &deeper)
+        search_collection(session.reader(), session.embedders(), &deeper)
     };
+    // One hit more than the page has room for tells whether there is a next page.
     let page = request.limit.saturating_add(1);
     let wanted = shown_before.saturating_add(page);
     let first = page.max(FIRST_DEPTH);

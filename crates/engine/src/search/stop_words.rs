@@ -1,7 +1,8 @@
-//! Words that say nothing of what is looked for, as the tokeniser leaves them.
+//! Stop words, as the tokeniser folds and stems them.
 
-/// English function words and what is left of contractions. On both development sets keywords find more without them
+/// English function words and the remains of contractions. On both development sets keywords find more without them
 /// (LoCoMo turn recall at ten .757 against .727).
+// Sorted for the binary search. Stems, not spellings: "befor" is "before", "doe" is "does", "whi" is "why".
 const ENGLISH: &[&str] = &[
     "a", "about", "after", "all", "also", "am", "an", "and", "ani", "are", "as", "at", "be", "been", "befor",
     "being", "but", "by", "can", "cant", "could", "did", "didnt", "do", "doe", "doesnt", "done", "dont",
@@ -13,16 +14,17 @@ const ENGLISH: &[&str] = &[
     "why", "will", "with", "would", "you", "your",
 ];
 
-/// Words by which a person speaks of themselves.
+/// First-person words.
+// "im", "ive" and "id" are "I'm", "I've" and "I'd" without the apostrophe.
 const OWN: &[&str] = &["i", "im", "ive", "id", "me", "mine", "my", "myself"];
 
-/// Whether a token says nothing of what is looked for.
+/// Returns whether a token is a stop word.
 pub(super) fn is_empty_word(token: &str) -> bool {
     ENGLISH.binary_search(&token).is_ok()
 }
 
-/// Whether a token is a person speaking of themselves.
-pub(super) fn is_own(token: &str) -> bool {
+/// Returns whether a token is a first-person word.
+pub(super) fn is_first_person(token: &str) -> bool {
     OWN.contains(&token)
 }
 

@@ -1,29 +1,30 @@
-//! Texts as they are compared: which words they hold, and whether two say the same.
+//! Texts prepared for comparison: the words they contain, and whether two are near twins.
 
-use loci_index::tokenise::Indexer;
+use loci_index::tokenise::TextIndexer;
 
 use super::weights;
 
-/// A text as it is compared.
+/// A text prepared for comparison.
 #[derive(Debug)]
-pub(super) struct Text {
-    /// The text as it is; 0 where it is empty.
+pub(super) struct ComparedText {
+    /// The hash of the unchanged text; 0 if it is empty.
     whole: u64,
-    /// Its words as the index keeps them.
+    /// The hashes of its words as the index stores them.
     tokens: Vec<u64>,
-    /// Its words as they are written, but for case and for the signs that end and quote sentences.
-    said: Vec<Word>,
+    /// Its words as written, except for case and for the punctuation around them.
+    said: Vec<ComparedWord>,
 }
 
-/// A word as it is written.
+/// A word as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word {
+struct ComparedWord {
     hash: u64,
-    /// Whether a long text says the same with it and without it.
+    /// Whether a long text means the same with and without it.
     harmless: bool,
 }
 
-/// Words of letters that turn a sentence around or count something.
+/// Words that negate a sentence or count something, in English, German, French and Spanish.
+// Sorted for the binary search.
 const TELLING: &[&str] = &[
     "cannot", "double", "eight", "eleven", "except", "first", "five", "four", "half", "hundred", "jamais",
     "kein", "keine", "last", "less", "million", "more", "neither", "never", "nicht", "nie", "nine", "no",
@@ -31,40 +32,48 @@ const TELLING: &[&str] = &[
     "ten", "third", "thousand", "three", "twelve", "twice", "two", "unless", "without", "zero",
 ];
 
-impl Text {
-    /// Reads a text. The indexer remembers stems from one to the next.
-    pub(super) fn of(indexer: &mut Indexer, text: &str) -> Self {
-        let indexed = indexer.indexed(text);
+impl ComparedText {
+    /// Prepares a text. The indexer caches stems from one text to the next.
+    pub(super) fn from_text(indexer: &mut TextIndexer, text: &str) -> Self {
+        let indexed = indexer.join_index_tokens(text);
         let tokens = indexed.split(' ').filter(|token| !token.is_empty());
         Self {
-            whole: if text.is_empty() { 0 } else { hash(text.as_bytes()) },
-            tokens: tokens.map(|token| hash(token.as_bytes())).collect(),
-            said: text.split_whitespace().map(Word::of).collect(),
+            whole: if text.is_empty() {
+                0
+            } else {
+                hash_bytes(text.as_bytes())
+            },
+            tokens: tokens.map(|token| hash_bytes(token.as_bytes())).collect(),
+            said: text.split_whitespace().map(ComparedWord::from_written).collect(),
         }
     }
 
-    /// Whether the word of this [`hash`] stands in it, as the index keeps words.
-    pub(super) fn holds(&self, word: u64) -> bool {
+    /// Returns whether it contains the word with this [`hash`], as the index stores words.
+    pub(super) fn holds_word(&self, word: u64) -> bool {
         self.tokens.contains(&word)
     }
 
-    /// Whether they are the same but for blanks, case and the signs around words; or, where they are long, but for a word
-    /// or two that one of them has more, and that neither count nor deny.
+    /// Returns whether two texts differ at most in whitespace, case and the punctuation around words; or, if they are
+    /// long, in a word or two that only one of them has and that are neither numbers nor negations.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        // Empty texts are never twins: drawers without text have nothing in common.
         if self.whole == other.whole {
             return self.whole != 0;
         }
         if self.said == other.said {
             return !self.said.is_empty();
         }
-        let (long, short) = match self.said.len() >= other.said.len() {
-            true => (&self.said, &other.said),
-            false => (&other.said, &self.said),
+        let (long, short) = if self.said.len() >= other.said.len() {
+            (&self.said, &other.said)
+        } else {
+            (&other.said, &self.said)
         };
         let more = long.len() - short.len();
         if short.len() < weights::LONG || !(1..=weights::MORE_WORDS).contains(&more) {
             return false;
         }
+        // The added words must be one run: a common beginning and a common end that together cover the short text. They
+        // may overlap where words repeat, so the sum can exceed its length.
         let pairs = long.iter().zip(short);
         let first = pairs.take_while(|(a, b)| a == b).count();
         let pairs = long.iter().rev().zip(short.iter().rev());
@@ -74,28 +83,29 @@ impl Text {
     }
 }
 
-impl Word {
-    fn of(written: &str) -> Self {
+impl ComparedWord {
+    fn from_written(written: &str) -> Self {
         let ends = |c: char| ".,;:!?…。、，！？：；\"'“”‘’«»„".contains(c);
         let around = |c: char| "\"'“”‘’«»„()[]「」".contains(c);
         let word = written.trim_end_matches(ends);
-        // Brackets and signs before a number belong to it.
-        let word = match written.contains(char::is_numeric) {
-            true => word,
-            false => word.trim_matches(around).trim_end_matches(ends),
+        // Brackets and signs before a number are part of it: "(5)" is a loss in a ledger.
+        let word = if written.contains(char::is_numeric) {
+            word
+        } else {
+            word.trim_matches(around).trim_end_matches(ends)
         };
-        // What is nothing but signs is itself.
+        // A word of nothing but punctuation stays as it is, or "?" and "!" would be the same.
         let word = if word.is_empty() { written } else { word };
         let word = word.to_lowercase();
         Self {
-            hash: hash(word.as_bytes()),
+            hash: hash_bytes(word.as_bytes()),
             harmless: word.chars().all(char::is_alphabetic) && TELLING.binary_search(&word.as_str()).is_err(),
         }
     }
 }
 
 /// FNV-1a: the words of a few hundred texts need no stronger hash.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
@@ -110,8 +120,8 @@ mod tests {
         and they share bread and talk until the moon is gone behind the hill of stones";
 
     fn same(a: &str, b: &str) -> bool {
-        let mut indexer = Indexer::default();
-        Text::of(&mut indexer, a).says_the_same(&Text::of(&mut indexer, b))
+        let mut indexer = TextIndexer::default();
+        ComparedText::from_text(&mut indexer, a).says_the_same(&ComparedText::from_text(&mut indexer, b))
     }
 
     #[test]

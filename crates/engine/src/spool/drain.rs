@@ -1,213 +1,243 @@
-//! Draining: what waits is worked off, and a line is taken out only when its work is done.
+//! Draining: mines the waiting conversations, and removes a line only when its work is done.
 
 use std::collections::HashSet;
 use std::io;
 
 use loci_core::{Result, Timestamp};
 
-use super::event::Key;
-use super::lines::{self, Line};
-use super::{BEGUN, EVENTS, Event, Spool, Turn};
+use super::event::ConversationKey;
+use super::lines::{self, SpoolLine};
+use super::{BEGUN, DrainTurn, EVENTS, EventSpool, SpoolEvent};
 
-/// How often a conversation is tried before it is set aside.
+/// The number of times a conversation is tried before it is set aside.
 pub const MOST_TRIES: u32 = 5;
 
-/// How long the first pause after a failure is, in microseconds: a minute. Each further one is four times as long.
+/// The pause after the first failure, in microseconds: a minute. Each further pause is four times as long.
 const PAUSE: i64 = 60 * 1_000_000;
 
-/// Why something was set aside that never came to say why.
-const ENDED: &str = "the process that mined it ended each time";
+/// The reason recorded for an event whose process died before it could record one.
+const ENDED: &str = "the process that mined it died each time";
 
-/// What became of one event.
+/// The outcome of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is mined; or there was nothing to mine, for the reason given.
+pub enum EventOutcome {
+    /// It is mined, or there was nothing to mine for the given reason.
     Done(Option<String>),
-    /// What it names is not there. After some tries it is given up: a file that is not there holds nothing.
+    /// The transcript does not exist. After some tries the event is dropped.
     Missing(String),
-    /// It is not its fault: the palace is held by somebody else. Does not count as a try.
+    /// Another process holds the palace. Does not count as a try.
     Later(String),
-    /// It could not be mined. After some tries it is set aside.
+    /// It could not be mined. After some tries the event is set aside.
     Failed(String),
 }
 
-/// What draining did.
+/// The outcome of draining.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drained {
-    /// How many conversations were worked off.
+pub struct DrainReport {
+    /// The number of conversations that are done.
     pub done: u64,
-    /// How many were not.
+    /// The number of conversations left for later or given up.
     pub left: u64,
 }
 
-/// Works off everything that waits and is due, until nothing is.
+/// Mines every waiting conversation that is due, until none is left.
 ///
-/// `work` is asked once for each conversation, however many events tell of it. What fails waits for some time and
-/// keeps nobody else waiting. Each try is written down before it begins, so that work which kills its process is set
-/// aside too. The turn is given back only when nothing is left that this run could do, in such a way that an event
-/// that comes meanwhile is seen either here or by whoever brought it.
-pub fn drain(
-    spool: &Spool,
-    mut turn: Turn,
+/// `work` is called once for each conversation, however many events name it. A failed conversation waits
+/// without delaying others. Each try is recorded before it begins, so that work which kills its process is set
+/// aside, too. The turn is given back only when nothing is left for this run, and in such a way that an event
+/// which arrives in the meantime is seen either here or by the hook that appended it.
+pub fn drain_spool(
+    spool: &EventSpool,
+    mut turn: DrainTurn,
     clock: &dyn Fn() -> Timestamp,
-    work: &mut dyn FnMut(&Event) -> Outcome,
-) -> Result<Drained> {
-    let mut drainer = Drainer {
+    work: &mut dyn FnMut(&SpoolEvent) -> EventOutcome,
+) -> Result<DrainReport> {
+    let mut drainer = SpoolDrainer {
         spool,
         clock,
         tried: HashSet::new(),
-        drained: Drained::default(),
+        drained: DrainReport::default(),
     };
-    let wrong = |cause| spool.wrong("cannot drain", cause);
-    drainer.count_what_ended_a_process().map_err(wrong)?;
+    let wrong = |cause| spool.wrap_error("cannot drain", cause);
+    drainer.count_interrupted_try().map_err(wrong)?;
     loop {
-        while let Some(line) = drainer.next(&turn).map_err(wrong)? {
+        while let Some(line) = drainer.next_due_line(&turn).map_err(wrong)? {
             drainer.work_off(&line, work).map_err(wrong)?;
         }
-        // An event beside the spool may have come after the last look and before the turn was given back.
-        if spool.aside().map_err(wrong)?.is_empty() {
+        // A hook that did not get the lock may have written its event beside the spool after the last look and
+        // before the turn was released. It saw the turn taken, so no other drainer was started for it.
+        if spool.list_aside_files().map_err(wrong)?.is_empty() {
             return Ok(drainer.drained);
         }
-        match spool.turn()? {
+        match spool.take_turn()? {
             Some(again) => turn = again,
             None => return Ok(drainer.drained),
         }
     }
 }
 
-struct Drainer<'a> {
-    spool: &'a Spool,
+struct SpoolDrainer<'a> {
+    spool: &'a EventSpool,
     clock: &'a dyn Fn() -> Timestamp,
-    /// What this run has tried in vain.
-    tried: HashSet<Key>,
-    drained: Drained,
+    /// The conversations this run tried without success.
+    tried: HashSet<ConversationKey>,
+    drained: DrainReport,
 }
 
-impl Drainer<'_> {
-    /// Counts the try that an earlier process began and did not live to end.
-    fn count_what_ended_a_process(&self) -> io::Result<()> {
-        let path = self.spool.file(BEGUN);
-        let begun = lines::read(&path)?.pop().and_then(|line| line.event);
+impl SpoolDrainer<'_> {
+    /// Counts the try that an earlier process began and did not survive.
+    fn count_interrupted_try(&self) -> io::Result<()> {
+        let path = self.spool.file_path(BEGUN);
+        let begun = lines::read_lines(&path)?.pop().and_then(|line| line.event);
         let Some(begun) = begun else { return Ok(()) };
-        let held = self.spool.lock()?;
-        let mut lines = self.spool.gather()?;
+        let held = self.spool.lock_events()?;
+        let mut lines = self.spool.gather_events()?;
         for event in lines.iter_mut().filter_map(|line| line.event.as_mut()) {
-            if event.key() == begun.key() {
+            // `begun.json` holds the count including the interrupted try.
+            if event.conversation_key() == begun.conversation_key() {
                 event.tries = event.tries.max(begun.tries);
             }
         }
-        let lines: Vec<Line> = lines
+        let lines: Vec<SpoolLine> = lines
             .into_iter()
             .filter_map(|line| line.event)
-            .map(Line::of)
+            .map(SpoolLine::from_event)
             .collect();
-        lines::replace(&self.spool.file(EVENTS), &lines)?;
+        lines::replace_lines(&self.spool.file_path(EVENTS), &lines)?;
         drop(held);
         std::fs::remove_file(path)
     }
 
-    /// The next line that is due; gives the turn back where there is none.
-    fn next(&mut self, turn: &Turn) -> io::Result<Option<Line>> {
-        let held = self.spool.lock()?;
-        let lines = self.spool.gather()?;
-        let due = self.due(&lines).cloned();
+    /// Returns the next line that is due; releases the turn if there is none.
+    fn next_due_line(&mut self, turn: &DrainTurn) -> io::Result<Option<SpoolLine>> {
+        let held = self.spool.lock_events()?;
+        let lines = self.spool.gather_events()?;
+        let due = self.find_due_line(&lines).cloned();
         if due.is_none() {
-            turn.release()?;
+            // Released while the lines are still locked: a hook appends under the same lock and asks for the turn
+            // afterwards, so it either gets the turn or its line was seen here.
+            turn.release_lock()?;
         }
         drop(held);
         Ok(due)
     }
 
-    /// What was tried least, so that work that ends its process keeps nobody waiting.
-    fn due<'l>(&self, lines: &'l [Line]) -> Option<&'l Line> {
+    /// Chooses the due line with the fewest tries, so that work which kills its process does not delay others.
+    fn find_due_line<'l>(&self, lines: &'l [SpoolLine]) -> Option<&'l SpoolLine> {
         let now = (self.clock)();
         let due = lines
             .iter()
             .filter_map(|line| Some((line, line.event.as_ref()?)))
             .filter(|(_, event)| event.after.is_none_or(|after| is_over(after, now)))
-            .filter(|(_, event)| !self.tried.contains(&event.key()));
+            .filter(|(_, event)| !self.tried.contains(&event.conversation_key()));
         due.min_by_key(|(_, event)| event.tries).map(|(line, _)| line)
     }
 
-    /// Works off one line. That it was begun is written down first, though not made durable: what ends a process leaves
-    /// that behind, and a power cut is nobody's fault.
-    fn work_off(&mut self, line: &Line, work: &mut dyn FnMut(&Event) -> Outcome) -> io::Result<()> {
+    /// Works on one line. The beginning is recorded first but not synced: the record survives the death of the
+    /// process, and a power cut is not a fault of the work.
+    fn work_off(
+        &mut self,
+        line: &SpoolLine,
+        work: &mut dyn FnMut(&SpoolEvent) -> EventOutcome,
+    ) -> io::Result<()> {
         let Some(event) = line.event.clone() else {
             return Ok(());
         };
-        let event = &Event {
+        let event = &SpoolEvent {
             tries: event.tries.saturating_add(1),
             after: None,
             ..event
         };
-        let begun = self.spool.file(BEGUN);
-        lines::write(&begun, &event.line())?;
-        let outcome = match event.tries > MOST_TRIES {
-            true => Outcome::Failed(event.why.clone().unwrap_or_else(|| ENDED.to_owned())),
-            false => work(event),
+        let begun = self.spool.file_path(BEGUN);
+        lines::write_line(&begun, &event.to_line())?;
+        // Only a conversation whose last try killed its process still waits with all its tries used up.
+        let outcome = if event.tries > MOST_TRIES {
+            EventOutcome::Failed(event.why.clone().unwrap_or_else(|| ENDED.to_owned()))
+        } else {
+            work(event)
         };
-        self.settle(line, event, outcome)?;
+        self.settle_event(line, event, outcome)?;
         std::fs::remove_file(begun)
     }
 
-    fn settle(&mut self, line: &Line, event: &Event, outcome: Outcome) -> io::Result<()> {
+    fn settle_event(
+        &mut self,
+        line: &SpoolLine,
+        event: &SpoolEvent,
+        outcome: EventOutcome,
+    ) -> io::Result<()> {
         let last = event.tries >= MOST_TRIES;
         match outcome {
-            Outcome::Done(note) => {
+            EventOutcome::Done(note) => {
                 if let Some(note) = note {
-                    self.note(event, &note);
+                    self.log_event(event, &note);
                 }
                 self.drained.done += 1;
-                self.spool.exchange(line, None)?;
+                self.spool.replace_line(line, None)?;
                 self.spool.set_failed(event, false)
             }
-            Outcome::Later(why) => self.leave(line, event, why, Some(event.tries.saturating_sub(1))),
-            Outcome::Missing(why) => self.leave(line, event, why, (!last).then_some(event.tries)),
-            Outcome::Failed(why) if !last => self.leave(line, event, why, Some(event.tries)),
-            Outcome::Failed(why) => {
-                let failed = Event {
+            // The try was counted before the work began, and is taken back here.
+            EventOutcome::Later(why) => {
+                self.postpone_event(line, event, why, Some(event.tries.saturating_sub(1)))
+            }
+            // A transcript may appear only after its first event, so a missing one gets its tries, too.
+            EventOutcome::Missing(why) => {
+                self.postpone_event(line, event, why, (!last).then_some(event.tries))
+            }
+            EventOutcome::Failed(why) if !last => self.postpone_event(line, event, why, Some(event.tries)),
+            EventOutcome::Failed(why) => {
+                let failed = SpoolEvent {
                     why: Some(why.clone()),
                     ..event.clone()
                 };
+                // Recorded as failed before its line is removed: a crash in between leaves it in both, never in
+                // neither.
                 self.spool.set_failed(&failed, true)?;
-                self.leave(line, event, why, None)
+                self.postpone_event(line, event, why, None)
             }
         }
     }
 
-    /// Leaves an event for another time, counted as `tries`, or for good.
-    fn leave(&mut self, line: &Line, event: &Event, why: String, tries: Option<u32>) -> io::Result<()> {
+    /// Postpones an event with this count of tries, or drops it.
+    fn postpone_event(
+        &mut self,
+        line: &SpoolLine,
+        event: &SpoolEvent,
+        why: String,
+        tries: Option<u32>,
+    ) -> io::Result<()> {
         let end = if tries.is_none() { "; given up" } else { "" };
-        self.note(event, &format!("{why}{end}"));
-        self.tried.insert(event.key());
+        self.log_event(event, &format!("{why}{end}"));
+        self.tried.insert(event.conversation_key());
         self.drained.left += 1;
         let later = tries.map(|tries| {
-            let after = (self.clock)().as_micros().saturating_add(pause(tries));
-            Line::of(Event {
+            let after = (self.clock)().as_micros().saturating_add(pause_after(tries));
+            SpoolLine::from_event(SpoolEvent {
                 tries,
                 after: Timestamp::from_micros(after).ok(),
                 why: Some(why),
                 ..event.clone()
             })
         });
-        self.spool.exchange(line, later)
+        self.spool.replace_line(line, later)
     }
 
-    fn note(&self, event: &Event, what: &str) {
+    fn log_event(&self, event: &SpoolEvent, what: &str) {
         let name = event.transcript.as_ref().or(event.session.as_ref());
-        let name = name.map_or("a conversation without a name", String::as_str);
+        let name = name.map_or("an unnamed conversation", String::as_str);
         self.spool
-            .note((self.clock)(), &format!("{}: {name}: {what}", event.harness));
+            .log_message((self.clock)(), &format!("{}: {name}: {what}", event.harness));
     }
 }
 
-/// Whether a pause is over, or could never have been set: the clock was wrong then or is now.
+/// Returns whether a pause is over. A pause longer than any that can be set comes from a wrong clock and counts
+/// as over.
 fn is_over(after: Timestamp, now: Timestamp) -> bool {
     let left = after.as_micros().saturating_sub(now.as_micros());
-    !(1..=pause(MOST_TRIES)).contains(&left)
+    !(1..=pause_after(MOST_TRIES)).contains(&left)
 }
 
-/// How long to wait after so many tries, in microseconds.
-fn pause(tries: u32) -> i64 {
+/// Returns the pause after this many tries, in microseconds.
+fn pause_after(tries: u32) -> i64 {
     PAUSE.saturating_mul(4_i64.saturating_pow(tries.saturating_sub(1)))
 }

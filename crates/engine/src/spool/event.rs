@@ -1,67 +1,69 @@
-//! One event: who said that something happened in which conversation.
+//! One event: a harness reports that something happened in a conversation.
 
 use loci_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The version of the lines this build writes.
-pub const VERSION: u32 = 1;
+/// The version of the event lines this build writes.
+pub const EVENT_VERSION: u32 = 1;
 
-/// Something happened in a conversation.
+/// An event in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct SpoolEvent {
     /// The version of the line.
     pub v: u32,
     /// When it happened.
     pub at: Timestamp,
-    /// Who says so.
+    /// The harness that reports it.
     pub harness: String,
-    /// What happened, by the harness's own name.
+    /// The name of the event, as the harness calls it.
     pub event: String,
-    /// The conversation, by the harness's own name.
+    /// The id of the conversation, as the harness calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// The file the conversation is written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
-    /// The folder it is had in.
+    /// The working folder of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The palace it belongs in, for those who read the line.
+    /// The palace it belongs in; for people who read the file.
     pub palace: String,
-    /// The collection, where one was named.
+    /// The collection, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
-    /// How often mining was begun and did not succeed.
+    /// The number of tries that did not succeed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tries: u32,
-    /// Not to be tried again before this.
+    /// The time before which it is not tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Timestamp>,
-    /// Why it did not succeed the last time.
+    /// The reason the last try failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Which conversation an event is of, and where it goes.
-pub(super) type Key = [Option<String>; 4];
+/// The conversation of an event, and the collection it goes to.
+pub(super) type ConversationKey = [Option<String>; 4];
 
-impl Event {
-    /// Events of one key are one piece of work: mining takes everything that is new.
-    pub(super) fn key(&self) -> Key {
+impl SpoolEvent {
+    /// Returns the key of its conversation. Events with one key are one piece of work, since mining takes
+    /// everything new.
+    pub(super) fn conversation_key(&self) -> ConversationKey {
         let collection = self.collection.clone();
+        // A path identifies a conversation by itself; a session id does so only within its harness.
         match &self.transcript {
             Some(transcript) => [collection, Some(transcript.clone()), None, None],
             None => [collection, None, Some(self.harness.clone()), self.session.clone()],
         }
     }
 
-    /// It as a line, without its end.
-    pub(super) fn line(&self) -> String {
+    /// Returns the event as a line, without the line break.
+    pub(super) fn to_line(&self) -> String {
         serde_json::to_string(self).expect("an event is made of texts and numbers")
     }
 
-    /// This event with what is known from an earlier one of the same conversation.
-    pub(super) fn following(mut self, earlier: Self) -> Self {
+    /// Returns this event with the tries, pause and reason of an earlier one of the same conversation.
+    pub(super) fn merged_with(mut self, earlier: Self) -> Self {
         self.tries = self.tries.max(earlier.tries);
         self.after = self.after.max(earlier.after);
         self.why = self.why.or(earlier.why);

@@ -1,4 +1,4 @@
-//! What a spool promises, with a clock that is set by hand.
+//! The promises of a spool, with a clock that is set by hand.
 
 use std::cell::Cell;
 use std::fs;
@@ -14,7 +14,7 @@ const MINUTE: i64 = 60 * 1_000_000;
 
 struct Scene {
     _folder: TempDir,
-    spool: Spool,
+    spool: EventSpool,
     now: Cell<i64>,
 }
 
@@ -22,7 +22,7 @@ impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
-            spool: Spool::at(folder.path().join("data/spool")),
+            spool: EventSpool::at(folder.path().join("data/spool")),
             _folder: folder,
             now: Cell::new(1_000_000),
         }
@@ -32,10 +32,10 @@ impl Scene {
         Timestamp::from_micros(self.now.get()).unwrap()
     }
 
-    fn event(&self, transcript: &str) -> Event {
+    fn event(&self, transcript: &str) -> SpoolEvent {
         self.now.set(self.now.get() + 1);
-        Event {
-            v: VERSION,
+        SpoolEvent {
+            v: EVENT_VERSION,
             at: self.at(),
             harness: "somebody".into(),
             event: "stopped".into(),
@@ -51,14 +51,14 @@ impl Scene {
     }
 
     fn append(&self, transcript: &str) {
-        self.spool.append(&self.event(transcript)).unwrap();
+        self.spool.append_event(&self.event(transcript)).unwrap();
     }
 
     /// Drains with `work` and says what it was asked for, in order.
-    fn drain(&self, mut work: impl FnMut(&Event) -> Outcome) -> Vec<String> {
+    fn drain(&self, mut work: impl FnMut(&SpoolEvent) -> EventOutcome) -> Vec<String> {
         let mut asked = Vec::new();
-        let turn = self.spool.turn().unwrap().expect("nobody has the turn");
-        drain(&self.spool, turn, &|| self.at(), &mut |event| {
+        let turn = self.spool.take_turn().unwrap().expect("nobody has the turn");
+        drain_spool(&self.spool, turn, &|| self.at(), &mut |event| {
             asked.push(event.transcript.clone().unwrap());
             work(event)
         })
@@ -67,17 +67,17 @@ impl Scene {
     }
 
     fn waiting(&self) -> (u64, u64) {
-        let standing = self.spool.standing().unwrap();
+        let standing = self.spool.count_events().unwrap();
         (standing.waiting, standing.failed)
     }
 
     fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.spool.file(name)).unwrap_or_default()
+        fs::read_to_string(self.spool.file_path(name)).unwrap_or_default()
     }
 }
 
-fn done(_: &Event) -> Outcome {
-    Outcome::Done(None)
+fn done(_: &SpoolEvent) -> EventOutcome {
+    EventOutcome::Done(None)
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn an_event_that_comes_during_the_work_is_worked_off_too() {
         if std::mem::take(&mut first) {
             scene.append("/a");
         }
-        Outcome::Done(None)
+        EventOutcome::Done(None)
     });
     assert_eq!(asked, ["/a", "/a"]);
     assert_eq!(scene.waiting(), (0, 0));
@@ -121,9 +121,9 @@ fn an_event_that_comes_during_the_work_is_worked_off_too() {
 fn what_fails_waits_longer_each_time_keeps_nobody_waiting_and_is_set_aside_at_last() {
     let scene = Scene::new();
     scene.append("/bad");
-    let work = |event: &Event| match event.transcript.as_deref() {
-        Some("/bad") => Outcome::Failed("broken".into()),
-        _ => Outcome::Done(None),
+    let work = |event: &SpoolEvent| match event.transcript.as_deref() {
+        Some("/bad") => EventOutcome::Failed("broken".into()),
+        _ => EventOutcome::Done(None),
     };
     for (minutes, nth) in [(0, 1), (1, 2), (4, 3), (16, 4), (64, 5)] {
         scene.now.set(scene.now.get() + minutes * MINUTE);
@@ -149,7 +149,7 @@ fn a_busy_palace_is_no_failure_of_the_conversation() {
     let scene = Scene::new();
     scene.append("/a");
     for _ in 0..12 {
-        assert_eq!(scene.drain(|_| Outcome::Later("held".into())), ["/a"]);
+        assert_eq!(scene.drain(|_| EventOutcome::Later("held".into())), ["/a"]);
         scene.now.set(scene.now.get() + MINUTE);
     }
     assert_eq!(scene.waiting(), (1, 0));
@@ -162,7 +162,7 @@ fn a_pause_that_a_wrong_clock_set_does_not_last_for_years() {
     let right = scene.now.get();
     scene.now.set(right + 1_000_000 * MINUTE);
     scene.append("/a");
-    scene.drain(|_| Outcome::Failed("broken".into()));
+    scene.drain(|_| EventOutcome::Failed("broken".into()));
     scene.now.set(right);
     assert_eq!(scene.drain(done), ["/a"]);
 }
@@ -173,7 +173,7 @@ fn a_conversation_that_is_not_there_is_given_up_and_is_no_failure() {
     scene.append("/a");
     for _ in 0..5 {
         assert_eq!(scene.waiting(), (1, 0));
-        assert_eq!(scene.drain(|_| Outcome::Missing("gone".into())), ["/a"]);
+        assert_eq!(scene.drain(|_| EventOutcome::Missing("gone".into())), ["/a"]);
         scene.now.set(scene.now.get() + 64 * MINUTE);
     }
     assert_eq!(scene.waiting(), (0, 0));
@@ -193,7 +193,7 @@ fn work_that_ends_its_process_is_set_aside_and_comes_last() {
                 asked.push(event.transcript.clone().unwrap());
                 match asked.last().unwrap().as_str() {
                     "/deadly" => std::panic::resume_unwind(Box::new("killed")),
-                    _ => Outcome::Done(None),
+                    _ => EventOutcome::Done(None),
                 }
             })
         }));
@@ -216,7 +216,7 @@ fn a_torn_line_is_set_aside_and_costs_no_other_line() {
     scene.append("/a");
     let half = scene.text(EVENTS).trim_end().get(..30).unwrap().to_owned();
     let all = scene.text(EVENTS) + &half;
-    fs::write(scene.spool.file(EVENTS), all).unwrap();
+    fs::write(scene.spool.file_path(EVENTS), all).unwrap();
     scene.append("/b");
     assert_eq!(scene.drain(done), ["/a", "/b"]);
     assert_eq!(scene.waiting(), (0, 1));
@@ -227,13 +227,13 @@ fn a_torn_line_is_set_aside_and_costs_no_other_line() {
 fn an_event_goes_beside_the_spool_where_the_lock_is_not_to_be_had_and_is_found_there() {
     let scene = Scene::new();
     scene.append("/a");
-    let held = scene.spool.lock().unwrap();
+    let held = scene.spool.lock_events().unwrap();
     scene.append("/b");
-    assert_eq!(scene.spool.aside().unwrap().len(), 1);
+    assert_eq!(scene.spool.list_aside_files().unwrap().len(), 1);
     assert_eq!(scene.waiting(), (2, 0));
     drop(held);
     assert_eq!(scene.drain(done), ["/a", "/b"]);
-    assert!(scene.spool.aside().unwrap().is_empty());
+    assert!(scene.spool.list_aside_files().unwrap().is_empty());
 }
 
 #[test]
@@ -241,19 +241,19 @@ fn an_event_beside_the_spool_is_seen_even_between_the_last_look_and_the_end_of_t
     let scene = Scene::new();
     scene.append("/a");
     let (mut asked, looks) = (Vec::new(), Cell::new(0));
-    let turn = scene.spool.turn().unwrap().unwrap();
+    let turn = scene.spool.take_turn().unwrap().unwrap();
     // The clock is read after the lines and before the turn is given back, with the lock held.
     let clock = || {
         looks.set(looks.get() + 1);
         if looks.get() == 2 {
             scene.append("/late");
-            assert!(scene.spool.turn().unwrap().is_none());
+            assert!(scene.spool.take_turn().unwrap().is_none());
         }
         scene.at()
     };
-    let drained = drain(&scene.spool, turn, &clock, &mut |event| {
+    let drained = drain_spool(&scene.spool, turn, &clock, &mut |event| {
         asked.push(event.transcript.clone().unwrap());
-        Outcome::Done(None)
+        EventOutcome::Done(None)
     });
     assert_eq!(drained.unwrap().done, 2);
     assert_eq!(asked, ["/a", "/late"]);
@@ -262,27 +262,27 @@ fn an_event_beside_the_spool_is_seen_even_between_the_last_look_and_the_end_of_t
 #[test]
 fn the_turn_is_one_and_can_be_handed_over_without_a_gap() {
     let scene = Scene::new();
-    let turn = scene.spool.turn().unwrap().unwrap();
-    assert!(scene.spool.turn().unwrap().is_none());
+    let turn = scene.spool.take_turn().unwrap().unwrap();
+    assert!(scene.spool.take_turn().unwrap().is_none());
     let handed = turn.into_file();
     let inherited = handed.try_clone().unwrap();
     drop(handed);
-    assert!(scene.spool.turn().unwrap().is_none());
-    let accepted = scene.spool.accept(inherited.try_clone().unwrap()).unwrap();
-    drain(&scene.spool, accepted, &|| scene.at(), &mut done).unwrap();
+    assert!(scene.spool.take_turn().unwrap().is_none());
+    let accepted = scene.spool.accept_turn(inherited.try_clone().unwrap()).unwrap();
+    drain_spool(&scene.spool, accepted, &|| scene.at(), &mut done).unwrap();
     assert!(
-        scene.spool.turn().unwrap().is_some(),
+        scene.spool.take_turn().unwrap().is_some(),
         "given back though it is still open"
     );
     let other = scene.spool.open_lock().unwrap();
-    assert!(scene.spool.accept(other).is_none());
+    assert!(scene.spool.accept_turn(other).is_none());
 }
 
 #[test]
 fn the_folder_and_its_files_are_for_nobody_but_their_owner() {
     let scene = Scene::new();
     scene.append("/a");
-    scene.drain(|_| Outcome::Failed("broken".into()));
+    scene.drain(|_| EventOutcome::Failed("broken".into()));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(scene.spool.folder()), 0o700);
     for entry in fs::read_dir(scene.spool.folder()).unwrap() {
@@ -295,7 +295,7 @@ fn the_folder_and_its_files_are_for_nobody_but_their_owner() {
 fn the_log_keeps_within_its_bound_and_each_message_on_its_line() {
     let scene = Scene::new();
     for _ in 0..2000 {
-        scene.spool.note(scene.at(), &"long\nmessage ".repeat(100));
+        scene.spool.log_message(scene.at(), &"long\nmessage ".repeat(100));
     }
     let size = |name: &str| scene.text(name).len();
     assert!(size("hook.log") + size("hook.log.old") < 300 << 10);
@@ -309,7 +309,7 @@ fn the_log_keeps_within_its_bound_and_each_message_on_its_line() {
 
 #[test]
 fn two_palaces_have_two_spools() {
-    let of = |palace: &str| Spool::of_palace(Path::new("/spools"), Path::new(palace)).folder;
+    let of = |palace: &str| EventSpool::for_palace(Path::new("/spools"), Path::new(palace)).folder;
     assert_eq!(of("/a"), of("/a"));
     assert_ne!(of("/a"), of("/b"));
     assert_eq!(of("/a").parent(), Some(Path::new("/spools")));

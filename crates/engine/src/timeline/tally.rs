@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, HashMap};
 
 use loci_core::{Drawer, Timestamp};
 
-use super::{Clock, PeriodReport, SourceCount, Timeline, TimelineRequest};
+use super::{PeriodReport, SourceCount, TimelineClock, TimelineReport, TimelineRequest};
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug)]
-pub(super) struct Tally<'a> {
+pub(super) struct PeriodTally<'a> {
     request: &'a TimelineRequest,
-    /// How many drawers were looked at.
+    /// The number of drawers examined.
     pub(super) seen: u64,
-    /// How many of them have no time.
+    /// The number of drawers without a time.
     pub(super) undated: u64,
-    /// Each source once, by its number.
+    /// A number for each source, so that periods need not repeat the names.
     names: HashMap<Option<String>, usize>,
-    /// By first moment and end: how many drawers by source.
+    /// The drawers of each source, by the first moment and the end of a period.
     periods: BTreeMap<(Timestamp, Timestamp), HashMap<usize, u64>>,
-    /// The period the last drawer was in: the next is often in the same.
+    /// The period of the last drawer; the next drawer is often in the same one.
     last: Option<(Timestamp, Timestamp)>,
 }
 
-impl<'a> Tally<'a> {
-    /// Nothing counted yet.
+impl<'a> PeriodTally<'a> {
+    /// Creates an empty tally.
     pub(super) fn new(request: &'a TimelineRequest) -> Self {
         Self {
             request,
@@ -36,16 +36,16 @@ impl<'a> Tally<'a> {
     }
 
     /// Counts a drawer.
-    pub(super) fn take(&mut self, drawer: &Drawer) {
+    pub(super) fn count_drawer(&mut self, drawer: &Drawer) {
         self.seen += 1;
         let time = match self.request.clock {
-            Clock::Said => drawer.place.said_at,
-            Clock::Filed => drawer.filed_at,
+            TimelineClock::Said => drawer.place.said_at,
+            TimelineClock::Filed => drawer.filed_at,
         };
         match time {
-            Some(time) if self.is_meant(time) => {
-                let period = self.period_of(time);
-                let number = self.number_of(&drawer.place.source);
+            Some(time) if self.is_within_bounds(time) => {
+                let period = self.find_period(time);
+                let number = self.number_source(&drawer.place.source);
                 *self.periods.entry(period).or_default().entry(number).or_default() += 1;
             }
             Some(_) => {}
@@ -53,19 +53,19 @@ impl<'a> Tally<'a> {
         }
     }
 
-    fn is_meant(&self, time: Timestamp) -> bool {
+    fn is_within_bounds(&self, time: Timestamp) -> bool {
         self.request.scope.since.is_none_or(|since| since <= time)
             && self.request.scope.before.is_none_or(|before| time < before)
     }
 
-    fn period_of(&mut self, time: Timestamp) -> (Timestamp, Timestamp) {
+    fn find_period(&mut self, time: Timestamp) -> (Timestamp, Timestamp) {
         let same = self.last.filter(|(from, before)| *from <= time && time < *before);
         *self
             .last
-            .insert(same.unwrap_or_else(|| self.request.by.around(time)))
+            .insert(same.unwrap_or_else(|| self.request.by.bounds_around(time)))
     }
 
-    fn number_of(&mut self, source: &Option<String>) -> usize {
+    fn number_source(&mut self, source: &Option<String>) -> usize {
         if let Some(number) = self.names.get(source) {
             return *number;
         }
@@ -74,8 +74,8 @@ impl<'a> Tally<'a> {
         number
     }
 
-    /// What was counted, in the order asked for, as much of it as was asked for.
-    pub(super) fn report(self) -> Timeline {
+    /// Returns the counts in the requested order, up to the requested limit.
+    pub(super) fn into_report(self) -> TimelineReport {
         let mut names: Vec<(Option<String>, usize)> = self.names.into_iter().collect();
         names.sort_unstable_by_key(|(_, number)| *number);
         let names: Vec<Option<String>> = names.into_iter().map(|(name, _)| name).collect();
@@ -83,15 +83,14 @@ impl<'a> Tally<'a> {
         if self.request.newest {
             all.reverse();
         }
+        // Bounds are half-open: the end of the first omitted period is the `before` that includes it.
         let next = all
             .get(self.request.limit)
-            .map(|((from, before), _)| match self.request.newest {
-                true => *before,
-                false => *from,
-            });
+            .map(|((from, before), _)| if self.request.newest { *before } else { *from });
         all.truncate(self.request.limit);
-        let period = |((from, before), counts)| period(from, before, counts, &names, self.request.sources);
-        Timeline {
+        let period =
+            |((from, before), counts)| report_period(from, before, counts, &names, self.request.sources);
+        TimelineReport {
             periods: all.into_iter().map(period).collect(),
             undated: self.undated,
             next,
@@ -100,7 +99,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-fn period(
+fn report_period(
     from: Timestamp,
     before: Timestamp,
     counts: HashMap<usize, u64>,
@@ -112,6 +111,7 @@ fn period(
         .into_iter()
         .map(|(number, drawers)| (drawers, names.get(number).and_then(Option::as_ref)))
         .collect();
+    // Names break ties: hash maps have no order, and the same request must give the same report.
     sources.sort_unstable_by(|(one, name), (other, called)| other.cmp(one).then(name.cmp(called)));
     let more_sources = sources.len().saturating_sub(shown) as u64;
     sources.truncate(shown);

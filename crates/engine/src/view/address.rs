@@ -1,4 +1,4 @@
-//! Addresses of what a palace holds: `palace://wing/room/id#L10-20`.
+//! Addresses of wings, rooms and drawers: `palace://wing/room/id#L10-20`.
 
 use std::fmt::Write as _;
 
@@ -6,37 +6,38 @@ use loci_core::{Error, Result};
 
 use super::DrawerView;
 
-/// How every address begins.
+/// The prefix of every address.
 const SCHEME: &str = "palace://";
-/// What stands for no wing or no room; a name that is just this is written with escapes.
+/// Stands for no wing or no room; a wing or room with this very name is escaped.
 const NONE: &str = "~";
 
-/// What an address names.
+/// The thing an address names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressTarget {
     /// A wing.
     Wing(Option<String>),
-    /// A room of it.
+    /// A wing and a room of it.
     Room(Option<String>, Option<String>),
-    /// A drawer, wherever it is filed by now.
+    /// A drawer by its id, in any wing and room.
     Drawer(String),
 }
 
-/// The address of a wing.
-pub fn of_wing(wing: Option<&str>) -> String {
-    format!("{SCHEME}{}", part(wing))
+/// Returns the address of a wing.
+pub fn format_wing_address(wing: Option<&str>) -> String {
+    format!("{SCHEME}{}", format_part(wing))
 }
 
-/// The address of a room.
-pub fn of_room(wing: Option<&str>, room: Option<&str>) -> String {
-    format!("{SCHEME}{}/{}", part(wing), part(room))
+/// Returns the address of a room.
+pub fn format_room_address(wing: Option<&str>, room: Option<&str>) -> String {
+    format!("{SCHEME}{}/{}", format_part(wing), format_part(room))
 }
 
-/// The address of a drawer, with the lines of its source it stands on.
-pub fn of_drawer(drawer: &DrawerView) -> String {
-    let mut address = of_room(drawer.wing.as_deref(), drawer.room.as_deref());
+/// Returns the address of a drawer, with its lines in the source.
+pub fn format_drawer_address(drawer: &DrawerView) -> String {
+    let mut address = format_room_address(drawer.wing.as_deref(), drawer.room.as_deref());
     address.push('/');
-    escape(drawer.id.as_str(), &mut address);
+    escape_name(drawer.id.as_str(), &mut address);
+    // Lines count from 1; 0 means that only the bytes are known.
     if let Some(span) = drawer.span.filter(|span| span.line_start > 0) {
         let _ = write!(address, "#L{}", span.line_start);
         if span.line_end > span.line_start {
@@ -47,24 +48,26 @@ pub fn of_drawer(drawer: &DrawerView) -> String {
 }
 
 /// Reads an address.
-pub fn read(address: &str) -> Result<AddressTarget> {
+pub fn parse_address(address: &str) -> Result<AddressTarget> {
     let wrong = || {
-        Error::invalid(format!("{address:?} is no address in a palace"))
-            .hint("addresses are palace://WING, palace://WING/ROOM and palace://WING/ROOM/ID")
+        Error::invalid(format!("{address:?} is not a valid palace address"))
+            .with_hint("addresses are palace://WING, palace://WING/ROOM and palace://WING/ROOM/ID")
     };
     let path = address.strip_prefix(SCHEME).ok_or_else(wrong)?;
+    // The lines are for readers; the id alone names the drawer.
     let path = path.split_once('#').map_or(path, |(path, _)| path);
     let parts: Vec<&str> = path.trim_end_matches('/').split('/').collect();
     let name = |part: &str| match part {
         NONE => Some(None),
-        part => unescape(part).filter(|name| !name.is_empty()).map(Some),
+        part => unescape_part(part).filter(|name| !name.is_empty()).map(Some),
     };
     let found = match parts.as_slice() {
         [wing] => name(wing).map(AddressTarget::Wing),
         [wing, room] => name(wing)
             .zip(name(room))
             .map(|(wing, room)| AddressTarget::Room(wing, room)),
-        [_, _, id] => unescape(id)
+        // The wing and room are ignored: a drawer that was refiled since keeps its id, and its old address still works.
+        [_, _, id] => unescape_part(id)
             .filter(|id| !id.is_empty())
             .map(AddressTarget::Drawer),
         _ => None,
@@ -72,19 +75,20 @@ pub fn read(address: &str) -> Result<AddressTarget> {
     found.ok_or_else(wrong)
 }
 
-fn part(name: Option<&str>) -> String {
+fn format_part(name: Option<&str>) -> String {
     match name {
         None => NONE.to_owned(),
         Some(NONE) => "%7E".to_owned(),
         Some(name) => {
             let mut part = String::new();
-            escape(name, &mut part);
+            escape_name(name, &mut part);
             part
         }
     }
 }
 
-pub(super) fn escape(name: &str, into: &mut String) {
+pub(super) fn escape_name(name: &str, into: &mut String) {
+    // The unreserved characters of RFC 3986; everything else is written byte by byte.
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => into.push(byte.into()),
@@ -95,7 +99,7 @@ pub(super) fn escape(name: &str, into: &mut String) {
     }
 }
 
-pub(super) fn unescape(part: &str) -> Option<String> {
+pub(super) fn unescape_part(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
     while let Some(byte) = rest.next() {
@@ -113,33 +117,33 @@ pub(super) fn unescape(part: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loci_core::{Drawer, DrawerId, Place, Span};
+    use loci_core::{Drawer, DrawerId, DrawerPlace, SourceSpan};
 
     #[test]
     fn what_an_address_names_is_read_back() {
         for name in ["work", "a b", "抽屉", "~", "a/b#c?d%e", "..", "\u{202e}"] {
             assert_eq!(
-                read(&of_wing(Some(name))).unwrap(),
+                parse_address(&format_wing_address(Some(name))).unwrap(),
                 AddressTarget::Wing(Some(name.into())),
                 "{name}"
             );
-            let room = read(&of_room(None, Some(name))).unwrap();
+            let room = parse_address(&format_room_address(None, Some(name))).unwrap();
             assert_eq!(room, AddressTarget::Room(None, Some(name.into())), "{name}");
-            let mut drawer = Drawer::bare(DrawerId::new(name).unwrap());
-            drawer.place = Place {
+            let mut drawer = Drawer::with_id_only(DrawerId::new(name).unwrap());
+            drawer.place = DrawerPlace {
                 wing: Some("w".into()),
-                span: Some(Span {
+                span: Some(SourceSpan {
                     start: 0,
                     end: 9,
                     line_start: 10,
                     line_end: 20,
                 }),
-                ..Place::default()
+                ..DrawerPlace::default()
             };
-            let address = of_drawer(&drawer.into());
+            let address = format_drawer_address(&drawer.into());
             assert!(address.ends_with("#L10-20"), "{address}");
             assert_eq!(
-                read(&address).unwrap(),
+                parse_address(&address).unwrap(),
                 AddressTarget::Drawer(name.into()),
                 "{name}"
             );
@@ -157,7 +161,7 @@ mod tests {
             "palace://%",
             "palace://%ff",
         ] {
-            assert!(read(address).is_err(), "{address}");
+            assert!(parse_address(address).is_err(), "{address}");
         }
     }
 }

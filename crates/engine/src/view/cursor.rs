@@ -3,14 +3,16 @@
 use loci_core::{DrawerId, DrawerOrder, DrawerPosition, Error, Result, Timestamp};
 
 use super::DrawerView;
-use super::address::{escape, unescape};
+use super::address::{escape_name, unescape_part};
 
-/// Stands for a key the drawer does not have.
+/// Stands for a sort key that the drawer does not have.
 const ABSENT: &str = "~";
 
-/// The cursor that continues behind `position`: the name of its order and its keys, escaped, with dots between.
+/// Returns the cursor that continues after `position`: the name of its order and its escaped keys, joined by dots.
 pub fn format_position(position: &DrawerPosition) -> String {
     let time = |time: &Option<Timestamp>| time.map_or(ABSENT.to_owned(), |time| time.as_micros().to_string());
+    // The order's name leads, so that a cursor of another order is refused and none begins with a dash, which a
+    // command line would take for an option.
     let mut parts = vec![position.order().name().to_owned()];
     let id = match position {
         DrawerPosition::Id(id) => id,
@@ -28,7 +30,7 @@ pub fn format_position(position: &DrawerPosition) -> String {
     parts.join(".")
 }
 
-/// The cursor that continues a list in this order behind `drawer`, whose source and span must not have been left out.
+/// Returns the cursor that continues a list in this order after `drawer`, which must still have its source and span.
 pub fn cursor_behind(order: DrawerOrder, drawer: &DrawerView) -> String {
     let id = drawer.id.clone();
     format_position(&match order {
@@ -42,14 +44,14 @@ pub fn cursor_behind(order: DrawerOrder, drawer: &DrawerView) -> String {
     })
 }
 
-/// The position that a cursor of this order continues behind.
+/// Reads the position after which a cursor of this order continues.
 pub fn parse_position(order: DrawerOrder, cursor: &str) -> Result<DrawerPosition> {
     read_position(order, cursor).ok_or_else(|| {
         Error::invalid(format!(
             "{cursor:?} is not a cursor of a list by {}",
             order.name()
         ))
-        .hint("use `next` of the page before, with the same order")
+        .with_hint("use `next` of the previous page, with the same order")
     })
 }
 
@@ -59,7 +61,7 @@ fn read_position(order: DrawerOrder, cursor: &str) -> Option<DrawerPosition> {
         return None;
     }
     let parts: Vec<&str> = parts.collect();
-    let id = |part: &str| DrawerId::new(unescape(part)?).ok();
+    let id = |part: &str| DrawerId::new(unescape_part(part)?).ok();
     let time = |part: &str| match part {
         ABSENT => Some(None),
         micros => Timestamp::from_micros(micros.parse().ok()?).ok().map(Some),
@@ -71,7 +73,7 @@ fn read_position(order: DrawerOrder, cursor: &str) -> Option<DrawerPosition> {
         (DrawerOrder::Source, [source, start, one]) => {
             let source = match *source {
                 ABSENT => None,
-                name => Some(unescape(name)?),
+                name => Some(unescape_part(name)?),
             };
             let start = match *start {
                 ABSENT => None,
@@ -83,13 +85,14 @@ fn read_position(order: DrawerOrder, cursor: &str) -> Option<DrawerPosition> {
     }
 }
 
-/// A key without dots, and never just the mark of an absent one.
+/// Escapes a key so that it contains no dots and is never the mark of an absent key.
 fn escape_key(key: &str) -> String {
     if key == ABSENT {
         return "%7E".to_owned();
     }
     let mut escaped = String::with_capacity(key.len());
-    escape(key, &mut escaped);
+    escape_name(key, &mut escaped);
+    // A dot is an ordinary character in an address, but separates the parts of a cursor.
     escaped.replace('.', "%2E")
 }
 

@@ -1,17 +1,17 @@
-//! A drawer as every door shows it.
+//! A drawer as every interface shows it.
 
 use loci_core::{
-    CollectionName, Context, Drawer, DrawerId, Metadata, OriginKind, Provenance, Span, Timestamp,
+    CollectionName, Drawer, DrawerContext, DrawerId, Metadata, OriginKind, Provenance, SourceSpan, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{address, find_flags};
 
-/// The most that agents are shown of a name, in bytes.
+/// The longest name shown to agents, in bytes.
 const LONGEST_NAME: usize = 240;
 
-/// A drawer, or the part of it that is shown. A field without a value is null.
+/// A drawer, or the shown part of it. A field without a value is null.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawerView {
     /// Its collection; only lines of an export name it.
@@ -21,7 +21,7 @@ pub struct DrawerView {
     /// Its id.
     #[schemars(with = "String")]
     pub id: DrawerId,
-    /// Its text; null for a drawer without any.
+    /// Its text; null if it has none.
     pub text: Option<String>,
     /// The text is cut; asking for the drawer by its id returns all of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -35,45 +35,45 @@ pub struct DrawerView {
     pub room: Option<String>,
     /// The file, conversation or note it was cut from.
     pub source: Option<String>,
-    /// The bytes and lines of its source that it is.
+    /// Its bytes and lines in the source.
     #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
-    pub span: Option<Span>,
+    pub span: Option<SourceSpan>,
     /// The speaker.
     pub speaker: Option<String>,
     /// human, assistant, tool_call, tool_result, thinking, system, file, note, diary…
     pub kind: Option<String>,
-    /// When it was said, in UTC.
+    /// The time it was said, in UTC.
     #[schemars(with = "Option<String>")]
     pub said_at: Option<Timestamp>,
-    /// When it was filed, in UTC.
+    /// The time it was filed, in UTC.
     #[schemars(with = "Option<String>")]
     pub filed_at: Option<Timestamp>,
-    /// How far to believe it, by the way it came in.
+    /// Its trustworthiness, by the way it was filed.
     pub trust: TrustMark,
-    /// The door it came through, the kind of place it came from, and who filed it, where that was recorded.
+    /// The interface it came through, its kind of origin and its filer, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
     pub provenance: Option<Provenance>,
-    /// Its address among the resources of an agent's server; only agents get it.
+    /// Its address as an MCP resource; only agents get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Reasons to read the text with care; only agents get them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<&'static str>,
-    /// How often it was used.
+    /// The number of times it was used.
     #[serde(skip_serializing_if = "is_zero")]
     pub uses: u64,
-    /// Its exact vector, or null, where vectors were asked for.
+    /// Its exact vector, or null, if vectors were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Option<Vec<f32>>>,
-    /// The place its vector was found in, where a backend has several and vectors were asked for.
+    /// The place its vector was read from, if a backend has several and vectors were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_from: Option<&'static str>,
-    /// The text indexed around its own; only lines of an export hold it.
+    /// The text indexed around its own; only lines of an export have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
-    pub context: Option<Context>,
-    /// Damage of the stored bytes.
+    pub context: Option<DrawerContext>,
+    /// Damage found in the stored bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
 }
@@ -85,7 +85,8 @@ fn is_zero(number: &u64) -> bool {
 
 impl From<Drawer> for DrawerView {
     fn from(drawer: Drawer) -> Self {
-        let trust = TrustMark::of_drawer(&drawer);
+        // Before the fields are moved out, because the mark depends on several of them.
+        let trust = TrustMark::from_drawer(&drawer);
         let place = drawer.place;
         Self {
             collection: None,
@@ -115,7 +116,7 @@ impl From<Drawer> for DrawerView {
 }
 
 impl DrawerView {
-    /// A drawer with its vector, or null in its place.
+    /// Converts a drawer with its vector, or null if it has none.
     pub fn with_embedding(mut drawer: Drawer) -> Self {
         let (embedding, vector_from) = (drawer.embedding.take(), drawer.vector_from.0);
         Self {
@@ -125,17 +126,18 @@ impl DrawerView {
         }
     }
 
-    /// Its whole text, empty for a drawer without any.
+    /// Returns its whole text, empty if it has none.
     pub fn whole_text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// The same drawer for an agent: with its address and flags, long names cut, without metadata and other fields that an
-    /// agent pays for and seldom needs.
+    /// Returns the view for an agent: with address and flags, with long names cut, and without metadata and other
+    /// fields that cost tokens and are seldom needed.
     #[must_use]
     pub fn for_agent(self) -> Self {
         Self {
-            address: Some(address::of_drawer(&self)),
+            // From the uncut fields: an address needs the span and the whole names, flags the whole text.
+            address: Some(address::format_drawer_address(&self)),
             flags: find_flags(self.whole_text()),
             source: self.source.as_deref().map(shorten_name),
             speaker: self.speaker.as_deref().map(shorten_name),
@@ -149,9 +151,9 @@ impl DrawerView {
         }
     }
 
-    /// The same drawer with only this part of its text.
+    /// Returns the same drawer with only this part of its text.
     #[must_use]
-    pub fn excerpt(&self, part: &str) -> Self {
+    pub fn with_excerpt(&self, part: &str) -> Self {
         Self {
             text: Some(part.to_owned()),
             more: part.len() < self.whole_text().len(),
@@ -160,6 +162,7 @@ impl DrawerView {
     }
 
     fn without_text(&self) -> Self {
+        // Field by field rather than by a clone, which would copy a text of possibly many megabytes to drop it.
         Self {
             collection: self.collection.clone(),
             context: self.context.clone(),
@@ -187,7 +190,7 @@ impl DrawerView {
     }
 }
 
-/// A name, cut where it is so long that nothing else would fit beside it.
+/// Cuts a name that would crowd out the rest of an answer.
 fn shorten_name(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();
@@ -198,7 +201,7 @@ fn shorten_name(name: &str) -> String {
     format!("{begun}…")
 }
 
-/// How far a text may be believed, by the way it came in and never by what it says.
+/// The trustworthiness of a text, by the way it was filed and never by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TrustMark {
@@ -208,17 +211,18 @@ pub enum TrustMark {
     Agent,
     /// A tool printed it.
     Tool,
-    /// A harness added it.
+    /// An agent's harness added it.
     Software,
-    /// It stood in a file.
+    /// It was read from a file.
     File,
-    /// Not known.
+    /// Its origin is unknown.
     Unknown,
 }
 
 impl TrustMark {
-    /// The mark of a drawer: by its recorded provenance where words were filed as such, else by its kind.
-    pub fn of_drawer(drawer: &Drawer) -> Self {
+    /// Returns the mark of a drawer: by its recorded provenance if it was filed by hand or as a note, else by its kind.
+    pub fn from_drawer(drawer: &Drawer) -> Self {
+        // Provenance comes first: the door records it, while the kind is a field that the filer writes.
         match drawer.provenance.as_ref().map(|provenance| provenance.origin) {
             Some(OriginKind::Hand) => return Self::User,
             Some(OriginKind::Note) => return Self::Agent,
@@ -230,12 +234,13 @@ impl TrustMark {
             Some("tool_result") => Self::Tool,
             Some("system") => Self::Software,
             Some("file") => Self::File,
+            // An unknown kind with a span was still cut from a source, most likely a file.
             _ if drawer.place.span.is_some() => Self::File,
             _ => Self::Unknown,
         }
     }
 
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user",

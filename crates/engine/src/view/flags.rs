@@ -1,11 +1,11 @@
-//! What stored text may be up to: words that read like orders to an agent, and characters nobody sees.
+//! Flags for suspicious text: phrases that read like orders to an agent, and invisible characters.
 //!
-//! It flags and changes nothing. A flag is a reason to look twice; its absence promises nothing, since text can be put
-//! in countless ways.
+//! Flagging changes nothing. A flag is a reason to look twice; its absence promises nothing, since an order can be
+//! phrased in countless ways.
 
 use crate::invisible::is_invisible;
 
-/// Phrases that people write to machines, in small letters with single spaces.
+/// Phrases typical of prompt injection, in lower case with single spaces.
 const ORDERS: [&str; 34] = [
     "ignore all previous",
     "ignore any previous",
@@ -43,14 +43,15 @@ const ORDERS: [&str; 34] = [
     "<important>",
 ];
 
-/// How much of a text is looked at, in bytes.
+/// The part of a text that is scanned, in bytes.
 const LOOKED_AT: usize = 1 << 20;
 
-/// What is worth saying about a text.
+/// Returns the flags of a text.
 pub fn find_flags(text: &str) -> Vec<&'static str> {
     let mut flags = Vec::new();
+    // Every drawer shown to an agent is scanned, so a giant text must not make each answer slow.
     let text = text.get(..text.floor_char_boundary(LOOKED_AT)).unwrap_or(text);
-    let plain = plain(text);
+    let plain = normalise_text(text);
     if ORDERS.iter().any(|order| plain.contains(order)) {
         flags.push("instruction_like");
     }
@@ -60,11 +61,13 @@ pub fn find_flags(text: &str) -> Vec<&'static str> {
     flags
 }
 
-/// Small letters, one space for each run of blanks, nothing that is not seen.
-fn plain(text: &str) -> String {
+/// Lower-cases a text, collapses whitespace and removes invisible characters.
+fn normalise_text(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
+    // Invisible characters go first: a zero-width space inside a word would hide the phrase.
     for c in text.chars().filter(|c| !is_invisible(*c)) {
         match c {
+            // Editors turn the apostrophe of "don't" into a typographic one.
             '\u{2018}' | '\u{2019}' => plain.push('\''),
             c if c.is_whitespace() || c.is_control() => {
                 if !plain.ends_with(' ') {

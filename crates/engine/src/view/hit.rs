@@ -1,40 +1,40 @@
-//! A hit as every door shows it.
+//! A hit as every interface shows it.
 
-use loci_core::{Drawer, DrawerId, Span, Timestamp};
+use loci_core::{Drawer, DrawerId, SourceSpan, Timestamp};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::DrawerView;
-use crate::search::{AlsoIn, Found, Why};
+use crate::search::{HitEvidence, NearTwin, SearchHit};
 
-/// A drawer that was found, how well, and why.
+/// A drawer that was found, with its score and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HitView {
     /// The drawer.
     #[serde(flatten)]
     pub drawer: DrawerView,
-    /// How good it is among the hits of this search; larger is better.
+    /// Its score, comparable within this search only; larger is better.
     #[serde(serialize_with = "write_digits")]
     pub score: f32,
-    /// The distance of its vector, where only vectors were compared; smaller is nearer.
+    /// The distance of its vector, if only vectors were compared; smaller is nearer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<f32>,
     /// The evidence for it; agents do not get it.
-    #[serde(skip_serializing_if = "says_nothing")]
-    pub why: Why,
-    /// Other places of nearly the same words; agents do not get them.
+    #[serde(skip_serializing_if = "is_empty_evidence")]
+    pub why: HitEvidence,
+    /// Other drawers with nearly the same text; agents do not get them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub also_in: Option<Vec<NearTwinView>>,
-    /// The drawers before it in its source, if asked for.
+    /// The drawers before it in its source, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<DrawerView>,
-    /// The drawers after it in its source, if asked for.
+    /// The drawers after it in its source, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<DrawerView>,
 }
 
-impl From<Found> for HitView {
-    fn from(hit: Found) -> Self {
+impl From<SearchHit> for HitView {
+    fn from(hit: SearchHit) -> Self {
         let views = |drawers: Vec<Drawer>| drawers.into_iter().map(DrawerView::from).collect();
         Self {
             drawer: hit.drawer.into(),
@@ -49,25 +49,26 @@ impl From<Found> for HitView {
 }
 
 impl HitView {
-    /// The same hit for an agent: its drawer as agents see it, and a score with as many digits as mean anything.
+    /// Returns the view for an agent: the drawer's view for agents, and a score rounded to three digits.
     #[must_use]
     pub fn for_agent(self) -> Self {
         Self {
             drawer: self.drawer.for_agent(),
+            // Further digits mean nothing in a ranking, and agents pay for each.
             score: (self.score * 1000.0).round() / 1000.0,
             distance: None,
-            why: Why::default(),
+            why: HitEvidence::default(),
             also_in: None,
             before: Vec::new(),
             after: Vec::new(),
         }
     }
 
-    /// The same hit with only this part of its text.
+    /// Returns the same hit with only this part of its text.
     #[must_use]
-    pub fn excerpt(&self, part: &str) -> Self {
+    pub fn with_excerpt(&self, part: &str) -> Self {
         Self {
-            drawer: self.drawer.excerpt(part),
+            drawer: self.drawer.with_excerpt(part),
             score: self.score,
             distance: self.distance,
             why: self.why.clone(),
@@ -78,18 +79,19 @@ impl HitView {
     }
 }
 
-fn says_nothing(why: &Why) -> bool {
-    *why == Why::default()
+fn is_empty_evidence(why: &HitEvidence) -> bool {
+    *why == HitEvidence::default()
 }
 
-/// Writes a number with the digits it was computed with; as a double it would show more, which mean nothing.
+/// Writes a number with the digits of a 32-bit float.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn write_digits<S: Serializer>(number: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+    // Widened to a double directly, 0.1 would show as 0.10000000149011612; its shortest decimal form avoids that.
     let digits = number.to_string().parse().unwrap_or(f64::from(*number));
     serializer.serialize_f64(digits)
 }
 
-/// A drawer of nearly the same words as a hit.
+/// A drawer with nearly the same text as a hit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NearTwinView {
     /// Its id.
@@ -101,17 +103,17 @@ pub struct NearTwinView {
     pub room: Option<String>,
     /// Its source.
     pub source: Option<String>,
-    /// The bytes and lines of its source that it is.
+    /// Its bytes and lines in the source.
     #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
-    pub span: Option<Span>,
-    /// When it was said, in UTC.
+    pub span: Option<SourceSpan>,
+    /// The time it was said, in UTC.
     #[schemars(with = "Option<String>")]
     pub said_at: Option<Timestamp>,
 }
 
-impl From<AlsoIn> for NearTwinView {
-    fn from(twin: AlsoIn) -> Self {
-        let AlsoIn {
+impl From<NearTwin> for NearTwinView {
+    fn from(twin: NearTwin) -> Self {
+        let NearTwin {
             id,
             wing,
             room,

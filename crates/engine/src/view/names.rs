@@ -1,20 +1,22 @@
-//! Names that look like one that does not exist.
+//! Suggests names similar to one that does not exist.
 
-/// How many names are suggested.
+/// The largest number of names suggested.
 const SUGGESTED: usize = 3;
-/// The longest name, in characters, that others are compared with.
+/// The longest name, in characters, for which others are suggested.
 const LONGEST: usize = 64;
 
-/// The names that look most like `asked`, the likest first.
+/// Returns the names most similar to `asked`, the most similar first.
 pub fn suggest_names<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let asked = fold_letters(asked);
     if asked.len() > LONGEST {
         return Vec::new();
     }
+    // One typo per four letters: with more, short names would all look alike.
     let most = 1 + asked.len() / 4;
     let mut near: Vec<(usize, &str)> = names
         .into_iter()
         .map(|name| (fold_letters(name), name))
+        // Cheap first: a palace can have very many names, and counting edits takes quadratic time.
         .filter(|(letters, _)| letters.len().abs_diff(asked.len()) <= most)
         .map(|(letters, name)| (count_edits(&asked, &letters), name))
         .filter(|(edits, _)| *edits <= most)
@@ -23,7 +25,7 @@ pub fn suggest_names<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>) 
     near.into_iter().take(SUGGESTED).map(|(_, name)| name).collect()
 }
 
-/// Enough letters to compare by, whatever their case.
+/// Returns the lower-case letters of a name, as many as a comparison needs.
 fn fold_letters(name: &str) -> Vec<char> {
     name.chars()
         .flat_map(char::to_lowercase)
@@ -31,8 +33,10 @@ fn fold_letters(name: &str) -> Vec<char> {
         .collect()
 }
 
-/// How many letters must be inserted, removed, changed, or swapped with the next to make one name of the other.
+/// Counts the letters that must be inserted, removed, changed, or swapped with the next to turn one name into the
+/// other.
 fn count_edits(one: &[char], other: &[char]) -> usize {
+    // Optimal string alignment over three rows of the table: a swap looks back two rows.
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=other.len()).collect();
     let mut last = None;
@@ -40,6 +44,7 @@ fn count_edits(one: &[char], other: &[char]) -> usize {
         let mut line = vec![row + 1];
         let mut left = None;
         for (column, b) in other.iter().enumerate() {
+            // Cells outside the table are too expensive to be chosen, and leave room for the + 1.
             let at = |line: &[usize], column: usize| line.get(column).copied().unwrap_or(usize::MAX - 1);
             let mut best = (at(&above, column) + usize::from(a != b))
                 .min(at(&above, column + 1) + 1)

@@ -1,19 +1,19 @@
-//! A scope: the drawers a caller means, by the same fields at every door.
+//! A scope: the drawers a caller selects, by the same fields in every interface.
 
 use loci_core::{
-    CollectionReader, Comparison, DocumentFilter, DrawerCondition, Error, FacetKey, Facets, Filter, Finding,
-    Get, Include, Result, Scalar, Severity, Timestamp,
+    CollectionReader, DocumentFilter, DrawerCondition, DrawerFields, Error, FacetKey, FacetRequest, Filter,
+    FilterComparison, FindingSeverity, GetRequest, MetadataScalar, PalaceFinding, Result, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::suggest_names;
-use crate::mine::spelled;
-use loci_mine::name::WITHIN;
-use loci_when::{Exactness, mentions};
+use crate::mine::spell_wing;
+use loci_mine::name::CONVERSATION_SEPARATOR;
+use loci_when::{TimeExactness, find_mentions};
 
-/// A scope as callers write it. Fields that are not given narrow nothing.
+/// A scope as callers write it. An absent field restricts nothing.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 pub struct ScopeFields {
     /// Project, person or agent
@@ -39,7 +39,7 @@ pub struct ScopeFields {
 }
 
 impl ScopeFields {
-    /// Reads the fields at this time; refuses a scope that no palace could answer.
+    /// Parses the fields, with relative times counted from `now`; refuses a scope that cannot contain a drawer.
     pub fn parse(&self, now: Timestamp) -> Result<DrawerScope> {
         let scope = DrawerScope {
             wing: self.wing.clone(),
@@ -50,6 +50,7 @@ impl ScopeFields {
             since: parse_bound("since", self.since.as_deref(), now)?,
             before: parse_bound("before", self.before.as_deref(), now)?,
             filter: match &self.filter {
+                // The command line passes its filter as the text of a JSON object.
                 Some(Json::String(text)) => Filter::parse_str(text)?,
                 Some(filter) => Filter::parse(filter)?,
                 None => Filter::All,
@@ -64,14 +65,17 @@ impl ScopeFields {
     }
 }
 
-/// Reads a bound in time: a time, or words like `yesterday` or `last week`, which mean the first moment of what they name.
+/// Parses a bound in time: a timestamp, or words like `yesterday` or `last week`, which mean the first moment of that
+/// time.
 fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
     let Some(words) = text.map(str::trim) else {
         return Ok(None);
     };
-    if let [mention] = mentions(words, now).as_slice()
+    // The words must be one exact time and nothing else. A filter excludes silently, so a vague or half understood
+    // bound is refused; only a search may guess.
+    if let [mention] = find_mentions(words, now).as_slice()
         && words.parse::<Timestamp>().is_err()
-        && mention.exact == Exactness::Named
+        && mention.exact == TimeExactness::Named
         && words.get(mention.words.clone()) == Some(words)
     {
         return Ok(Some(mention.from));
@@ -79,23 +83,23 @@ fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<
     parse_time(name, text)
 }
 
-/// Reads a time given as text under this name.
+/// Parses the time given in the field `name`.
 pub fn parse_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
     text.parse().map(Some).map_err(|error: Error| {
         Error::invalid(format!("`{name}` is not a time: {error}"))
-            .hint("nothing was done; write it like 2026-05-01 or 2026-05-01T09:30:00Z")
+            .with_hint("nothing was done; write it like 2026-05-01 or 2026-05-01T09:30:00Z")
     })
 }
 
-/// The drawers a caller means. Fields that are not given narrow nothing.
+/// The drawers a caller selects. An absent field restricts nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DrawerScope {
     /// Only this wing, in any spelling of it.
     pub wing: Option<String>,
     /// Only this room.
     pub room: Option<String>,
-    /// Only this source, by the first of these names that means one: a path as it was mined, a file that holds several
+    /// Only this source, by the first of these names that matches one: a path as mined, a file that contains several
     /// sources, or the end of such a path.
     pub source: Vec<String>,
     /// Only this speaker.
@@ -106,13 +110,13 @@ pub struct DrawerScope {
     pub since: Option<Timestamp>,
     /// Only drawers said before this time.
     pub before: Option<Timestamp>,
-    /// Only drawers that this accepts.
+    /// Only drawers that this filter accepts.
     pub filter: Filter,
-    /// Only drawers whose text this accepts.
+    /// Only drawers with a text that this filter accepts.
     pub document: DocumentFilter,
 }
 
-/// A name in a scope that no drawer has, and the names most like it among those this caller may see.
+/// A name in a scope that no drawer has, and the most similar names among those this caller may see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ScopeNote {
     /// wing, room, source, speaker or kind.
@@ -124,8 +128,8 @@ pub struct ScopeNote {
 }
 
 impl ScopeNote {
-    /// The note as a sentence.
-    pub fn message(&self) -> String {
+    /// Returns the note as a sentence.
+    pub fn to_message(&self) -> String {
         let Self {
             field,
             asked,
@@ -141,19 +145,19 @@ impl ScopeNote {
         )
     }
 
-    /// Whether a warning says that no drawer has a name in a scope.
-    pub fn is_told_by(finding: &Finding) -> bool {
+    /// Returns whether a warning was made from such a note.
+    pub fn is_unknown_name_warning(finding: &PalaceFinding) -> bool {
         let keys = ["wing", "room", "source", "speaker", "kind"];
         let field = finding.code.strip_prefix("unknown_");
         field.is_some_and(|field| keys.contains(&field))
     }
 
-    /// The note as a warning.
-    pub fn finding(&self) -> Finding {
-        Finding::new(
+    /// Returns the note as a warning.
+    pub fn to_finding(&self) -> PalaceFinding {
+        PalaceFinding::new(
             format!("unknown_{}", self.field),
-            Severity::Warning,
-            self.message(),
+            FindingSeverity::Warning,
+            self.to_message(),
         )
     }
 }
@@ -168,8 +172,9 @@ impl From<Filter> for DrawerScope {
 }
 
 impl DrawerScope {
-    /// Whether nothing is asked, so that every drawer is meant.
+    /// Returns whether the scope restricts nothing, so that it selects every drawer.
     pub fn asks_nothing(&self) -> bool {
+        // Destructured, so that a new field cannot be forgotten here: callers treat this as "the whole palace".
         let Self {
             wing,
             room,
@@ -186,29 +191,29 @@ impl DrawerScope {
             && source.is_empty()
             && since.is_none()
             && before.is_none()
-            && filter.asks_nothing()
-            && document.asks_nothing()
+            && filter.is_unrestricted()
+            && document.is_unrestricted()
     }
 
-    /// Refuses a scope that no palace could answer.
+    /// Refuses a scope that cannot contain a drawer.
     pub fn check(&self) -> Result<()> {
         match (self.since, self.before) {
             (Some(since), Some(before)) if since >= before => Err(Error::invalid(format!(
                 "no time is at or after {since} and before {before}"
             ))
-            .hint("nothing was done; `since` must be earlier than `before`")),
+            .with_hint("nothing was done; `since` must be earlier than `before`")),
             _ => Ok(()),
         }
     }
 
-    /// The condition this scope comes to in one collection: wings spelled as it spells them, sources by any of their
-    /// names.
+    /// Resolves the scope to a condition in one collection, which spells wings as that collection does and has sources
+    /// by their full names.
     pub fn resolve(&self, reader: &dyn CollectionReader) -> Result<DrawerCondition> {
         self.check()?;
         let mut filter = self.filter.clone();
         let mut narrow = |part: Filter| filter = std::mem::take(&mut filter).and(part);
         if let Some(wing) = &self.wing {
-            narrow(Filter::text("wing", spelled(reader, wing)?));
+            narrow(Filter::text_equals("wing", spell_wing(reader, wing)?));
         }
         for (key, name) in [
             ("room", &self.room),
@@ -216,25 +221,30 @@ impl DrawerScope {
             ("kind", &self.kind),
         ] {
             if let Some(name) = name {
-                narrow(Filter::text(key, name.as_str()));
+                narrow(Filter::text_equals(key, name.as_str()));
             }
         }
         if let Some(given) = self.source.last() {
             narrow(match find_sources(reader, &self.source)?.as_slice() {
-                [] => Filter::text("source", given.as_str()),
-                [one] => Filter::text("source", one.as_str()),
+                // An unknown name still filters: the scope must come out empty, not unrestricted.
+                [] => Filter::text_equals("source", given.as_str()),
+                [one] => Filter::text_equals("source", one.as_str()),
                 several => {
-                    let several = several.iter().cloned().map(Scalar::Text).collect();
-                    Filter::Compare("source".into(), Comparison::In(several))
+                    let several = several.iter().cloned().map(MetadataScalar::Text).collect();
+                    Filter::Compare("source".into(), FilterComparison::In(several))
                 }
             });
         }
         let said = |comparison| Filter::Compare("said_at".into(), comparison);
         if let Some(since) = self.since {
-            narrow(said(Comparison::Gte(Scalar::Int(since.as_micros()))));
+            narrow(said(FilterComparison::Gte(MetadataScalar::Int(
+                since.as_micros(),
+            ))));
         }
         if let Some(before) = self.before {
-            narrow(said(Comparison::Lt(Scalar::Int(before.as_micros()))));
+            narrow(said(FilterComparison::Lt(MetadataScalar::Int(
+                before.as_micros(),
+            ))));
         }
         Ok(DrawerCondition {
             filter,
@@ -242,9 +252,14 @@ impl DrawerScope {
         })
     }
 
-    /// The names in this scope that no drawer has. Asked only where nothing was found, since it may read every name.
-    pub fn unknown_names(&self, reader: &dyn CollectionReader) -> Result<Vec<ScopeNote>> {
-        let wing = self.wing.as_ref().map(|wing| spelled(reader, wing)).transpose()?;
+    /// Lists the names in this scope that no drawer has. Called only if nothing was found, since it may read every
+    /// name.
+    pub fn find_unknown_names(&self, reader: &dyn CollectionReader) -> Result<Vec<ScopeNote>> {
+        let wing = self
+            .wing
+            .as_ref()
+            .map(|wing| spell_wing(reader, wing))
+            .transpose()?;
         let source = match self.source.last() {
             Some(given) if find_sources(reader, &self.source)?.is_empty() => Some(given.clone()),
             _ => None,
@@ -259,7 +274,7 @@ impl DrawerScope {
         let mut notes = Vec::new();
         for (key, name) in names {
             let Some(name) = name else { continue };
-            if has_drawers(reader, Filter::text(key.name(), name.as_str()))? {
+            if has_drawers(reader, Filter::text_equals(key.name(), name.as_str()))? {
                 continue;
             }
             let known = list_names(reader, key)?;
@@ -274,17 +289,18 @@ impl DrawerScope {
     }
 }
 
-/// The sources that one of these names means: the first that has drawers, or the conversations in the first that is a
-/// file of several; else those whose path ends with the last name.
+/// Returns the sources that one of these names matches: the first name that has drawers, or the conversations in the
+/// first that is a file of several; else every source with a path that ends with the last name.
 pub(crate) fn find_sources(reader: &dyn CollectionReader, candidates: &[String]) -> Result<Vec<String>> {
     for name in candidates {
-        if has_drawers(reader, Filter::text("source", name.as_str()))? {
+        if has_drawers(reader, Filter::text_equals("source", name.as_str()))? {
             return Ok(vec![name.clone()]);
         }
     }
+    // Only now: an exact name costs one short read, while this reads the names of all sources.
     let known = list_names(reader, FacetKey::Source)?;
     for name in candidates {
-        let prefix = format!("{name}{WITHIN}");
+        let prefix = format!("{name}{CONVERSATION_SEPARATOR}");
         let within: Vec<String> = known
             .iter()
             .filter(|source| source.starts_with(&prefix))
@@ -294,13 +310,15 @@ pub(crate) fn find_sources(reader: &dyn CollectionReader, candidates: &[String])
             return Ok(within);
         }
     }
+    // The last candidate is the path as the caller typed it, without line numbers. The slash keeps "b.md" from
+    // matching "ab.md".
     let ending = match candidates.last().map(|last| last.trim_start_matches("./")) {
         Some(last) if !last.is_empty() => format!("/{last}"),
         _ => return Ok(Vec::new()),
     };
     let is_meant = |source: &String| {
         let file = source
-            .split_once(WITHIN)
+            .split_once(CONVERSATION_SEPARATOR)
             .map_or(source.as_str(), |(file, _)| file);
         file.ends_with(&ending) || source.ends_with(&ending)
     };
@@ -308,19 +326,19 @@ pub(crate) fn find_sources(reader: &dyn CollectionReader, candidates: &[String])
 }
 
 fn has_drawers(reader: &dyn CollectionReader, filter: Filter) -> Result<bool> {
-    let found = reader.get(&Get {
+    let found = reader.get(&GetRequest {
         limit: Some(1),
-        include: Include::NOTHING,
-        ..Get::matching(filter)
+        include: DrawerFields::NOTHING,
+        ..GetRequest::by_filter(filter)
     })?;
     Ok(!found.is_empty())
 }
 
-/// The names that drawers have under a key.
+/// Lists the names that drawers have under a key.
 fn list_names(reader: &dyn CollectionReader, key: FacetKey) -> Result<Vec<String>> {
-    let facets = reader.facets(&Facets {
+    let facets = reader.facets(&FacetRequest {
         by: vec![key],
-        ..Facets::by_room()
+        ..FacetRequest::by_room()
     })?;
     Ok(facets
         .into_iter()

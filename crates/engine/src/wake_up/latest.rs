@@ -1,4 +1,4 @@
-//! What is newest: the last conversations, each where it can be picked up again, and the last files.
+//! The newest sources: recent conversations with their last message, and recent files.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -7,39 +7,40 @@ use loci_core::{Drawer, DrawerId, Result};
 
 use super::read::NewestReader;
 
-/// How many conversations' first words are looked up, beside those met already.
+/// The most conversations whose opening is read from the store; openings read already are free.
 const BEGINNINGS: usize = 16;
 
-/// How many files may stand on a page; one from each room.
+/// The most files on a page, one from each room.
 const FILES: usize = 5;
 
-/// Something that is new: a conversation or a file, by its last drawer.
+/// A recent conversation or file.
 #[derive(Debug, Clone)]
-pub(super) struct Recent {
-    /// The drawer that holds what was said last, or the beginning of a file.
+pub(super) struct RecentSource {
+    /// The drawer that begins the last message, or the beginning of a file.
     pub(super) last: Drawer,
-    /// The drawers of the same source that were met.
+    /// The drawers of the same source that were read.
     met: Vec<Drawer>,
 }
 
-/// What is newest among `recent`, newest first.
-pub(super) fn latest(reader: &NewestReader<'_>, recent: &[Drawer]) -> Vec<Recent> {
+/// Groups `recent` by source and returns the sources, newest first.
+pub(super) fn find_latest(reader: &NewestReader<'_>, recent: &[Drawer]) -> Vec<RecentSource> {
     let mut sources: HashMap<&str, Vec<Drawer>> = HashMap::new();
     for drawer in recent.iter().filter(|drawer| is_talk(drawer) || is_file(drawer)) {
+        // A drawer filed by hand has no source and counts as a source of its own.
         let name = drawer.place.source.as_deref().unwrap_or(drawer.id.as_str());
         sources.entry(name).or_default().push(drawer.clone());
     }
-    let mut found: Vec<Recent> = sources
+    let mut found: Vec<RecentSource> = sources
         .into_values()
         .filter_map(|met| {
-            Some(Recent {
-                last: last(reader, &met)?,
+            Some(RecentSource {
+                last: find_last_message(reader, &met)?,
                 met,
             })
         })
         .collect();
-    found.sort_by_cached_key(|one| (Reverse(reader.time_of(&one.last)), one.last.id.clone()));
-    few_files(&mut found);
+    found.sort_by_cached_key(|one| (Reverse(reader.drawer_time(&one.last)), one.last.id.clone()));
+    limit_files(&mut found);
     found
 }
 
@@ -51,22 +52,24 @@ pub(super) fn is_file(drawer: &Drawer) -> bool {
     drawer.place.kind.as_deref() == Some("file")
 }
 
-fn start(drawer: &Drawer) -> u64 {
+fn span_start(drawer: &Drawer) -> u64 {
     drawer.place.span.map_or(0, |span| span.start)
 }
 
-/// The drawer with which the last message begins; of a file, the first one.
-fn last(reader: &NewestReader<'_>, met: &[Drawer]) -> Option<Drawer> {
-    let key = |drawer: &&Drawer| match is_file(drawer) {
-        true => (
-            reader.time_of(drawer),
-            u64::MAX - start(drawer),
-            drawer.id.clone(),
-        ),
-        false => (reader.time_of(drawer), start(drawer), drawer.id.clone()),
+/// Returns the drawer that begins the last message of a conversation; for a file, its first drawer.
+fn find_last_message(reader: &NewestReader<'_>, met: &[Drawer]) -> Option<Drawer> {
+    let key = |drawer: &&Drawer| {
+        // A conversation is picked up at its end, a file is recognised by its beginning: `max_by_key` must find
+        // the largest offset of the one and the smallest of the other.
+        let offset = if is_file(drawer) {
+            u64::MAX - span_start(drawer)
+        } else {
+            span_start(drawer)
+        };
+        (reader.drawer_time(drawer), offset, drawer.id.clone())
     };
     let last = met.iter().max_by_key(key)?;
-    // The pieces of one message follow each other without a gap.
+    // A long message is several drawers whose spans touch; its first one reads best.
     let mut first = last;
     while let Some(before) = met.iter().find(|one| is_piece_before(one, first)) {
         first = before;
@@ -84,8 +87,8 @@ fn is_piece_before(one: &Drawer, next: &Drawer) -> bool {
         && one.place.said_at == next.place.said_at
 }
 
-/// A folder that was just mined must not push out what was said.
-fn few_files(found: &mut Vec<Recent>) {
+/// Limits the number of files, so that a freshly mined folder does not push out conversations.
+fn limit_files(found: &mut Vec<RecentSource>) {
     let mut rooms = HashSet::new();
     found.retain(|one| {
         let place = &one.last.place;
@@ -93,22 +96,27 @@ fn few_files(found: &mut Vec<Recent>) {
     });
 }
 
-/// Finds how conversations began, for as many as a page can hold.
+/// Finds the openings of conversations, for as many as a page can hold.
 #[derive(Debug, Default)]
-pub(super) struct Beginnings {
+pub(super) struct ConversationOpenings {
     looked_up: usize,
 }
 
-impl Beginnings {
-    /// The first thing a person said in a conversation, where it is not its last drawer too.
-    pub(super) fn of(&mut self, reader: &NewestReader<'_>, recent: &Recent) -> Result<Option<DrawerId>> {
+impl ConversationOpenings {
+    /// Returns the first message of a person in a conversation, unless it is also its last drawer.
+    pub(super) fn find_opening(
+        &mut self,
+        reader: &NewestReader<'_>,
+        recent: &RecentSource,
+    ) -> Result<Option<DrawerId>> {
         let first = |drawers: &[Drawer]| {
             let human = drawers
                 .iter()
                 .filter(|one| one.place.kind.as_deref() == Some("human"));
-            human.min_by_key(|one| (start(one), one.id.clone())).cloned()
+            human.min_by_key(|one| (span_start(one), one.id.clone())).cloned()
         };
-        let met = first(&recent.met).filter(|first| start(first) == 0);
+        // Only offset 0 is certainly the opening: the drawers read are the newest, and may begin in the middle.
+        let met = first(&recent.met).filter(|first| span_start(first) == 0);
         let found = match (met, &recent.last.place.source) {
             (Some(met), _) => Some(met),
             (None, None) => None,
@@ -117,7 +125,7 @@ impl Beginnings {
                     return Ok(None);
                 }
                 self.looked_up += 1;
-                first(&reader.beginning_of(source)?)
+                first(&reader.read_beginning(source)?)
             }
         };
         Ok(found.map(|found| found.id).filter(|id| *id != recent.last.id))

@@ -1,71 +1,81 @@
-//! Who I am and what matters most: what people filed for it, marked as important, or wrote down themselves.
+//! Identity and importance: drawers of the identity room, drawers marked as important, diary entries and
+//! drawers that were filed by hand.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{Comparison, Drawer, DrawerId, ErrorKind, Filter, Result, Scalar, Timestamp, Value};
+use loci_core::{
+    Drawer, DrawerId, ErrorKind, Filter, FilterComparison, MetadataScalar, MetadataValue, Result, Timestamp,
+};
 
 use super::read::NewestReader;
 
-/// The room in which people say who they are.
+/// The room that holds identity drawers.
 const IDENTITY: &str = "identity";
 
-/// The room, kind and mark of diary entries.
+/// The room and kind of diary entries, and the type MemPalace gives them.
 const DIARY: &str = "diary";
 const DIARY_ENTRY: &str = "diary_entry";
 
-/// The importance of a drawer that names none.
+/// The importance of a drawer that records none.
 const ORDINARY: f64 = 3.0;
 
-/// The steps above it, where there are too many important drawers.
+/// Thresholds for important drawers, raised while too many pass.
 const STEPS: [f64; 3] = [ORDINARY, 4.0, 4.9];
 
-/// How many drawers are weighed of each sort.
+/// The most candidates of each sort.
 const WEIGHED: usize = 100;
 
-/// How many drawers of one source, and how many diary entries of one wing, may stand on a page.
+/// The most drawers of one source, and the most diary entries of one wing, on a page.
 const OF_ONE_SOURCE: usize = 2;
 
-/// Drawers that say who I am: those of the scope first, then the newest.
-pub(super) fn identity(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
-    let filter = Filter::text("room", IDENTITY);
-    let scoped = reader.newest(&filter)?;
+/// Finds identity drawers: those of the scope first, then the newest of all others.
+pub(super) fn find_identity(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
+    let filter = Filter::text_equals("room", IDENTITY);
+    let scoped = reader.read_newest(&filter)?;
     let own: HashSet<DrawerId> = scoped.into_iter().map(|drawer| drawer.id).collect();
-    let mut found = reader.unscoped().newest(&filter)?;
+    // Identity holds everywhere: a session in one project still has to know whose palace it reads.
+    let mut found = reader.unscoped().read_newest(&filter)?;
     found.sort_by_cached_key(|drawer| {
         let is_other = !own.contains(&drawer.id);
-        (is_other, Reverse(reader.time_of(drawer)), drawer.id.clone())
+        (is_other, Reverse(reader.drawer_time(drawer)), drawer.id.clone())
     });
     Ok(found)
 }
 
-/// What matters most, most important first; `recent` is what was filed or said last.
-pub(super) fn important(reader: &NewestReader<'_>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
-    let mut own = reader.newest_of_no_kind(&MINED)?;
+/// Finds the drawers that matter most, most important first; `recent` holds the newest drawers.
+pub(super) fn find_important(reader: &NewestReader<'_>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
+    let mut own = reader.read_newest_of_other_kinds(&MINED)?;
     own.extend(recent.iter().filter(|drawer| !is_mined(drawer)).cloned());
     let mut ids = Vec::new();
-    for sort in [marked(reader)?, diary(reader)?, own] {
-        ids.extend(newest_of(reader, sort).into_iter().map(|drawer| drawer.id));
+    for sort in [find_marked(reader)?, find_diary_entries(reader)?, own] {
+        ids.extend(keep_newest(reader, sort).into_iter().map(|drawer| drawer.id));
     }
-    let mut described = reader.described(ids)?;
-    described.retain(|drawer| importance(drawer) > ORDINARY || is_own(drawer));
-    described.sort_by_cached_key(|drawer| Rank::of(reader, drawer));
-    few_of_each(&mut described);
+    // Candidates come without metadata, which is read only for the few hundred that are left.
+    let mut described = reader.read_described(ids)?;
+    described.retain(|drawer| read_importance(drawer) > ORDINARY || is_filed_by_hand(drawer));
+    described.sort_by_cached_key(|drawer| ImportanceRank::from_drawer(reader, drawer));
+    limit_per_source(&mut described);
     Ok(described)
 }
 
-/// Drawers marked as more important than others: all where they are few, else those marked most.
-fn marked(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
+/// Finds drawers marked as important: all of them if they are few, else only the most important.
+fn find_marked(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     let mut marked = Vec::new();
     for step in STEPS {
-        let filter = Filter::Compare("importance".into(), Comparison::Gt(Scalar::Float(step)));
-        let found = match reader.newest(&filter) {
+        let filter = Filter::Compare(
+            "importance".into(),
+            FilterComparison::Gt(MetadataScalar::Float(step)),
+        );
+        let found = match reader.read_newest(&filter) {
+            // A backend that cannot compare numbers has no marked drawers to offer; the page goes without.
             Err(error) if error.kind() == ErrorKind::UnsupportedFilter => break,
             found => found?,
         };
         if found.is_empty() {
             break;
         }
+        // An empty step keeps the drawers of the step before it, so raising the threshold never empties the list.
         marked = found;
         if marked.len() <= WEIGHED {
             break;
@@ -74,18 +84,18 @@ fn marked(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     Ok(marked)
 }
 
-fn diary(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
+fn find_diary_entries(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     let filter = Filter::Or(vec![
-        Filter::text("room", DIARY),
-        Filter::text("kind", DIARY),
-        Filter::text("type", DIARY_ENTRY),
+        Filter::text_equals("room", DIARY),
+        Filter::text_equals("kind", DIARY),
+        Filter::text_equals("type", DIARY_ENTRY),
     ]);
-    reader.newest(&filter)
+    reader.read_newest(&filter)
 }
 
-/// The newest of some drawers.
-fn newest_of(reader: &NewestReader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
-    drawers.sort_by_cached_key(|drawer| (Reverse(reader.time_of(drawer)), drawer.id.clone()));
+/// Keeps the newest of some drawers, each once.
+fn keep_newest(reader: &NewestReader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawer> {
+    drawers.sort_by_cached_key(|drawer| (Reverse(reader.drawer_time(drawer)), drawer.id.clone()));
     drawers.dedup_by(|a, b| a.id == b.id);
     drawers.truncate(WEIGHED);
     drawers
@@ -102,7 +112,7 @@ const MINED: [&str; 7] = [
     "file",
 ];
 
-/// Whether a drawer looks like one that mining made.
+/// Returns whether a drawer has a kind that mining assigns.
 fn is_mined(drawer: &Drawer) -> bool {
     drawer
         .place
@@ -111,33 +121,33 @@ fn is_mined(drawer: &Drawer) -> bool {
         .is_some_and(|kind| MINED.contains(&kind))
 }
 
-/// Whether somebody filed it by hand: mining says which format it read.
-fn is_own(drawer: &Drawer) -> bool {
+/// Returns whether a drawer was filed by hand: mined drawers record the format they were read from.
+fn is_filed_by_hand(drawer: &Drawer) -> bool {
     let metadata = drawer.metadata.as_ref();
     metadata.is_some_and(|metadata| metadata.get("format").is_none())
 }
 
-fn importance(drawer: &Drawer) -> f64 {
+fn read_importance(drawer: &Drawer) -> f64 {
     match drawer
         .metadata
         .as_ref()
         .and_then(|metadata| metadata.get("importance"))
     {
-        Some(Value::One(Scalar::Int(number))) => *number as f64,
-        Some(Value::One(Scalar::Float(number))) => *number,
+        Some(MetadataValue::One(MetadataScalar::Int(number))) => *number as f64,
+        Some(MetadataValue::One(MetadataScalar::Float(number))) => *number,
         _ => ORDINARY,
     }
 }
 
-/// What goes first: the more important, the more often used, the newer.
+/// The order of important drawers: more important first, then more often used, then newer.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank(Reverse<i64>, Reverse<u64>, Reverse<Option<Timestamp>>, DrawerId);
+struct ImportanceRank(Reverse<i64>, Reverse<u64>, Reverse<Option<Timestamp>>, DrawerId);
 
-impl Rank {
-    fn of(reader: &NewestReader<'_>, drawer: &Drawer) -> Self {
-        // Thousandths, so that they have an order; beyond all bounds is as good as the bound.
-        let importance = (importance(drawer) * 1000.0) as i64;
-        let when = reader.time_of(drawer);
+impl ImportanceRank {
+    fn from_drawer(reader: &NewestReader<'_>, drawer: &Drawer) -> Self {
+        // Thousandths, because floats have no total order; the cast saturates, which is fine for absurd values.
+        let importance = (read_importance(drawer) * 1000.0) as i64;
+        let when = reader.drawer_time(drawer);
         Self(
             Reverse(importance),
             Reverse(drawer.uses),
@@ -147,8 +157,8 @@ impl Rank {
     }
 }
 
-/// Leaves out what would let one source, or one diary, fill the page.
-fn few_of_each(drawers: &mut Vec<Drawer>) {
+/// Removes drawers so that no single source or diary fills the page.
+fn limit_per_source(drawers: &mut Vec<Drawer>) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     drawers.retain(|drawer| {
         let place = &drawer.place;

@@ -1,25 +1,25 @@
-//! One drawer on one line: where it is from, when, by which id it is shown whole, and how it begins.
+//! The origin of a drawer on one line: its place, its day and the id that shows its whole text.
 
 use loci_core::{Drawer, DrawerId, Result};
 
 use super::read::NewestReader;
-use super::snippet::snippet;
+use super::snippet::cut_snippet;
 use crate::show::shorten_id;
-use crate::tokens::estimate;
+use crate::tokens::estimate_tokens;
 
-/// The most characters and tokens that the name of a wing or room takes.
+/// The most characters and tokens of the name of a wing or room.
 const NAME: (usize, usize) = (40, 14);
 
-/// The most tokens an id may take; a dearer one is left out of the line.
+/// The most tokens of an id; a longer id is omitted from the line.
 const ID_TOKENS: usize = 24;
 
-/// The fewest tokens a text must get to be worth a line.
+/// The fewest tokens that make a text worth a line.
 pub(super) const SHORTEST_TEXT: usize = 8;
 
-/// `- wing / room, day, id: `, as far as these are known.
-pub(super) fn origin(reader: &NewestReader<'_>, drawer: &Drawer) -> Result<String> {
+/// Formats `- wing / room, day, id: `, omitting unknown parts.
+pub(super) fn format_origin(reader: &NewestReader<'_>, drawer: &Drawer) -> Result<String> {
     let name = |name: &Option<String>| {
-        let name = name.as_deref().map(|name| snippet(name, NAME.0, NAME.1));
+        let name = name.as_deref().map(|name| cut_snippet(name, NAME.0, NAME.1));
         name.filter(|name| !name.is_empty())
     };
     let place = match (name(&drawer.place.wing), name(&drawer.place.room)) {
@@ -28,18 +28,20 @@ pub(super) fn origin(reader: &NewestReader<'_>, drawer: &Drawer) -> Result<Strin
         (None, Some(room)) => Some(room.clone()),
         (None, None) => None,
     };
-    let day = reader.time_of(drawer).map(|when| when.to_string());
+    let day = reader.drawer_time(drawer).map(|when| when.to_string());
     let day = day.and_then(|when| Some(when.split_once('T')?.0.to_owned()));
-    let parts = [place, day, short_id(reader, &drawer.id)?];
+    let parts = [place, day, fit_short_id(reader, &drawer.id)?];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    Ok(match parts.is_empty() {
-        true => "- ".to_owned(),
-        false => format!("- {}: ", parts.join(", ")),
+    Ok(if parts.is_empty() {
+        "- ".to_owned()
+    } else {
+        format!("- {}: ", parts.join(", "))
     })
 }
 
-/// The shortest beginning of an id that stands for it, if it can stand on a line.
-fn short_id(reader: &NewestReader<'_>, id: &DrawerId) -> Result<Option<String>> {
-    let fits = |text: &String| estimate(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
+/// Returns the shortest unambiguous prefix of an id, if it fits on a line.
+fn fit_short_id(reader: &NewestReader<'_>, id: &DrawerId) -> Result<Option<String>> {
+    // Ids of other programs may be any text, even one with line breaks that would forge a line of the page.
+    let fits = |text: &String| estimate_tokens(text) <= ID_TOKENS && !text.contains(|c: char| c.is_control());
     Ok(Some(shorten_id(reader.collection, id)?).filter(fits))
 }

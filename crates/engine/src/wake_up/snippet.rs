@@ -1,25 +1,25 @@
-//! Stored text on one line: no line breaks, no control characters, cut between words.
+//! Snippets: stored text on one line, without control characters, cut between words.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::invisible::is_invisible;
-use crate::tokens::estimate;
+use crate::tokens::estimate_tokens;
 
-/// What stands where a text was cut.
+/// The mark at the end of a cut text.
 const CUT: &str = "…";
 
-/// At most how many characters of a text are looked at for each token it may cost: letters cost half a token, and
-/// between two words stands one space.
+/// The most characters examined for each token of the budget; a cheap letter costs a third of a token, and
+/// spaces are free.
 const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// At most the first `limit` characters of a text on one line: every run of blanks and control characters is one
-/// space, and characters that show nothing are left out. The second is whether that is all of it.
-pub(super) fn flat(text: &str, limit: usize) -> (String, bool) {
+/// Returns at most the first `limit` characters of a text on one line, and whether that is all of it. Each run of
+/// blanks and control characters becomes one space; invisible characters are dropped.
+pub(super) fn flatten_line(text: &str, limit: usize) -> (String, bool) {
     let mut line = String::new();
     let mut length = 0;
     let mut gap = false;
     for c in text.chars() {
-        // What nobody sees is not said to a model either.
+        // Text that a person cannot see must not reach a model either.
         if is_invisible(c) {
             continue;
         }
@@ -40,38 +40,41 @@ pub(super) fn flat(text: &str, limit: usize) -> (String, bool) {
     (line, true)
 }
 
-/// The beginning of a text on one line, at most so many characters and tokens, cut between words; empty if not even
-/// its first character fits.
-pub(super) fn snippet(text: &str, characters: usize, tokens: usize) -> String {
+/// Returns the beginning of a text on one line, within a number of characters and tokens, cut between words;
+/// empty if not even its first character fits.
+pub(super) fn cut_snippet(text: &str, characters: usize, tokens: usize) -> String {
     let most = characters.min(tokens.saturating_mul(CHARACTERS_PER_TOKEN).saturating_add(1));
-    let (line, whole) = flat(text, most);
-    if whole && estimate(&line) <= tokens {
+    let (line, whole) = flatten_line(text, most);
+    if whole && estimate_tokens(&line) <= tokens {
         return line;
     }
-    let Some(left) = tokens.checked_sub(estimate(CUT)) else {
+    let Some(left) = tokens.checked_sub(estimate_tokens(CUT)) else {
         return String::new();
     };
-    // The last word may be half of one where the text was cut by its length.
+    // Cutting by length may have split the last word, so the line is cut again at the start of a word; a single
+    // word longer than the line is cut between characters instead.
     let words = line.split_word_bound_indices().map(|(at, _)| at);
-    let kept = longest(&line, words, left)
-        .or_else(|| longest(&line, ends(&line), left))
+    let kept = longest_fitting(&line, words, left)
+        .or_else(|| longest_fitting(&line, grapheme_ends(&line), left))
         .unwrap_or_default();
-    match kept.is_empty() {
-        true => String::new(),
-        false => format!("{kept}{CUT}"),
+    if kept.is_empty() {
+        String::new()
+    } else {
+        format!("{kept}{CUT}")
     }
 }
 
-/// The end of every character as people see it.
-fn ends(line: &str) -> impl Iterator<Item = usize> {
+/// Returns the end of each grapheme, so that no emoji or accented letter is split.
+fn grapheme_ends(line: &str) -> impl Iterator<Item = usize> {
     line.grapheme_indices(true).map(|(at, seen)| at + seen.len())
 }
 
-/// The longest beginning that ends at one of `cuts` and costs at most so many tokens.
-fn longest(line: &str, cuts: impl Iterator<Item = usize>, tokens: usize) -> Option<&str> {
+/// Returns the longest prefix that ends at one of `cuts` and costs at most this many tokens.
+fn longest_fitting(line: &str, cuts: impl Iterator<Item = usize>, tokens: usize) -> Option<&str> {
     let cuts: Vec<usize> = cuts.collect();
     let beginning = |at: usize| line.get(..at).unwrap_or_default().trim_end();
-    let fitting = cuts.partition_point(|at| estimate(beginning(*at)) <= tokens);
+    // The estimate never falls as text grows, so the cuts that fit come first.
+    let fitting = cuts.partition_point(|at| estimate_tokens(beginning(*at)) <= tokens);
     let kept = beginning(*cuts.get(fitting.checked_sub(1)?)?);
     (!kept.is_empty()).then_some(kept)
 }
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, characters: usize, tokens: usize, expect: &str) {
-        assert_eq!(snippet(text, characters, tokens), expect, "{text:?}");
+        assert_eq!(cut_snippet(text, characters, tokens), expect, "{text:?}");
     }
 
     #[test]
@@ -102,10 +105,10 @@ mod tests {
     proptest! {
         #[test]
         fn a_snippet_keeps_to_both_limits(text in "\\PC{0,80}|[ a-zé抽😀\\n]{0,80}", characters in 0_usize..60, tokens in 0_usize..40) {
-            let cut = snippet(&text, characters, tokens);
-            prop_assert!(estimate(&cut) <= tokens);
+            let cut = cut_snippet(&text, characters, tokens);
+            prop_assert!(estimate_tokens(&cut) <= tokens);
             prop_assert!(cut.chars().count() <= characters + 1);
-            let (line, _) = flat(&text, usize::MAX);
+            let (line, _) = flatten_line(&text, usize::MAX);
             prop_assert!(line == cut || line.starts_with(cut.trim_end_matches(CUT)));
         }
     }

@@ -1,4 +1,4 @@
-//! What a page holds, seen through the in-memory reference backend.
+//! The content of a page, through the in-memory reference backend.
 
 mod laws;
 
@@ -15,11 +15,11 @@ fn collection() -> (Reference, Arc<dyn Collection>) {
     let full = Reference::FULL
         .into_iter()
         .filter(|one| *one != Capability::Local);
-    let backend = Reference::with(full);
+    let backend = Reference::with_capabilities(full);
     let name = CollectionName::new("drawers").unwrap();
     let opened = backend
         .create(
-            &PalaceRef::named("palace"),
+            &PalaceRef::from_id("palace"),
             &name,
             CreateMode::OpenExisting,
             &OpenOptions::default(),
@@ -41,10 +41,10 @@ fn asked(wing: Option<&str>, tokens: usize) -> WakeUpRequest {
 
 fn note(id: &str, text: &str, wing: &str, room: &str) -> NewDrawer {
     NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             wing: Some(wing.into()),
             room: Some(room.into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         filed_at: Some("2026-05-01T00:00:00Z".parse().unwrap()),
         ..NewDrawer::new(DrawerId::new(id).unwrap(), text)
@@ -58,7 +58,7 @@ fn said(id: &str, text: &str, source: &str, kind: &str, at: &str, start: u64) ->
     drawer.place.source = Some(source.into());
     drawer.place.kind = Some(kind.into());
     drawer.place.said_at = Some(at.parse().unwrap());
-    drawer.place.span = Some(Span {
+    drawer.place.span = Some(SourceSpan {
         start,
         end: start + text.len() as u64,
         line_start: 1,
@@ -76,7 +76,7 @@ fn filed(drawers: Vec<NewDrawer>) -> (Reference, Arc<dyn Collection>) {
 
 fn woken(drawers: Vec<NewDrawer>, wing: Option<&str>, tokens: usize) -> WakeUpReport {
     let (_backend, collection) = filed(drawers);
-    wake_up(collection.as_ref(), &asked(wing, tokens)).unwrap()
+    write_wake_up(collection.as_ref(), &asked(wing, tokens)).unwrap()
 }
 
 fn order(report: &WakeUpReport) -> Vec<&str> {
@@ -139,7 +139,7 @@ fn a_page_says_who_i_am_what_matters_and_what_is_newest() {
          - boat / talks, 2026-05-19, a: \"How do I splice a rope?\", then assistant: Unlay three strands, then tuck."
     );
     assert_eq!(order(&report), ["me", "vital", "plan", "q", "a"]);
-    assert_eq!(report.tokens, estimate(&report.text));
+    assert_eq!(report.tokens, estimate_tokens(&report.text));
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn who_i_am_takes_at_most_a_third_and_important_comes_before_new() {
     drawers.push(note("plain", "Plain.", "w", "r"));
     let report = woken(drawers, None, 900);
     let mine: Vec<&str> = report.text.lines().take(3).skip(1).collect();
-    let cost = estimate(&mine.join("\n"));
+    let cost = estimate_tokens(&mine.join("\n"));
     assert!((200..=300).contains(&cost), "{cost}");
     assert!(
         mine[1].ends_with("by the sea.…") || mine[1].ends_with('…'),
@@ -318,9 +318,9 @@ fn the_same_words_stand_there_once() {
 #[test]
 fn an_empty_palace_says_so_and_a_tiny_budget_is_refused() {
     let (_backend, collection) = collection();
-    let report = wake_up(collection.as_ref(), &asked(None, FEWEST_TOKENS)).unwrap();
+    let report = write_wake_up(collection.as_ref(), &asked(None, FEWEST_TOKENS)).unwrap();
     assert!(report.text.contains("`loci mine PATH`") && report.drawers.is_empty());
-    let error = wake_up(collection.as_ref(), &asked(None, FEWEST_TOKENS - 1)).unwrap_err();
+    let error = write_wake_up(collection.as_ref(), &asked(None, FEWEST_TOKENS - 1)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use loci_core::*;
 
-/// What is wrong with a drawer.
+/// The kinds of damage of a drawer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Harm {
     /// It is read with damage.
@@ -34,7 +34,7 @@ pub(crate) enum Harm {
     Infinite,
     /// Its vector has one value only.
     Short,
-    /// It is refused by whoever should file it.
+    /// Every collection refuses to file it.
     Refused,
 }
 
@@ -69,11 +69,11 @@ struct Handle {
 
 impl Handle {
     /// Whether the request has to pass over a torn page, even if only to leave it out.
-    fn meets_torn_index(&self, request: &Get) -> Result<bool> {
-        let passed = Get {
+    fn meets_torn_index(&self, request: &GetRequest) -> Result<bool> {
+        let passed = GetRequest {
             offset: 0,
             limit: request.limit.map(|limit| limit + request.offset),
-            include: Include::NOTHING,
+            include: DrawerFields::NOTHING,
             ..request.clone()
         };
         let passed = self.inner.get(&passed)?;
@@ -86,7 +86,7 @@ impl Handle {
 }
 
 impl<B: Backend> Backend for Damaged<B> {
-    fn descriptor(&self) -> &Descriptor {
+    fn descriptor(&self) -> &BackendDescriptor {
         self.inner.descriptor()
     }
     fn open(
@@ -118,7 +118,7 @@ impl<B: Backend> Backend for Damaged<B> {
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.inner.collections(palace)
     }
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.inner.health(palace)
     }
     fn close_palace(&self, palace: &PalaceRef) {
@@ -130,7 +130,7 @@ impl<B: Backend> Backend for Damaged<B> {
 }
 
 impl CollectionReader for Handle {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         if self.meets_torn_index(request)? {
             return Err(Error::new(ErrorKind::Corrupt, "a page of the index is torn"));
         }
@@ -155,7 +155,7 @@ impl CollectionReader for Handle {
                 Some(Harm::Elsewhere) => drawer.place.wing = Some("elsewhere".into()),
                 Some(Harm::Begins) => {
                     drawer.place.source = Some("book".into());
-                    drawer.place.span = Some(Span {
+                    drawer.place.span = Some(SourceSpan {
                         start: 0,
                         end: 4,
                         line_start: 1,
@@ -164,7 +164,7 @@ impl CollectionReader for Handle {
                 }
                 Some(Harm::Infinite) => {
                     let metadata = drawer.metadata.take().unwrap_or_default();
-                    drawer.metadata = Some(metadata.with("n", f64::INFINITY));
+                    drawer.metadata = Some(metadata.with_entry("n", f64::INFINITY));
                 }
                 Some(Harm::Whole) => return Err(Error::new(ErrorKind::Corrupt, "a row is torn")),
                 _ => {}
@@ -172,20 +172,20 @@ impl CollectionReader for Handle {
         }
         Ok(drawers)
     }
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
         let mut lists = self.inner.query(request)?;
         for hits in &mut lists {
             hits.retain(|hit| self.harm(&hit.drawer) != Some(Harm::Unindexed));
         }
         Ok(lists)
     }
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
         self.inner.lexical(request)
     }
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
         self.inner.count(condition)
     }
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
         self.inner.facets(request)
     }
     fn info(&self) -> Result<CollectionInfo> {

@@ -39,11 +39,11 @@ impl Embedder for Bag {
         &self.0
     }
 
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         Ok(texts.iter().map(|text| self.of(text)).collect())
     }
 
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
         Ok(self.of(text))
     }
 }
@@ -53,11 +53,11 @@ impl Embedder for Bag {
 pub(crate) struct Machine(pub(crate) Vec<Bag>);
 
 impl EmbedderCatalog for Machine {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(self.0.first().map(|bag| Arc::new(bag.clone()) as _))
     }
 
-    fn find(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+    fn find_embedder(&self, identity: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
         let found = self.0.iter().find(|bag| bag.0 == *identity);
         found.map(|bag| Arc::new(bag.clone()) as _).ok_or_else(|| {
             Error::new(

@@ -1,7 +1,7 @@
 //! Exporting: order, and going around what cannot be read.
 
-use loci_core::{Backend, Error, Include, OpenOptions, Result};
-use loci_engine::{ExportReport, Walk, export};
+use loci_core::{Backend, DrawerFields, Error, OpenOptions, Result};
+use loci_engine::{CollectionWalk, ExportReport, export_drawers};
 
 use super::damaged::{Damaged, Harm};
 use super::*;
@@ -11,7 +11,7 @@ fn export_of(backend: &dyn Backend) -> (Vec<String>, ExportReport) {
         .open(&palace(), &name("drawers"), &OpenOptions::default())
         .unwrap();
     let mut ids = Vec::new();
-    let report = export(opened.as_ref(), &name("drawers"), false, &mut |line| {
+    let report = export_drawers(opened.as_ref(), &name("drawers"), false, &mut |line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         ids.push(line["id"].as_str().unwrap().to_owned());
         Ok::<(), Error>(())
@@ -93,7 +93,7 @@ fn any_other_error_stops_a_walk() {
     let opened = backend
         .open(&palace(), &name("drawers"), &OpenOptions::default())
         .unwrap();
-    let mut walk = Walk::new(opened.as_ref(), Include::EVERYTHING);
+    let mut walk = CollectionWalk::new(opened.as_ref(), DrawerFields::EVERYTHING);
     backend.close();
     assert!(walk.next().unwrap().is_err());
     assert!(walk.next().is_none());
@@ -107,7 +107,7 @@ fn an_error_of_the_sink_stops_an_export() {
         .open(&palace(), &name("drawers"), &OpenOptions::default())
         .unwrap();
     let mut lines = 0;
-    let ended: Result<ExportReport> = export(opened.as_ref(), &name("drawers"), false, &mut |_| {
+    let ended: Result<ExportReport> = export_drawers(opened.as_ref(), &name("drawers"), false, &mut |_| {
         lines += 1;
         Err(Error::invalid("enough"))
     });

@@ -1,6 +1,8 @@
 //! Filing: who embeds for a collection, and whose vectors are taken.
 
-use loci_core::{CollectionExt as _, ErrorKind, Get, IdentityState, Include, NewDrawer, Patch, Write};
+use loci_core::{
+    CollectionExt as _, DrawerFields, DrawerPatch, ErrorKind, GetRequest, IdentityState, NewDrawer, Write,
+};
 use loci_engine::palace::given_identity;
 
 use crate::embedders::{Bag, Machine};
@@ -29,9 +31,9 @@ fn file(
     let brings = Some(&new).filter(|new| new.embedding.is_some());
     let filing = open_palace(backend, machine).open_filing(brings)?;
     filing.apply(vec![Write::Add(new)])?;
-    let request = Get {
-        include: Include::EVERYTHING,
-        ..Get::ids([key])
+    let request = GetRequest {
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::by_ids([key])
     };
     let stored = filing.collection().get(&request)?.remove(0);
     Ok((filing.collection().info()?.identity, stored.embedding))
@@ -98,7 +100,7 @@ fn a_model_without_a_vector_yet_gives_way_to_vectors_that_are_brought() {
     let (backend, machine) = (reference(), machine());
     let how = loci_core::OpenOptions {
         embedder: Some(machine.0[0].0.clone()),
-        ..loci_core::OpenOptions::writable()
+        ..loci_core::OpenOptions::for_writing()
     };
     let mode = loci_core::CreateMode::OpenExisting;
     loci_core::Backend::create(&backend, &palace(), &name("drawers"), mode, &how).unwrap();
@@ -127,19 +129,19 @@ fn a_changed_text_gets_its_vector_and_a_changed_place_keeps_it() {
     let (backend, machine) = (reference(), machine());
     file(&backend, &machine, drawer("a", TEXT, None)).unwrap();
     let filing = open_palace(&backend, &machine).open_filing(None).unwrap();
-    let vector_after = |mut patch: Patch| {
+    let vector_after = |mut patch: DrawerPatch| {
         filing.embed_patch(&mut patch).unwrap();
         filing.collection().apply_batch(&[Write::Update(patch)]).unwrap();
-        let request = Get {
-            include: Include::EVERYTHING,
-            ..Get::ids([id("a")])
+        let request = GetRequest {
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::by_ids([id("a")])
         };
         filing.collection().get(&request).unwrap().remove(0).embedding
     };
-    let mut moved = Patch::new(id("a"));
+    let mut moved = DrawerPatch::new(id("a"));
     moved.place.room = Some("harbour".into());
     assert_eq!(vector_after(moved), Some(machine.0[0].of(TEXT)));
-    let mut said = Patch::new(id("a"));
+    let mut said = DrawerPatch::new(id("a"));
     said.document = Some("the ship is late".into());
     assert_eq!(vector_after(said), Some(machine.0[0].of("the ship is late")));
 }

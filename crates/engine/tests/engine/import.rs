@@ -1,8 +1,9 @@
 //! Importing: what is stored, what is kept, what is refused.
 
 use loci_core::{
-    Backend, CollectionExt as _, Context, CreateMode, Drawer, EmbedderIdentity, ErrorKind, FilingDoor, Get,
-    IdentityState, Include, Metadata, NewDrawer, OpenOptions, OriginKind, Place, Provenance, Span,
+    Backend, CollectionExt as _, CreateMode, Drawer, DrawerContext, DrawerFields, DrawerPlace,
+    EmbedderIdentity, ErrorKind, FilingDoor, GetRequest, IdentityState, Metadata, NewDrawer, OpenOptions,
+    OriginKind, Provenance, SourceSpan,
 };
 use loci_engine::{ImportRequest, OnBadLine, OnConflict};
 
@@ -13,9 +14,9 @@ fn drawers(backend: &dyn Backend, collection: &str) -> Vec<Drawer> {
         .open(&palace(), &name(collection), &OpenOptions::default())
         .unwrap();
     opened
-        .get(&Get {
-            include: Include::EVERYTHING,
-            ..Get::default()
+        .get(&GetRequest {
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::default()
         })
         .unwrap()
 }
@@ -29,23 +30,23 @@ fn an_export_imports_into_an_equal_palace() {
         NewDrawer {
             document: "\0 \u{202e}\n抽屉 🗄️".into(),
             metadata: Metadata::new()
-                .with("f", 3.0)
-                .with("wing", "抽")
-                .with("n", i64::MIN),
-            context: Some(Context {
+                .with_entry("f", 3.0)
+                .with_entry("wing", "抽")
+                .with_entry("n", i64::MIN),
+            context: Some(DrawerContext {
                 before: "b".into(),
                 after: "a".into(),
             }),
-            place: Place {
+            place: DrawerPlace {
                 source: Some("file.md".into()),
-                span: Some(Span {
+                span: Some(SourceSpan {
                     start: 3,
                     end: 9,
                     line_start: 1,
                     line_end: 2,
                 }),
                 said_at: Some("2026-05-01T09:30:00.000001Z".parse().unwrap()),
-                ..Place::default()
+                ..DrawerPlace::default()
             },
             uses: 5,
             provenance: Some(Provenance::new(FilingDoor::Agent, OriginKind::Note).filed_by("ada")),
@@ -182,7 +183,7 @@ fn batches_become_durable_at_their_size_and_a_bad_line_stops_where_told_to() {
     );
     assert_eq!(push(3, r#"{"id":"c","text":""}"#).unwrap(), None);
     assert_eq!(push(4, "{").unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!((importer.batches(), importer.waiting()), (1, 1));
+    assert_eq!((importer.batches(), importer.count_waiting()), (1, 1));
     assert_eq!(drawers(&backend, "drawers").len(), 2);
 }
 
@@ -198,9 +199,12 @@ fn given_vectors_settle_an_unset_model() {
     assert_eq!(identity(&backend, "drawers"), IdentityState::Unset);
     // The vectors come only after a batch without any.
     let lines: String = (0..20)
-        .map(|n| match n < 10 {
-            true => format!("{{\"text\":\"{n}\"}}\n"),
-            false => format!("{{\"text\":\"{n}\",\"embedding\":[1,2]}}\n"),
+        .map(|n| {
+            if n < 10 {
+                format!("{{\"text\":\"{n}\"}}\n")
+            } else {
+                format!("{{\"text\":\"{n}\",\"embedding\":[1,2]}}\n")
+            }
         })
         .collect();
     assert_eq!(import(&backend, OnConflict::Keep, &lines).added, 20);
@@ -218,7 +222,7 @@ fn given_vectors_join_a_known_model_of_their_dimension() {
     };
     let how = OpenOptions {
         embedder: Some(model.clone()),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     let opened = backend
         .create(&palace(), &name("drawers"), CreateMode::OpenExisting, &how)

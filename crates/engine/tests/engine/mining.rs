@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use loci_core::{
-    Collection, CollectionExt as _, Embedder, EmbedderIdentity, Error, ErrorKind, Get, Include, OpenOptions,
-    Result, Sources, Timestamp,
+    Collection, CollectionExt as _, DrawerFields, Embedder, EmbedderIdentity, Error, ErrorKind, GetRequest,
+    OpenOptions, Result, SourceRecordQuery, Timestamp,
 };
 use loci_engine::EmbedderCatalog;
-use loci_engine::cat::{Part, Said, cat};
-use loci_engine::mine::stamp::Stamp;
+use loci_engine::cat::{CatMessage, SourcePart, cat_source};
+use loci_engine::mine::stamp::SourceStamp;
 use loci_engine::mine::{MineReport, MineRequest, name};
 use proptest::prelude::*;
 
@@ -22,19 +22,19 @@ fn mined(backend: &impl Shared, paths: &[&Path]) -> MineReport {
 
 /// Mines while the clock shows so many microseconds since 1970.
 fn mined_at(backend: &impl Shared, paths: &[&Path], now: i64) -> MineReport {
-    let request = MineRequest::of(paths.iter().map(|path| path.to_path_buf()));
+    let request = MineRequest::for_paths(paths.iter().map(|path| path.to_path_buf()));
     let palace = open_palace(backend, &NOBODY).with_clock(move || Timestamp::from_micros(now).unwrap());
     palace.mine(&request, &mut |_| {}).unwrap()
 }
 
 fn opened(backend: &dyn Backend) -> std::sync::Arc<dyn Collection> {
-    let how = OpenOptions::writable();
+    let how = OpenOptions::for_writing();
     backend.open(&palace(), &super::name("drawers"), &how).unwrap()
 }
 
-fn parts(backend: &dyn Backend, path: &Path) -> Vec<Part> {
+fn parts(backend: &dyn Backend, path: &Path) -> Vec<SourcePart> {
     let mut parts = Vec::new();
-    let printed = cat(opened(backend).as_ref(), &name::of_path(path), &mut |part| {
+    let printed = cat_source(opened(backend).as_ref(), &name::name_of_path(path), &mut |part| {
         parts.push(part);
         Ok(())
     });
@@ -44,16 +44,16 @@ fn parts(backend: &dyn Backend, path: &Path) -> Vec<Part> {
 
 fn bytes(backend: &dyn Backend, path: &Path) -> Vec<u8> {
     let bytes = parts(backend, path).into_iter().flat_map(|part| match part {
-        Part::Piece { bytes, .. } => bytes,
-        Part::Message(said) => unreachable!("{said:?}"),
+        SourcePart::Piece { bytes, .. } => bytes,
+        SourcePart::Message(said) => unreachable!("{said:?}"),
     });
     bytes.collect()
 }
 
-fn said(backend: &dyn Backend, path: &Path) -> Vec<Said> {
+fn said(backend: &dyn Backend, path: &Path) -> Vec<CatMessage> {
     let said = parts(backend, path).into_iter().map(|part| match part {
-        Part::Message(said) => said,
-        Part::Piece { .. } => unreachable!("a conversation"),
+        SourcePart::Message(said) => said,
+        SourcePart::Piece { .. } => unreachable!("a conversation"),
     });
     said.collect()
 }
@@ -151,13 +151,13 @@ fn a_file_that_was_just_written_is_looked_at_again() {
     fs::write(&path, "Just written.").unwrap();
     let backend = reference();
     let stamp = || {
-        let names = vec![name::of_path(&path)];
+        let names = vec![name::name_of_path(&path)];
         let records = opened(&backend)
             .require_sources()
             .unwrap()
-            .find_records(&Sources::Named(names))
+            .find_records(&SourceRecordQuery::Named(names))
             .unwrap();
-        Stamp::from_text(&records[0].stamp).unwrap()
+        SourceStamp::from_text(&records[0].stamp).unwrap()
     };
     let written = fs::metadata(&path).unwrap().modified().unwrap();
     let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
@@ -188,12 +188,12 @@ fn mining_goes_on_when_somebody_moves_the_collection_to_another_model() {
         Machine(vec![Bag::new("old", 8), Bag::new("new", 12)]),
     );
     let palace = open_palace(&backend, &machine).with_clock(|| Timestamp::from_micros(0).unwrap());
-    let request = MineRequest::of([folder.path().to_path_buf()]);
+    let request = MineRequest::for_paths([folder.path().to_path_buf()]);
     let mut switched = false;
     let report = palace.mine(&request, &mut |progress| {
         if progress.drawers > 0 && !switched {
             switched = true;
-            loci_engine::switch(opened(&backend).as_ref(), &machine.0[1], &mut |_| true).unwrap();
+            loci_engine::switch_model(opened(&backend).as_ref(), &machine.0[1], &mut |_| true).unwrap();
         }
     });
     let report = report.unwrap();
@@ -213,14 +213,14 @@ fn a_run_that_is_asked_to_stop_leaves_whole_sources_and_the_next_goes_on() {
     let files = many_files(folder.path());
     let backend = reference();
     let palace = open_palace(&backend, &NOBODY).with_clock(|| Timestamp::from_micros(0).unwrap());
-    let request = MineRequest::of([folder.path().to_path_buf()]);
+    let request = MineRequest::for_paths([folder.path().to_path_buf()]);
     let stopped = palace.mine(&request, &mut |progress| {
         if progress.drawers > 0 {
-            request.stop.ask();
+            request.stop.request_stop();
         }
     });
     assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Conflict);
-    let every = Sources::Under {
+    let every = SourceRecordQuery::Under {
         prefix: String::new(),
         after: None,
         limit: files,
@@ -247,17 +247,17 @@ impl Embedder for Tired {
     fn identity(&self) -> &EmbedderIdentity {
         &self.0.0
     }
-    fn passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let left = self.1.load(std::sync::atomic::Ordering::SeqCst);
         if texts.len() > left {
             return Err(Error::new(ErrorKind::Unavailable, "the server went away"));
         }
         self.1
             .store(left - texts.len(), std::sync::atomic::Ordering::SeqCst);
-        self.0.passages(texts)
+        self.0.embed_passages(texts)
     }
-    fn query(&self, text: &str) -> Result<Vec<f32>> {
-        self.0.query(text)
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
+        self.0.embed_query(text)
     }
 }
 
@@ -266,10 +266,10 @@ impl Embedder for Tired {
 struct TiredMachine(std::sync::Arc<Tired>);
 
 impl EmbedderCatalog for TiredMachine {
-    fn usual(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
+    fn usual_embedder(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
         Ok(Some(self.0.clone()))
     }
-    fn find(&self, _: &EmbedderIdentity) -> Result<std::sync::Arc<dyn Embedder>> {
+    fn find_embedder(&self, _: &EmbedderIdentity) -> Result<std::sync::Arc<dyn Embedder>> {
         Ok(self.0.clone())
     }
 }
@@ -287,7 +287,7 @@ fn words_are_filed_though_the_model_fails_and_get_their_vectors_the_next_time() 
             reference: palace(),
         };
         let clock = || Timestamp::from_micros(4_000_000_000_000_000).unwrap();
-        let request = MineRequest::of([folder.path().to_path_buf()]);
+        let request = MineRequest::for_paths([folder.path().to_path_buf()]);
         let palace = Palace::new(address, Arc::new(machine), clock);
         palace.mine(&request, &mut |_| {}).unwrap()
     };
@@ -302,13 +302,13 @@ fn words_are_filed_though_the_model_fails_and_get_their_vectors_the_next_time() 
 
 /// Everything filed that does not depend on the moment.
 fn filed(backend: &dyn Backend) -> Vec<String> {
-    let request = Get {
-        include: Include::EVERYTHING,
-        ..Get::default()
+    let request = GetRequest {
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::default()
     };
     let drawers = opened(backend).get(&request).unwrap().into_iter();
     let plain = drawers.map(|one| {
-        let place = loci_core::Place {
+        let place = loci_core::DrawerPlace {
             said_at: None,
             ..one.place
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loci_core::{Collection, CollectionExt, CollectionReaderExt as _, Drawer, ErrorKind};
 use loci_engine::OnConflict;
-use loci_engine::neighbours::{Around, around, of_many};
+use loci_engine::neighbours::{NeighbourDrawers, find_neighbours, find_neighbours_of_many};
 
 use super::*;
 
@@ -30,15 +30,15 @@ fn collection() -> Arc<dyn Collection> {
     ];
     import(&backend, OnConflict::Keep, &lines.join("\n"));
     backend
-        .open(&palace(), &name("drawers"), &OpenOptions::writable())
+        .open(&palace(), &name("drawers"), &OpenOptions::for_writing())
         .unwrap()
 }
 
 fn found(collection: &dyn Collection, name: &str) -> Drawer {
-    collection.find(&id(name)).unwrap().unwrap()
+    collection.find_drawer(&id(name)).unwrap().unwrap()
 }
 
-fn names(around: &Around) -> (String, String) {
+fn names(around: &NeighbourDrawers) -> (String, String) {
     let join = |drawers: &[Drawer]| {
         drawers
             .iter()
@@ -52,7 +52,7 @@ fn names(around: &Around) -> (String, String) {
 fn neighbours_come_in_the_order_of_the_source_with_their_texts() {
     let collection = collection();
     let check = |name: &str, before: usize, after: usize, expect: (&str, &str)| {
-        let around = around(
+        let around = find_neighbours(
             collection.as_ref(),
             &found(collection.as_ref(), name),
             before,
@@ -87,30 +87,38 @@ fn many_drawers_are_answered_in_their_order_whatever_their_sources() {
         .map(|name| found(collection.as_ref(), name))
         .collect();
     let asked: Vec<&Drawer> = drawers.iter().collect();
-    let all = of_many(collection.as_ref(), &asked, 1, 1).unwrap();
+    let all = find_neighbours_of_many(collection.as_ref(), &asked, 1, 1).unwrap();
     let all: Vec<(String, String)> = all.iter().map(names).collect();
     let expect = [("x", ""), ("", ""), ("a", "b"), ("e", "d"), ("", ""), ("a", "b")];
     assert_eq!(
         all,
         expect.map(|(before, after)| (before.to_owned(), after.to_owned()))
     );
-    assert!(of_many(collection.as_ref(), &[], 1, 1).unwrap().is_empty());
+    assert!(
+        find_neighbours_of_many(collection.as_ref(), &[], 1, 1)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
 fn a_drawer_removed_meanwhile_still_has_its_neighbours() {
     let collection = collection();
     let gone = found(collection.as_ref(), "d");
-    collection.delete(id("d")).unwrap();
-    let around = around(collection.as_ref(), &gone, 1, 1).unwrap();
+    collection.delete_drawer(id("d")).unwrap();
+    let around = find_neighbours(collection.as_ref(), &gone, 1, 1).unwrap();
     assert_eq!(names(&around), ("a".to_owned(), "b".to_owned()));
 }
 
 #[test]
 fn a_drawer_that_stands_nowhere_is_refused_by_name() {
     let collection = collection();
-    for (name, says) in [("note", "not cut from a source"), ("loose", "does not say where")] {
-        let error = around(collection.as_ref(), &found(collection.as_ref(), name), 1, 1).unwrap_err();
+    for (name, says) in [
+        ("note", "not cut from a source"),
+        ("loose", "does not record its position"),
+    ] {
+        let error =
+            find_neighbours(collection.as_ref(), &found(collection.as_ref(), name), 1, 1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(
             error.message().contains(says) && error.message().contains(name),

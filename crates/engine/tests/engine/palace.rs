@@ -6,15 +6,15 @@ mod scope;
 use super::embedders::Bag;
 use super::*;
 use loci_core::{
-    CollectionExt as _, DrawerOrder, ErrorKind, FacetKey, Filter, Finding, Metadata, Place, Scalar, Span,
-    Value,
+    CollectionExt as _, DrawerOrder, DrawerPlace, ErrorKind, FacetKey, Filter, Metadata, MetadataScalar,
+    MetadataValue, PalaceFinding, SourceSpan,
 };
 use loci_engine::add::AddRequest;
 use loci_engine::delete::DeleteRequest;
 use loci_engine::facets::FacetsRequest;
 use loci_engine::list::ListRequest;
-use loci_engine::nearest::NearestTo;
 use loci_engine::refile::MoveRequest;
+use loci_engine::search::SearchRetriever;
 use loci_engine::show::ShowRequest;
 use loci_engine::view::{DrawerScope, ScopeFields};
 use loci_engine::{AccessPolicy, SearchRequest};
@@ -26,17 +26,21 @@ fn machine() -> Machine {
 /// A drawer of wing, room, source and speaker.
 fn placed(key: &str, text: &str, [wing, room, source, speaker]: [&str; 4]) -> NewDrawer {
     NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             wing: Some(wing.into()),
             room: Some(room.into()),
             source: Some(source.into()),
             speaker: Some(speaker.into()),
             kind: Some("note".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
-        metadata: Metadata::new().with(
+        metadata: Metadata::new().with_entry(
             "tags",
-            Value::Many(["red", "blue"].map(|tag| Scalar::Text(tag.into())).to_vec()),
+            MetadataValue::Many(
+                ["red", "blue"]
+                    .map(|tag| MetadataScalar::Text(tag.into()))
+                    .to_vec(),
+            ),
         ),
         ..NewDrawer::new(id(key), text)
     }
@@ -92,7 +96,7 @@ fn search_of(palace: &Palace, query: &str, scope: DrawerScope) -> SearchRequest 
 }
 
 /// The number of drawers that an operation found, and its warnings.
-type Answered = loci_core::Result<(u64, Vec<Finding>)>;
+type Answered = loci_core::Result<(u64, Vec<PalaceFinding>)>;
 
 /// Every operation that takes a scope, with its answer.
 fn asked_everywhere(palace: &Palace, scope: &DrawerScope) -> Vec<(&'static str, Answered)> {
@@ -115,22 +119,28 @@ fn asked_everywhere(palace: &Palace, scope: &DrawerScope) -> Vec<(&'static str, 
 
 fn asked_readers(palace: &Palace, scope: &DrawerScope) -> Vec<(&'static str, Answered)> {
     let found = |hits: usize, warnings| (hits as u64, warnings);
-    let ship = NearestTo::Text("ship".into());
     let listed = palace.list(&listing(scope.clone()));
-    let facets = palace.facets(&FacetsRequest {
+    let facets = palace.count_facets(&FacetsRequest {
         by: vec![FacetKey::Source],
         scope: scope.clone(),
     });
     let searched = palace.search(&search_of(palace, "ship apples", scope.clone()));
-    let nearest = palace.nearest(&ship, scope, 10);
-    let matching = palace.matching("ship apples", scope, 10);
+    let by_one = |only| {
+        palace.search(&SearchRequest {
+            only: Some(only),
+            ..search_of(palace, "ship apples", scope.clone())
+        })
+    };
+    let (nearest, matching) = (by_one(SearchRetriever::Meaning), by_one(SearchRetriever::Words));
     vec![
         ("list", listed.map(|it| found(it.drawers.len(), it.warnings))),
         ("count", palace.count(scope).map(|it| (it.count, it.warnings))),
         ("facets", facets.map(|it| found(it.facets.len(), it.warnings))),
         (
             "wings",
-            palace.wings(scope).map(|it| found(it.wings.len(), it.warnings)),
+            palace
+                .list_wings(scope)
+                .map(|it| found(it.wings.len(), it.warnings)),
         ),
         ("search", searched.map(|it| found(it.hits.len(), it.warnings))),
         ("nearest", nearest.map(|it| found(it.hits.len(), it.warnings))),
@@ -176,7 +186,7 @@ fn the_beginning_of_an_id_will_do_where_no_other_begins_so() {
 fn nothing_is_removed_or_moved_but_what_was_counted() {
     let backend = reference();
     let palace = furnished(&backend);
-    let all = DrawerScope::from(Filter::text("kind", "note"));
+    let all = DrawerScope::from(Filter::text_equals("kind", "note"));
     let expecting = |expected| DeleteRequest {
         scope: all.clone(),
         expected: Some(expected),
@@ -202,7 +212,7 @@ fn nothing_is_removed_or_moved_but_what_was_counted() {
         (3, 1),
         "spelled as it is; two were there"
     );
-    assert_eq!(palace.wings(&all).unwrap().wings[0].drawers, 3);
+    assert_eq!(palace.list_wings(&all).unwrap().wings[0].drawers, 3);
     assert_eq!(palace.delete(&expecting(3)).unwrap().deleted, 3);
 }
 
@@ -269,7 +279,7 @@ fn a_caller_for_whom_one_wing_exists_reaches_no_other() {
     let outside = placed("out", "text", ["work", "r", "s2", "x"]);
     let outside = home.add(&adding(outside)).unwrap_err();
     assert_eq!(outside.kind(), ErrorKind::Invalid, "{outside}");
-    let mined = home.mine(&loci_engine::MineRequest::of([]), &mut |_| {});
+    let mined = home.mine(&loci_engine::MineRequest::for_paths([]), &mut |_| {});
     assert_eq!(mined.unwrap_err().kind(), ErrorKind::Unsupported);
     let drawer = placed("new", "text", ["home", "r", "s", "x"]);
     assert_eq!(home.add(&adding(drawer)).unwrap().receipt.added, [id("new")]);
@@ -283,9 +293,9 @@ fn a_palace_goes_on_when_its_collection_moves_to_another_model_or_is_made_anew()
     assert_eq!(made.made_palace.as_deref(), Some("palace"));
     assert_eq!(add(&palace, NewDrawer::new(id("b"), "second")).made_palace, None);
     let opened = backend
-        .open(&super::palace(), &name("drawers"), &OpenOptions::writable())
+        .open(&super::palace(), &name("drawers"), &OpenOptions::for_writing())
         .unwrap();
-    loci_engine::switch(opened.as_ref(), &machine().0[1], &mut |_| true).unwrap();
+    loci_engine::switch_model(opened.as_ref(), &machine().0[1], &mut |_| true).unwrap();
     assert_eq!(
         add(&palace, NewDrawer::new(id("c"), "third"))
             .receipt
@@ -304,9 +314,9 @@ fn a_palace_goes_on_when_its_collection_moves_to_another_model_or_is_made_anew()
     }
     // The model changes while an operation is under way: it runs once more.
     let is_switched = std::cell::Cell::new(false);
-    let late = palace.file(None, |filing| {
+    let late = palace.run_filing(None, |filing| {
         if !is_switched.replace(true) {
-            loci_engine::switch(opened.as_ref(), &machine().0[0], &mut |_| true).unwrap();
+            loci_engine::switch_model(opened.as_ref(), &machine().0[0], &mut |_| true).unwrap();
         }
         filing.apply(vec![Write::Add(NewDrawer::new(id("late"), "fourth"))])
     });
@@ -317,14 +327,16 @@ fn a_palace_goes_on_when_its_collection_moves_to_another_model_or_is_made_anew()
     let anew = add(&palace, NewDrawer::new(id("d"), "fourth"));
     assert_eq!(anew.receipt.added, [id("d")]);
     assert_eq!(palace.count(&DrawerScope::default()).unwrap().count, 1);
-    opened.add(NewDrawer::new(id("e"), "lost")).unwrap_err();
+    opened.add_drawer(NewDrawer::new(id("e"), "lost")).unwrap_err();
 }
 
 #[test]
 fn a_missing_palace_and_a_missing_collection_are_not_found_and_not_made() {
     let backend = reference();
     let nowhere = open_palace(&backend, &machine());
-    for (operation, answer) in asked_everywhere(&nowhere, &DrawerScope::from(Filter::text("wing", "w"))) {
+    for (operation, answer) in
+        asked_everywhere(&nowhere, &DrawerScope::from(Filter::text_equals("wing", "w")))
+    {
         let error = answer.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{operation}");
         assert!(error.to_string().contains("no palace at palace"), "{error}");

@@ -11,13 +11,13 @@ pub(crate) use loci_core::{
 
 pub(crate) use loci_engine::palace::BorrowedAddress;
 pub(crate) use loci_engine::{ImportReport, ImportRequest, OnBadLine, OnConflict, Palace, PalaceAddress};
-pub(crate) use loci_store::Embedded;
+pub(crate) use loci_store::EmbeddedBackend;
 
 /// A machine without embedders.
 pub(crate) static NOBODY: Machine = Machine(Vec::new());
 
 pub(crate) fn reference() -> Reference {
-    Reference::with(
+    Reference::with_capabilities(
         Reference::FULL
             .into_iter()
             .filter(|one| *one != Capability::Local),
@@ -31,11 +31,11 @@ pub(crate) trait Shared: Backend + Sized {
 
 impl Shared for Reference {
     fn shared(&self) -> Arc<dyn Backend> {
-        Arc::new(self.again())
+        Arc::new(self.reopened())
     }
 }
 
-impl Shared for Embedded {
+impl Shared for EmbeddedBackend {
     fn shared(&self) -> Arc<dyn Backend> {
         Arc::new(Self::new())
     }
@@ -61,7 +61,7 @@ pub(crate) fn palace_at(backend: &impl Shared, reference: PalaceRef, machine: &M
 }
 
 pub(crate) fn palace() -> PalaceRef {
-    PalaceRef::named("palace")
+    PalaceRef::from_id("palace")
 }
 
 pub(crate) fn name(name: &str) -> CollectionName {
@@ -114,7 +114,7 @@ pub(crate) fn exported(backend: &dyn Backend, collection: &str) -> String {
     let name = name(collection);
     let opened = backend.open(&palace(), &name, &OpenOptions::default()).unwrap();
     let mut text = String::new();
-    let report = loci_engine::export(opened.as_ref(), &name, true, &mut |line| {
+    let report = loci_engine::export_drawers(opened.as_ref(), &name, true, &mut |line| {
         text.push_str(line);
         text.push('\n');
         Ok::<(), loci_core::Error>(())

@@ -14,7 +14,7 @@ use loci_core::{
     Backend, Collection, CollectionExt as _, CollectionName, CreateMode, DrawerId, NewDrawer, OpenOptions,
     PalaceRef, Timestamp, Write,
 };
-use loci_engine::search::{Answer, Found, SearchRequest, search};
+use loci_engine::search::{SearchAnswer, SearchHit, SearchRequest, search_collection};
 use loci_engine::{FilingSession, Palace, PalaceAddress};
 use tempfile::TempDir;
 
@@ -56,7 +56,7 @@ impl World {
     fn embedded() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
-            backend: Arc::new(loci_store::Embedded::new()),
+            backend: Arc::new(loci_store::EmbeddedBackend::new()),
             palace: PalaceRef::local(folder.path().join("palace").to_str().unwrap()),
             _folder: Some(folder),
         }
@@ -66,7 +66,7 @@ impl World {
         [Self::reference(), Self::embedded()]
     }
 
-    /// The collection as somebody files into it on `machine`.
+    /// The collection opened for filing on `machine`.
     fn filing(&self, collection: &CollectionName, machine: &Machine) -> FilingSession {
         let address = PalaceAddress {
             backend: Arc::clone(&self.backend),
@@ -91,7 +91,7 @@ impl World {
     fn holding(&self, collection: &str, machine: &Machine, drawers: &[NewDrawer]) -> Arc<dyn Collection> {
         let how = OpenOptions {
             embedder: Some(machine.0[0].0.clone()),
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         };
         let opened = self
             .backend
@@ -112,16 +112,16 @@ fn drawer(key: &str, text: &str) -> NewDrawer {
     }
 }
 
-fn find(collection: &Arc<dyn Collection>, machine: &Machine, request: &SearchRequest) -> Answer {
-    search(collection.as_ref(), machine, request).unwrap()
+fn find(collection: &Arc<dyn Collection>, machine: &Machine, request: &SearchRequest) -> SearchAnswer {
+    search_collection(collection.as_ref(), machine, request).unwrap()
 }
 
-fn names(hits: &[Found]) -> Vec<&str> {
+fn names(hits: &[SearchHit]) -> Vec<&str> {
     hits.iter().map(|hit| hit.drawer.id.as_str()).collect()
 }
 
 /// Every drawer of an answer, those that say the same as a hit included, in order of their ids.
-fn everything(answer: &Answer) -> Vec<DrawerId> {
+fn everything(answer: &SearchAnswer) -> Vec<DrawerId> {
     let twins = answer
         .hits
         .iter()

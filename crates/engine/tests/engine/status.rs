@@ -13,7 +13,7 @@ fn status_sums_rooms_into_wings_and_lists_every_collection() {
         OnConflict::Keep,
         "{\"text\":\"x\"}\n{\"text\":\"y\",\"wing\":\"w1\",\"room\":\"other\"}\n{\"collection\":\"notes\",\"text\":\"z\"}",
     );
-    let report = open_palace(&backend, &NOBODY).status().unwrap();
+    let report = open_palace(&backend, &NOBODY).report_status().unwrap();
     let wings: Vec<(Option<&str>, u64, usize)> = report
         .wings
         .iter()
@@ -32,6 +32,6 @@ fn status_sums_rooms_into_wings_and_lists_every_collection() {
 fn a_palace_without_vectors_has_no_embedder() {
     let backend = reference();
     import(&backend, OnConflict::Keep, r#"{"text":"x"}"#);
-    let report = open_palace(&backend, &NOBODY).status().unwrap();
+    let report = open_palace(&backend, &NOBODY).report_status().unwrap();
     assert_eq!((report.embedder.state, report.embedder.model), ("none", None));
 }

@@ -1,11 +1,11 @@
 //! A change of model, step by step, with others at work.
 
 use loci_core::{
-    Backend, Collection, CollectionExt as _, CreateMode, IdentityState, OpenOptions, Query, SpaceState,
-    Switch,
+    Backend, Collection, CollectionExt as _, CreateMode, IdentityState, OpenOptions, QueryRequest,
+    SpaceState, SwitchStep,
 };
-use loci_engine::switch::{Ended, Progress};
-use loci_engine::{agreement, switch};
+use loci_engine::switch::{SwitchOutcome, SwitchProgress};
+use loci_engine::{measure_agreement, switch_model};
 use std::sync::Arc;
 
 use crate::embedders::{Bag, Machine};
@@ -17,7 +17,7 @@ fn filled(backend: &impl Shared, count: usize) -> (Machine, Arc<dyn Collection>)
     for n in 0..count {
         file(backend, &machine, n);
     }
-    let opened = backend.open(&palace(), &name("drawers"), &OpenOptions::writable());
+    let opened = backend.open(&palace(), &name("drawers"), &OpenOptions::for_writing());
     (machine, opened.unwrap())
 }
 
@@ -28,7 +28,7 @@ fn file(backend: &impl Shared, machine: &Machine, n: usize) {
 }
 
 fn reached(collection: &dyn Collection, bag: &Bag) -> usize {
-    let request = Query::nearest(bag.of("words"), 1_000);
+    let request = QueryRequest::nearest_to(bag.of("words"), 1_000);
     collection.query(&request).unwrap()[0].len()
 }
 
@@ -37,8 +37,8 @@ fn the_old_model_answers_until_the_new_one_reaches_everything() {
     let backend = reference();
     let (machine, collection) = filled(&backend, 40);
     let (old, new) = (&machine.0[0], &machine.0[1]);
-    let mut seen: Vec<Progress> = Vec::new();
-    let mut watch = |at: Progress| {
+    let mut seen: Vec<SwitchProgress> = Vec::new();
+    let mut watch = |at: SwitchProgress| {
         assert_eq!(
             reached(collection.as_ref(), old),
             seen.len() + 40,
@@ -52,12 +52,12 @@ fn the_old_model_answers_until_the_new_one_reaches_everything() {
     };
     // Without end to the filing, each pass leaves one more to do; the last is filed in the last step.
     let mut steps = 0;
-    let mut bounded = |at: Progress| {
+    let mut bounded = |at: SwitchProgress| {
         steps += 1;
         if steps <= 5 { watch(at) } else { true }
     };
-    let report = switch(collection.as_ref(), new, &mut bounded).unwrap();
-    assert_eq!(report.ended, Ended::Switched);
+    let report = switch_model(collection.as_ref(), new, &mut bounded).unwrap();
+    assert_eq!(report.ended, SwitchOutcome::Switched);
     assert_eq!(report.filled, 45);
     assert_eq!(reached(collection.as_ref(), new), 45);
     assert_eq!(
@@ -68,7 +68,7 @@ fn the_old_model_answers_until_the_new_one_reaches_everything() {
         report.spaces.iter().map(|space| space.state).collect::<Vec<_>>(),
         [SpaceState::Active, SpaceState::Retired]
     );
-    // Who files afterwards files for the new model.
+    // Drawers filed afterwards are embedded by the new model.
     file(&backend, &machine, 500);
     assert_eq!(reached(collection.as_ref(), new), 46);
 }
@@ -78,23 +78,23 @@ fn a_pause_is_heard_and_a_second_run_goes_on_from_there() {
     let backend = reference();
     let (machine, collection) = filled(&backend, 40);
     let (old, new) = (&machine.0[0], &machine.0[1]);
-    let mut pause = |at: Progress| {
+    let mut pause = |at: SwitchProgress| {
         if at.done >= 4 {
             collection
                 .require_spaces()
                 .unwrap()
-                .take_step(&Switch::Pause)
+                .take_step(&SwitchStep::Pause)
                 .unwrap();
         }
         true
     };
-    let paused = switch(collection.as_ref(), new, &mut pause).unwrap();
-    assert_eq!((paused.ended, paused.filled), (Ended::Paused, 4));
+    let paused = switch_model(collection.as_ref(), new, &mut pause).unwrap();
+    assert_eq!((paused.ended, paused.filled), (SwitchOutcome::Paused, 4));
     assert_eq!(reached(collection.as_ref(), old), 40);
-    let stopped = switch(collection.as_ref(), new, &mut |at| at.done < 16).unwrap();
-    assert_eq!(stopped.ended, Ended::Stopped);
-    let ended = switch(collection.as_ref(), new, &mut |_| true).unwrap();
-    assert_eq!(ended.ended, Ended::Switched);
+    let stopped = switch_model(collection.as_ref(), new, &mut |at| at.done < 16).unwrap();
+    assert_eq!(stopped.ended, SwitchOutcome::Stopped);
+    let ended = switch_model(collection.as_ref(), new, &mut |_| true).unwrap();
+    assert_eq!(ended.ended, SwitchOutcome::Switched);
     assert_eq!(
         paused.filled + stopped.filled + ended.filled,
         40,
@@ -109,8 +109,8 @@ fn the_model_that_answers_fills_what_it_lacks() {
     file(&backend, &Machine::default(), 7);
     let old = &machine.0[0];
     assert_eq!(reached(collection.as_ref(), old), 3);
-    let report = switch(collection.as_ref(), old, &mut |_| true).unwrap();
-    assert_eq!((report.ended, report.filled), (Ended::WasActive, 1));
+    let report = switch_model(collection.as_ref(), old, &mut |_| true).unwrap();
+    assert_eq!((report.ended, report.filled), (SwitchOutcome::WasActive, 1));
     assert_eq!(reached(collection.as_ref(), old), 4);
 }
 
@@ -118,9 +118,11 @@ fn the_model_that_answers_fills_what_it_lacks() {
 fn agreement_tells_the_model_that_made_the_vectors_from_others() {
     let backend = reference();
     let (machine, collection) = filled(&backend, 20);
-    let own = agreement(collection.as_ref(), &machine.0[0]).unwrap().unwrap();
+    let own = measure_agreement(collection.as_ref(), &machine.0[0])
+        .unwrap()
+        .unwrap();
     assert!(own > 0.999, "{own}");
-    let other = agreement(collection.as_ref(), &Bag::new("other", 8))
+    let other = measure_agreement(collection.as_ref(), &Bag::new("other", 8))
         .unwrap()
         .unwrap();
     assert!(other < 0.9, "{other}");
@@ -132,7 +134,7 @@ fn agreement_tells_the_model_that_made_the_vectors_from_others() {
             &OpenOptions::default(),
         )
         .unwrap();
-    assert_eq!(agreement(empty.as_ref(), &machine.0[0]).unwrap(), None);
+    assert_eq!(measure_agreement(empty.as_ref(), &machine.0[0]).unwrap(), None);
 }
 
 #[test]
@@ -143,7 +145,7 @@ fn an_import_goes_on_when_somebody_switches_the_model_in_its_middle() {
     let mut importer = palace.import(crate::request(loci_engine::OnConflict::Keep));
     for n in 0..20 {
         if n == 10 {
-            switch(collection.as_ref(), &machine.0[1], &mut |_| true).unwrap();
+            switch_model(collection.as_ref(), &machine.0[1], &mut |_| true).unwrap();
         }
         let line = format!("{{\"id\":\"i{n}\",\"text\":\"words of line {n}\"}}");
         importer.push(n + 1, line.as_bytes()).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loci_core::{Collection, Filter};
 use loci_engine::OnConflict;
-use loci_engine::timeline::{Clock, Period, Timeline, TimelineRequest, timeline};
+use loci_engine::timeline::{CalendarPeriod, TimelineClock, TimelineReport, TimelineRequest, count_timeline};
 use loci_engine::view::DrawerScope;
 
 use super::*;
@@ -27,19 +27,19 @@ fn opened(backend: &Reference) -> Arc<dyn Collection> {
 fn asked() -> TimelineRequest {
     TimelineRequest {
         scope: DrawerScope::default(),
-        by: Period::Day,
-        clock: Clock::Said,
+        by: CalendarPeriod::Day,
+        clock: TimelineClock::Said,
         newest: false,
         limit: 100,
         sources: 3,
     }
 }
 
-fn shown(request: &TimelineRequest) -> Timeline {
-    timeline(opened(&reference()).as_ref(), request, &mut |_| {}).unwrap()
+fn shown(request: &TimelineRequest) -> TimelineReport {
+    count_timeline(opened(&reference()).as_ref(), request, &mut |_| {}).unwrap()
 }
 
-fn days(timeline: &Timeline) -> Vec<(String, u64)> {
+fn days(timeline: &TimelineReport) -> Vec<(String, u64)> {
     let day = |time: loci_core::Timestamp| time.to_string().chars().take(10).collect();
     timeline
         .periods
@@ -63,17 +63,17 @@ fn drawers_are_counted_by_period_and_those_without_a_time_apart() {
         2,
     );
     let by_week = TimelineRequest {
-        by: Period::Week,
+        by: CalendarPeriod::Week,
         ..asked()
     };
     check(&by_week, &[("2025-12-29", 1), ("2026-04-27", 4)], 2);
     let by_year = TimelineRequest {
-        by: Period::Year,
+        by: CalendarPeriod::Year,
         newest: true,
         ..asked()
     };
     check(&by_year, &[("2026-01-01", 4), ("2025-01-01", 1)], 2);
-    let filter = Filter::text("wing", "w");
+    let filter = Filter::text_equals("wing", "w");
     check(
         &TimelineRequest {
             scope: filter.into(),
@@ -110,7 +110,7 @@ fn bounds_are_from_and_up_to_and_undated_drawers_are_still_counted() {
         &[("2025-12-31", 1), ("2026-05-01", 3)],
         2,
     );
-    let filter = Filter::text("wing", "w");
+    let filter = Filter::text_equals("wing", "w");
     let request = TimelineRequest {
         scope: DrawerScope {
             since,
@@ -124,7 +124,7 @@ fn bounds_are_from_and_up_to_and_undated_drawers_are_still_counted() {
 
 #[test]
 fn a_store_that_does_not_compare_by_order_gives_the_same_timeline() {
-    let plain = Reference::with(
+    let plain = Reference::with_capabilities(
         Reference::FULL
             .into_iter()
             .filter(|one| !matches!(one, Capability::Local | Capability::RangeFilters)),
@@ -137,7 +137,7 @@ fn a_store_that_does_not_compare_by_order_gives_the_same_timeline() {
         },
         ..asked()
     };
-    let there = timeline(opened(&plain).as_ref(), &request, &mut |_| {}).unwrap();
+    let there = count_timeline(opened(&plain).as_ref(), &request, &mut |_| {}).unwrap();
     assert_eq!(there, shown(&request));
     assert_eq!(there.periods.len(), 2);
 }
@@ -146,7 +146,7 @@ fn a_store_that_does_not_compare_by_order_gives_the_same_timeline() {
 fn what_is_filed_goes_by_its_own_clock() {
     let before = Some("2021-01-01".parse().unwrap());
     let request = TimelineRequest {
-        clock: Clock::Filed,
+        clock: TimelineClock::Filed,
         scope: DrawerScope {
             before,
             ..DrawerScope::default()
@@ -165,7 +165,7 @@ fn what_is_filed_goes_by_its_own_clock() {
 #[test]
 fn sources_come_with_the_most_drawers_first_and_the_rest_is_counted() {
     let day = |sources| {
-        let by = Period::Year;
+        let by = CalendarPeriod::Year;
         let mut timeline = shown(&TimelineRequest {
             sources,
             by,

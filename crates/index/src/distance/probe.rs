@@ -1,73 +1,78 @@
 //! A query vector prepared once: its length, and its integer codes for packed scans.
 
-use super::{cosine, distance, length, one_minus_dot, squared_difference, wide};
+use super::{
+    cosine_distance, measure_distance, one_minus_dot, squared_difference, sum_in_f64, vector_length,
+};
 use crate::kernel::QUERY_MAX;
 use loci_core::Metric;
 
 /// A prepared query vector.
 ///
-/// Holds the query as given for exact distances, and as small integers (of the normalised
-/// query for cosine) with a bound of what rounding them took away.
+/// Holds the query as given for exact distances, and as small integers (of the normalised query for cosine) with a
+/// bound of their rounding error.
 #[derive(Debug, Clone)]
-pub struct Probe {
+pub struct QueryProbe {
     metric: Metric,
     query: Vec<f32>,
     length: f64,
-    pub(crate) codes: Codes,
+    pub(crate) codes: QueryCodes,
 }
 
-/// A vector as integers: the vector is `scale · values`, give or take `residual`.
+/// A vector as integers: the vector is `scale · values`, up to an error of length `residual`.
 #[derive(Debug, Clone)]
-pub(crate) struct Codes {
+pub(crate) struct QueryCodes {
     pub(crate) values: Vec<i16>,
     pub(crate) scale: f64,
-    /// The Euclidean length of the vector the codes stand for.
+    /// The Euclidean length of the vector that the codes represent.
     pub(crate) length: f64,
     /// The Euclidean length of that vector minus its codes; not finite if nothing is bounded.
     pub(crate) residual: f64,
 }
 
-impl Probe {
+impl QueryProbe {
     /// Prepares `query` for distances by `metric`.
     pub fn new(metric: Metric, query: &[f32]) -> Self {
+        // Rows are packed normalised for cosine, so the query must be too; stored vectors of the other
+        // metrics keep their lengths.
         let divisor = match metric {
-            Metric::Cosine => wide(query, query, |x, y| x * y).sqrt(),
+            Metric::Cosine => sum_in_f64(query, query, |x, y| x * y).sqrt(),
             Metric::L2 | Metric::Ip => 1.0,
         };
         Self {
             metric,
             query: query.to_vec(),
-            length: length(query),
-            codes: Codes::of(query, divisor),
+            length: vector_length(query),
+            codes: QueryCodes::from_vector(query, divisor),
         }
     }
 
-    /// The exact distance of a stored vector: what [`distance`] gives, up to rounding.
-    pub fn exact(&self, stored: &[f32]) -> f32 {
+    /// Returns the exact distance of a stored vector, equal to [`distance`] up to rounding.
+    pub fn exact_distance(&self, stored: &[f32]) -> f32 {
+        // The prepared length would not match a shorter comparison.
         if stored.len() != self.query.len() {
-            return distance(self.metric, &self.query, stored);
+            return measure_distance(self.metric, &self.query, stored);
         }
         match self.metric {
-            Metric::Cosine => cosine(&self.query, self.length, stored),
+            Metric::Cosine => cosine_distance(&self.query, self.length, stored),
             Metric::L2 => squared_difference(&self.query, stored),
             Metric::Ip => one_minus_dot(&self.query, stored),
         }
     }
 
-    /// How many components the query has.
+    /// Returns the number of components of the query.
     pub fn dimension(&self) -> usize {
         self.query.len()
     }
 
-    /// The metric this query measures by.
+    /// Returns the metric of this query.
     pub fn metric(&self) -> Metric {
         self.metric
     }
 }
 
-impl Codes {
+impl QueryCodes {
     /// Rounds `vector / divisor` to integers of at most [`QUERY_MAX`].
-    fn of(vector: &[f32], divisor: f64) -> Self {
+    fn from_vector(vector: &[f32], divisor: f64) -> Self {
         let largest = vector.iter().fold(0f64, |most, x| most.max(f64::from(x.abs()))) / divisor;
         let most = f64::from(QUERY_MAX);
         let scale = largest / most;

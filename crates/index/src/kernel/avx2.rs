@@ -21,11 +21,11 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
             .zip(x.as_chunks::<8>().0)
             .zip(y.as_chunks::<8>().0)
         {
-            *sum = _mm256_fmadd_ps(load(x), load(y), *sum);
+            *sum = _mm256_fmadd_ps(load_lanes(x), load_lanes(y), *sum);
         }
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    total(sums) + rest
+    sum_lanes(sums) + rest
 }
 
 /// Sums the products of two slices of one length, and the squares of the second.
@@ -33,18 +33,20 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
 pub(super) fn dot_and_square(a: &[f32], b: &[f32]) -> (f32, f32) {
     let (a_wide, a_rest) = a.as_chunks::<32>();
     let (b_wide, b_rest) = b.as_chunks::<32>();
+    // Four accumulators hide the latency of the fused multiply-add, each of which depends on the one
+    // before.
     let (mut sums, mut squares) = ([_mm256_setzero_ps(); 4], [_mm256_setzero_ps(); 4]);
     for (x, y) in a_wide.iter().zip(b_wide) {
         let eights = x.as_chunks::<8>().0.iter().zip(y.as_chunks::<8>().0);
         for ((sum, square), (x, y)) in sums.iter_mut().zip(&mut squares).zip(eights) {
-            let y = load(y);
-            *sum = _mm256_fmadd_ps(load(x), y, *sum);
+            let y = load_lanes(y);
+            *sum = _mm256_fmadd_ps(load_lanes(x), y, *sum);
             *square = _mm256_fmadd_ps(y, y, *square);
         }
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
     let square_rest: f32 = b_rest.iter().map(|y| y * y).sum();
-    (total(sums) + rest, total(squares) + square_rest)
+    (sum_lanes(sums) + rest, sum_lanes(squares) + square_rest)
 }
 
 /// Sums the squared differences of two slices of one length.
@@ -59,23 +61,23 @@ pub(super) fn squared_difference(a: &[f32], b: &[f32]) -> f32 {
             .zip(x.as_chunks::<8>().0)
             .zip(y.as_chunks::<8>().0)
         {
-            let apart = _mm256_sub_ps(load(x), load(y));
+            let apart = _mm256_sub_ps(load_lanes(x), load_lanes(y));
             *sum = _mm256_fmadd_ps(apart, apart, *sum);
         }
     }
     let rest: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| (x - y) * (x - y)).sum();
-    total(sums) + rest
+    sum_lanes(sums) + rest
 }
 
 #[target_feature(enable = "avx2,fma")]
-fn load(lanes: &[f32; 8]) -> __m256 {
+fn load_lanes(lanes: &[f32; 8]) -> __m256 {
     // SAFETY: the array is exactly the 32 bytes read, and the load needs no alignment.
     unsafe { _mm256_loadu_ps(lanes.as_ptr()) }
 }
 
 /// Adds 32 lanes in a fixed order.
 #[target_feature(enable = "avx2,fma")]
-fn total([a, b, c, d]: [__m256; 4]) -> f32 {
+fn sum_lanes([a, b, c, d]: [__m256; 4]) -> f32 {
     let sum = _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d));
     let four = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
     let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -84,27 +86,28 @@ fn total([a, b, c, d]: [__m256; 4]) -> f32 {
 
 /// See [`super::products`].
 #[target_feature(enable = "avx2")]
-pub(super) fn products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
+pub(super) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
     super::each_row(query.len(), codes, bits, out, |row| {
+        // The usual case, without the cost of chunking.
         if query.len() <= BLOCK {
-            return i64::from(block(query, row));
+            return i64::from(sum_block(query, row));
         }
         let blocks = query.chunks(BLOCK).zip(row.chunks(BLOCK));
-        blocks.map(|(query, row)| i64::from(block(query, row))).sum()
+        blocks.map(|(query, row)| i64::from(sum_block(query, row))).sum()
     });
 }
 
 /// Sums at most [`BLOCK`] products.
 #[target_feature(enable = "avx2")]
-fn block(query: &[i16], row: &[u8]) -> i32 {
+fn sum_block(query: &[i16], row: &[u8]) -> i32 {
     let (query_wide, query_rest) = query.as_chunks::<32>();
     let (row_wide, row_rest) = row.as_chunks::<32>();
     let mut sums = [_mm256_setzero_si256(); 2];
     for (q, codes) in query_wide.iter().zip(row_wide) {
-        ahead(codes);
+        prefetch_ahead(codes);
         let halves = q.as_chunks::<16>().0.iter().zip(codes.as_chunks::<16>().0);
         for (sum, (q, codes)) in sums.iter_mut().zip(halves) {
-            *sum = _mm256_add_epi32(*sum, pairs(q, codes));
+            *sum = _mm256_add_epi32(*sum, multiply_pairs(q, codes));
         }
     }
     let terms = query_rest.iter().zip(row_rest);
@@ -112,21 +115,21 @@ fn block(query: &[i16], row: &[u8]) -> i32 {
         .map(|(q, code)| i32::from(*q) * i32::from(code.cast_signed()))
         .sum();
     let [a, b] = sums;
-    across(_mm256_add_epi32(a, b)) + rest
+    sum_across(_mm256_add_epi32(a, b)) + rest
 }
 
-/// Asks for the codes that will be read some rows later: memory is slower than the products.
+/// Prefetches the codes that will be read some rows later: memory is slower than the products.
 #[target_feature(enable = "avx2")]
-fn ahead(codes: &[u8; 32]) {
-    /// Far enough for a line to arrive in time, near enough for it still to be there.
+fn prefetch_ahead(codes: &[u8; 32]) {
+    /// Far enough for a line to arrive in time, near enough for it to be still cached.
     const BYTES: usize = 8192;
-    // Past the end of the codes the address means nothing, and a prefetch of it does nothing.
+    // Past the end of the codes the address is invalid, and prefetching an invalid address has no effect.
     _mm_prefetch::<_MM_HINT_T0>(codes.as_ptr().wrapping_add(BYTES).cast());
 }
 
 /// Multiplies 16 components by 16 codes and adds them in pairs.
 #[target_feature(enable = "avx2")]
-fn pairs(query: &[i16; 16], codes: &[u8; 16]) -> __m256i {
+fn multiply_pairs(query: &[i16; 16], codes: &[u8; 16]) -> __m256i {
     // SAFETY: the array is exactly the 32 bytes read, and the load needs no alignment.
     let query = unsafe { _mm256_loadu_si256(query.as_ptr().cast()) };
     // SAFETY: the array is exactly the 16 bytes read, and the load needs no alignment.
@@ -135,7 +138,7 @@ fn pairs(query: &[i16; 16], codes: &[u8; 16]) -> __m256i {
 }
 
 #[target_feature(enable = "avx2")]
-fn across(sum: __m256i) -> i32 {
+fn sum_across(sum: __m256i) -> i32 {
     let four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256::<1>(sum));
     let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b_00_00_11_10>(four));
     _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<0b_00_00_00_01>(two)))

@@ -4,18 +4,19 @@ use super::BLOCK;
 
 /// Sums the products of two slices of one length.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    lanes(a, b, |x, y| x * y)
+    sum_by_lanes(a, b, |x, y| x * y)
 }
 
 /// Sums the squared differences of two slices of one length.
 pub(crate) fn squared_difference(a: &[f32], b: &[f32]) -> f32 {
-    lanes(a, b, |x, y| (x - y) * (x - y))
+    sum_by_lanes(a, b, |x, y| (x - y) * (x - y))
 }
 
 #[inline(always)]
-fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+fn sum_by_lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     let (a, a_rest) = a.as_chunks::<8>();
     let (b, b_rest) = b.as_chunks::<8>();
+    // Eight separate sums: one running sum would force an order that the compiler may not vectorise.
     let mut sums = [0f32; 8];
     for (x, y) in a.iter().zip(b) {
         #[allow(
@@ -31,15 +32,15 @@ fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
 }
 
 /// See [`super::products`].
-pub(crate) fn products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
+pub(crate) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
     super::each_row(query.len(), codes, bits, out, |row| {
         let blocks = query.chunks(BLOCK).zip(row.chunks(BLOCK));
-        blocks.map(|(query, row)| i64::from(block(query, row))).sum()
+        blocks.map(|(query, row)| i64::from(sum_block(query, row))).sum()
     });
 }
 
 /// Sums at most [`BLOCK`] products.
-fn block(query: &[i16], row: &[u8]) -> i32 {
+fn sum_block(query: &[i16], row: &[u8]) -> i32 {
     let terms = query.iter().zip(row);
     terms
         .map(|(q, code)| i32::from(*q) * i32::from(code.cast_signed()))

@@ -1,23 +1,24 @@
-//! Blocks of terms with their lists, and the directory that says which block has a term.
+//! Blocks of terms with their lists, and the directory that locates the block of a term.
 
 use loci_core::Result;
 
-use super::numbers::{Reader, put};
-use super::{BLOCK, List, damaged};
+use super::numbers::{VarintReader, put_varint};
+use super::{BLOCK, PostingList, damaged_error};
 use crate::tokenise::LONGEST;
 
 /// Writes the blocks and the directory of a segment.
 #[derive(Debug, Default)]
-pub(super) struct BlockWriter {
+pub(super) struct TermBlockWriter {
     pub(super) blocks: Vec<Vec<u8>>,
     pub(super) directory: Vec<u8>,
     last: Vec<u8>,
 }
 
-impl BlockWriter {
-    /// Adds a term that stands after all before in byte order.
-    pub(super) fn push(&mut self, term: &[u8], list: List<'_>) {
+impl TermBlockWriter {
+    /// Adds a term, which must follow all earlier ones in byte order.
+    pub(super) fn push_term(&mut self, term: &[u8], list: PostingList<'_>) {
         debug_assert!(term.len() <= LONGEST);
+        // 12 covers the two length bytes and two varints of at most five bytes each.
         let most = term.len() + 12 + list.bytes.len();
         let fits = self
             .blocks
@@ -26,6 +27,7 @@ impl BlockWriter {
         if !fits {
             self.directory.push(term.len() as u8);
             self.directory.extend_from_slice(term);
+            // A block starts with a whole term, so that it can be read without the one before it.
             self.blocks.push(Vec::new());
             self.last.clear();
         }
@@ -37,8 +39,8 @@ impl BlockWriter {
         block.push(shared as u8);
         block.push(further.len() as u8);
         block.extend_from_slice(further);
-        put(block, u64::from(list.drawers));
-        put(block, list.bytes.len() as u64);
+        put_varint(block, u64::from(list.drawers));
+        put_varint(block, list.bytes.len() as u64);
         block.extend_from_slice(list.bytes);
         self.last.clear();
         self.last.extend_from_slice(term);
@@ -47,41 +49,42 @@ impl BlockWriter {
 
 /// A term of a block and the drawers that hold it.
 #[derive(Debug, Clone, Copy)]
-pub struct BlockEntry<'t, 'a> {
+pub struct TermBlockEntry<'t, 'a> {
     /// The term.
     pub term: &'t [u8],
     /// The drawers.
-    pub list: List<'a>,
+    pub list: PostingList<'a>,
 }
 
-/// A block as it is stored.
+/// A stored block.
 #[derive(Debug, Clone, Copy)]
-pub struct Block<'a>(&'a [u8]);
+pub struct TermBlock<'a>(&'a [u8]);
 
-impl<'a> Block<'a> {
-    /// Reads a stored block.
+impl<'a> TermBlock<'a> {
+    /// Wraps a stored block.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Calls `each` with every term in byte order, until it says stop.
-    pub fn each(&self, mut each: impl FnMut(BlockEntry<'_, 'a>) -> Result<bool>) -> Result<()> {
-        let mut reader = Reader::new(self.0, "a block of terms");
+    /// Calls `each` with every term in byte order, until it returns false.
+    pub fn for_each_entry(&self, mut each: impl FnMut(TermBlockEntry<'_, 'a>) -> Result<bool>) -> Result<()> {
+        let mut reader = VarintReader::new(self.0, "a block of terms");
+        // Terms are rebuilt in place: each keeps the shared prefix of the one before.
         let mut term = [0_u8; LONGEST];
         while !reader.is_at_end() {
-            let (shared, n) = (usize::from(reader.byte()?), usize::from(reader.byte()?));
+            let (shared, n) = (usize::from(reader.read_byte()?), usize::from(reader.read_byte()?));
             let end = shared + n;
-            let further = reader.take(n)?;
+            let further = reader.take_bytes(n)?;
             let place = term
                 .get_mut(shared..end)
-                .ok_or_else(|| damaged("a block of terms"))?;
+                .ok_or_else(|| damaged_error("a block of terms"))?;
             place.copy_from_slice(further);
-            let drawers = reader.small()?;
-            let length = reader.small()? as usize;
-            let bytes = reader.take(length)?;
-            let entry = BlockEntry {
+            let drawers = reader.read_u32()?;
+            let length = reader.read_u32()? as usize;
+            let bytes = reader.take_bytes(length)?;
+            let entry = TermBlockEntry {
                 term: term.get(..end).unwrap_or_default(),
-                list: List { drawers, bytes },
+                list: PostingList { drawers, bytes },
             };
             if !each(entry)? {
                 return Ok(());
@@ -90,10 +93,10 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// The list of `term`, if the block has it.
-    pub fn find(&self, term: &[u8]) -> Result<Option<List<'a>>> {
+    /// Returns the list of `term`, if the block contains it.
+    pub fn find_term(&self, term: &[u8]) -> Result<Option<PostingList<'a>>> {
         let mut found = None;
-        self.each(|entry| {
+        self.for_each_entry(|entry| {
             if entry.term == term {
                 found = Some(entry.list);
             }
@@ -105,31 +108,33 @@ impl<'a> Block<'a> {
 
 /// The first term of each block of a segment, as it is stored.
 #[derive(Debug, Clone, Copy)]
-pub struct Directory<'a>(&'a [u8]);
+pub struct TermDirectory<'a>(&'a [u8]);
 
-impl<'a> Directory<'a> {
-    /// Reads a stored directory.
+impl<'a> TermDirectory<'a> {
+    /// Wraps a stored directory.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Calls `each` with the first term of every block, in order, until it says stop.
-    pub fn each(&self, mut each: impl FnMut(&'a [u8]) -> bool) -> Result<()> {
-        let mut reader = Reader::new(self.0, "the directory of a segment's terms");
+    /// Calls `each` with the first term of every block, in order, until it returns false.
+    pub fn for_each_first_term(&self, mut each: impl FnMut(&'a [u8]) -> bool) -> Result<()> {
+        let mut reader = VarintReader::new(self.0, "the directory of a segment's terms");
         while !reader.is_at_end() {
-            let n = usize::from(reader.byte()?);
-            if !each(reader.take(n)?) {
+            let n = usize::from(reader.read_byte()?);
+            if !each(reader.take_bytes(n)?) {
                 break;
             }
         }
         Ok(())
     }
 
-    /// For each of `terms`, which are in byte order, the number of the only block that may have it.
-    pub fn blocks_of(&self, terms: &[&[u8]]) -> Result<Vec<Option<usize>>> {
+    /// Returns for each of `terms`, which are in byte order, the number of the only block that may contain it.
+    pub fn find_blocks(&self, terms: &[&[u8]]) -> Result<Vec<Option<usize>>> {
         let mut found = Vec::with_capacity(terms.len());
         let mut begun = 0_usize;
-        self.each(|first| {
+        self.for_each_first_term(|first| {
+            // A term belongs to the last block that begins at or before it; before the first block there
+            // is none.
             while terms.get(found.len()).is_some_and(|term| *term < first) {
                 found.push(begun.checked_sub(1));
             }

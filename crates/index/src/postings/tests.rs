@@ -1,4 +1,4 @@
-//! What is written is read back, and no bytes make a reader panic.
+//! Everything written is read back, and no bytes make a reader panic.
 
 use super::*;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -16,8 +16,8 @@ fn tokens(counts: &Counts) -> String {
 
 fn read_bag(bytes: &[u8]) -> Counts {
     let mut found = Counts::new();
-    Bag::new(bytes)
-        .each(|term, count| {
+    WordBag::new(bytes)
+        .for_each_term(|term, count| {
             found.insert(String::from_utf8(term.to_vec()).unwrap(), count);
         })
         .unwrap();
@@ -25,7 +25,7 @@ fn read_bag(bytes: &[u8]) -> Counts {
 }
 
 /// Every drawer of a stored segment, read back through its blocks.
-fn read_segment(sealed: &Sealed) -> BTreeMap<i64, (u32, Counts)> {
+fn read_segment(sealed: &SealedPostings) -> BTreeMap<i64, (u32, Counts)> {
     let rows = read_rows(&sealed.rows, sealed.first, sealed.drawers).unwrap();
     let lengths = read_lengths(&sealed.lengths, sealed.drawers).unwrap();
     let mut found: BTreeMap<i64, (u32, Counts)> = rows
@@ -34,10 +34,10 @@ fn read_segment(sealed: &Sealed) -> BTreeMap<i64, (u32, Counts)> {
         .map(|(row, length)| (*row, (length, Counts::new())))
         .collect();
     for block in &sealed.blocks {
-        Block::new(block)
-            .each(|entry| {
+        TermBlock::new(block)
+            .for_each_entry(|entry| {
                 let term = String::from_utf8(entry.term.to_vec()).unwrap();
-                entry.list.each(|drawer, count| {
+                entry.list.for_each_drawer(|drawer, count| {
                     let drawer = found.get_mut(&rows[drawer as usize]).unwrap();
                     drawer.1.insert(term.clone(), count);
                 })?;
@@ -48,12 +48,14 @@ fn read_segment(sealed: &Sealed) -> BTreeMap<i64, (u32, Counts)> {
     found
 }
 
-fn seal(drawers: &BTreeMap<i64, Counts>) -> Sealed {
-    let mut writer = SegmentWriter::default();
+fn seal(drawers: &BTreeMap<i64, Counts>) -> SealedPostings {
+    let mut writer = PostingsWriter::default();
     for (row, counts) in drawers {
-        writer.add(*row, Bag::new(&Bag::pack(&tokens(counts)))).unwrap();
+        writer
+            .add_drawer(*row, WordBag::new(&WordBag::pack_tokens(&tokens(counts))))
+            .unwrap();
     }
-    writer.seal().unwrap()
+    writer.seal_segment().unwrap()
 }
 
 fn expected(drawers: &BTreeMap<i64, Counts>) -> BTreeMap<i64, (u32, Counts)> {
@@ -79,18 +81,20 @@ fn some_drawers() -> impl Strategy<Value = BTreeMap<i64, Counts>> {
 
 #[test]
 fn the_layout_is_the_one_described() {
-    assert_eq!(Bag::pack("b a b"), [3, 1, b'a', 1, 1, b'b', 2]);
-    let mut list = ListWriter::default();
+    assert_eq!(WordBag::pack_tokens("b a b"), [3, 1, b'a', 1, 1, b'b', 2]);
+    let mut list = PostingListWriter::default();
     for (drawer, count) in [(0, 1), (1, 3), (40, 4), (41, 300)] {
         list.push(drawer, count);
     }
-    assert_eq!(list.list().bytes, [0, 2, 0x9b, 0x01, 0, 3, 0xa8, 0x02]);
+    assert_eq!(list.as_list().bytes, [0, 2, 0x9b, 0x01, 0, 3, 0xa8, 0x02]);
     let drawers = [(7, "aa ab"), (8, "ab"), (11, "b")];
-    let mut writer = SegmentWriter::default();
+    let mut writer = PostingsWriter::default();
     for (row, tokens) in drawers {
-        writer.add(row, Bag::new(&Bag::pack(tokens))).unwrap();
+        writer
+            .add_drawer(row, WordBag::new(&WordBag::pack_tokens(tokens)))
+            .unwrap();
     }
-    let sealed = writer.seal().unwrap();
+    let sealed = writer.seal_segment().unwrap();
     assert_eq!((sealed.first, sealed.last, sealed.drawers), (7, 11, 3));
     assert_eq!(sealed.rows, [0, 2, 2, 1]);
     assert_eq!(sealed.lengths, [2, 1, 1]);
@@ -105,38 +109,45 @@ fn the_layout_is_the_one_described() {
 
 #[test]
 fn rows_out_of_order_make_no_segment() {
-    let mut writer = SegmentWriter::default();
-    let bag = Bag::pack("a");
-    writer.add(3, Bag::new(&bag)).unwrap();
-    assert!(writer.add(3, Bag::new(&bag)).is_err());
-    assert!(writer.add(2, Bag::new(&bag)).is_err());
-    assert!(SegmentWriter::default().seal().is_none());
+    let mut writer = PostingsWriter::default();
+    let bag = WordBag::pack_tokens("a");
+    writer.add_drawer(3, WordBag::new(&bag)).unwrap();
+    assert!(writer.add_drawer(3, WordBag::new(&bag)).is_err());
+    assert!(writer.add_drawer(2, WordBag::new(&bag)).is_err());
+    assert!(PostingsWriter::default().seal_segment().is_none());
 }
 
 #[test]
 fn a_list_longer_than_a_block_has_its_own() {
-    let mut writer = SegmentWriter::default();
+    let mut writer = PostingsWriter::default();
     for row in 0..20_000 {
         let words = if row % 3 == 0 { "every third" } else { "every zzz" };
-        writer.add(row, Bag::new(&Bag::pack(words))).unwrap();
+        writer
+            .add_drawer(row, WordBag::new(&WordBag::pack_tokens(words)))
+            .unwrap();
     }
-    let sealed = writer.seal().unwrap();
+    let sealed = writer.seal_segment().unwrap();
     assert_eq!(sealed.blocks.len(), 3);
     let terms = [b"every".as_slice(), b"nothing", b"third", b"zzz", b"zzzz"];
-    let places = Directory::new(&sealed.directory).blocks_of(&terms).unwrap();
+    let places = TermDirectory::new(&sealed.directory).find_blocks(&terms).unwrap();
     assert_eq!(places, [Some(0), Some(0), Some(1), Some(2), Some(2)]);
-    let list = Block::new(&sealed.blocks[2]).find(b"zzz").unwrap().unwrap();
+    let list = TermBlock::new(&sealed.blocks[2])
+        .find_term(b"zzz")
+        .unwrap()
+        .unwrap();
     assert_eq!(list.drawers, 13_333);
 }
 
 #[test]
 fn counts_that_do_not_add_up_are_refused() {
-    let mut bag = Bag::pack("a b b");
-    assert!(Bag::new(&bag).each(|_, _| {}).is_ok());
+    let mut bag = WordBag::pack_tokens("a b b");
+    assert!(WordBag::new(&bag).for_each_term(|_, _| {}).is_ok());
     bag[0] = 2;
-    assert!(Bag::new(&bag).each(|_, _| {}).is_err());
+    assert!(WordBag::new(&bag).for_each_term(|_, _| {}).is_err());
     assert!(
-        Bag::new(&[2, 1, b'b', 1, 1, b'a', 1]).each(|_, _| {}).is_err(),
+        WordBag::new(&[2, 1, b'b', 1, 1, b'a', 1])
+            .for_each_term(|_, _| {})
+            .is_err(),
         "out of order"
     );
 }
@@ -155,12 +166,12 @@ fn rows_that_nobody_wrote_are_refused() {
 proptest! {
     #[test]
     fn the_words_of_a_drawer_come_back(counts in some_counts(), asked in btree_set("[a-d]{1,3}", 0..12)) {
-        let bytes = Bag::pack(&tokens(&counts));
+        let bytes = WordBag::pack_tokens(&tokens(&counts));
         prop_assert_eq!(read_bag(&bytes), counts.clone());
-        prop_assert_eq!(Bag::new(&bytes).length().unwrap(), counts.values().sum::<u32>());
+        prop_assert_eq!(WordBag::new(&bytes).length().unwrap(), counts.values().sum::<u32>());
         let asked: Vec<&[u8]> = asked.iter().map(|term| term.as_bytes()).collect();
         let mut found = BTreeMap::new();
-        Bag::new(&bytes).find(&asked, |at, count| {
+        WordBag::new(&bytes).find_terms(&asked, |at, count| {
             found.insert(asked[at], count);
         }).unwrap();
         let there: BTreeMap<&[u8], u32> = counts.iter()
@@ -176,9 +187,9 @@ proptest! {
         let mut terms: Vec<&[u8]> = drawers.values().flat_map(|counts| counts.keys()).map(|term| term.as_bytes()).collect();
         terms.sort_unstable();
         terms.dedup();
-        let places = Directory::new(&sealed.directory).blocks_of(&terms).unwrap();
+        let places = TermDirectory::new(&sealed.directory).find_blocks(&terms).unwrap();
         for (term, place) in terms.iter().zip(places) {
-            let list = Block::new(&sealed.blocks[place.unwrap()]).find(term).unwrap().unwrap();
+            let list = TermBlock::new(&sealed.blocks[place.unwrap()]).find_term(term).unwrap().unwrap();
             let holding = drawers.values().filter(|counts| counts.keys().any(|key| key.as_bytes() == *term));
             prop_assert_eq!(list.drawers as usize, holding.count());
         }
@@ -188,7 +199,7 @@ proptest! {
     fn segments_merge_into_the_segment_of_the_drawers_that_stay(
         drawers in some_drawers(), cut in any::<i64>(), gone in vec(any::<bool>(), 40),
     ) {
-        let mut writer = SegmentWriter::default();
+        let mut writer = PostingsWriter::default();
         let (mut low, high) = (drawers.clone(), drawers.clone().split_off(&cut));
         low.retain(|row, _| *row < cut);
         let mut flags = gone.iter().copied().cycle();
@@ -203,10 +214,10 @@ proptest! {
             }
             let numbers = writer.add_drawers(&rows, &lengths, &live).unwrap();
             for block in &sealed.blocks {
-                writer.add_block(Block::new(block), &numbers).unwrap();
+                writer.add_block(TermBlock::new(block), &numbers).unwrap();
             }
         }
-        match writer.seal() {
+        match writer.seal_segment() {
             Some(merged) => prop_assert_eq!(read_segment(&merged), expected(&stays)),
             None => prop_assert!(stays.is_empty()),
         }
@@ -217,18 +228,18 @@ proptest! {
         bytes in vec(any::<u8>(), 0..200), drawers in any::<u32>(), first in any::<i64>(), few in 0_usize..300,
     ) {
         let terms = [b"a".as_slice(), b"b", b"\xff"];
-        let _ = Bag::new(&bytes).length();
-        let _ = Bag::new(&bytes).each(|_, _| {});
-        let _ = Bag::new(&bytes).find(&terms, |_, _| {});
-        let _ = List { drawers, bytes: &bytes }.each(|_, _| {});
-        let _ = Block::new(&bytes).find(b"\xff");
-        let _ = Directory::new(&bytes).blocks_of(&terms);
+        let _ = WordBag::new(&bytes).length();
+        let _ = WordBag::new(&bytes).for_each_term(|_, _| {});
+        let _ = WordBag::new(&bytes).find_terms(&terms, |_, _| {});
+        let _ = PostingList { drawers, bytes: &bytes }.for_each_drawer(|_, _| {});
+        let _ = TermBlock::new(&bytes).find_term(b"\xff");
+        let _ = TermDirectory::new(&bytes).find_blocks(&terms);
         let _ = read_rows(&bytes, first, drawers as usize);
         let _ = read_rows(&bytes, first, few);
         let _ = read_lengths(&bytes, few);
-        let mut writer = SegmentWriter::default();
-        let _ = writer.add(first, Bag::new(&bytes));
-        let _ = writer.add_block(Block::new(&bytes), &[Some(0), None]);
+        let mut writer = PostingsWriter::default();
+        let _ = writer.add_drawer(first, WordBag::new(&bytes));
+        let _ = writer.add_block(TermBlock::new(&bytes), &[Some(0), None]);
     }
 
     #[test]
@@ -238,7 +249,7 @@ proptest! {
         if !block.is_empty() {
             let at = at % block.len();
             block[at] ^= 1 << bit;
-            let _ = Block::new(&block).each(|entry| entry.list.each(|_, _| {}).map(|()| true));
+            let _ = TermBlock::new(&block).for_each_entry(|entry| entry.list.for_each_drawer(|_, _| {}).map(|()| true));
         }
     }
 }

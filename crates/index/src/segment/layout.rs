@@ -1,23 +1,23 @@
-//! Where each number of a segment lies, read and written at fixed places.
+//! The layout of a segment: numbers read and written at fixed offsets.
 
 use super::ROWS;
 use loci_core::{Error, ErrorKind, Metric, Result};
 
-/// How many bytes of a segment come before its arrays.
+/// The number of bytes before the arrays of a segment.
 pub const PREFIX: usize = 64;
 
-/// Where the head checksum lies; it counts as zeros in itself.
+/// The byte range of the head checksum, which counts as zeros in its own computation.
 pub(super) const HEAD_CHECKSUM: std::ops::Range<usize> = 40..48;
 
-/// The bytes of the head that each row takes: number, scale, squared length, error.
+/// The bytes per row in the head: number, scale, squared length, error.
 const HEAD_ROW: usize = 20;
 
 const MAGIC: [u8; 8] = *b"LOCISEG1";
 const DIMENSION_MAX: usize = 65_536;
 
-/// The numbers of the first [`PREFIX`] bytes.
+/// The fields of the first [`PREFIX`] bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Prefix {
+pub(super) struct SegmentPrefix {
     pub(super) metric: Metric,
     pub(super) dimension: usize,
     pub(super) count: usize,
@@ -27,52 +27,57 @@ pub(super) struct Prefix {
     pub(super) body_checksum: u64,
 }
 
-/// How many bytes the prefix and the arrays of a segment take, from its first [`PREFIX`] bytes.
+/// Returns the length of a segment's prefix and arrays in bytes, given its first [`PREFIX`] bytes.
 ///
 /// A prefix that is too short, of another kind or out of range is `Corrupt`.
 pub fn head_len(prefix: &[u8]) -> Result<usize> {
-    Prefix::read(prefix).map(|prefix| prefix.head_len())
+    SegmentPrefix::read(prefix).map(|prefix| prefix.head_len())
 }
 
-impl Prefix {
-    /// The length of the prefix and its arrays.
+impl SegmentPrefix {
+    /// Returns the length of the prefix and its arrays in bytes.
     pub(super) fn head_len(&self) -> usize {
         PREFIX + self.count * HEAD_ROW
     }
 
     /// Reads and checks the prefix of `bytes`.
     pub(super) fn read(bytes: &[u8]) -> Result<Self> {
-        let mut fields = Fields(bytes);
-        let magic: [u8; 8] = fields.take()?;
+        let mut fields = PrefixFields(bytes);
+        let magic: [u8; 8] = fields.take_field()?;
         if magic != MAGIC {
-            return Err(corrupt("a segment does not begin with its magic"));
+            return Err(corrupt_error("a segment does not begin with its magic bytes"));
         }
-        let [metric, padding @ ..]: [u8; 4] = fields.take()?;
-        let dimension = u32::from_le_bytes(fields.take()?) as usize;
-        let count = u32::from_le_bytes(fields.take()?) as usize;
-        let gap: [u8; 4] = fields.take()?;
+        let [metric, padding @ ..]: [u8; 4] = fields.take_field()?;
+        let dimension = u32::from_le_bytes(fields.take_field()?) as usize;
+        let count = u32::from_le_bytes(fields.take_field()?) as usize;
+        let gap: [u8; 4] = fields.take_field()?;
         let prefix = Self {
-            metric: metric_of(metric)?,
+            metric: decode_metric(metric)?,
             dimension,
             count,
-            first: i64::from_le_bytes(fields.take()?),
-            last: i64::from_le_bytes(fields.take()?),
-            head_checksum: u64::from_le_bytes(fields.take()?),
-            body_checksum: u64::from_le_bytes(fields.take()?),
+            first: i64::from_le_bytes(fields.take_field()?),
+            last: i64::from_le_bytes(fields.take_field()?),
+            head_checksum: u64::from_le_bytes(fields.take_field()?),
+            body_checksum: u64::from_le_bytes(fields.take_field()?),
         };
-        let end: [u8; 8] = fields.take()?;
+        let end: [u8; 8] = fields.take_field()?;
+        // Reserved bytes must be zero, so that a later format can give them a meaning that this build
+        // refuses.
         if padding != [0; 3] || gap != [0; 4] || end != [0; 8] {
-            return Err(corrupt("a segment's prefix has bytes where zeros belong"));
+            return Err(corrupt_error("a segment's prefix has bytes where zeros belong"));
         }
+        // Before anything is allocated: these two numbers decide how much the rest reads.
         if !(1..=ROWS).contains(&count) || !(1..=DIMENSION_MAX).contains(&dimension) {
-            let error = corrupt("a segment's prefix is out of range");
-            return Err(error.with("count", count).with("dimension", dimension));
+            let error = corrupt_error("a segment's prefix is out of range");
+            return Err(error
+                .with_context("count", count)
+                .with_context("dimension", dimension));
         }
         Ok(prefix)
     }
 
-    /// The bytes of this prefix.
-    pub(super) fn bytes(&self) -> [u8; PREFIX] {
+    /// Returns this prefix as bytes.
+    pub(super) fn to_bytes(&self) -> [u8; PREFIX] {
         let mut bytes = [0; PREFIX];
         let fields: [&[u8]; 10] = [
             &MAGIC,
@@ -93,13 +98,13 @@ impl Prefix {
     }
 }
 
-/// Tells whether a segment can hold vectors of this dimension.
-pub(super) fn holds(dimension: usize) -> bool {
+/// Reports whether a segment can hold vectors of this dimension.
+pub(super) fn supports_dimension(dimension: usize) -> bool {
     (1..=DIMENSION_MAX).contains(&dimension)
 }
 
-/// An error of kind `Corrupt`.
-pub(super) fn corrupt(message: &str) -> Error {
+/// Returns an error of kind `Corrupt`.
+pub(super) fn corrupt_error(message: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
@@ -111,22 +116,22 @@ fn metric_code(metric: Metric) -> u8 {
     }
 }
 
-fn metric_of(code: u8) -> Result<Metric> {
+fn decode_metric(code: u8) -> Result<Metric> {
     let known = Metric::ALL
         .into_iter()
         .find(|metric| metric_code(*metric) == code);
-    known.ok_or_else(|| corrupt("a segment names an unknown metric").with("metric", code))
+    known.ok_or_else(|| corrupt_error("a segment names an unknown metric").with_context("metric", code))
 }
 
 /// Hands out fields from the front of a slice.
-struct Fields<'a>(&'a [u8]);
+struct PrefixFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+impl PrefixFields<'_> {
+    fn take_field<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (field, rest) = self
             .0
             .split_first_chunk()
-            .ok_or_else(|| corrupt("a segment is cut short"))?;
+            .ok_or_else(|| corrupt_error("a segment is cut short"))?;
         self.0 = rest;
         Ok(*field)
     }

@@ -1,17 +1,17 @@
-//! Which rows of one segment a scan looks at.
+//! The rows of one segment that a scan visits.
 
 use super::ROWS;
 
-/// How many words of 64 bits a mask takes.
+/// The number of 64-bit words in a mask.
 const WORDS: usize = ROWS / 64;
 
 /// One bit for each row of a segment, by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mask([u64; WORDS]);
+pub struct RowMask([u64; WORDS]);
 
-impl Mask {
+impl RowMask {
     /// Sets the bit of each position for which `chosen` is true.
-    pub(super) fn of(chosen: impl Iterator<Item = bool>) -> Self {
+    pub(super) fn from_chosen(chosen: impl Iterator<Item = bool>) -> Self {
         let mut mask = Self([0; WORDS]);
         for (position, _) in chosen.take(ROWS).enumerate().filter(|(_, chosen)| *chosen) {
             if let Some(word) = mask.0.get_mut(position / 64) {
@@ -21,34 +21,34 @@ impl Mask {
         mask
     }
 
-    /// Tells whether no row is looked at.
+    /// Reports whether no row is selected.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; WORDS]
     }
 
-    /// How many rows are looked at.
+    /// Returns the number of selected rows.
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The bits, the first row lowest.
+    /// Returns the bits, the first row lowest.
     pub(super) fn words(&self) -> &[u64] {
         &self.0
     }
 
-    /// The positions that are looked at, ascending.
+    /// Iterates over the selected positions, ascending.
     pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
         self.0
             .iter()
             .enumerate()
-            .flat_map(|(index, &word)| Bits(word).map(move |bit| index * 64 + bit))
+            .flat_map(|(index, &word)| BitPositions(word).map(move |bit| index * 64 + bit))
     }
 }
 
 /// The set bits of a word, lowest first.
-struct Bits(u64);
+struct BitPositions(u64);
 
-impl Iterator for Bits {
+impl Iterator for BitPositions {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {

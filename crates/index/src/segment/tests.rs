@@ -1,12 +1,12 @@
 //! Segments hold what was packed, refuse what was not, and scans lose none of the nearest.
 
 use super::*;
-use crate::{Candidates, Probe, Rows};
+use crate::{NearestCandidates, QueryProbe, RowSet};
 use loci_core::{ErrorKind, Metric};
 use loci_testkit::SeededRandom;
 use proptest::prelude::*;
 
-const SEAL: Seal = Seal {
+const SEAL: SegmentSeal = SegmentSeal {
     palace: [7; 16],
     space: 3,
 };
@@ -56,7 +56,7 @@ fn vectors(shape: Shape, dimension: usize, count: usize, numbers: &mut SeededRan
             }
             Shape::HugeRange => noise
                 .iter()
-                .map(|x| x * 10f32.powf(numbers.unit() * 74.0))
+                .map(|x| x * 10f32.powf(numbers.next_unit() * 74.0))
                 .collect(),
             Shape::Tiny => noise.iter().map(|x| x * 1e-38).collect(),
             Shape::Sparse => noise.iter().map(|x| if *x > 0.8 { 1.0 } else { 0.0 }).collect(),
@@ -71,13 +71,18 @@ fn packed(metric: Metric, vectors: &[Vec<f32>]) -> Vec<u8> {
         .enumerate()
         .map(|(n, vector)| (n as i64 * 2, vector.as_slice()))
         .collect();
-    pack(&SEAL, metric, vectors[0].len(), &rows).unwrap()
+    pack_segment(&SEAL, metric, vectors[0].len(), &rows).unwrap()
 }
 
 /// The k nearest rows of those chosen, by (distance, row).
-fn nearest(probe: &Probe, vectors: &[Vec<f32>], k: usize, chosen: impl Iterator<Item = i64>) -> Vec<i64> {
+fn nearest(
+    probe: &QueryProbe,
+    vectors: &[Vec<f32>],
+    k: usize,
+    chosen: impl Iterator<Item = i64>,
+) -> Vec<i64> {
     let mut all: Vec<(f32, i64)> = chosen
-        .map(|row| (probe.exact(&vectors[row as usize / 2]), row))
+        .map(|row| (probe.exact_distance(&vectors[row as usize / 2]), row))
         .collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     all.truncate(k);
@@ -101,19 +106,19 @@ proptest! {
         let query = if own { vectors[numbers.below(count)].clone() }
             else { super::tests::vectors(asked, dimension, 1, &mut numbers).remove(0) };
         let bytes = packed(metric, &vectors);
-        let head = Head::parse(&bytes, &SEAL, true).unwrap();
-        let probe = Probe::new(metric, &query);
-        let allow = Rows::of((0..count as i64).filter(|row| row % 5 != 0).map(|row| row * 2).collect());
+        let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
+        let probe = QueryProbe::new(metric, &query);
+        let allow = RowSet::from_rows((0..count as i64).filter(|row| row % 5 != 0).map(|row| row * 2).collect());
         for allow in [None, Some(&allow)] {
-            let mut candidates = Candidates::new(k);
-            head.scan(&bytes[head.body_range()], &probe, &head.mask(allow, &[4]), &mut candidates);
+            let mut candidates = NearestCandidates::new(k);
+            head.scan_body(&bytes[head.body_range()], &probe, &head.select_rows(allow, &[4]), &mut candidates);
             let chosen = |row: &i64| *row != 4 && allow.is_none_or(|rows| rows.contains(*row));
             let expected = nearest(&probe, &vectors, k, head.rows().iter().copied().filter(chosen));
             let found = candidates.finish();
             let rescored = nearest(&probe, &vectors, k, found.iter().map(|candidate| candidate.row));
             prop_assert_eq!(rescored, expected);
             for candidate in found {
-                prop_assert!(candidate.lower <= probe.exact(&vectors[candidate.row as usize / 2]));
+                prop_assert!(candidate.lower <= probe.exact_distance(&vectors[candidate.row as usize / 2]));
             }
         }
     }
@@ -128,14 +133,14 @@ proptest! {
     ) {
         let mut numbers = SeededRandom::new(seed);
         let vectors = vectors(shape, dimension, 20, &mut numbers);
-        let probe = Probe::new(metric, &super::tests::vectors(asked, dimension, 1, &mut numbers)[0]);
+        let probe = QueryProbe::new(metric, &super::tests::vectors(asked, dimension, 1, &mut numbers)[0]);
         let bytes = packed(metric, &vectors);
-        let head = Head::parse(&bytes, &SEAL, true).unwrap();
+        let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
         for (row, vector) in head.rows().iter().zip(&vectors) {
-            let mut alone = Candidates::new(1);
-            let mask = head.mask(Some(&Rows::of(vec![*row])), &[]);
-            head.scan(&bytes[head.body_range()], &probe, &mask, &mut alone);
-            let (exact, upper, lower) = (probe.exact(vector), alone.limit(), alone.finish()[0].lower);
+            let mut alone = NearestCandidates::new(1);
+            let mask = head.select_rows(Some(&RowSet::from_rows(vec![*row])), &[]);
+            head.scan_body(&bytes[head.body_range()], &probe, &mask, &mut alone);
+            let (exact, upper, lower) = (probe.exact_distance(vector), alone.limit(), alone.finish()[0].lower);
             prop_assert!(lower <= exact && exact <= upper, "{} <= {} <= {}", lower, exact, upper);
         }
     }
@@ -151,10 +156,10 @@ proptest! {
         }
         for bytes in [noise, changed] {
             let _ = head_len(&bytes);
-            if let Ok(head) = Head::parse(&bytes, &SEAL, false) {
-                let probe = Probe::new(head.metric(), &vec![0.5; head.dimension()]);
+            if let Ok(head) = SegmentHead::parse(&bytes, &SEAL, false) {
+                let probe = QueryProbe::new(head.metric(), &vec![0.5; head.dimension()]);
                 let body = bytes.get(head.body_range()).unwrap_or(&bytes);
-                head.scan(body, &probe, &head.mask(None, &[]), &mut Candidates::new(2));
+                head.scan_body(body, &probe, &head.select_rows(None, &[]), &mut NearestCandidates::new(2));
             }
         }
     }
@@ -165,13 +170,13 @@ fn the_bounds_are_tight_enough_to_leave_few_candidates() {
     let mut numbers = SeededRandom::new(11);
     let vectors = vectors(Shape::Uniform, 384, ROWS, &mut numbers);
     let bytes = packed(Metric::Cosine, &vectors);
-    let head = Head::parse(&bytes, &SEAL, true).unwrap();
-    let mut candidates = Candidates::new(10);
-    let probe = Probe::new(Metric::Cosine, &numbers.vector(384));
-    head.scan(
+    let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
+    let mut candidates = NearestCandidates::new(10);
+    let probe = QueryProbe::new(Metric::Cosine, &numbers.vector(384));
+    head.scan_body(
         &bytes[head.body_range()],
         &probe,
-        &head.mask(None, &[]),
+        &head.select_rows(None, &[]),
         &mut candidates,
     );
     let left = candidates.finish().len();
@@ -182,7 +187,7 @@ fn the_bounds_are_tight_enough_to_leave_few_candidates() {
 fn a_head_says_what_was_packed() {
     let bytes = packed(Metric::Ip, &[vec![1.0, 2.0], vec![-3.0, 0.5], vec![0.0, 0.0]]);
     assert_eq!(head_len(&bytes[..PREFIX]).unwrap(), 64 + 3 * 20);
-    let head = Head::parse(&bytes[..124], &SEAL, true).unwrap();
+    let head = SegmentHead::parse(&bytes[..124], &SEAL, true).unwrap();
     assert_eq!(
         (head.count(), head.dimension(), head.metric()),
         (3, 2, Metric::Ip)
@@ -194,7 +199,7 @@ fn a_head_says_what_was_packed() {
 
 #[test]
 fn the_bytes_of_a_segment_never_change() {
-    let bytes = pack(&SEAL, Metric::L2, 2, &[(5, &[127.0, -1.0])]).unwrap();
+    let bytes = pack_segment(&SEAL, Metric::L2, 2, &[(5, &[127.0, -1.0])]).unwrap();
     let mut expected = b"LOCISEG1\x01\0\0\0\x02\0\0\0\x01\0\0\0\0\0\0\0".to_vec();
     expected.extend(5i64.to_le_bytes());
     expected.extend(5i64.to_le_bytes());
@@ -215,13 +220,15 @@ fn a_changed_byte_fails_its_check() {
     for at in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[at] ^= 1;
-        let whole = Head::parse(&changed, &SEAL, true)
+        let whole = SegmentHead::parse(&changed, &SEAL, true)
             .and_then(|head| head.check_body(&SEAL, changed.get(head.body_range()).unwrap_or_default()));
         assert_eq!(whole.unwrap_err().kind(), ErrorKind::Corrupt, "byte {at}");
     }
     for length in 0..bytes.len() - 6 {
         assert_eq!(
-            Head::parse(&bytes[..length], &SEAL, false).unwrap_err().kind(),
+            SegmentHead::parse(&bytes[..length], &SEAL, false)
+                .unwrap_err()
+                .kind(),
             ErrorKind::Corrupt
         );
     }
@@ -231,17 +238,17 @@ fn a_changed_byte_fails_its_check() {
 fn a_segment_of_another_palace_or_space_fails_its_check() {
     let bytes = packed(Metric::Cosine, &[vec![1.0, 2.0, 3.0]]);
     for seal in [
-        Seal { space: 4, ..SEAL },
-        Seal {
+        SegmentSeal { space: 4, ..SEAL },
+        SegmentSeal {
             palace: [8; 16],
             ..SEAL
         },
     ] {
         assert_eq!(
-            Head::parse(&bytes, &seal, true).unwrap_err().kind(),
+            SegmentHead::parse(&bytes, &seal, true).unwrap_err().kind(),
             ErrorKind::Corrupt
         );
-        let head = Head::parse(&bytes, &seal, false).unwrap();
+        let head = SegmentHead::parse(&bytes, &seal, false).unwrap();
         assert_eq!(
             head.check_body(&seal, &bytes[head.body_range()])
                 .unwrap_err()
@@ -255,7 +262,9 @@ fn a_segment_of_another_palace_or_space_fails_its_check() {
 fn what_cannot_be_packed_is_invalid() {
     let refused = |dimension, rows: &[(i64, &[f32])]| {
         assert_eq!(
-            pack(&SEAL, Metric::L2, dimension, rows).unwrap_err().kind(),
+            pack_segment(&SEAL, Metric::L2, dimension, rows)
+                .unwrap_err()
+                .kind(),
             ErrorKind::Invalid
         );
     };
@@ -272,13 +281,17 @@ fn what_cannot_be_packed_is_invalid() {
 #[test]
 fn a_mask_holds_what_is_allowed_and_alive() {
     let bytes = packed(Metric::L2, &vec![vec![1.0]; ROWS]);
-    let head = Head::parse(&bytes, &SEAL, true).unwrap();
-    assert_eq!(head.mask(None, &[]).len(), ROWS);
-    assert_eq!(head.mask(None, &[-1, 0, 3, 2046, 9999]).len(), ROWS - 2);
-    assert!(head.mask(Some(&Rows::nothing()), &[]).is_empty());
-    assert_eq!(head.mask(Some(&Rows::of(vec![-5, 2, 3, 4, 5000])), &[2]).len(), 1);
+    let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
+    assert_eq!(head.select_rows(None, &[]).len(), ROWS);
+    assert_eq!(head.select_rows(None, &[-1, 0, 3, 2046, 9999]).len(), ROWS - 2);
+    assert!(head.select_rows(Some(&RowSet::nothing()), &[]).is_empty());
     assert_eq!(
-        head.mask(Some(&Rows::of(vec![-5, 2, 3, 4, 5000]).not()), &[2, 6])
+        head.select_rows(Some(&RowSet::from_rows(vec![-5, 2, 3, 4, 5000])), &[2])
+            .len(),
+        1
+    );
+    assert_eq!(
+        head.select_rows(Some(&RowSet::from_rows(vec![-5, 2, 3, 4, 5000]).not()), &[2, 6])
             .len(),
         ROWS - 3
     );
@@ -287,14 +300,14 @@ fn a_mask_holds_what_is_allowed_and_alive() {
 #[test]
 fn rows_that_cannot_be_bounded_are_offered_all_the_same() {
     let bytes = packed(Metric::L2, &vec![vec![1.0, 2.0]; 3]);
-    let head = Head::parse(&bytes, &SEAL, true).unwrap();
+    let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
     let body = &bytes[head.body_range()];
     let offered = |metric, query: &[f32], body: &[u8]| {
-        let mut candidates = Candidates::new(1);
-        head.scan(
+        let mut candidates = NearestCandidates::new(1);
+        head.scan_body(
             body,
-            &Probe::new(metric, query),
-            &head.mask(None, &[2]),
+            &QueryProbe::new(metric, query),
+            &head.select_rows(None, &[2]),
             &mut candidates,
         );
         candidates

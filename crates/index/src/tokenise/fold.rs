@@ -1,10 +1,10 @@
-//! Making words equal that people write differently: case, accents, compatibility forms.
+//! Folding of spelling variants: case, accents, compatibility forms.
 
 use super::script::is_settled;
 use unicode_normalization::UnicodeNormalization;
 
 /// Appends `run` to `folded`: decomposed, stripped of marks, lower-cased, recomposed.
-pub(super) fn fold(run: &str, folded: &mut String) {
+pub(super) fn fold_run(run: &str, folded: &mut String) {
     if run.chars().all(is_settled) {
         folded.push_str(run);
         return;
@@ -16,19 +16,21 @@ pub(super) fn fold(run: &str, folded: &mut String) {
     // Recomposing brings Hangul syllables and voiced kana back into one character each.
     folded.extend(
         lower
+            // Greek writes sigma differently at the end of a word; lower-casing alone keeps the two
+            // apart.
             .map(|character| if character == 'ς' { 'σ' } else { character })
             .nfc(),
     );
 }
 
-/// Tells whether a character shows nothing: soft hyphens, joiners, variation selectors.
+/// Reports whether a character is invisible: soft hyphens, joiners, variation selectors.
 pub(super) fn is_ignored(character: char) -> bool {
     matches!(character,
         '\u{00AD}' | '\u{034F}' | '\u{200D}' | '\u{2060}' | '\u{FEFF}'
         | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// Tells whether a decomposed character is a mark that people leave out.
+/// Reports whether a decomposed character is a mark that people omit in writing.
 fn is_stripped(character: char) -> bool {
     match character {
         // Combining diacritics.
@@ -54,7 +56,7 @@ mod tests {
         for character in ('\0'..=char::MAX).filter(|&character| is_settled(character)) {
             // A digit beside it keeps the run from being taken as it is.
             let mut folded = String::new();
-            fold(&format!("1{character}"), &mut folded);
+            fold_run(&format!("1{character}"), &mut folded);
             assert_eq!(folded, format!("1{character}"));
         }
     }

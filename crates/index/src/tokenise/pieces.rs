@@ -1,24 +1,28 @@
-//! From runs to tokens: words are stemmed, dense scripts become characters and pairs.
+//! Turns runs into tokens: words are stemmed, dense scripts become characters and pairs.
 
-use super::fold::fold;
-use super::runs::{Run, Runs, is_apostrophe};
-use super::script::Class;
-use super::stem::Stems;
-use super::{LONGEST, Purpose};
+use super::fold::fold_run;
+use super::runs::{WordRun, WordRuns, is_apostrophe};
+use super::script::ScriptClass;
+use super::stem::StemCache;
+use super::{LONGEST, TokenPurpose};
 
 /// Turns text into tokens, reusing its buffers from run to run.
 pub(super) struct Tokeniser<'a> {
-    purpose: Purpose,
+    purpose: TokenPurpose,
     sink: &'a mut dyn FnMut(&str),
-    stems: &'a mut Stems,
+    stems: &'a mut StemCache,
     joined: String,
     folded: String,
     word: String,
 }
 
 impl<'a> Tokeniser<'a> {
-    /// Makes a tokeniser that hands its tokens to `sink`.
-    pub(super) fn new(purpose: Purpose, stems: &'a mut Stems, sink: &'a mut dyn FnMut(&str)) -> Self {
+    /// Creates a tokeniser that passes its tokens to `sink`.
+    pub(super) fn new(
+        purpose: TokenPurpose,
+        stems: &'a mut StemCache,
+        sink: &'a mut dyn FnMut(&str),
+    ) -> Self {
         let (joined, folded, word) = (String::new(), String::new(), String::new());
         Self {
             purpose,
@@ -30,31 +34,33 @@ impl<'a> Tokeniser<'a> {
         }
     }
 
-    /// Hands out every token of `text`.
+    /// Emits every token of `text`.
     pub(super) fn read(&mut self, text: &str) {
-        for run in Runs::of(text) {
+        for run in WordRuns::in_text(text) {
             match run {
-                Run::Plain(run) => self.ascii(run),
-                Run::Rich(run) => self.rich(run),
+                WordRun::Plain(run) => self.emit_ascii_word(run),
+                WordRun::Rich(run) => self.emit_rich_run(run),
             }
         }
     }
 
-    /// One word of ASCII letters and digits in either case.
-    fn ascii(&mut self, run: &str) {
+    /// Emits one word of ASCII letters and digits in either case.
+    fn emit_ascii_word(&mut self, run: &str) {
         self.word.clear();
         self.word.push_str(run.get(..LONGEST).unwrap_or(run));
         self.word.make_ascii_lowercase();
+        // A cut word has lost its ending, so a stem of it would be of some other word.
         let whole = run.len() <= LONGEST;
         if whole && self.word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            (self.sink)(self.stems.stem(&self.word));
+            (self.sink)(self.stems.stem_word(&self.word));
         } else {
             (self.sink)(&self.word);
         }
     }
 
-    /// A run with apostrophes or characters beyond ASCII.
-    fn rich(&mut self, run: &str) {
+    /// Emits the tokens of a run with apostrophes or characters beyond ASCII.
+    fn emit_rich_run(&mut self, run: &str) {
+        // Taken out and put back, so that the buffer is reused while `self` emits tokens.
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
         joined.extend(
@@ -63,38 +69,40 @@ impl<'a> Tokeniser<'a> {
                 .filter(|&character| !is_apostrophe(character)),
         );
         if joined.is_ascii() {
-            self.ascii(&joined);
+            self.emit_ascii_word(&joined);
         } else {
             let mut folded = std::mem::take(&mut self.folded);
             folded.clear();
-            fold(&joined, &mut folded);
-            self.split(&folded);
+            fold_run(&joined, &mut folded);
+            self.split_scripts(&folded);
             self.folded = folded;
         }
         self.joined = joined;
     }
 
     /// Splits a folded run where its script changes between spaced and dense.
-    fn split(&mut self, folded: &str) {
+    fn split_scripts(&mut self, folded: &str) {
         let mut rest = folded;
         while let Some(first) = rest.chars().next() {
-            let class = Class::of(first);
-            let belongs =
-                |character| matches!(Class::of(character), Class::Mark) || Class::of(character) == class;
+            let class = ScriptClass::classify(first);
+            let belongs = |character| {
+                matches!(ScriptClass::classify(character), ScriptClass::Mark)
+                    || ScriptClass::classify(character) == class
+            };
             let end = rest.find(|character| !belongs(character)).unwrap_or(rest.len());
             let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
             rest = after;
             match class {
-                Class::Spaced if piece.is_ascii() => self.ascii(piece),
-                Class::Spaced => (self.sink)(cut(piece)),
-                Class::Dense => self.dense(piece),
-                Class::Mark | Class::Separator => {}
+                ScriptClass::Spaced if piece.is_ascii() => self.emit_ascii_word(piece),
+                ScriptClass::Spaced => (self.sink)(cut_token(piece)),
+                ScriptClass::Dense => self.emit_dense_piece(piece),
+                ScriptClass::Mark | ScriptClass::Separator => {}
             }
         }
     }
 
-    /// Characters of a dense script, each with the marks that follow it.
-    fn dense(&mut self, piece: &str) {
+    /// Emits the characters and pairs of a dense script, each character with the marks that follow it.
+    fn emit_dense_piece(&mut self, piece: &str) {
         let mut before: Option<&str> = None;
         let mut rest = piece;
         let mut position = 0;
@@ -102,7 +110,7 @@ impl<'a> Tokeniser<'a> {
             let end = rest
                 .char_indices()
                 .skip(1)
-                .find(|(_, next)| Class::of(*next) != Class::Mark);
+                .find(|(_, next)| ScriptClass::classify(*next) != ScriptClass::Mark);
             let (unit, after) = rest
                 .split_at_checked(end.map_or(rest.len(), |(at, _)| at))
                 .unwrap_or((rest, ""));
@@ -111,11 +119,13 @@ impl<'a> Tokeniser<'a> {
                 let pair = piece
                     .get(position - before.len()..position + unit.len())
                     .unwrap_or_default();
-                (self.sink)(cut(pair));
+                (self.sink)(cut_token(pair));
             }
+            // A query asks for pairs, which are far rarer than single characters; one that is a single
+            // character has nothing else to ask for.
             let alone = before.is_none() && rest.is_empty();
-            if alone || self.purpose == Purpose::Index {
-                (self.sink)(cut(unit));
+            if alone || self.purpose == TokenPurpose::Index {
+                (self.sink)(cut_token(unit));
             }
             position += unit.len();
             before = Some(unit);
@@ -123,7 +133,7 @@ impl<'a> Tokeniser<'a> {
     }
 }
 
-/// The run without a final apostrophe and `s`.
+/// Returns the run without a final apostrophe and `s`.
 fn without_possessive(run: &str) -> &str {
     let bare = run
         .strip_suffix(['s', 'S'])
@@ -131,7 +141,7 @@ fn without_possessive(run: &str) -> &str {
     bare.unwrap_or(run)
 }
 
-/// At most [`LONGEST`] bytes of a token, cut between characters.
-fn cut(token: &str) -> &str {
+/// Returns at most [`LONGEST`] bytes of a token, cut between characters.
+fn cut_token(token: &str) -> &str {
     token.get(..token.floor_char_boundary(LONGEST)).unwrap_or(token)
 }

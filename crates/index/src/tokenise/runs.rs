@@ -1,11 +1,11 @@
-//! Where the words of a text begin and end.
+//! Word boundaries of a text.
 
 use super::fold::is_ignored;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 /// One run of word characters, as the text has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run<'a> {
+pub(super) enum WordRun<'a> {
     /// ASCII letters and digits only.
     Plain(&'a str),
     /// With apostrophes or characters beyond ASCII.
@@ -13,43 +13,44 @@ pub(super) enum Run<'a> {
 }
 
 /// The runs of a text, in order.
-pub(super) struct Runs<'a> {
+pub(super) struct WordRuns<'a> {
     rest: &'a str,
 }
 
-impl<'a> Runs<'a> {
-    /// The runs of `text`.
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> WordRuns<'a> {
+    /// Iterates over the runs of `text`.
+    pub(super) fn in_text(text: &'a str) -> Self {
         Self { rest: text }
     }
 
-    fn take(&mut self, length: usize) -> &'a str {
+    fn take_bytes(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         self.rest = rest;
         taken
     }
 
-    /// Drops what separates; `false` at the end of the text.
+    /// Skips separators; returns `false` at the end of the text.
     fn skip_separators(&mut self) -> bool {
         loop {
+            // Bytes suffice up to the next letter or non-ASCII character, and most separators are ASCII.
             let ascii = self
                 .rest
                 .bytes()
                 .position(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
-            self.take(ascii.unwrap_or(self.rest.len()));
+            self.take_bytes(ascii.unwrap_or(self.rest.len()));
             match self.rest.chars().next() {
                 None => return false,
                 Some(first) if first.is_alphanumeric() || is_word_symbol(first) => return true,
-                Some(first) => self.take(first.len_utf8()),
+                Some(first) => self.take_bytes(first.len_utf8()),
             };
         }
     }
 }
 
-impl<'a> Iterator for Runs<'a> {
-    type Item = Run<'a>;
+impl<'a> Iterator for WordRuns<'a> {
+    type Item = WordRun<'a>;
 
-    fn next(&mut self) -> Option<Run<'a>> {
+    fn next(&mut self) -> Option<WordRun<'a>> {
         if !self.skip_separators() {
             return None;
         }
@@ -60,13 +61,13 @@ impl<'a> Iterator for Runs<'a> {
             .unwrap_or(bytes.len());
         let length = plain + rich_length(self.rest.get(plain..).unwrap_or_default(), plain > 0);
         if length == plain {
-            return Some(Run::Plain(self.take(plain)));
+            return Some(WordRun::Plain(self.take_bytes(plain)));
         }
-        Some(Run::Rich(self.take(length)))
+        Some(WordRun::Rich(self.take_bytes(length)))
     }
 }
 
-/// How many bytes at the front of `text` continue a run (or, if none was `begun`, make one up).
+/// Returns the number of bytes at the front of `text` that continue a run, or begin one if none was `begun`.
 fn rich_length(text: &str, begun: bool) -> usize {
     let mut characters = text.char_indices().peekable();
     while let Some((at, character)) = characters.next() {
@@ -80,19 +81,19 @@ fn rich_length(text: &str, begun: bool) -> usize {
             character.is_alphanumeric() || is_combining_mark(character) || is_ignored(character)
         };
         if !continues {
-            // A symbol that stands for letters is a run of its own.
+            // A symbol that stands for letters is a separate run.
             return if inside { at } else { character.len_utf8() };
         }
     }
     text.len()
 }
 
-/// Tells whether a character can join the two halves of a word.
+/// Reports whether a character can join the two halves of a word.
 pub(super) fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '\u{2019}' | '\u{02BC}' | '\u{FF07}')
 }
 
-/// Tells whether a symbol stands for letters or digits, as `™` and `㎏` do.
+/// Reports whether a symbol stands for letters or digits, as `™` and `㎏` do.
 fn is_word_symbol(character: char) -> bool {
     let mut found = false;
     if !is_combining_mark(character) {

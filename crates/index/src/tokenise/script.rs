@@ -1,13 +1,13 @@
-//! Which characters belong to scripts that are written without spaces.
+//! Classes of characters, by whether their script is written without spaces.
 
 use unicode_normalization::char::is_combining_mark;
 
-/// What a folded character does to the word around it.
+/// The effect of a folded character on the word around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ScriptClass {
     /// A letter or digit of a script that puts spaces between words.
     Spaced,
-    /// A character of a script that does not.
+    /// A character of a script without such spaces.
     Dense,
     /// A mark that stays with the character before it.
     Mark,
@@ -15,9 +15,10 @@ pub(super) enum Class {
     Separator,
 }
 
-impl Class {
-    /// The class of a folded character.
-    pub(super) fn of(character: char) -> Self {
+impl ScriptClass {
+    /// Classifies a folded character.
+    pub(super) fn classify(character: char) -> Self {
+        // In the order of how common they are: the tables of Unicode properties are consulted last.
         if character.is_ascii_alphanumeric() {
             Self::Spaced
         } else if is_settled(character) {
@@ -34,8 +35,7 @@ impl Class {
     }
 }
 
-/// Tells whether a character is dense and folds to itself: most of what is written in Han, kana
-/// and Hangul.
+/// Reports whether a character is dense and folds to itself, as most of Han, kana and Hangul do.
 pub(super) fn is_settled(character: char) -> bool {
     matches!(character,
         '\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}' | '\u{30FC}' | '\u{4E00}'..='\u{9FFF}'

@@ -1,44 +1,44 @@
-//! English stems, remembered while texts are read.
+//! English stems, cached while texts are read.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// How many words of many texts are remembered at once.
+/// The number of cache slots for many texts.
 const MANY: usize = 4096;
 
-/// How many letters are remembered before everything is forgotten.
+/// The number of cached letters after which the cache is cleared.
 const LETTERS: usize = 1 << 18;
 
-/// A stemmer with a small memory, one word to a slot.
-pub(super) struct Stems {
+/// A stemmer with a small cache, one word per slot.
+pub(super) struct StemCache {
     stemmer: Option<Stemmer>,
-    /// How many slots there are once a word needs one; a power of two.
+    /// The number of slots, allocated when a word first needs one; a power of two.
     size: usize,
-    slots: Vec<Slot>,
+    slots: Vec<StemSlot>,
     /// Words, each followed by its stem.
     letters: String,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct StemSlot {
     start: usize,
     middle: usize,
     end: usize,
 }
 
-impl Default for Stems {
-    /// Remembers the words of many texts.
+impl Default for StemCache {
+    /// Creates a cache for the words of many texts.
     fn default() -> Self {
-        Self::remembering(MANY)
+        Self::with_slots(MANY)
     }
 }
 
-impl Stems {
-    /// Remembers one word: a query has few, and clearing the memory for many costs more than they do.
+impl StemCache {
+    /// Creates a cache of one word: a query has few, and clearing a large cache would cost more than stemming them.
     pub(super) fn for_query() -> Self {
-        Self::remembering(1)
+        Self::with_slots(1)
     }
 
-    fn remembering(size: usize) -> Self {
+    fn with_slots(size: usize) -> Self {
         Self {
             stemmer: None,
             size,
@@ -47,19 +47,22 @@ impl Stems {
         }
     }
 
-    /// The stem of a word of ASCII lower-case letters.
-    pub(super) fn stem<'a>(&'a mut self, word: &'a str) -> &'a str {
+    /// Returns the stem of a word of ASCII lower-case letters.
+    pub(super) fn stem_word<'a>(&'a mut self, word: &'a str) -> &'a str {
         if !may_change(word.as_bytes()) {
             return word;
         }
+        // Replaced words leave their letters behind; starting over is simpler than reclaiming them, and
+        // rare.
         if self.slots.is_empty() || self.letters.len() > LETTERS {
             self.slots.clear();
-            self.slots.resize(self.size, Slot::default());
+            self.slots.resize(self.size, StemSlot::default());
             self.letters.clear();
         }
-        let Some(slot) = self.slots.get_mut(place(word, self.size)) else {
+        let Some(slot) = self.slots.get_mut(slot_index(word, self.size)) else {
             return word;
         };
+        // A fresh slot spans the empty word, which no token is, so it never counts as a hit.
         if self.letters.get(slot.start..slot.middle) != Some(word) {
             slot.start = self.letters.len();
             self.letters.push_str(word);
@@ -74,7 +77,7 @@ impl Stems {
     }
 }
 
-/// Tells whether a word has an ending that the English stemmer could take away.
+/// Reports whether a word has an ending that the English stemmer could remove.
 ///
 /// Every rule of the stemmer begins at the end of the word; most words end in none of its endings.
 fn may_change(word: &[u8]) -> bool {
@@ -96,8 +99,8 @@ fn may_change(word: &[u8]) -> bool {
     }
 }
 
-/// Which of `size` slots a word has; `size` is a power of two.
-fn place(word: &str, size: usize) -> usize {
+/// Returns the slot of a word among `size`; `size` is a power of two.
+fn slot_index(word: &str, size: usize) -> usize {
     let mixed = word.bytes().fold(0u64, |mixed, byte| {
         (mixed ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     });
@@ -125,9 +128,9 @@ mod tests {
         #[test]
         fn remembering_and_skipping_change_no_stem(words in words()) {
             let plain = Stemmer::create(Algorithm::English);
-            for mut stems in [Stems::default(), Stems::for_query()] {
+            for mut stems in [StemCache::default(), StemCache::for_query()] {
                 for word in words.iter().chain(&words) {
-                    prop_assert_eq!(stems.stem(word), plain.stem(word));
+                    prop_assert_eq!(stems.stem_word(word), plain.stem(word));
                 }
             }
         }
@@ -135,8 +138,8 @@ mod tests {
 
     #[test]
     fn a_query_makes_no_room_for_many_words() {
-        let mut stems = Stems::for_query();
-        assert_eq!(stems.stem("houses"), "hous");
+        let mut stems = StemCache::for_query();
+        assert_eq!(stems.stem_word("houses"), "hous");
         assert_eq!(stems.slots.len(), 1);
     }
 }

@@ -1,10 +1,10 @@
-//! What the tokeniser makes of texts in many scripts.
+//! The tokeniser on texts in many scripts.
 
 use super::*;
 use proptest::prelude::*;
 
 fn check(text: &str, expect: &str) {
-    assert_eq!(indexed(text), expect, "{text:?}");
+    assert_eq!(join_index_tokens(text), expect, "{text:?}");
 }
 
 fn asks(text: &str, expect: &[&str]) {
@@ -65,10 +65,10 @@ fn dense_scripts_become_characters_and_pairs() {
     asks("𠀀𠀁", &["𠀀𠀁"]);
     check("한글 ｶﾞ が", "한 한글 글 ガ が");
     assert_eq!(
-        indexed("한글"),
-        indexed("\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}")
+        join_index_tokens("한글"),
+        join_index_tokens("\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}")
     );
-    assert_eq!(indexed("が"), indexed("か\u{3099}"));
+    assert_eq!(join_index_tokens("が"), join_index_tokens("か\u{3099}"));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn long_words_are_cut_alike_in_texts_and_queries() {
 proptest! {
     #[test]
     fn only_token_characters_survive(text in "\\PC{0,60}|(?s).{0,60}|[a-zA-Z'’ .]{0,80}|[가-힣ｦ-ﾟ一-丂ก-๙ a'’]{0,30}") {
-        let indexed = indexed(&text);
+        let indexed = join_index_tokens(&text);
         let words: Vec<&str> = indexed.split(' ').filter(|word| !word.is_empty()).collect();
         prop_assert_eq!(words.join(" "), indexed.as_str());
         for character in indexed.chars() {
@@ -107,6 +107,6 @@ proptest! {
 
     #[test]
     fn every_word_of_letters_has_a_stem(word in "[a-z]{1,64}") {
-        prop_assert!(!indexed(&word).is_empty());
+        prop_assert!(!join_index_tokens(&word).is_empty());
     }
 }

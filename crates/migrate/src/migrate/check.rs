@@ -1,26 +1,26 @@
-//! Compares the source with what was built, drawer by drawer, before it is put in place.
+//! Compares the source with the copy, drawer by drawer, before the copy is put in place.
 
 use loci_core::write::check_vector;
-use loci_core::{Capability, Drawer, Error, ErrorKind, IdentityState, Include, OpenOptions, Result};
+use loci_core::{Capability, Drawer, DrawerFields, Error, ErrorKind, IdentityState, OpenOptions, Result};
 
-use super::plan::Plan;
-use super::record::{Hashes, Lists, MOST};
-use super::stage::Target;
-use super::survey::{CollectionSurvey, Survey};
-use super::{MigrateRequest, Step, carry, copy};
-use crate::canonical::{canonical, canonical_line, differing, same_bits};
-use crate::merge::{Merge, Pair};
-use loci_engine::Walk;
+use super::plan::CollectionPlan;
+use super::record::{ChangeLists, MOST_IDS, PalaceHashes};
+use super::stage::MigrationTarget;
+use super::survey::{CollectionSurvey, SourceSurvey};
+use super::{MigrateRequest, MigrateStep, carry, copy};
+use crate::canonical::{canonical_line, have_same_bits, list_differing_fields, to_canonical};
+use crate::merge::{DrawerPair, MergedWalk};
+use loci_engine::CollectionWalk;
 
-/// What was found of a palace.
+/// The result of checking a palace.
 pub(super) struct CheckedPalace {
-    pub(super) collections: Vec<Checked>,
-    pub(super) hashes: Hashes,
+    pub(super) collections: Vec<CheckedCollection>,
+    pub(super) hashes: PalaceHashes,
 }
 
-/// What was found of one collection.
+/// The result of checking one collection.
 #[derive(Debug, Clone)]
-pub(super) struct Checked {
+pub(super) struct CheckedCollection {
     pub(super) rows_from: u64,
     pub(super) rows: u64,
     pub(super) with_vector: u64,
@@ -28,29 +28,31 @@ pub(super) struct Checked {
     pub(super) sources: u64,
     pub(super) dimension: Option<usize>,
     pub(super) identity: IdentityState,
-    pub(super) lists: Lists,
-    /// What cannot be explained, in words; the first few and how many.
+    pub(super) lists: ChangeLists,
+    /// The first unexplained differences, in words.
     differences: Vec<String>,
+    /// The number of unexplained differences.
     different: u64,
 }
 
-/// How many differences are named.
-const NAMED: usize = 5;
+/// The most differences that are named.
+const MOST_NAMED: usize = 5;
 
-/// Walks both sides of every collection.
-pub(super) fn palace(
+/// Checks every collection by walking both sides.
+pub(super) fn check_palace(
     request: &MigrateRequest<'_>,
-    plans: &[Plan],
-    survey: &Survey,
-    target: &Target,
-    watch: &mut dyn FnMut(Step<'_>),
+    plans: &[CollectionPlan],
+    survey: &SourceSurvey,
+    target: &MigrationTarget,
+    watch: &mut dyn FnMut(MigrateStep<'_>),
 ) -> Result<CheckedPalace> {
     let total = plans.iter().map(|plan| plan.info.drawers).sum();
+    // One digest per side over all collections, in the order of a verification, so that both print the same.
     let mut hashers = [blake3::Hasher::new(), blake3::Hasher::new()];
     let mut done = 0;
     let mut collections = Vec::new();
     for plan in plans {
-        let (checked, used) = Checking {
+        let (checked, used) = CollectionCheck {
             request,
             plan,
             survey: survey.of_collection(&plan.info.name),
@@ -59,7 +61,7 @@ pub(super) fn palace(
         }
         .run(&mut || {
             done += 1;
-            watch(Step::Checked(done, total));
+            watch(MigrateStep::Checked(done, total));
         })?;
         hashers = used;
         collections.push(checked);
@@ -67,109 +69,122 @@ pub(super) fn palace(
     let [from, to] = hashers.map(|hasher| hasher.finalize().to_hex().to_string());
     Ok(CheckedPalace {
         collections,
-        hashes: Hashes { from, to },
+        hashes: PalaceHashes { from, to },
     })
 }
 
-/// Refuses a copy that differs where nobody wrote to the source meanwhile.
-pub(super) fn must_agree(checked: &CheckedPalace, changed: bool, target: &Target) -> Result<()> {
+/// Refuses a copy that differs from its source, unless the source changed meanwhile.
+pub(super) fn refuse_differences(
+    checked: &CheckedPalace,
+    changed: bool,
+    target: &MigrationTarget,
+) -> Result<()> {
     let different: u64 = checked.collections.iter().map(|one| one.different).sum();
     if different == 0 || changed {
         return Ok(());
     }
     let named = checked.collections.iter().flat_map(|one| &one.differences);
-    let named: Vec<&str> = named.take(NAMED).map(String::as_str).collect();
+    let named: Vec<&str> = named.take(MOST_NAMED).map(String::as_str).collect();
     let message = format!(
-        "the copy differs from its source in {different} places: {}",
+        "the copy differs from its source in {different} place(s): {}",
         named.join("; ")
     );
-    Err(Error::new(ErrorKind::Corrupt, message).hint(target.built_at()))
+    Err(Error::new(ErrorKind::Corrupt, message).with_hint(target.describe_location()))
 }
 
-struct Checking<'a> {
+struct CollectionCheck<'a> {
     request: &'a MigrateRequest<'a>,
-    plan: &'a Plan,
+    plan: &'a CollectionPlan,
     survey: &'a CollectionSurvey,
-    target: &'a Target,
-    /// Of the source and of the target.
+    target: &'a MigrationTarget,
+    /// The digests of the source and of the target.
     hashers: [blake3::Hasher; 2],
 }
 
-impl Checking<'_> {
-    fn run(mut self, tick: &mut dyn FnMut()) -> Result<(Checked, [blake3::Hasher; 2])> {
+impl CollectionCheck<'_> {
+    fn run(mut self, tick: &mut dyn FnMut()) -> Result<(CheckedCollection, [blake3::Hasher; 2])> {
         let (from, to) = (self.request.from, self.request.to);
         let name = &self.plan.info.name;
         let source = from.backend.open(from.reference, name, &OpenOptions::default())?;
         let goal = to
             .backend
             .open(self.target.palace(), name, &OpenOptions::default())?;
+        // Opened afresh, as a user will open it: what counts is the stored state and not what the copying
+        // handle believes.
         let info = goal.info()?;
-        let can = |side: &dyn loci_core::Backend, capability| side.descriptor().can(&capability);
-        let mut checked = Checked::new(info.dimension, info.identity);
+        let can = |side: &dyn loci_core::Backend, capability| side.descriptor().has_capability(&capability);
+        let mut checked = CheckedCollection::new(info.dimension, info.identity);
         if info.metric != self.plan.info.metric {
-            checked.differ(format!("the metric of {name}"));
+            checked.add_difference(format!("the metric of {name}"));
         }
         if let Some(identity) = &self.plan.identity
             && checked.identity != IdentityState::Known(identity.clone())
         {
-            checked.differ(format!("the model of {name}"));
+            checked.add_difference(format!("the model of {name}"));
         }
-        let include = |side| Include {
+        let include = |side| DrawerFields {
             embedding: can(side, Capability::EmbeddingsOut),
-            ..Include::EVERYTHING
+            ..DrawerFields::EVERYTHING
         };
-        let mut merge = Merge::new(
-            Some(Walk::new(source.as_ref(), include(from.backend))),
-            Some(Walk::new(goal.as_ref(), include(to.backend))),
+        let mut merge = MergedWalk::new(
+            Some(CollectionWalk::new(source.as_ref(), include(from.backend))),
+            Some(CollectionWalk::new(goal.as_ref(), include(to.backend))),
         );
-        while let Some(pair) = merge.step()? {
-            if !matches!(pair, Pair::Second(_)) {
+        while let Some(pair) = merge.next_pair()? {
+            // The total counts drawers of the source, so a drawer that only the target has must not advance
+            // it.
+            if !matches!(pair, DrawerPair::Second(_)) {
                 tick();
             }
-            self.pair(pair, &mut checked);
+            self.check_pair(pair, &mut checked);
         }
-        for left in merge.walks().flat_map(Walk::left_out) {
+        for left in merge.walks().flat_map(CollectionWalk::left_out) {
             checked.lists.unreadable.push(left.message.clone());
         }
+        // Without them, mining would read every source again after the move.
         if can(from.backend, Capability::Sources) && can(to.backend, Capability::Sources) {
-            let (all, alike) = copy::sources_alike(source.as_ref(), goal.as_ref())?;
+            let (all, alike) = copy::count_equal_records(source.as_ref(), goal.as_ref())?;
             checked.sources = alike;
             if all != alike {
-                checked.differ(format!("{} records of sources in {name}", all - alike));
+                checked.add_difference(format!("{} records of sources in {name}", all - alike));
             }
         }
         Ok((checked, self.hashers))
     }
 
-    fn pair(&mut self, pair: Pair, checked: &mut Checked) {
+    fn check_pair(&mut self, pair: DrawerPair, checked: &mut CheckedCollection) {
         match pair {
-            Pair::Both(source, target) => {
-                self.seen(&source, &target, checked);
-                checked.note(&source, self.plan, self.survey);
-                let expected = carry::expected(*source, self.plan, self.survey, checked.dimension);
-                checked.compare(&expected, &canonical(*target), self.plan);
+            DrawerPair::Both(source, target) => {
+                self.count_pair(&source, &target, checked);
+                // Listed from the source as it is, compared with what was meant to arrive: a planned change
+                // is not an error.
+                checked.list_changes(&source, self.plan, self.survey);
+                let expected = carry::expected_drawer(*source, self.plan, self.survey, checked.dimension);
+                checked.compare_drawers(&expected, &to_canonical(*target), self.plan);
             }
-            Pair::First(source) => {
-                self.digest(0, &source);
+            DrawerPair::First(source) => {
+                self.update_digest(0, &source);
                 checked.rows_from += 1;
-                checked.missing(*source, self.plan, self.survey);
+                checked.list_missing(*source, self.plan, self.survey);
             }
-            Pair::Second(target) => {
-                self.digest(1, &target);
+            DrawerPair::Second(target) => {
+                self.update_digest(1, &target);
                 checked.rows += 1;
-                checked.differ(format!("{:?} is not in the source", target.id.as_str()));
+                // Nothing but this run writes to the staged target, so such a drawer means that something
+                // went wrong.
+                checked.add_difference(format!("{:?} is not in the source", target.id.as_str()));
             }
         }
     }
 
-    fn seen(&mut self, source: &Drawer, target: &Drawer, checked: &mut Checked) {
-        self.digest(0, source);
-        self.digest(1, target);
+    fn count_pair(&mut self, source: &Drawer, target: &Drawer, checked: &mut CheckedCollection) {
+        self.update_digest(0, source);
+        self.update_digest(1, target);
         checked.rows_from += 1;
         checked.rows += 1;
     }
 
-    fn digest(&mut self, side: usize, drawer: &Drawer) {
+    fn update_digest(&mut self, side: usize, drawer: &Drawer) {
         let text = canonical_line(&self.plan.info.name, drawer);
         if let Some(hasher) = self.hashers.get_mut(side) {
             hasher.update(text.as_bytes());
@@ -178,7 +193,7 @@ impl Checking<'_> {
     }
 }
 
-impl Checked {
+impl CheckedCollection {
     fn new(dimension: Option<usize>, identity: IdentityState) -> Self {
         Self {
             rows_from: 0,
@@ -188,28 +203,28 @@ impl Checked {
             sources: 0,
             dimension,
             identity,
-            lists: Lists::default(),
+            lists: ChangeLists::default(),
             differences: Vec::new(),
             different: 0,
         }
     }
 
-    fn differ(&mut self, what: String) {
+    fn add_difference(&mut self, what: String) {
         self.different += 1;
-        if self.differences.len() < NAMED {
+        if self.differences.len() < MOST_NAMED {
             self.differences.push(what);
         }
     }
 
-    /// Lists what of a drawer is not as it was.
-    fn note(&mut self, source: &Drawer, plan: &Plan, survey: &CollectionSurvey) {
+    /// Lists the ways in which a drawer was changed on the way.
+    fn list_changes(&mut self, source: &Drawer, plan: &CollectionPlan, survey: &CollectionSurvey) {
         let id = source.id.as_str();
         let lists = &mut self.lists;
         let vector = source.embedding.as_deref().filter(|_| plan.carries_vectors());
         let sound = vector.is_none_or(|vector| check_vector(vector).is_ok());
         let fits = |vector: &[f32]| self.dimension.is_none_or(|dimension| vector.len() == dimension);
         let metadata = source.metadata.as_ref();
-        let conflicts = metadata.is_some_and(|metadata| source.place.completed_from(metadata).is_err());
+        let conflicts = metadata.is_some_and(|metadata| source.place.complete_from(metadata).is_err());
         let spanless = survey.spanless.contains(&source.id);
         let noted = [
             (
@@ -229,42 +244,53 @@ impl Checked {
                 list.push(id);
             }
         }
-        if let Some(span) = source.place.span.filter(|_| spanless && lists.spans.len() < MOST) {
+        // Kept in the record, so that spans the target could not store are not lost.
+        if let Some(span) = source
+            .place
+            .span
+            .filter(|_| spanless && lists.spans.len() < MOST_IDS)
+        {
             lists.spans.push(span);
         }
     }
 
-    fn compare(&mut self, expected: &Drawer, target: &Drawer, plan: &Plan) {
+    fn compare_drawers(&mut self, expected: &Drawer, target: &Drawer, plan: &CollectionPlan) {
         let id = expected.id.as_str();
-        let mut fields = differing(expected, target);
+        let mut fields = list_differing_fields(expected, target);
+        // Not part of the digest, but it must arrive all the same.
         if expected.provenance != target.provenance {
             fields.push("provenance");
         }
         self.with_vector += u64::from(target.embedding.is_some());
         match (&expected.embedding, &target.embedding) {
-            (Some(one), Some(other)) if same_bits(one, other) => {}
+            (Some(one), Some(other)) if have_same_bits(one, other) => {}
+            // A vector that was to be carried is missing or has other bits.
             (Some(_), _) => fields.push("embedding"),
             (None, Some(_)) if plan.embedder().is_some() => self.embedded += 1,
+            // Without an embedder no vector can appear where the source had none.
             (None, Some(_)) if plan.carries_vectors() => fields.push("embedding"),
+            // With one, every drawer must have a vector.
             (None, None) if plan.embedder().is_some() => fields.push("embedding"),
             (None, _) => {}
         }
         if !fields.is_empty() {
-            self.differ(format!("{id:?} in its {}", fields.join(", ")));
+            self.add_difference(format!("{id:?} in its {}", fields.join(", ")));
         }
     }
 
-    /// A drawer that is not in the target: it gave way, could not be carried, or was lost.
-    fn missing(&mut self, source: Drawer, plan: &Plan, survey: &CollectionSurvey) {
+    /// Lists a drawer that is not in the target: it was collapsed, could not be carried, or was lost.
+    fn list_missing(&mut self, source: Drawer, plan: &CollectionPlan, survey: &CollectionSurvey) {
         let id = source.id.as_str().to_owned();
         if survey.dropped.contains(&source.id) {
             self.lists.collapsed.push(id);
             return;
         }
-        let expected = carry::expected(source, plan, survey, self.dimension);
-        let why = match carry::filed(expected) {
+        // The reason was not kept while copying, and a resumed run would not have it, so it is worked out
+        // again.
+        let expected = carry::expected_drawer(source, plan, survey, self.dimension);
+        let why = match carry::to_new_drawer(expected) {
             Err(error) => error.to_string(),
-            Ok(_) => "the target did not take it".to_owned(),
+            Ok(_) => "the target refused it".to_owned(),
         };
         self.lists.not_carried.push(format!("{id}: {why}"));
     }

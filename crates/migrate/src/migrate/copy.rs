@@ -1,63 +1,67 @@
-//! Copies collections batch by batch; each is stored together with how far it reaches.
+//! Copies collections batch by batch. Each batch is stored together with the progress it makes.
 
 use std::collections::HashSet;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, CreateMode, Descriptor, DrawerId, Error, ErrorKind, Include,
-    NewDrawer, OpenOptions, Result, Revised, Revision, Sources, Write,
+    BackendDescriptor, Capability, Collection, CollectionExt, CreateMode, DrawerFields, DrawerId, Error,
+    ErrorKind, NewDrawer, OpenOptions, Result, RevisionOutcome, SourceRecordQuery, SourceRevision, Write,
 };
 use serde::{Deserialize, Serialize};
 
-use super::plan::Plan;
-use super::record::overtaken;
-use super::stage::Target;
-use super::survey::{CollectionSurvey, Survey};
-use super::{MigrateRequest, Step, carry};
-use loci_engine::Walk;
+use super::plan::CollectionPlan;
+use super::record::overtaken_error;
+use super::stage::MigrationTarget;
+use super::survey::{CollectionSurvey, SourceSurvey};
+use super::{MigrateRequest, MigrateStep, carry};
+use loci_engine::CollectionWalk;
 use loci_engine::moves::{MIGRATION_RECORD, find_migration};
 use loci_engine::palace::embed_batch;
 
-/// The most drawers of a batch.
-const BATCH: usize = 1000;
-/// How much text and vector a batch aims at, in bytes.
+/// The most drawers in a batch.
+const MOST_DRAWERS: usize = 1000;
+/// The size at which a batch is full, in bytes of text and vectors.
 const BATCH_BYTES: usize = 8 << 20;
-/// How many records of sources are read together.
-const PAGE: usize = 1024;
+/// The number of source records read at a time.
+const PAGE_SIZE: usize = 1024;
 
-/// How far a copy is, as the target keeps it while it is under way.
+/// The progress of a copy, as the target stores it while the copy runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Progress {
-    /// Whose work it is.
+pub(super) struct CopyProgress {
+    /// The digest of the request and source it belongs to.
     run: String,
     /// The last drawer that was copied.
     after: Option<DrawerId>,
-    /// How many were.
+    /// The number of drawers copied.
     done: u64,
 }
 
-impl Progress {
-    /// Whether it is work of this run.
-    pub(super) fn is_of(&self, run: &str) -> bool {
+impl CopyProgress {
+    /// Returns whether it belongs to this run.
+    pub(super) fn belongs_to_run(&self, run: &str) -> bool {
         self.run == run
     }
 }
 
-/// How far a copy into `collection` is, if one is under way.
-pub(super) fn progress(collection: &dyn Collection, descriptor: &Descriptor) -> Result<Option<Progress>> {
-    if !descriptor.can(&Capability::Sources) {
+/// Returns the progress of a copy into `collection`, if one was begun.
+pub(super) fn find_progress(
+    collection: &dyn Collection,
+    descriptor: &BackendDescriptor,
+) -> Result<Option<CopyProgress>> {
+    if !descriptor.has_capability(&Capability::Sources) {
         return Ok(None);
     }
     let kept = find_migration(collection)?;
+    // Once a migration is finished the record holds its report, which does not parse as progress.
     Ok(kept.and_then(|record| serde_json::from_str(&record.stamp).ok()))
 }
 
-/// Copies every collection, and what is remembered of its sources.
-pub(super) fn palace(
+/// Copies every collection with its source records.
+pub(super) fn copy_palace(
     request: &MigrateRequest<'_>,
-    plans: &[Plan],
-    survey: &Survey,
-    target: &Target,
-    watch: &mut dyn FnMut(Step<'_>),
+    plans: &[CollectionPlan],
+    survey: &SourceSurvey,
+    target: &MigrationTarget,
+    watch: &mut dyn FnMut(MigrateStep<'_>),
 ) -> Result<()> {
     let total = plans.iter().map(|plan| plan.info.drawers).sum();
     let mut done = 0;
@@ -65,182 +69,207 @@ pub(super) fn palace(
     for plan in plans {
         let name = &plan.info.name;
         let source = from.backend.open(from.reference, name, &OpenOptions::default())?;
+        // A collection may exist from an interrupted run, so creating it must accept that.
         let options = plan.open_options();
         let goal = to
             .backend
             .create(target.palace(), name, CreateMode::OpenExisting, &options)?;
-        let mut copy = Copy {
+        let mut copy = CollectionCopy {
             source: source.as_ref(),
             target: goal.as_ref(),
             plan,
             survey: survey.of_collection(name),
-            embeddings: plan.carries_vectors() && from.backend.descriptor().can(&Capability::EmbeddingsOut),
-            remembers: to.backend.descriptor().can(&Capability::Sources),
+            embeddings: plan.carries_vectors()
+                && from
+                    .backend
+                    .descriptor()
+                    .has_capability(&Capability::EmbeddingsOut),
+            keeps_records: to.backend.descriptor().has_capability(&Capability::Sources),
             dimension: goal
                 .info()?
                 .dimension
                 .or(plan.info.dimension.filter(|_| plan.carries_vectors())),
             revision: None,
-            at: Progress {
-                run: target.run(),
+            progress: CopyProgress {
+                run: target.run_digest(),
                 after: None,
                 done: 0,
             },
         };
-        copy.run(&mut |copied| watch(Step::Copied(done + copied, total)))?;
-        done += copy.at.done;
-        if copy.remembers && from.backend.descriptor().can(&Capability::Sources) {
-            copy.sources()?;
+        copy.copy_drawers(&mut |copied| watch(MigrateStep::Copied(done + copied, total)))?;
+        // Counts what an earlier run copied as well, so that progress does not start at zero after a resume.
+        done += copy.progress.done;
+        if copy.keeps_records && from.backend.descriptor().has_capability(&Capability::Sources) {
+            copy.copy_source_records()?;
         }
     }
     Ok(())
 }
 
-struct Copy<'a> {
+struct CollectionCopy<'a> {
     source: &'a dyn Collection,
     target: &'a dyn Collection,
-    plan: &'a Plan,
+    plan: &'a CollectionPlan,
     survey: &'a CollectionSurvey,
-    /// Whether the source is asked for vectors.
+    /// Whether vectors are read from the source.
     embeddings: bool,
-    /// Whether the target keeps how far this is.
-    remembers: bool,
-    /// How many values vectors must have, once that is settled.
+    /// Whether the target can store progress and source records.
+    keeps_records: bool,
+    /// The length of vectors, once it is known.
     dimension: Option<usize>,
     revision: Option<u64>,
-    at: Progress,
+    progress: CopyProgress,
 }
 
 /// Drawers that wait for their commit.
 #[derive(Default)]
-struct Waiting {
+struct PendingBatch {
     drawers: Vec<NewDrawer>,
     bytes: usize,
-    /// The last drawer of the source that was looked at, and how many since the last commit.
+    /// The last drawer of the source that was read.
     after: Option<DrawerId>,
+    /// The number of drawers read since the last commit.
     seen: u64,
 }
 
-impl Copy<'_> {
-    fn run(&mut self, tick: &mut dyn FnMut(u64)) -> Result<()> {
-        self.resume()?;
-        let include = Include {
+impl CollectionCopy<'_> {
+    fn copy_drawers(&mut self, tick: &mut dyn FnMut(u64)) -> Result<()> {
+        self.resume_progress()?;
+        let include = DrawerFields {
             embedding: self.embeddings,
-            ..Include::EVERYTHING
+            ..DrawerFields::EVERYTHING
         };
-        let mut waiting = Waiting::default();
-        for drawer in Walk::new(self.source, include).after(self.at.after.clone()) {
+        let mut waiting = PendingBatch::default();
+        for drawer in CollectionWalk::new(self.source, include).starting_after(self.progress.after.clone()) {
             let drawer = drawer?;
+            // Skipped drawers count as well: progress and cursor describe how far the source was read.
             waiting.seen += 1;
             waiting.after = Some(drawer.id.clone());
             if self.survey.dropped.contains(&drawer.id) {
                 continue;
             }
             if self.dimension.is_none() && self.plan.carries_vectors() {
+                // The first valid vector decides. A resumed run takes the length from the target instead.
                 let sound = |vector: &&Vec<f32>| loci_core::write::check_vector(vector).is_ok();
                 self.dimension = drawer.embedding.as_ref().filter(sound).map(Vec::len);
             }
-            // One that no backend takes is found missing, and named, when both sides are compared.
-            if let Ok(new) = carry::filed(carry::expected(drawer, self.plan, self.survey, self.dimension)) {
-                waiting.bytes += carry::size(&new);
+            // A drawer that no backend accepts is skipped; the check finds it missing and names it.
+            if let Ok(new) = carry::to_new_drawer(carry::expected_drawer(
+                drawer,
+                self.plan,
+                self.survey,
+                self.dimension,
+            )) {
+                waiting.bytes += carry::estimate_size(&new);
                 waiting.drawers.push(new);
             }
-            if waiting.drawers.len() >= BATCH || waiting.bytes >= BATCH_BYTES {
-                self.flush(std::mem::take(&mut waiting))?;
-                tick(self.at.done);
+            if waiting.drawers.len() >= MOST_DRAWERS || waiting.bytes >= BATCH_BYTES {
+                self.flush_batch(std::mem::take(&mut waiting))?;
+                tick(self.progress.done);
             }
         }
-        self.flush(waiting)?;
-        tick(self.at.done);
+        self.flush_batch(waiting)?;
+        tick(self.progress.done);
         Ok(())
     }
 
-    /// Goes on where an earlier run stopped, if the target says so.
-    fn resume(&mut self) -> Result<()> {
-        if !self.remembers {
+    /// Resumes where an earlier run stopped, if the target has its progress.
+    fn resume_progress(&mut self) -> Result<()> {
+        if !self.keeps_records {
             return Ok(());
         }
         let Some(record) = find_migration(self.target)? else {
             return Ok(());
         };
+        // Needed even if the record is not ours to resume: the next write must name the revision it replaces.
         self.revision = Some(record.revision);
-        let begun = serde_json::from_str::<Progress>(&record.stamp).ok();
-        if let Some(begun) = begun.filter(|begun| begun.is_of(&self.at.run)) {
-            self.at = begun;
+        let begun = serde_json::from_str::<CopyProgress>(&record.stamp).ok();
+        if let Some(begun) = begun.filter(|begun| begun.belongs_to_run(&self.progress.run)) {
+            self.progress = begun;
         }
         Ok(())
     }
 
-    fn flush(&mut self, waiting: Waiting) -> Result<()> {
+    fn flush_batch(&mut self, waiting: PendingBatch) -> Result<()> {
         if waiting.seen == 0 {
             return Ok(());
         }
         let mut batch: Vec<Write> = waiting.drawers.into_iter().map(Write::Add).collect();
         if let Some(embedder) = self.plan.embedder() {
+            // Before the commit, so that no lock is held while a model works.
             embed_batch(embedder, &mut batch, &HashSet::new())?;
         }
-        let next = Progress {
+        let next = CopyProgress {
             after: waiting.after,
-            done: self.at.done + waiting.seen,
-            ..self.at.clone()
+            done: self.progress.done + waiting.seen,
+            ..self.progress.clone()
         };
-        match self.commit(batch.clone(), &next) {
-            Err(error) if is_of_a_drawer(&error) => self.one_by_one(batch, &next)?,
+        match self.commit_batch(batch.clone(), &next) {
+            // The batch was whole or nothing, so every drawer of it can be tried again.
+            Err(error) if is_drawer_error(&error) => self.commit_one_by_one(batch, &next)?,
             done => done?,
         }
-        self.at = next;
+        self.progress = next;
         Ok(())
     }
 
-    /// Where one drawer spoils the batch, only that one is left behind.
-    fn one_by_one(&mut self, batch: Vec<Write>, next: &Progress) -> Result<()> {
-        let still = self.at.clone();
+    /// Commits drawers one by one, so that a single bad drawer is left out and not its whole batch.
+    fn commit_one_by_one(&mut self, batch: Vec<Write>, next: &CopyProgress) -> Result<()> {
+        // The cursor moves only with the last commit: after a crash in between, the whole batch is tried
+        // again.
+        let still = self.progress.clone();
         for write in batch {
-            match self.commit(vec![write], &still) {
-                Err(error) if is_of_a_drawer(&error) => {}
+            match self.commit_batch(vec![write], &still) {
+                Err(error) if is_drawer_error(&error) => {}
                 done => done?,
             }
         }
-        self.commit(Vec::new(), next)
+        self.commit_batch(Vec::new(), next)
     }
 
-    /// Stores a batch together with how far it reaches.
-    fn commit(&mut self, batch: Vec<Write>, at: &Progress) -> Result<()> {
-        if !self.remembers {
-            return match batch.is_empty() {
-                true => Ok(()),
-                false => self.target.apply_batch(&batch).map(drop),
+    /// Stores a batch and its progress in one transaction.
+    fn commit_batch(&mut self, batch: Vec<Write>, at: &CopyProgress) -> Result<()> {
+        if !self.keeps_records {
+            return if batch.is_empty() {
+                Ok(())
+            } else {
+                self.target.apply_batch(&batch).map(drop)
             };
         }
         let stamp = serde_json::to_string(at).map_err(|cause| {
-            Error::new(ErrorKind::Internal, "how far a copy is cannot be written as JSON").caused_by(cause)
+            Error::new(
+                ErrorKind::Internal,
+                "cannot write the progress of the copy as JSON",
+            )
+            .caused_by(cause)
         })?;
-        let revision = Revision {
+        let revision = SourceRevision {
             source: MIGRATION_RECORD.to_owned(),
             expects: self.revision,
             stamp: Some(stamp),
             parts: Box::new(std::iter::once(batch)),
         };
         match self.target.require_sources()?.revise(vec![revision])?.pop() {
-            Some(Revised::Done { revision, .. }) => {
+            Some(RevisionOutcome::Done { revision, .. }) => {
                 self.revision = revision;
                 Ok(())
             }
-            _ => Err(overtaken()),
+            _ => Err(overtaken_error()),
         }
     }
 
-    /// Carries what is remembered of sources, so that mining them again finds them unchanged.
-    fn sources(&self) -> Result<()> {
-        each_page(self.source, &mut |page| {
+    /// Copies the records of sources, so that mining finds the sources unchanged.
+    fn copy_source_records(&self) -> Result<()> {
+        visit_record_pages(self.source, &mut |page| {
             let records = page.into_iter();
-            let revisions = records.map(|(source, stamp)| Revision {
+            let revisions = records.map(|(source, stamp)| SourceRevision {
                 source,
                 expects: None,
                 stamp: Some(stamp),
                 parts: Box::new(std::iter::empty()),
             });
-            // One that is there was carried by an earlier run.
+            // A record that exists was copied by an earlier run: `expects: None` passes over it, and that is
+            // fine.
             self.target
                 .require_sources()?
                 .revise(revisions.collect())
@@ -249,14 +278,14 @@ impl Copy<'_> {
     }
 }
 
-/// How many records of sources there are, and how many both collections have alike.
-pub(super) fn sources_alike(source: &dyn Collection, target: &dyn Collection) -> Result<(u64, u64)> {
+/// Returns the number of source records, and how many of them are equal in both collections.
+pub(super) fn count_equal_records(source: &dyn Collection, target: &dyn Collection) -> Result<(u64, u64)> {
     let (mut all, mut alike) = (0, 0);
-    each_page(source, &mut |page| {
+    visit_record_pages(source, &mut |page| {
         let names = page.iter().map(|(source, _)| source.clone()).collect();
         let there = target
             .require_sources()?
-            .find_records(&Sources::Named(names))?
+            .find_records(&SourceRecordQuery::Named(names))?
             .into_iter();
         let there: HashSet<(String, String)> = there.map(|record| (record.source, record.stamp)).collect();
         all += page.len() as u64;
@@ -266,18 +295,21 @@ pub(super) fn sources_alike(source: &dyn Collection, target: &dyn Collection) ->
     Ok((all, alike))
 }
 
-/// The names and stamps of all sources, a page at a time, but for the record of the migration itself.
-fn each_page(
+/// Visits the names and stamps of all sources, page by page, except the record of the migration itself.
+fn visit_record_pages(
     collection: &dyn Collection,
     each: &mut dyn FnMut(Vec<(String, String)>) -> Result<()>,
 ) -> Result<()> {
     let mut after = None;
     loop {
-        let page = collection.require_sources()?.find_records(&Sources::Under {
-            prefix: String::new(),
-            after,
-            limit: PAGE,
-        })?;
+        let page = collection
+            .require_sources()?
+            .find_records(&SourceRecordQuery::Under {
+                prefix: String::new(),
+                after,
+                limit: PAGE_SIZE,
+            })?;
+        // Asked of the page as it was read: the filter below may empty one that is not the last.
         let Some(last) = page.last() else {
             return Ok(());
         };
@@ -289,7 +321,7 @@ fn each_page(
     }
 }
 
-/// Whether an error says that one drawer is wrong, so that the others can go on.
-fn is_of_a_drawer(error: &Error) -> bool {
+/// Returns whether an error concerns a single drawer, so that the others can still be copied.
+fn is_drawer_error(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DimensionMismatch)
 }

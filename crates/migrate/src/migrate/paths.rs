@@ -1,4 +1,4 @@
-//! Where two palaces lie to each other: one may not be the other, nor within it.
+//! The paths of source and target: neither may be the other, nor lie inside it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,47 +6,50 @@ use loci_core::{Error, Result};
 
 use loci_engine::palace::BorrowedAddress;
 
-/// Refuses a source that is the target, and one that lies within the other.
-pub(super) fn check(from: BorrowedAddress<'_>, to: BorrowedAddress<'_>) -> Result<()> {
+/// Refuses a source that is the target, and either of them inside the other.
+pub(super) fn check_paths(from: BorrowedAddress<'_>, to: BorrowedAddress<'_>) -> Result<()> {
     let (Some(one), Some(other)) = (&from.reference.local_path, &to.reference.local_path) else {
+        // Palaces on a server have no path; there the backend and the name decide.
         let same = from.backend.descriptor().name == to.backend.descriptor().name
             && (&from.reference.id, &from.reference.namespace) == (&to.reference.id, &to.reference.namespace);
-        return match same {
-            true => Err(same_place(&from.reference.id)),
-            false => Ok(()),
+        return if same {
+            Err(same_place_error(&from.reference.id))
+        } else {
+            Ok(())
         };
     };
-    let (one, other) = (real(one), real(other));
+    // Compared without links: a link to the source would otherwise pass as another place, and be overwritten.
+    let (one, other) = (resolve_path(one), resolve_path(other));
     if one == other {
-        return Err(same_place(&from.reference.id));
+        return Err(same_place_error(&from.reference.id));
     }
     if one.starts_with(&other) || other.starts_with(&one) {
         return Err(Error::invalid(format!(
-            "{} and {} lie within each other, so one cannot be moved to the other",
+            "one of {} and {} is inside the other, so they cannot be source and target",
             from.reference.id, to.reference.id
         ))
-        .hint("nothing was changed; name a target beside the source"));
+        .with_hint("nothing was changed; name a target beside the source"));
     }
     Ok(())
 }
 
-fn same_place(place: &str) -> Error {
+fn same_place_error(place: &str) -> Error {
     Error::invalid(format!("{place} is both the source and the target"))
-        .hint("nothing was changed; name another place with --to")
+        .with_hint("nothing was changed; name another place with --to")
 }
 
-/// The path without links, as far as it exists.
-pub(super) fn real(path: &Path) -> PathBuf {
+/// Resolves the links of a path, as far as it exists.
+pub(super) fn resolve_path(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
     if path.components().next_back() == Some(std::path::Component::ParentDir) {
-        // A step back out of a folder that is not there yet leads to where that folder would lie.
-        let within = path.parent().map(real).unwrap_or_default();
+        // `..` of a folder that does not exist yet leads to the folder that would contain it.
+        let within = path.parent().map(resolve_path).unwrap_or_default();
         return within.parent().map_or(within.clone(), Path::to_path_buf);
     }
     match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => real(parent).join(name),
+        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => resolve_path(parent).join(name),
         _ => path.to_path_buf(),
     }
 }
@@ -61,9 +64,9 @@ mod tests {
         let palace = root.path().join("palace");
         std::fs::create_dir(&palace).unwrap();
         let around = root.path().join("nowhere").join("..").join("palace");
-        assert_eq!(real(&around), real(&palace));
+        assert_eq!(resolve_path(&around), resolve_path(&palace));
         let missing = root.path().join("nowhere").join("..").join("new");
-        assert_eq!(real(&missing), real(root.path()).join("new"));
+        assert_eq!(resolve_path(&missing), resolve_path(root.path()).join("new"));
     }
 
     #[test]
@@ -71,6 +74,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path(), &link).unwrap();
-        assert_eq!(real(&link.join("a/b")), real(folder.path()).join("a/b"));
+        assert_eq!(
+            resolve_path(&link.join("a/b")),
+            resolve_path(folder.path()).join("a/b")
+        );
     }
 }

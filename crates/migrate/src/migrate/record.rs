@@ -1,152 +1,154 @@
-//! The record of a migration: what was carried and what was not, kept in the target as the record of a source.
+//! The record of a migration: what was carried and what was not. The target stores it as the record of a
+//! source.
 
 use loci_core::{
-    Capability, Collection, CollectionExt, CollectionName, EmbedderIdentity, Error, ErrorKind, Finding,
-    IdentityState, Metric, OpenOptions, Result, Revised, Revision, Severity, Span, Timestamp,
+    Capability, Collection, CollectionExt, CollectionName, EmbedderIdentity, Error, ErrorKind,
+    FindingSeverity, IdentityState, Metric, OpenOptions, PalaceFinding, Result, RevisionOutcome,
+    SourceRevision, SourceSpan, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::check::Checked;
-use super::plan::{Plan, Vectors};
-use super::survey::{CollectionSurvey, Duplicates};
+use super::check::CheckedCollection;
+use super::plan::{CollectionPlan, VectorPlan};
+use super::survey::{CollectionSurvey, DuplicateCounts};
 use loci_engine::moves::{MIGRATION_RECORD, find_migration, list_migrations};
 use loci_engine::palace::BorrowedAddress;
 
-/// How many ids a list of the record holds at most; how many more there are stands beside them.
-pub const MOST: usize = 10_000;
+/// The most ids in a list of the record; the number of further ones is kept beside them.
+pub const MOST_IDS: usize = 10_000;
 
-/// What may be done beside carrying everything as it is.
+/// Changes that a migration is allowed to make.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flags {
-    /// Move aside what stands at the target.
+pub struct MigrateFlags {
+    /// Move aside a palace at the target.
     pub overwrite: bool,
-    /// Embed all texts anew where a side cannot hand vectors over.
+    /// Re-embed all texts if one side cannot return or keep vectors.
     pub accept_re_embed: bool,
-    /// Embed all texts anew where another model is asked for.
+    /// Re-embed all texts if the user asks for another model.
     pub force_model_swap: bool,
     /// Embed texts that have no vector.
     pub embed_missing: bool,
-    /// Keep one drawer of each group that is the same piece.
+    /// Keep one drawer of each group of duplicates.
     pub collapse_duplicates: bool,
 }
 
-/// What was carried, how, and what was not.
+/// The record: what was carried, how, and what was not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Record {
+pub struct MigrationRecord {
     /// The source.
     pub from: String,
     /// Its backend.
     pub from_backend: String,
-    /// The target's.
+    /// The backend of the target.
     pub to_backend: String,
     /// `carried`, `re_embedded` or `model_swap`.
     pub kind: &'static str,
-    /// Whether every drawer is in the target as it was.
+    /// Whether every drawer is in the target unchanged.
     pub lossless: bool,
-    /// When the first run began.
+    /// The start of the first run.
     pub started_at: Timestamp,
-    /// When the last one ended.
+    /// The end of the last run.
     pub finished_at: Timestamp,
-    /// What was allowed.
-    pub flags: Flags,
-    /// The embedder that was asked for.
+    /// The changes that were allowed.
+    pub flags: MigrateFlags,
+    /// The embedder the user named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedder: Option<EmbedderIdentity>,
-    /// What `loci verify` says of either side.
-    pub hash: Hashes,
-    /// By collection.
+    /// The digests of both sides, as `loci verify` prints them.
+    pub hash: PalaceHashes,
+    /// The records of the collections.
     pub collections: Vec<CollectionRecord>,
     /// Records of earlier migrations of the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Json>,
 }
 
-/// Digests of both sides.
+/// The digests of both sides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Hashes {
-    /// Of the source.
+pub struct PalaceHashes {
+    /// The digest of the source.
     pub from: String,
-    /// Of the target.
+    /// The digest of the target.
     pub to: String,
 }
 
-/// What was carried of one collection.
+/// The record of one collection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CollectionRecord {
     /// Its name.
     pub name: CollectionName,
-    /// How many drawers the source has.
+    /// The number of drawers in the source.
     pub rows_from: u64,
-    /// How many the target has.
+    /// The number of drawers in the target.
     pub rows: u64,
-    /// How many of those have a vector.
+    /// The number of those with a vector.
     pub with_vector: u64,
-    /// How vectors are compared.
+    /// The metric of its vectors.
     pub metric: Metric,
-    /// How many values they have.
+    /// The length of its vectors.
     pub dimension: Option<usize>,
-    /// Whose they were: a model, or `none` or `unknown`.
+    /// The model of the source's vectors, or `none` or `unknown`.
     pub identity_from: String,
-    /// Whose they are.
+    /// The model of the target's vectors.
     pub identity: String,
     /// `carried`, `re_embedded`, `model_swap` or `target`.
     pub vectors: &'static str,
-    /// How many were made for drawers that had none.
+    /// The number of vectors made for drawers that had none.
     pub embedded: u64,
-    /// What is in the source twice.
-    pub duplicates: Duplicates,
-    /// How many records of sources were carried.
+    /// Duplicates in the source.
+    pub duplicates: DuplicateCounts,
+    /// The number of source records carried.
     pub sources: u64,
-    /// Drawers that are not exactly as they were, and those that are missing.
+    /// Drawers that were changed or are missing.
     #[serde(flatten)]
-    pub lists: Lists,
+    pub lists: ChangeLists,
 }
 
-/// Drawers that are not exactly as they were.
+/// Drawers that were changed or are missing, by kind of change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Lists {
-    /// They have no vector in the source.
-    pub missing_vector: Listed,
-    /// They have no text in the source; theirs is the empty one now.
-    pub without_document: Listed,
-    /// Their vector is none that a backend may store, and was left out.
-    pub unsound_vector: Listed,
-    /// Their vector has another length than those of the collection, and was left out.
-    pub other_dimension: Listed,
-    /// Nobody recorded when they were filed.
-    pub without_filed_at: Listed,
-    /// A field of their place contradicted their metadata, which stayed.
-    pub place_conflict: Listed,
-    /// They are the same piece of the same source as another, and were carried without their span.
-    pub span_left_out: Listed,
-    /// The spans of the first of these, in the same order.
+pub struct ChangeLists {
+    /// Drawers without a vector in the source.
+    pub missing_vector: IdList,
+    /// Drawers without a text in the source, carried without one.
+    pub without_document: IdList,
+    /// Drawers whose vector no backend may store; it was left out.
+    pub unsound_vector: IdList,
+    /// Drawers whose vector has another length than the collection's; it was left out.
+    pub other_dimension: IdList,
+    /// Drawers without a recorded time of filing.
+    pub without_filed_at: IdList,
+    /// Drawers whose place contradicted their metadata; the metadata won.
+    pub place_conflict: IdList,
+    /// Drawers that are the same piece of the same source as another; they were carried without their span.
+    pub span_left_out: IdList,
+    /// The spans of these drawers, in the same order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub spans: Vec<Span>,
-    /// They gave way to another of their group.
-    pub collapsed: Listed,
-    /// Their stored bytes are damaged; what can be read was carried.
-    pub damaged: Listed,
-    /// They could not be carried.
-    pub not_carried: Listed,
-    /// What could not be read in the source.
-    pub unreadable: Listed,
+    pub spans: Vec<SourceSpan>,
+    /// Drawers collapsed into another of their group.
+    pub collapsed: IdList,
+    /// Drawers with damaged bytes; their readable part was carried.
+    pub damaged: IdList,
+    /// Drawers that could not be carried, each with the reason.
+    pub not_carried: IdList,
+    /// Messages about drawers that could not be read.
+    pub unreadable: IdList,
 }
 
-/// Some of many, by name, with how many there are.
+/// A bounded list of ids, with their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Listed {
-    /// How many there are.
+pub struct IdList {
+    /// The number of all ids.
     pub count: u64,
-    /// The first of them.
+    /// The first ids.
     pub ids: Vec<String>,
-    /// How many more there are than stand here.
+    /// The number of ids that are not listed.
     pub more: u64,
 }
 
-impl Lists {
-    /// Every list with its name, the gravest first.
-    pub fn each(&self) -> [(&'static str, &Listed); 11] {
+impl ChangeLists {
+    /// Returns every list with its name, the most severe first.
+    pub fn named_lists(&self) -> [(&'static str, &IdList); 11] {
         [
             ("not_carried", &self.not_carried),
             ("unreadable", &self.unreadable),
@@ -163,18 +165,20 @@ impl Lists {
     }
 }
 
-impl Listed {
+impl IdList {
     pub(super) fn push(&mut self, id: impl Into<String>) {
         self.count += 1;
-        match self.ids.len() < MOST {
-            true => self.ids.push(id.into()),
-            false => self.more += 1,
+        if self.ids.len() < MOST_IDS {
+            self.ids.push(id.into());
+        } else {
+            self.more += 1;
         }
     }
 }
 
-impl Record {
-    /// This record as one collection keeps it: of the others nothing, and what its source kept before.
+impl MigrationRecord {
+    /// Returns the record that one collection stores: without other collections, and with the earlier records
+    /// of its source.
     pub(super) fn of_collection(&self, name: &CollectionName, earlier: Vec<Json>) -> Self {
         let mut own = self.clone();
         own.collections.retain(|collection| collection.name == *name);
@@ -190,7 +194,11 @@ impl Record {
 }
 
 impl CollectionRecord {
-    pub(super) fn of(plan: &Plan, checked: &Checked, survey: &CollectionSurvey) -> Self {
+    pub(super) fn from_check(
+        plan: &CollectionPlan,
+        checked: &CheckedCollection,
+        survey: &CollectionSurvey,
+    ) -> Self {
         Self {
             name: plan.info.name.clone(),
             rows_from: checked.rows_from,
@@ -198,13 +206,13 @@ impl CollectionRecord {
             with_vector: checked.with_vector,
             metric: plan.info.metric,
             dimension: checked.dimension,
-            identity_from: identity(&plan.info.identity),
-            identity: identity(&checked.identity),
+            identity_from: describe_identity(&plan.info.identity),
+            identity: describe_identity(&checked.identity),
             vectors: match plan.vectors {
-                Vectors::Carried(_) => "carried",
-                Vectors::Anew(_) => "re_embedded",
-                Vectors::Swapped(_) => "model_swap",
-                Vectors::OfTheTarget => "target",
+                VectorPlan::Carried(_) => "carried",
+                VectorPlan::ReEmbedded(_) => "re_embedded",
+                VectorPlan::Swapped(_) => "model_swap",
+                VectorPlan::MadeByTarget => "target",
             },
             embedded: checked.embedded,
             duplicates: survey.duplicates,
@@ -213,9 +221,11 @@ impl CollectionRecord {
         }
     }
 
-    /// Whether every drawer is there as it was.
+    /// Returns whether every drawer arrived unchanged.
     pub(super) fn is_lossless(&self) -> bool {
         let lists = &self.lists;
+        // The other lists record no loss: what they name was absent in the source, is kept in the record, or
+        // follows from the metadata.
         let lost = [
             &lists.unsound_vector,
             &lists.other_dimension,
@@ -227,56 +237,59 @@ impl CollectionRecord {
         self.vectors == "carried" && lost.iter().all(|list| list.count == 0)
     }
 
-    /// What is to be said of it.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let lists = self.lists.each().into_iter();
-        let mut findings: Vec<Finding> = lists
+    /// Returns the findings about the collection.
+    pub(super) fn findings(&self) -> Vec<PalaceFinding> {
+        let lists = self.lists.named_lists().into_iter();
+        let mut findings: Vec<PalaceFinding> = lists
             .filter(|(_, list)| list.count > 0)
             .map(|(code, list)| {
-                let (severity, words) = told(code);
+                let (severity, words) = describe_list(code);
                 self.finding(code, severity, &format!("{} {words}", list.count))
             })
             .collect();
         if self.duplicates.groups > 0 && self.lists.collapsed.count == 0 {
             let words = format!(
-                "{} are {} pieces with the same source and text; they were carried as they are",
+                "{} are copies of {} pieces with the same source and text; all were carried",
                 self.duplicates.rows, self.duplicates.groups
             );
             let hint = "--collapse-duplicates keeps one of each";
-            findings.push(self.finding("duplicates", Severity::Note, &words).hint(hint));
+            findings.push(
+                self.finding("duplicates", FindingSeverity::Note, &words)
+                    .with_hint(hint),
+            );
         }
         findings
     }
 
-    fn finding(&self, code: &str, severity: Severity, words: &str) -> Finding {
+    fn finding(&self, code: &str, severity: FindingSeverity, words: &str) -> PalaceFinding {
         let message = format!("of the drawers of {}, {words}", self.name);
-        Finding::new(code, severity, message).collection(self.name.as_str())
+        PalaceFinding::new(code, severity, message).in_collection(self.name.as_str())
     }
 }
 
-/// How grave it is that drawers stand in the list `code`, and what it means.
-fn told(code: &str) -> (Severity, &'static str) {
-    use Severity::{Error, Note, Warning};
+/// Returns the severity of the list `code`, and its meaning.
+fn describe_list(code: &str) -> (FindingSeverity, &'static str) {
+    use FindingSeverity::{Error, Note, Warning};
     match code {
         "not_carried" => (Error, "could not be carried"),
         "unreadable" => (Error, "could not be read"),
-        "damaged" => (Warning, "are damaged; what can be read was carried"),
+        "damaged" => (Warning, "are damaged; their readable part was carried"),
         "other_dimension" => (Warning, "had a vector of another length, which was left out"),
         "missing_vector" => (Note, "have no vector in the source"),
         "unsound_vector" => (Note, "had a vector that no backend may store, which was left out"),
-        "without_document" => (Note, "have no text at all, and were carried so"),
-        "without_filed_at" => (Note, "do not say when they were filed"),
-        "place_conflict" => (Note, "gave a place and other metadata; the metadata stayed"),
-        "span_left_out" => (
+        "without_document" => (Note, "have no text, and were carried without one"),
+        "without_filed_at" => (Note, "have no time of filing"),
+        "place_conflict" => (
             Note,
-            "are a piece that is there already, and came without their span",
+            "had a place that contradicts their metadata; the metadata won",
         ),
-        "collapsed" => (Note, "gave way to another of the same source and text"),
-        _ => (Warning, "are not as they were"),
+        "span_left_out" => (Note, "duplicate a piece, and were carried without their span"),
+        "collapsed" => (Note, "were collapsed into another with the same source and text"),
+        _ => (Warning, "were changed"),
     }
 }
 
-fn identity(state: &IdentityState) -> String {
+fn describe_identity(state: &IdentityState) -> String {
     match state {
         IdentityState::Known(known) => known.to_string(),
         IdentityState::Unset => "none".to_owned(),
@@ -284,36 +297,38 @@ fn identity(state: &IdentityState) -> String {
     }
 }
 
-/// The records of the migrations of a collection, the earliest first.
-pub(super) fn read_of(
+/// Reads the migration records of a collection, the earliest first.
+pub(super) fn read_records(
     BorrowedAddress {
         backend,
         reference: palace,
     }: BorrowedAddress<'_>,
     name: &CollectionName,
 ) -> Result<Vec<Json>> {
-    if !backend.descriptor().can(&Capability::Sources) {
+    if !backend.descriptor().has_capability(&Capability::Sources) {
         return Ok(Vec::new());
     }
     list_migrations(backend.open(palace, name, &OpenOptions::default())?.as_ref())
 }
 
-/// Puts a finished record in the place of whatever stood there.
-pub(super) fn store(collection: &dyn Collection, stamp: &str) -> Result<()> {
-    let revision = Revision {
+/// Stores a finished record in place of the progress.
+pub(super) fn store_record(collection: &dyn Collection, stamp: &str) -> Result<()> {
+    let revision = SourceRevision {
         source: MIGRATION_RECORD.to_owned(),
+        // The progress of the copy has the same name: once it gives way to the report, no run resumes any
+        // more.
         expects: find_migration(collection)?.map(|record| record.revision),
         stamp: Some(stamp.to_owned()),
         parts: Box::new(std::iter::empty()),
     };
     match collection.require_sources()?.revise(vec![revision])?.first() {
-        Some(Revised::Done { .. }) => Ok(()),
-        _ => Err(overtaken()),
+        Some(RevisionOutcome::Done { .. }) => Ok(()),
+        _ => Err(overtaken_error()),
     }
 }
 
-/// The error of a migration that finds another at work on its target.
-pub(super) fn overtaken() -> Error {
+/// Returns the error of a migration whose target another one writes to.
+pub(super) fn overtaken_error() -> Error {
     Error::new(ErrorKind::Conflict, "another migration writes to the same target")
-        .hint("what is there stays; wait until it has ended")
+        .with_hint("nothing was removed; wait until it has ended")
 }

@@ -1,56 +1,57 @@
-//! A first look at the source: what it holds, so that a later run knows whether it is the same, and what is in it twice.
+//! A first walk over the source: its fingerprint, by which a later run recognises it, and its duplicates.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loci_core::{
-    Collection, CollectionInfo, CollectionName, Drawer, DrawerId, Include, OpenOptions, Result, Timestamp,
+    Collection, CollectionInfo, CollectionName, Drawer, DrawerFields, DrawerId, OpenOptions, Result,
+    Timestamp,
 };
 use serde::Serialize;
 
-use super::{MigrateRequest, Step};
-use crate::canonical::canonical;
+use super::{MigrateRequest, MigrateStep};
+use crate::canonical::to_canonical;
 use loci_engine::palace::BorrowedAddress;
-use loci_engine::{Walk, line};
+use loci_engine::{CollectionWalk, line};
 
-/// What the source holds.
+/// The survey of a source.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct SourceSurvey {
     /// Equal for equal sources.
     pub(super) fingerprint: String,
     collections: BTreeMap<CollectionName, CollectionSurvey>,
     none: CollectionSurvey,
 }
 
-/// What one collection holds twice.
+/// The duplicates of one collection.
 #[derive(Debug, Default)]
 pub(super) struct CollectionSurvey {
-    /// How often.
-    pub(super) duplicates: Duplicates,
-    /// Those that give way to another of their group.
+    /// Their numbers.
+    pub(super) duplicates: DuplicateCounts,
+    /// Drawers to collapse into another of their group.
     pub(super) dropped: HashSet<DrawerId>,
-    /// Those that lose their span, because the target takes the same piece of a source only once.
+    /// Drawers that lose their span, because a target accepts the same piece of a source only once.
     pub(super) spanless: HashSet<DrawerId>,
 }
 
 /// Drawers with the same source and text, and the same start where that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Duplicates {
-    /// How many groups of such drawers.
+pub struct DuplicateCounts {
+    /// The number of groups.
     pub groups: u64,
-    /// How many drawers are in them.
+    /// The number of drawers in them.
     pub rows: u64,
 }
 
 /// A digest of what makes two drawers one piece.
-type Piece = [u8; 16];
+type PieceDigest = [u8; 16];
 
-impl Survey {
-    /// Walks the source once, and once more where something is in it twice.
-    pub(super) fn of(
+impl SourceSurvey {
+    /// Walks the source once, and a second time if it has duplicates.
+    pub(super) fn take(
         request: &MigrateRequest<'_>,
         infos: &[CollectionInfo],
-        watch: &mut dyn FnMut(Step<'_>),
+        watch: &mut dyn FnMut(MigrateStep<'_>),
     ) -> Result<Self> {
         let BorrowedAddress {
             backend,
@@ -67,64 +68,69 @@ impl Survey {
             );
             hasher.update(state.as_bytes());
             let opened = backend.open(palace, &info.name, &OpenOptions::default())?;
-            let mut pieces: HashMap<Piece, u32> = HashMap::new();
-            for drawer in walk(opened.as_ref()) {
-                let drawer = canonical(drawer?);
-                hasher.update(line::write(&info.name, drawer.clone(), false).as_bytes());
-                if let Some(piece) = piece(&drawer) {
+            // Digests and counts only: a palace of millions of drawers must not be held in memory to find a
+            // few duplicates.
+            let mut pieces: HashMap<PieceDigest, u32> = HashMap::new();
+            for drawer in walk_texts(opened.as_ref()) {
+                let drawer = to_canonical(drawer?);
+                // Without vectors, which would make the walk much slower; their number and the sequence
+                // number stand for them.
+                hasher.update(line::write_line(&info.name, drawer.clone(), false).as_bytes());
+                if let Some(piece) = digest_piece(&drawer) {
                     *pieces.entry(piece).or_default() += 1;
                 }
                 seen += 1;
-                watch(Step::Surveyed(seen, total));
+                watch(MigrateStep::Surveyed(seen, total));
             }
             pieces.retain(|_, count| *count > 1);
-            let found = twice(opened.as_ref(), &pieces, request.flags.collapse_duplicates)?;
+            let found = find_duplicates(opened.as_ref(), &pieces, request.flags.collapse_duplicates)?;
             survey.collections.insert(info.name.clone(), found);
         }
         survey.fingerprint = hasher.finalize().to_hex().to_string();
         Ok(survey)
     }
 
-    /// What is known of one collection.
+    /// Returns the duplicates of one collection.
     pub(super) fn of_collection(&self, name: &CollectionName) -> &CollectionSurvey {
         self.collections.get(name).unwrap_or(&self.none)
     }
 }
 
-fn walk(collection: &dyn Collection) -> Walk<'_> {
-    let include = Include {
+fn walk_texts(collection: &dyn Collection) -> CollectionWalk<'_> {
+    let include = DrawerFields {
         embedding: false,
-        ..Include::EVERYTHING
+        ..DrawerFields::EVERYTHING
     };
-    Walk::new(collection, include)
+    CollectionWalk::new(collection, include)
 }
 
-/// The piece a drawer is; `None` for one that was cut from nothing.
-fn piece(drawer: &Drawer) -> Option<Piece> {
+/// Returns the digest of the piece a drawer holds; `None` without a source.
+fn digest_piece(drawer: &Drawer) -> Option<PieceDigest> {
     let source = drawer.place.source.as_deref()?;
     let text = drawer.document.as_deref().unwrap_or_default();
     let start = drawer.place.span.map(|span| span.start);
     let mut hasher = blake3::Hasher::new();
+    // The length keeps source and text apart: "ab" + "c" must not equal "a" + "bc".
     hasher.update(&(source.len() as u64).to_le_bytes());
     hasher.update(source.as_bytes());
     hasher.update(format!("{start:?}").as_bytes());
     hasher.update(text.as_bytes());
-    let mut piece = Piece::default();
+    let mut piece = PieceDigest::default();
     hasher.finalize_xof().fill(&mut piece);
     Some(piece)
 }
 
-/// How a drawer stands in its group: most uses, then oldest, then smallest id.
-type Rank = (Reverse<u64>, Option<Timestamp>, DrawerId);
+/// The rank of a drawer in its group: most uses first, then oldest, then smallest id.
+type DuplicateRank = (Reverse<u64>, Option<Timestamp>, DrawerId);
 
-/// Looks at the drawers that are there more than once, and says which of them give way.
-fn twice(
+/// Walks the duplicates and decides which are collapsed, or else lose their span.
+fn find_duplicates(
     collection: &dyn Collection,
-    pieces: &HashMap<Piece, u32>,
+    pieces: &HashMap<PieceDigest, u32>,
     collapse: bool,
 ) -> Result<CollectionSurvey> {
     let mut survey = CollectionSurvey {
-        duplicates: Duplicates {
+        duplicates: DuplicateCounts {
             groups: pieces.len() as u64,
             rows: pieces.values().map(|count| u64::from(*count)).sum(),
         },
@@ -133,16 +139,18 @@ fn twice(
     if pieces.is_empty() {
         return Ok(survey);
     }
-    let mut best: HashMap<Piece, Rank> = HashMap::new();
-    for drawer in walk(collection) {
-        let drawer = canonical(drawer?);
-        let Some(piece) = piece(&drawer).filter(|piece| pieces.contains_key(piece)) else {
+    let mut best: HashMap<PieceDigest, DuplicateRank> = HashMap::new();
+    for drawer in walk_texts(collection) {
+        let drawer = to_canonical(drawer?);
+        let Some(piece) = digest_piece(&drawer).filter(|piece| pieces.contains_key(piece)) else {
             continue;
         };
-        let rank: Rank = (Reverse(drawer.uses), drawer.filed_at, drawer.id.clone());
+        let rank: DuplicateRank = (Reverse(drawer.uses), drawer.filed_at, drawer.id.clone());
         match best.remove(&piece) {
             None => drop(best.insert(piece, rank)),
             Some(other) => {
+                // In id order the first drawer of a group keeps its span, whatever the ranks: nothing is
+                // dropped here.
                 if drawer.place.span.is_some() && !collapse {
                     survey.spanless.insert(drawer.id);
                 }

@@ -1,57 +1,62 @@
-//! Compares two palaces drawer by drawer in one merged walk, or a sample of them.
+//! Compares two palaces drawer by drawer: all of them in one merged walk, or a sample.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, CollectionName, Drawer, Finding, Include, OpenOptions, Result, Severity,
+    Capability, Collection, CollectionName, Drawer, DrawerFields, FindingSeverity, OpenOptions,
+    PalaceFinding, Result,
 };
 use serde::Serialize;
 
-use super::findings::Findings;
-use super::pardon::Pardon;
+use super::findings::FindingList;
+use super::pardon::KnownDifferences;
 use super::sample;
-use crate::canonical::{canonical, canonical_line, differing};
-use crate::merge::{Merge, Pair};
-use loci_engine::Walk;
+use crate::canonical::{canonical_line, list_differing_fields, to_canonical};
+use crate::merge::{DrawerPair, MergedWalk};
+use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
 
-/// What came of comparing two palaces.
+/// The result of comparing two palaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
-    /// In what they differ.
-    pub findings: Vec<Finding>,
-    /// What the other one holds.
-    pub against: Against,
+pub struct PalaceComparison {
+    /// The differences.
+    pub findings: Vec<PalaceFinding>,
+    /// The other palace.
+    pub against: ComparedPalace,
 }
 
-/// What the palace that another is compared with holds.
+/// The palace that another was compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Against {
-    /// Its digest, where all of it was read.
+pub struct ComparedPalace {
+    /// Its digest, if all of it was read.
     pub hash: Option<String>,
-    /// How many drawers it holds.
+    /// The number of its drawers.
     pub drawers: u64,
 }
 
-/// Lists in which drawers `here` and `there` differ: those only one has, and which fields differ in the others.
+/// Lists the drawers in which `here` and `there` differ: those that only one has, and the fields that differ
+/// in others.
 ///
-/// Metadata differs where a type does. Vectors are the same bit for bit; where both sides name one model, or a
-/// migration's record says that texts were embedded anew, near enough is told and no difference. With `sample`, only
-/// about so many drawers are compared, spread evenly. `progress` is told how many drawers were.
-pub fn compare(
+/// Metadata differs if a type does. Vectors must be equal bit for bit. If both sides name the same model, or
+/// the record of a migration says that texts were re-embedded, nearly equal ones are only noted. With
+/// `sample`, about that many drawers are compared, spread evenly. `progress` receives the number of drawers
+/// compared.
+pub fn compare_palaces(
     here: BorrowedAddress<'_>,
     there: BorrowedAddress<'_>,
     sample: Option<u64>,
     progress: &mut dyn FnMut(u64),
-) -> Result<Comparison> {
-    let mut comparing = Comparing {
+) -> Result<PalaceComparison> {
+    let mut comparing = ComparisonRun {
         here,
         there,
-        vectors: [here, there]
-            .iter()
-            .all(|side| side.backend.descriptor().can(&Capability::EmbeddingsOut)),
-        findings: Findings::default(),
+        vectors: [here, there].iter().all(|side| {
+            side.backend
+                .descriptor()
+                .has_capability(&Capability::EmbeddingsOut)
+        }),
+        findings: FindingList::default(),
         hasher: blake3::Hasher::new(),
         drawers: 0,
         compared: 0,
@@ -63,28 +68,31 @@ pub fn compare(
         .iter()
         .map(|info| info.drawers)
         .sum();
-    for name in names(here)?.union(&names(there)?) {
-        comparing.collection(name, sample.map(|sample| (sample, total)))?;
+    for name in list_filled_collections(here)?.union(&list_filled_collections(there)?) {
+        comparing.compare_collection(name, sample.map(|sample| (sample, total)))?;
     }
     if !comparing.vectors {
-        let message = "one side does not hand vectors over, so they were not compared";
-        comparing
-            .findings
-            .push(Finding::new("vectors_not_compared", Severity::Note, message));
+        let message = "one side does not return vectors, so vectors were not compared";
+        comparing.findings.push(PalaceFinding::new(
+            "vectors_not_compared",
+            FindingSeverity::Note,
+            message,
+        ));
     }
     if sample.is_some() {
         let message = format!(
-            "only {} of {total} drawers of the other palace were compared, spread evenly",
+            "only {} of {total} drawers of the other palace were compared, evenly spread",
             comparing.compared
         );
-        let note = Finding::new("sampled", Severity::Note, message);
+        let note = PalaceFinding::new("sampled", FindingSeverity::Note, message);
         comparing
             .findings
-            .push(note.hint("leave --sample out to compare all of them"));
+            .push(note.with_hint("omit --sample to compare all of them"));
     }
-    Ok(Comparison {
+    Ok(PalaceComparison {
         findings: comparing.findings.into_vec(),
-        against: Against {
+        against: ComparedPalace {
+            // A digest of a sample would look like one of the palace and never match it.
             hash: sample
                 .is_none()
                 .then(|| comparing.hasher.finalize().to_hex().to_string()),
@@ -97,7 +105,8 @@ pub fn compare(
     })
 }
 
-fn names(
+/// Lists the collections with drawers. An empty collection and a missing one count as equal.
+fn list_filled_collections(
     BorrowedAddress {
         backend,
         reference: palace,
@@ -110,7 +119,7 @@ fn names(
     Ok(with_drawers.map(|info| info.name).collect())
 }
 
-fn open(
+fn open_if_present(
     BorrowedAddress {
         backend,
         reference: palace,
@@ -118,106 +127,119 @@ fn open(
     name: &CollectionName,
 ) -> Result<Option<Arc<dyn Collection>>> {
     let there = backend.collections(palace)?.iter().any(|info| info.name == *name);
-    match there {
-        true => backend.open(palace, name, &OpenOptions::default()).map(Some),
-        false => Ok(None),
+    if there {
+        backend.open(palace, name, &OpenOptions::default()).map(Some)
+    } else {
+        Ok(None)
     }
 }
 
-struct Comparing<'a> {
+struct ComparisonRun<'a> {
     here: BorrowedAddress<'a>,
     there: BorrowedAddress<'a>,
-    /// Whether both sides hand vectors over.
+    /// Whether both sides return vectors.
     vectors: bool,
-    findings: Findings,
-    /// Of the other palace.
+    findings: FindingList,
+    /// The digest of the other palace.
     hasher: blake3::Hasher,
-    /// How many drawers of the other palace were read.
+    /// The number of drawers of the other palace that were read.
     drawers: u64,
     compared: u64,
     progress: &'a mut dyn FnMut(u64),
 }
 
-impl Comparing<'_> {
-    fn collection(&mut self, name: &CollectionName, sample: Option<(u64, u64)>) -> Result<()> {
-        let (mine, theirs) = (open(self.here, name)?, open(self.there, name)?);
-        let mut pardon = Pardon::of(mine.as_deref(), theirs.as_deref())?;
+impl ComparisonRun<'_> {
+    fn compare_collection(&mut self, name: &CollectionName, sample: Option<(u64, u64)>) -> Result<()> {
+        let (mine, theirs) = (
+            open_if_present(self.here, name)?,
+            open_if_present(self.there, name)?,
+        );
+        let mut pardon = KnownDifferences::from_collections(mine.as_deref(), theirs.as_deref())?;
         match (sample, &mine, &theirs) {
             (Some((sample, total)), Some(mine), Some(theirs)) => {
-                let include = self.include(self.vectors);
-                sample::pairs(
+                let include = self.include_all(self.vectors);
+                sample::sample_pairs(
                     mine.as_ref(),
                     theirs.as_ref(),
                     sample,
                     total,
                     include,
                     &mut |pair| {
-                        self.pair(name, pair, &mut pardon);
+                        self.compare_pair(name, pair, &mut pardon);
                     },
                 )?;
-                self.counts(name, mine.as_ref(), theirs.as_ref(), &pardon)?;
+                self.compare_counts(name, mine.as_ref(), theirs.as_ref(), &pardon)?;
             }
-            _ => self.whole(name, mine.as_deref(), theirs.as_deref(), &mut pardon)?,
+            // A collection that only one side has is walked whole even in a sample: every drawer in it is a
+            // difference.
+            _ => self.compare_all(name, mine.as_deref(), theirs.as_deref(), &mut pardon)?,
         }
         for note in pardon.into_notes() {
-            self.findings.push(note.collection(name.as_str()));
+            self.findings.push(note.in_collection(name.as_str()));
         }
         Ok(())
     }
 
-    fn include(&self, embedding: bool) -> Include {
-        Include {
+    fn include_all(&self, embedding: bool) -> DrawerFields {
+        DrawerFields {
             embedding,
-            ..Include::EVERYTHING
+            ..DrawerFields::EVERYTHING
         }
     }
 
-    fn whole(
+    fn compare_all(
         &mut self,
         name: &CollectionName,
         mine: Option<&dyn Collection>,
         theirs: Option<&dyn Collection>,
-        pardon: &mut Pardon,
+        pardon: &mut KnownDifferences,
     ) -> Result<()> {
-        let their_vectors = self.there.backend.descriptor().can(&Capability::EmbeddingsOut);
-        let (include, included) = (self.include(self.vectors), self.include(their_vectors));
-        let mut merge = Merge::new(
-            mine.map(|collection| Walk::new(collection, include)),
-            theirs.map(|collection| Walk::new(collection, included)),
+        // Their vectors are read even if ours cannot be, because their digest includes them.
+        let their_vectors = self
+            .there
+            .backend
+            .descriptor()
+            .has_capability(&Capability::EmbeddingsOut);
+        let (include, included) = (self.include_all(self.vectors), self.include_all(their_vectors));
+        let mut merge = MergedWalk::new(
+            mine.map(|collection| CollectionWalk::new(collection, include)),
+            theirs.map(|collection| CollectionWalk::new(collection, included)),
         );
-        while let Some(pair) = merge.step()? {
-            if let Pair::Both(_, theirs) | Pair::Second(theirs) = &pair {
+        while let Some(pair) = merge.next_pair()? {
+            if let DrawerPair::Both(_, theirs) | DrawerPair::Second(theirs) = &pair {
                 self.hasher.update(canonical_line(name, theirs).as_bytes());
                 self.hasher.update(b"\n");
                 self.drawers += 1;
             }
-            self.pair(name, pair, pardon);
+            self.compare_pair(name, pair, pardon);
         }
-        for left in merge.walks().flat_map(Walk::left_out) {
-            let finding = Finding::new("unreadable_drawer", Severity::Error, left.message.clone());
-            self.findings.push(finding.collection(name.as_str()));
+        for left in merge.walks().flat_map(CollectionWalk::left_out) {
+            let finding =
+                PalaceFinding::new("unreadable_drawer", FindingSeverity::Error, left.message.clone());
+            self.findings.push(finding.in_collection(name.as_str()));
         }
         Ok(())
     }
 
-    fn pair(&mut self, name: &CollectionName, pair: Pair, pardon: &mut Pardon) {
+    fn compare_pair(&mut self, name: &CollectionName, pair: DrawerPair, pardon: &mut KnownDifferences) {
         self.compared += 1;
         (self.progress)(self.compared);
         let (code, message) = match pair {
-            Pair::First(one) => (
+            DrawerPair::First(one) => (
                 "only_here",
-                format!("{} is here and not in the other palace", called(&one)),
+                format!("{} is only here, not in the other palace", name_drawer(&one)),
             ),
-            Pair::Second(other) if pardon.gave_way(&other.id) => return,
-            Pair::Second(other) => (
+            // Collapsed by a migration at the user's request; counted, and reported as one note.
+            DrawerPair::Second(other) if pardon.excuse_collapsed(&other.id) => return,
+            DrawerPair::Second(other) => (
                 "only_there",
-                format!("{} is in the other palace and not here", called(&other)),
+                format!("{} is only in the other palace, not here", name_drawer(&other)),
             ),
-            Pair::Both(one, other) => {
-                let (one, other) = (canonical(*one), canonical(*other));
-                let mut fields = differing(&one, &other);
-                fields.retain(|field| *field != "place" || !pardon.lost_its_span(&one, &other));
-                if self.vectors && !pardon.vectors(&one, &other) {
+            DrawerPair::Both(one, other) => {
+                let (one, other) = (to_canonical(*one), to_canonical(*other));
+                let mut fields = list_differing_fields(&one, &other);
+                fields.retain(|field| *field != "place" || !pardon.excuse_lost_span(&one, &other));
+                if self.vectors && !pardon.excuse_vectors(&one, &other) {
                     fields.push("embedding");
                 }
                 if fields.is_empty() {
@@ -225,32 +247,34 @@ impl Comparing<'_> {
                 }
                 (
                     "differs",
-                    format!("{} differs in its {}", called(&one), fields.join(", ")),
+                    format!("{} differs in its {}", name_drawer(&one), fields.join(", ")),
                 )
             }
         };
-        let finding = Finding::new(code, Severity::Error, message);
-        self.findings.push(finding.collection(name.as_str()));
+        let finding = PalaceFinding::new(code, FindingSeverity::Error, message);
+        self.findings.push(finding.in_collection(name.as_str()));
     }
 
-    /// Where not every drawer is looked at, at least their numbers must agree.
-    fn counts(
+    /// Compares the numbers of drawers: in a sample, drawers that only one side has may go unseen.
+    fn compare_counts(
         &mut self,
         name: &CollectionName,
         mine: &dyn Collection,
         theirs: &dyn Collection,
-        pardon: &Pardon,
+        pardon: &KnownDifferences,
     ) -> Result<()> {
         let (here, there) = (mine.info()?.drawers, theirs.info()?.drawers);
-        if here + pardon.collapsed() != there && here != there {
+        // Equal numbers are fine as well: the other palace need not be the one that the record was written
+        // about.
+        if here + pardon.count_collapsed() != there && here != there {
             let message = format!("{name} holds {here} drawers here and {there} in the other palace");
-            let finding = Finding::new("count_differs", Severity::Error, message);
-            self.findings.push(finding.collection(name.as_str()));
+            let finding = PalaceFinding::new("count_differs", FindingSeverity::Error, message);
+            self.findings.push(finding.in_collection(name.as_str()));
         }
         Ok(())
     }
 }
 
-fn called(drawer: &Drawer) -> String {
+fn name_drawer(drawer: &Drawer) -> String {
     format!("the drawer {:?}", drawer.id.as_str())
 }

@@ -1,21 +1,22 @@
-//! A list of findings that names the first of each sort and counts the rest.
+//! A list of findings that keeps the first of each kind and counts the rest.
 
 use std::collections::BTreeMap;
 
-use loci_core::{Finding, Severity};
+use loci_core::{FindingSeverity, PalaceFinding};
 
-/// How many findings of one code and collection are listed before they are only counted.
+/// The most findings of one code and collection that are listed; further ones are counted.
 const NAMED: u64 = 20;
 
-/// Findings, each sort of them listed up to a limit and then counted.
+/// Findings, listed up to a limit for each code and collection, and then counted.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    listed: Vec<Finding>,
-    seen: BTreeMap<(String, Option<String>), (u64, Severity)>,
+pub(super) struct FindingList {
+    listed: Vec<PalaceFinding>,
+    seen: BTreeMap<(String, Option<String>), (u64, FindingSeverity)>,
 }
 
-impl Findings {
-    pub(super) fn push(&mut self, finding: Finding) {
+impl FindingList {
+    pub(super) fn push(&mut self, finding: PalaceFinding) {
+        // A damaged palace can have one finding per drawer; a report of millions of lines would help no one.
         let sort = (finding.code.clone(), finding.collection.clone());
         let (count, gravest) = self.seen.entry(sort).or_insert((0, finding.severity));
         *count += 1;
@@ -25,13 +26,13 @@ impl Findings {
         }
     }
 
-    /// What is listed, and for each sort that goes on how many more there are.
-    pub(super) fn into_vec(self) -> Vec<Finding> {
+    /// Returns the listed findings, and one more for each kind that says how many were not listed.
+    pub(super) fn into_vec(self) -> Vec<PalaceFinding> {
         let mut all = self.listed;
         for ((code, collection), (count, gravest)) in self.seen {
             if count > NAMED {
                 let message = format!("and {} more of {code}", count - NAMED);
-                let mut more = Finding::new(code, gravest, message);
+                let mut more = PalaceFinding::new(code, gravest, message);
                 more.collection = collection;
                 all.push(more);
             }
@@ -46,14 +47,14 @@ mod tests {
 
     #[test]
     fn the_first_twenty_are_named_and_the_rest_counted() {
-        let mut findings = Findings::default();
+        let mut findings = FindingList::default();
         for n in 0..25 {
-            findings.push(Finding::new("a", Severity::Error, n.to_string()));
+            findings.push(PalaceFinding::new("a", FindingSeverity::Error, n.to_string()));
         }
-        findings.push(Finding::new("b", Severity::Note, "b"));
+        findings.push(PalaceFinding::new("b", FindingSeverity::Note, "b"));
         let all = findings.into_vec();
         assert_eq!(all.len(), 22);
         assert_eq!(all[21].message, "and 5 more of a");
-        assert_eq!(all[21].severity, Severity::Error);
+        assert_eq!(all[21].severity, FindingSeverity::Error);
     }
 }

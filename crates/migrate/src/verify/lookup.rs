@@ -1,38 +1,40 @@
-//! Looks drawers up again: each must be found by its id as it was walked, and by its own vector.
+//! Looks drawers up again: each must be found by its id, as it was walked, and by its own vector.
 
 use loci_core::write::check_vector;
 use loci_core::{
-    CollectionInfo, CollectionName, CollectionReader, Drawer, Finding, Get, Hit, Include, Metric, Query,
-    Result, Severity,
+    CollectionInfo, CollectionName, CollectionReader, Drawer, DrawerFields, DrawerHit, FindingSeverity,
+    GetRequest, Metric, PalaceFinding, QueryRequest, Result,
 };
 
-/// How many drawers are looked up in one request.
-const AT_ONCE: usize = 32;
-/// How many hits are asked for, so that drawers with equal vectors do not hide each other.
+/// The number of drawers looked up in one request.
+const BATCH_SIZE: usize = 32;
+/// The number of hits requested, so that drawers with equal vectors do not hide each other.
 const HITS: usize = 10;
 
 /// Collects a sample of drawers and looks them up again.
-pub(super) struct Lookup<'a> {
+pub(super) struct LookupSample<'a> {
     collection: &'a dyn CollectionReader,
     metric: Metric,
-    include: Include,
+    include: DrawerFields,
     stride: u64,
     waiting: Vec<Drawer>,
     not_by_id: Vec<String>,
     not_by_vector: Vec<String>,
 }
 
-impl<'a> Lookup<'a> {
+impl<'a> LookupSample<'a> {
     pub(super) fn new(
         collection: &'a dyn CollectionReader,
         info: &CollectionInfo,
-        include: Include,
+        include: DrawerFields,
         sample: u64,
     ) -> Self {
         Self {
             collection,
             metric: info.metric,
             include,
+            // Every n-th drawer, rounded up, so that the sample is spread over the whole collection and never
+            // exceeds its size.
             stride: match sample {
                 0 => u64::MAX,
                 _ => info.drawers.div_ceil(sample).max(1),
@@ -43,32 +45,36 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Takes the drawer walked as number `at` if it belongs to the sample. Damaged ones are reported elsewhere.
-    pub(super) fn offer(&mut self, at: u64, drawer: Drawer) -> Result<()> {
+    /// Takes the drawer with the index `at` of the walk, if it belongs to the sample. Damaged drawers are
+    /// reported elsewhere.
+    pub(super) fn offer_drawer(&mut self, at: u64, drawer: Drawer) -> Result<()> {
         if self.stride != u64::MAX && at.is_multiple_of(self.stride) && drawer.damage.is_empty() {
             self.waiting.push(drawer);
         }
-        if self.waiting.len() < AT_ONCE {
+        if self.waiting.len() < BATCH_SIZE {
             return Ok(());
         }
-        self.settle()
+        self.look_up_waiting()
     }
 
-    /// Looks up what waits.
-    pub(super) fn settle(&mut self) -> Result<()> {
+    /// Looks up the drawers collected so far.
+    pub(super) fn look_up_waiting(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
             return Ok(());
         }
-        let again = self.collection.get(&Get {
+        let again = self.collection.get(&GetRequest {
             include: self.include,
-            ..Get::ids(waiting.iter().map(|drawer| drawer.id.clone()))
+            ..GetRequest::by_ids(waiting.iter().map(|drawer| drawer.id.clone()))
         })?;
         for drawer in &waiting {
+            // Compared as a whole: an index that leads to another row, or to an older one, counts as not
+            // found.
             if !again.contains(drawer) {
                 self.not_by_id.push(drawer.id.as_str().to_owned());
             }
         }
+        // A query with an invalid vector is refused, and with it the whole batch.
         let sound = |drawer: &&Drawer| {
             drawer
                 .embedding
@@ -79,18 +85,18 @@ impl<'a> Lookup<'a> {
         if with_vector.is_empty() {
             return Ok(());
         }
-        let hits = self.collection.query(&Query {
+        let hits = self.collection.query(&QueryRequest {
             vectors: with_vector
                 .iter()
                 .filter_map(|drawer| drawer.embedding.clone())
                 .collect(),
-            include: Include::NOTHING,
-            ..Query::nearest(Vec::new(), HITS)
+            include: DrawerFields::NOTHING,
+            ..QueryRequest::nearest_to(Vec::new(), HITS)
         })?;
         for (at, drawer) in with_vector.iter().enumerate() {
             let found = hits
                 .get(at)
-                .is_some_and(|hits| is_first(self.metric, drawer, hits));
+                .is_some_and(|hits| leads_own_hits(self.metric, drawer, hits));
             if !found {
                 self.not_by_vector.push(drawer.id.as_str().to_owned());
             }
@@ -98,42 +104,47 @@ impl<'a> Lookup<'a> {
         Ok(())
     }
 
-    pub(super) fn into_findings(self, name: &CollectionName) -> Vec<Finding> {
+    pub(super) fn into_findings(self, name: &CollectionName) -> Vec<PalaceFinding> {
         let finding = |code: &str, message: String| {
-            Finding::new(code, Severity::Error, message)
-                .hint("`loci maintain reindex` rebuilds every index")
-                .collection(name.as_str())
+            PalaceFinding::new(code, FindingSeverity::Error, message)
+                .with_hint("`loci maintain reindex` rebuilds every index")
+                .in_collection(name.as_str())
         };
         let by_id = self.not_by_id.iter().map(|id| {
             finding(
                 "not_found_by_id",
-                format!("the drawer {id:?} is walked but not found by its id"),
+                format!("the drawer {id:?} is listed, but not found by its id"),
             )
         });
         let by_vector = self.not_by_vector.iter().map(|id| {
             finding(
                 "not_found_by_vector",
-                format!("the drawer {id:?} is not found first by its own vector"),
+                format!("the drawer {id:?} is not the first hit of its own vector"),
             )
         });
         by_id.chain(by_vector).collect()
     }
 }
 
-/// Whether the drawer, or only others at least as near, lead the hits of its own vector.
-fn is_first(metric: Metric, drawer: &Drawer, hits: &[Hit]) -> bool {
+/// Returns whether the drawer is among the leading hits of its own vector, all of them about as near as
+/// itself.
+fn leads_own_hits(metric: Metric, drawer: &Drawer, hits: &[DrawerHit]) -> bool {
     let vector = drawer.embedding.as_deref().unwrap_or_default();
     let length: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+    // The distance of a vector to itself. For the inner product it is 1 minus the squared length, and other
+    // vectors may be nearer than that.
     let own = match metric {
         Metric::Cosine | Metric::L2 => 0.0,
         Metric::Ip => 1.0 - length,
     };
+    // Rounding errors grow with the squared length, except for cosine, which is normalised.
     let slack = match metric {
         Metric::Cosine => 1e-4,
         Metric::L2 | Metric::Ip => 1e-4 * length.max(1.0),
     };
-    let as_near = |hit: &&Hit| f64::from(hit.score) <= own + slack;
-    let leading: Vec<&Hit> = hits.iter().take_while(as_near).collect();
+    let as_near = |hit: &&DrawerHit| f64::from(hit.score) <= own + slack;
+    let leading: Vec<&DrawerHit> = hits.iter().take_while(as_near).collect();
+    // If all hits are as near, there may be more of them than were requested, and the drawer among those.
     leading.iter().any(|hit| hit.drawer.id == drawer.id) || leading.len() == HITS
 }
 
@@ -142,19 +153,23 @@ mod tests {
     use super::*;
     use loci_core::DrawerId;
 
-    fn hit(id: &str, score: f32) -> Hit {
-        Hit {
-            drawer: Drawer::bare(DrawerId::new(id).unwrap()),
+    fn hit(id: &str, score: f32) -> DrawerHit {
+        DrawerHit {
+            drawer: Drawer::with_id_only(DrawerId::new(id).unwrap()),
             score,
         }
     }
 
-    fn check(metric: Metric, hits: &[Hit], expect: bool) {
+    fn check(metric: Metric, hits: &[DrawerHit], expect: bool) {
         let drawer = Drawer {
             embedding: Some(vec![3.0, 4.0]),
-            ..Drawer::bare(DrawerId::new("me").unwrap())
+            ..Drawer::with_id_only(DrawerId::new("me").unwrap())
         };
-        assert_eq!(is_first(metric, &drawer, hits), expect, "{metric:?} {hits:?}");
+        assert_eq!(
+            leads_own_hits(metric, &drawer, hits),
+            expect,
+            "{metric:?} {hits:?}"
+        );
     }
 
     #[test]
@@ -164,7 +179,7 @@ mod tests {
         check(Metric::Cosine, &[hit("other", 0.0), hit("far", 0.5)], false);
         check(Metric::Cosine, &[hit("far", 0.5), hit("me", 0.6)], false);
         check(Metric::Cosine, &[], false);
-        let twins: Vec<Hit> = (0..HITS).map(|n| hit(&n.to_string(), 0.0)).collect();
+        let twins: Vec<DrawerHit> = (0..HITS).map(|n| hit(&n.to_string(), 0.0)).collect();
         check(Metric::Cosine, &twins, true);
         check(Metric::L2, &[hit("me", 0.0)], true);
         check(Metric::Ip, &[hit("longer", -99.0), hit("me", -24.0)], true);

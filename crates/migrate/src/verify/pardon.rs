@@ -1,25 +1,25 @@
-//! Differences between two palaces that have a known reason: they are told, and are none.
+//! Differences between two palaces that have a known reason: they are noted and do not count as differences.
 
 use std::collections::BTreeSet;
 
-use loci_core::{Collection, Drawer, DrawerId, Finding, IdentityState, Result, Severity};
+use loci_core::{Collection, Drawer, DrawerId, FindingSeverity, IdentityState, PalaceFinding, Result};
 use serde_json::Value as Json;
 
-use crate::canonical::same_bits;
+use crate::canonical::have_same_bits;
 use loci_engine::moves::list_migrations;
-use loci_engine::palace::{cosine, given_identity};
+use loci_engine::palace::{cosine_similarity, given_identity};
 
 /// The least cosine between two vectors that one model made of one text.
-const NEAR: f32 = 0.999;
+const LEAST_COSINE: f32 = 0.999;
 
-/// What of two collections may differ, and how much of it did.
+/// The differences between two collections that are explained, and how many of each occurred.
 #[derive(Debug, Default)]
-pub(super) struct Pardon {
-    /// Both name the same model.
+pub(super) struct KnownDifferences {
+    /// Whether both name the same model.
     same_model: bool,
-    /// A record says that all texts were embedded anew.
+    /// Whether a record says that all texts were re-embedded.
     embedded_anew: bool,
-    /// A record says that texts without a vector were embedded.
+    /// Whether a record says that texts without a vector were embedded.
     filled: bool,
     collapsed: BTreeSet<String>,
     spanless: BTreeSet<String>,
@@ -31,14 +31,18 @@ pub(super) struct Pardon {
     spans: u64,
 }
 
-/// Whether a collection's vectors are of a model; those a user brought may be anybody's.
+/// Returns whether a collection names the model of its vectors. Vectors that a user brought along may be of
+/// any model.
 fn names_a_model(state: &IdentityState) -> bool {
     matches!(state, IdentityState::Known(known) if *known != given_identity(known.dimension))
 }
 
-impl Pardon {
-    /// What the records and models of two collections explain.
-    pub(super) fn of(mine: Option<&dyn Collection>, theirs: Option<&dyn Collection>) -> Result<Self> {
+impl KnownDifferences {
+    /// Reads which differences the records and models of two collections explain.
+    pub(super) fn from_collections(
+        mine: Option<&dyn Collection>,
+        theirs: Option<&dyn Collection>,
+    ) -> Result<Self> {
         let (Some(mine), Some(theirs)) = (mine, theirs) else {
             return Ok(Self::default());
         };
@@ -48,13 +52,15 @@ impl Pardon {
             least: 1.0,
             ..Self::default()
         };
+        // Only the last move counts: earlier ones had another source than the palace compared here.
         if let Some(record) = list_migrations(mine)?.pop() {
-            pardon.learn(&record);
+            pardon.read_record(&record);
         }
         Ok(pardon)
     }
 
-    fn learn(&mut self, record: &Json) {
+    fn read_record(&mut self, record: &Json) {
+        // Each collection stores a record with itself alone in the list.
         let own = record.pointer("/collections/0");
         let own = own.unwrap_or(&Json::Null);
         let ids = |list: &str| -> BTreeSet<String> {
@@ -62,26 +68,28 @@ impl Pardon {
             let ids = ids.into_iter().flatten().filter_map(Json::as_str);
             ids.map(str::to_owned).collect()
         };
+        // The other values (`re_embedded`, `model_swap`, `target`) all mean that no vector was carried.
         self.embedded_anew = own.get("vectors").is_some_and(|vectors| vectors != "carried");
         self.filled = own.get("embedded").and_then(Json::as_u64).unwrap_or(0) > 0;
         self.collapsed = ids("collapsed");
         self.spanless = ids("span_left_out");
     }
 
-    /// How many drawers a migration let give way to others.
-    pub(super) fn collapsed(&self) -> u64 {
+    /// Returns the number of drawers that a migration collapsed into others.
+    pub(super) fn count_collapsed(&self) -> u64 {
         self.collapsed.len() as u64
     }
 
-    /// Whether a migration let this drawer give way to another.
-    pub(super) fn gave_way(&mut self, id: &DrawerId) -> bool {
+    /// Returns whether a migration collapsed this drawer into another, and counts it.
+    pub(super) fn excuse_collapsed(&mut self, id: &DrawerId) -> bool {
         let known = self.collapsed.contains(id.as_str());
         self.gone += u64::from(known);
         known
     }
 
-    /// Whether the places of two drawers differ in nothing but a span that a migration left out.
-    pub(super) fn lost_its_span(&mut self, one: &Drawer, other: &Drawer) -> bool {
+    /// Returns whether the places of two drawers differ only by a span that a migration left out, and counts
+    /// it.
+    pub(super) fn excuse_lost_span(&mut self, one: &Drawer, other: &Drawer) -> bool {
         let mut place = other.place.clone();
         place.span = None;
         let known = self.spanless.contains(one.id.as_str()) && one.place == place;
@@ -89,12 +97,15 @@ impl Pardon {
         known
     }
 
-    /// Whether the vectors of two drawers are one, or differ for a known reason.
-    pub(super) fn vectors(&mut self, one: &Drawer, other: &Drawer) -> bool {
+    /// Returns whether the vectors of two drawers are equal or differ for a known reason, and counts the
+    /// reason.
+    pub(super) fn excuse_vectors(&mut self, one: &Drawer, other: &Drawer) -> bool {
         match (one.embedding.as_deref(), other.embedding.as_deref()) {
             (None, None) => true,
-            (Some(one), Some(other)) if same_bits(one, other) => true,
-            (Some(one), Some(other)) if self.same_model || self.embedded_anew => self.is_near(one, other),
+            (Some(one), Some(other)) if have_same_bits(one, other) => true,
+            (Some(one), Some(other)) if self.same_model || self.embedded_anew => {
+                self.excuse_near_vectors(one, other)
+            }
             (Some(_), None) if self.filled || self.embedded_anew => {
                 self.embedded_here += 1;
                 true
@@ -103,56 +114,60 @@ impl Pardon {
         }
     }
 
-    fn is_near(&mut self, one: &[f32], other: &[f32]) -> bool {
+    fn excuse_near_vectors(&mut self, one: &[f32], other: &[f32]) -> bool {
         let near = if one.len() == other.len() {
-            cosine(one, other)
+            cosine_similarity(one, other)
         } else {
             f32::MIN
         };
-        if near >= NEAR {
+        if near >= LEAST_COSINE {
             self.re_encoded += 1;
             self.least = self.least.min(near);
             return true;
         }
-        // Vectors of two models say nothing about each other.
+        // Vectors of different models cannot be compared. Of the same model, this far apart, they are a real
+        // difference.
         let other_model = !self.same_model;
         self.other_model += u64::from(other_model);
         other_model
     }
 
-    /// What was pardoned, in words.
-    pub(super) fn into_notes(self) -> Vec<Finding> {
+    /// Returns a note for each kind of explained difference.
+    pub(super) fn into_notes(self) -> Vec<PalaceFinding> {
         let least = self.least;
         [
             (
                 "re_encoded",
                 self.re_encoded,
-                format!("vectors were encoded anew by the same model; the least cosine is {least:.6}"),
+                format!("vectors were re-encoded by the same model; the smallest cosine is {least:.6}"),
             ),
             (
                 "other_model",
                 self.other_model,
-                "vectors are of another model and were not compared".to_owned(),
+                "vectors are from another model and were not compared".to_owned(),
             ),
             (
                 "embedded_here",
                 self.embedded_here,
-                "drawers got their vector when they were moved here".to_owned(),
+                "drawers were embedded during the migration".to_owned(),
             ),
             (
                 "collapsed",
                 self.gone,
-                "drawers gave way to others of the same source and text when they were moved here".to_owned(),
+                "drawers were collapsed into others with the same source and text during the migration"
+                    .to_owned(),
             ),
             (
                 "span_left_out",
                 self.spans,
-                "drawers were moved here without their span".to_owned(),
+                "drawers were migrated without their span".to_owned(),
             ),
         ]
         .into_iter()
         .filter(|(_, count, _)| *count > 0)
-        .map(|(code, count, words)| Finding::new(code, Severity::Note, format!("{count} {words}")))
+        .map(|(code, count, words)| {
+            PalaceFinding::new(code, FindingSeverity::Note, format!("{count} {words}"))
+        })
         .collect()
     }
 }

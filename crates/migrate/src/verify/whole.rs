@@ -1,23 +1,24 @@
-//! Verifying a palace as a whole: its files by their doctor, its drawers one by one, and against another palace.
+//! Verifies a palace as a whole: its files by their doctor, its drawers one by one, and against another
+//! palace.
 
-use loci_core::{Diagnosis, ErrorKind, Finding, Result, Severity};
+use loci_core::{ErrorKind, FindingSeverity, PalaceDiagnosis, PalaceFinding, Result};
 
-use super::{VerifyReport, VerifyRequest, compare, verify};
+use super::{VerifyReport, VerifyRequest, compare_palaces, verify_collections};
 use loci_engine::Palace;
 
 /// Progress of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerifyStep {
-    /// So many drawers of so many were checked.
+    /// Drawers checked so far, and their total.
     Checked(u64, u64),
-    /// So many drawers were compared with the other palace.
-    Compared(u64),
+    /// Drawers compared with the other palace so far, and about their total.
+    Compared(u64, u64),
 }
 
 /// Checks every drawer of every collection of a palace and, with `against`, compares it with another.
 ///
-/// `sample` is the number of drawers of each collection that are looked up again; with `against` it is about how many are
-/// compared, instead of all.
+/// `sample` is the number of drawers per collection that are looked up again. With `against`, it is also
+/// about the number of drawers that are compared; without it, all are.
 pub fn verify_palace(
     palace: &Palace,
     sample: Option<u64>,
@@ -27,14 +28,14 @@ pub fn verify_palace(
     let address = palace.existing_address()?;
     let other = against.map(Palace::existing_address).transpose()?;
     if let Some(against) = against {
-        // Once its files were examined, whatever is damaged is no longer trusted when it is read.
-        examine(against)?;
+        // Examined for its effect: a backend no longer trusts damaged parts once its doctor has found them.
+        examine_palace(against)?;
     }
-    let diagnosis = examine(palace)?;
+    let diagnosis = examine_palace(palace)?;
     let request = VerifyRequest {
         sample: sample.unwrap_or(VerifyRequest::default().sample),
     };
-    let mut report = verify(
+    let mut report = verify_collections(
         address.as_borrowed(),
         diagnosis.as_ref(),
         request,
@@ -42,41 +43,45 @@ pub fn verify_palace(
     )?;
     if let (Some(against), Some(other)) = (against, other) {
         let sides = (address.as_borrowed(), other.as_borrowed());
-        report.compared(compare(sides.0, sides.1, sample, &mut |done| {
-            watch(VerifyStep::Compared(done));
+        let total: u64 = against.collections()?.iter().map(|info| info.drawers).sum();
+        let total = sample.map_or(total, |sample| sample.min(total));
+        report.add_comparison(compare_palaces(sides.0, sides.1, sample, &mut |done| {
+            watch(VerifyStep::Compared(done, total.max(done)));
         })?);
-        report.add(damage_there(against)?);
+        report.add_findings(list_other_damage(against)?);
     }
     Ok(report)
 }
 
-/// The findings of the doctor of a palace in files; damage that keeps it from looking is a finding, too.
-pub fn examine(palace: &Palace) -> Result<Option<Diagnosis>> {
+/// Returns the findings of a palace's doctor, if its backend has one. Damage that stops the doctor is a
+/// finding as well.
+pub fn examine_palace(palace: &Palace) -> Result<Option<PalaceDiagnosis>> {
     let address = palace.address()?;
     let (Some(doctor), Some(folder)) = (address.backend.doctor(), &address.reference.local_path) else {
         return Ok(None);
     };
     match doctor.examine(folder) {
         Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let finding = Finding::new("unreadable", Severity::Error, error.to_string());
+            let finding = PalaceFinding::new("unreadable", FindingSeverity::Error, error.to_string());
             let finding = match error.hint_text() {
-                Some(hint) => finding.hint(hint),
+                Some(hint) => finding.with_hint(hint),
                 None => finding,
             };
             let backend = &address.backend.descriptor().name;
-            Ok(Some(Diagnosis::of(backend, vec![finding])))
+            Ok(Some(PalaceDiagnosis::from_findings(backend, vec![finding])))
         }
         diagnosis => diagnosis.map(Some),
     }
 }
 
-/// Damage that a palace which another was compared with reports of itself: equal to it is then not whole.
-fn damage_there(other: &Palace) -> Result<Vec<Finding>> {
+/// Lists the damage that the other palace reports about itself: being equal to it does not mean being
+/// complete.
+fn list_other_damage(other: &Palace) -> Result<Vec<PalaceFinding>> {
     let warnings = other.collections()?.into_iter().flat_map(|info| info.warnings);
-    let damage = warnings.filter(|warning| warning.severity == Severity::Error);
+    let damage = warnings.filter(|warning| warning.severity == FindingSeverity::Error);
     let noted = damage.map(|warning| {
         let message = format!("the other palace: {}", warning.message);
-        Finding::new("damaged_there", Severity::Note, message)
+        PalaceFinding::new("damaged_there", FindingSeverity::Note, message)
     });
     Ok(noted.collect())
 }

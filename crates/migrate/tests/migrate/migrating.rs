@@ -1,4 +1,4 @@
-//! Moving palaces: everything arrives as it was, or is refused or named.
+//! Migrating palaces: everything arrives unchanged, or is refused or named.
 
 mod foreign;
 mod laws;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use loci_conformance::TempFolder;
 use loci_core::{
-    Collection, CollectionExt as _, Context, CreateMode, Drawer, Embedder, EmbedderIdentity, ErrorKind, Get,
-    IdentityChange, IdentityState, Include, Metadata, Metric, Place, Result, Revision, Scalar, SourceRecord,
-    Sources, Span, Value,
+    Collection, CollectionExt as _, CreateMode, Drawer, DrawerContext, DrawerFields, DrawerPlace, Embedder,
+    EmbedderIdentity, ErrorKind, GetRequest, IdentityChange, IdentityState, Metadata, MetadataScalar,
+    MetadataValue, Metric, Result, SourceRecord, SourceRecordQuery, SourceRevision, SourceSpan,
 };
 use loci_engine::moves::{MIGRATION_RECORD, list_migrations};
 use loci_engine::palace::BorrowedAddress;
-use loci_migrate::migrate::record::Flags;
-use loci_migrate::migrate::{MigrateReport, MigrateRequest, Step, migrate};
-use loci_migrate::{VerifyRequest, compare, verify};
-use loci_store::Embedded;
+use loci_migrate::migrate::record::MigrateFlags;
+use loci_migrate::migrate::{MigrateReport, MigrateRequest, MigrateStep, migrate};
+use loci_migrate::{VerifyRequest, compare_palaces, verify_collections};
+use loci_store::EmbeddedBackend;
 
 use super::embedders::Bag;
 use super::*;
@@ -27,14 +27,14 @@ use super::*;
 /// A folder with an embedded palace to be made in it.
 struct Home {
     folder: TempFolder,
-    embedded: Embedded,
+    embedded: EmbeddedBackend,
 }
 
 impl Home {
     fn new() -> Self {
         Self {
             folder: TempFolder::new().unwrap(),
-            embedded: Embedded::new(),
+            embedded: EmbeddedBackend::new(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Home {
         PalaceRef::local(self.path(name))
     }
 
-    /// What lies in the folder, by name.
+    /// Lists the names in the folder.
     fn names(&self) -> Vec<String> {
         names_in(self.folder.path())
     }
@@ -61,11 +61,11 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// How a palace is moved in a test.
+/// A migration in a test.
 struct Moving<'a> {
     from: BorrowedAddress<'a>,
     to: BorrowedAddress<'a>,
-    flags: Flags,
+    flags: MigrateFlags,
     embedder: Option<Bag>,
     machine: &'a Machine,
 }
@@ -75,7 +75,7 @@ impl<'a> Moving<'a> {
         Self {
             from,
             to,
-            flags: Flags::default(),
+            flags: MigrateFlags::default(),
             embedder: None,
             machine: &NOBODY,
         }
@@ -85,7 +85,7 @@ impl<'a> Moving<'a> {
         self.watched(&mut |_| {})
     }
 
-    fn watched(&self, watch: &mut dyn FnMut(Step<'_>)) -> Result<MigrateReport> {
+    fn watched(&self, watch: &mut dyn FnMut(MigrateStep<'_>)) -> Result<MigrateReport> {
         let request = MigrateRequest {
             from: self.from,
             to: self.to,
@@ -109,14 +109,14 @@ fn opened(
     collection: &str,
 ) -> Arc<dyn Collection> {
     backend
-        .open(palace, &name(collection), &OpenOptions::writable())
+        .open(palace, &name(collection), &OpenOptions::for_writing())
         .unwrap()
 }
 
 fn everything(side: BorrowedAddress<'_>, collection: &str) -> Vec<Drawer> {
-    let request = Get {
-        include: Include::EVERYTHING,
-        ..Get::default()
+    let request = GetRequest {
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::default()
     };
     opened(side, collection).get(&request).unwrap()
 }
@@ -127,7 +127,7 @@ fn hash(
         reference: palace,
     }: BorrowedAddress<'_>,
 ) -> String {
-    let report = verify(
+    let report = verify_collections(
         address(backend, palace),
         None,
         VerifyRequest { sample: 20 },
@@ -145,7 +145,7 @@ fn model() -> EmbedderIdentity {
     Bag::new("model", 4).0
 }
 
-/// A collection declared to be of `model`, or of nobody.
+/// Makes a collection declared to be of `model`, or of no known model.
 fn made(
     side: BorrowedAddress<'_>,
     collection: &str,
@@ -153,7 +153,7 @@ fn made(
 ) -> Arc<dyn Collection> {
     let how = OpenOptions {
         embedder,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     side.backend
         .create(side.reference, &name(collection), CreateMode::OpenExisting, &how)
@@ -171,25 +171,28 @@ fn many(count: usize) -> Vec<Write> {
 /// Drawers with everything a drawer can have.
 fn nasty() -> Vec<Write> {
     let metadata = Metadata::new()
-        .with("int", 1_i64)
-        .with("float", 1.0)
-        .with("yes", true)
-        .with("min", i64::MIN)
-        .with("wing", "w")
-        .with(
+        .with_entry("int", 1_i64)
+        .with_entry("float", 1.0)
+        .with_entry("yes", true)
+        .with_entry("min", i64::MIN)
+        .with_entry("wing", "w")
+        .with_entry(
             "list",
-            Value::Many(vec![Scalar::Text("\0\u{202e}".into()), Scalar::Float(0.1)]),
+            MetadataValue::Many(vec![
+                MetadataScalar::Text("\0\u{202e}".into()),
+                MetadataScalar::Float(0.1),
+            ]),
         );
     let full = NewDrawer {
-        context: Some(Context {
+        context: Some(DrawerContext {
             before: "b".into(),
             after: "a".into(),
         }),
         metadata,
-        place: Place {
+        place: DrawerPlace {
             room: Some("r".into()),
             source: Some("book".into()),
-            span: Some(Span {
+            span: Some(SourceSpan {
                 start: 0,
                 end: 4,
                 line_start: 1,
@@ -197,7 +200,7 @@ fn nasty() -> Vec<Write> {
             }),
             speaker: Some("me".into()),
             said_at: Some("2020-02-02T02:02:02.000002Z".parse().unwrap()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         filed_at: Some("1999-12-31T23:59:59.999999Z".parse().unwrap()),
         uses: 7,
@@ -215,7 +218,7 @@ fn furnished(side: BorrowedAddress<'_>) {
     let how = OpenOptions {
         metric: Some(Metric::L2),
         dimension: Some(9),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     side.backend
         .create(side.reference, &name("empty"), CreateMode::OpenExisting, &how)
@@ -224,7 +227,7 @@ fn furnished(side: BorrowedAddress<'_>) {
 }
 
 fn remember(collection: &dyn Collection, source: &str, stamp: &str) {
-    let revision = Revision {
+    let revision = SourceRevision {
         source: source.into(),
         expects: None,
         stamp: Some(stamp.into()),
@@ -238,7 +241,7 @@ fn remember(collection: &dyn Collection, source: &str, stamp: &str) {
 }
 
 fn records(collection: &dyn Collection) -> Vec<SourceRecord> {
-    let all = Sources::Under {
+    let all = SourceRecordQuery::Under {
         prefix: String::new(),
         after: None,
         limit: 1000,
@@ -285,7 +288,7 @@ fn arrives_as_it_was(from: BorrowedAddress<'_>) {
         .map(|record| (record.source.as_str(), record.stamp == "as it was"))
         .collect();
     assert_eq!(names, [("book", true), (MIGRATION_RECORD, false)]);
-    let compared = compare(to, from, None, &mut |_| {}).unwrap();
+    let compared = compare_palaces(to, from, None, &mut |_| {}).unwrap();
     assert_eq!(compared.findings, []);
     assert_eq!(compared.against.hash, Some(hash(from)));
 }
@@ -306,7 +309,7 @@ fn a_palace_moves_from_another_backend_bit_for_bit() {
 #[test]
 fn a_palace_without_a_folder_is_filled_directly_and_only_when_it_is_new() {
     let (from, to) = (reference(), reference());
-    let (here, there) = (palace(), PalaceRef::named("there"));
+    let (here, there) = (palace(), PalaceRef::from_id("there"));
     furnished(address(&from, &here));
     let moving = Moving::new(address(&from, &here), address(&to, &there));
     assert!(moving.go().is_ok_and(|report| report.lossless));
@@ -335,7 +338,7 @@ fn a_palace_that_moved_twice_remembers_both() {
         "its own part only"
     );
     let status = palace_at(&home.embedded, places[2].clone(), &NOBODY)
-        .status()
+        .report_status()
         .unwrap();
     assert_eq!(status.migrations, records);
 }
@@ -347,7 +350,7 @@ fn vectors_of_an_unknown_model_are_carried_and_stay_unknown() {
     let from = address(&backend, &there);
     let carrier = OpenOptions {
         carries_unknown: true,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     let drawers = backend
         .create(&there, &name("drawers"), CreateMode::OpenExisting, &carrier)
@@ -387,8 +390,8 @@ fn records_that_loci_keeps_for_itself_are_no_sources() {
         r#"{"reading":1,"look":{"file":{"size":1,"modified":0,"changed":0,"inode":1,"device":1}},"#,
         r#""hash":"x","format":"file","drawers":1}"#
     );
-    assert!(loci_engine::mine::stamp::Stamp::from_text(stamp).is_some());
+    assert!(loci_engine::mine::stamp::SourceStamp::from_text(stamp).is_some());
     remember(moved.as_ref(), "loci:other", stamp);
-    let report = loci_engine::sync::sync(moved.as_ref(), &[]).unwrap();
+    let report = loci_engine::sync::check_sources(moved.as_ref(), &[]).unwrap();
     assert_eq!(report.checked, 0, "{report:?}");
 }

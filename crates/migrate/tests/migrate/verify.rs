@@ -1,15 +1,17 @@
-//! Verifying: sound palaces are sound, and whatever does not add up is named.
+//! Verifying: sound palaces pass, and every inconsistency is named.
 
-use loci_core::{Backend, CollectionExt as _, CreateMode, Diagnosis, ErrorKind, Finding, Severity};
+use loci_core::{
+    Backend, CollectionExt as _, CreateMode, ErrorKind, FindingSeverity, PalaceDiagnosis, PalaceFinding,
+};
 use loci_engine::OnConflict;
-use loci_migrate::{VerifyReport, VerifyRequest, compare, verify};
+use loci_migrate::{VerifyReport, VerifyRequest, compare_palaces, verify_collections};
 
 use super::damaged::{Damaged, Harm};
 use super::*;
 
-fn verified(backend: &dyn Backend, diagnosis: Option<&Diagnosis>) -> VerifyReport {
+fn verified(backend: &dyn Backend, diagnosis: Option<&PalaceDiagnosis>) -> VerifyReport {
     let mut last = (0, 0);
-    let report = verify(
+    let report = verify_collections(
         address(backend, &palace()),
         diagnosis,
         VerifyRequest::default(),
@@ -20,7 +22,7 @@ fn verified(backend: &dyn Backend, diagnosis: Option<&Diagnosis>) -> VerifyRepor
     report
 }
 
-fn codes(findings: &[Finding]) -> Vec<&str> {
+fn codes(findings: &[PalaceFinding]) -> Vec<&str> {
     findings.iter().map(|finding| finding.code.as_str()).collect()
 }
 
@@ -64,7 +66,7 @@ fn what_others_write_meanwhile_is_no_finding() {
     let backend = reference();
     filled(&backend, 50);
     let late = |done: u64| format!(r#"{{"id":"a{done}","text":"filed while walking"}}"#);
-    let report = verify(
+    let report = verify_collections(
         address(&backend, &palace()),
         None,
         VerifyRequest::default(),
@@ -79,9 +81,13 @@ fn what_others_write_meanwhile_is_no_finding() {
 fn what_a_doctor_found_is_part_of_the_report() {
     let backend = reference();
     filled(&backend, 2);
-    let note = Diagnosis::of("x", vec![Finding::new("note", Severity::Note, "n")]);
+    let note =
+        PalaceDiagnosis::from_findings("x", vec![PalaceFinding::new("note", FindingSeverity::Note, "n")]);
     assert!(verified(&backend, Some(&note)).ok);
-    let grave = Diagnosis::of("x", vec![Finding::new("torn", Severity::Warning, "t")]);
+    let grave = PalaceDiagnosis::from_findings(
+        "x",
+        vec![PalaceFinding::new("torn", FindingSeverity::Warning, "t")],
+    );
     let report = verified(&backend, Some(&grave));
     assert!(!report.ok);
     assert_eq!(codes(&report.findings), ["torn"]);
@@ -89,7 +95,7 @@ fn what_a_doctor_found_is_part_of_the_report() {
 
 #[test]
 fn a_missing_palace_is_an_error() {
-    let error = verify(
+    let error = verify_collections(
         address(&reference(), &palace()),
         None,
         VerifyRequest::default(),
@@ -106,7 +112,7 @@ fn two_palaces_are_compared_drawer_by_drawer() {
     import(&two, OnConflict::Keep, &exported(&one, "drawers"));
     let differences = |one: &dyn Backend, two: &dyn Backend| {
         let palace = palace();
-        compare(address(one, &palace), address(two, &palace), None, &mut |_| {})
+        compare_palaces(address(one, &palace), address(two, &palace), None, &mut |_| {})
             .unwrap()
             .findings
     };
@@ -141,7 +147,7 @@ fn many_differences_are_counted_beyond_the_first_twenty() {
     filled(&one, 100);
     filled(&two, 10);
     let palace = palace();
-    let findings = compare(address(&one, &palace), address(&two, &palace), None, &mut |_| {})
+    let findings = compare_palaces(address(&one, &palace), address(&two, &palace), None, &mut |_| {})
         .unwrap()
         .findings;
     let last = findings
@@ -156,14 +162,14 @@ fn of_model(model: &str, vector: [f32; 3], count: &str) -> Reference {
     let backend = reference();
     let how = OpenOptions {
         embedder: Some(super::embedders::Bag::new(model, 3).0),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     let drawers = backend
         .create(&palace(), &name("drawers"), CreateMode::OpenExisting, &how)
         .unwrap();
     let line =
         format!(r#"{{"id":"a","text":"text","filed_at":"2026-01-01T00:00:00Z","metadata":{{"n":{count}}}}}"#);
-    let mut drawer = loci_engine::line::read(&line).unwrap().drawer;
+    let mut drawer = loci_engine::line::read_line(&line).unwrap().drawer;
     drawer.embedding = Some(vector.to_vec());
     drawers.apply_batch(&[Write::Add(drawer)]).unwrap();
     backend
@@ -177,35 +183,39 @@ fn vectors_that_the_same_model_made_anew_are_told_and_others_are_a_difference() 
         (
             "m",
             of_model("m", [1.0, 0.01, 0.0], "1"),
-            &[("re_encoded", Severity::Note)],
+            &[("re_encoded", FindingSeverity::Note)],
         ),
         (
             "m",
             of_model("m", [1.0, 0.1, 0.0], "1"),
-            &[("differs", Severity::Error)],
+            &[("differs", FindingSeverity::Error)],
         ),
         (
             "m",
             of_model("n", [1.0, 0.01, 0.0], "1"),
-            &[("differs", Severity::Error)],
+            &[("differs", FindingSeverity::Error)],
         ),
         (
             "given",
             of_model("given", [1.0, 0.01, 0.0], "1"),
-            &[("differs", Severity::Error)],
+            &[("differs", FindingSeverity::Error)],
         ),
-        ("m", of_model("m", start, "1.0"), &[("differs", Severity::Error)]),
+        (
+            "m",
+            of_model("m", start, "1.0"),
+            &[("differs", FindingSeverity::Error)],
+        ),
     ] {
         let one = of_model(model, start, "1");
         let palace = palace();
-        let compared = compare(
+        let compared = compare_palaces(
             address(&one, &palace),
             address(&other, &palace),
             None,
             &mut |_| {},
         )
         .unwrap();
-        let found: Vec<(&str, Severity)> = compared
+        let found: Vec<(&str, FindingSeverity)> = compared
             .findings
             .iter()
             .map(|finding| (finding.code.as_str(), finding.severity))
@@ -221,7 +231,7 @@ fn a_sample_is_spread_over_the_other_palace_and_counts_are_compared() {
     filled(&one, 50);
     filled(&two, 60);
     let palace = palace();
-    let compared = compare(
+    let compared = compare_palaces(
         address(&one, &palace),
         address(&two, &palace),
         Some(6),
@@ -235,7 +245,7 @@ fn a_sample_is_spread_over_the_other_palace_and_counts_are_compared() {
     assert!(
         messages
             .iter()
-            .any(|one| one.contains("\"d050\" is in the other")),
+            .any(|one| one.contains("\"d050\" is only in the other")),
         "{messages:?}"
     );
     assert!(

@@ -59,8 +59,8 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(nasty(), 0..120).prop_map(|parts| parts.concat())
 }
 
-fn how() -> impl Strategy<Value = Cutting> {
-    (0usize..90, 0usize..300).prop_map(|(target, whole)| Cutting { target, whole })
+fn how() -> impl Strategy<Value = PieceLengths> {
+    (0usize..90, 0usize..300).prop_map(|(target, whole)| PieceLengths { target, whole })
 }
 
 fn line_at(text: &str, at: usize) -> u64 {
@@ -68,11 +68,11 @@ fn line_at(text: &str, at: usize) -> u64 {
 }
 
 /// The longest a piece of several graphemes may be.
-fn longest(how: &Cutting) -> usize {
+fn longest(how: &PieceLengths) -> usize {
     how.whole.max(2 * how.target.max(8))
 }
 
-fn tiles(text: &str, pieces: &[Piece], how: &Cutting) -> Result<(), TestCaseError> {
+fn tiles(text: &str, pieces: &[TextPiece], how: &PieceLengths) -> Result<(), TestCaseError> {
     let mut boundaries: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).collect();
     boundaries.push(text.len());
     let mut end = 0;
@@ -102,17 +102,17 @@ proptest! {
 
     #[test]
     fn pieces_tile_the_text_at_graphemes_within_bounds(text in text(), how in how()) {
-        for shape in Shape::ALL {
-            let pieces = cut(&text, shape, &how);
+        for shape in TextShape::ALL {
+            let pieces = cut_text(&text, shape, &how);
             tiles(&text, &pieces, &how)?;
-            prop_assert_eq!(&cut(&text, shape, &how), &pieces);
+            prop_assert_eq!(&cut_text(&text, shape, &how), &pieces);
         }
     }
 
     #[test]
     fn edges_are_short_and_end_at_graphemes(text in text(), most in 0usize..50, how in how()) {
         let boundaries: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).chain([text.len()]).collect();
-        for piece in cut(&text, Shape::Prose, &how) {
+        for piece in cut_text(&text, TextShape::Prose, &how) {
             let before = edge_before(&text, piece.start, most);
             let after = edge_after(&text, piece.end, most);
             prop_assert!(before.chars().count() <= most && after.chars().count() <= most);
@@ -125,8 +125,8 @@ proptest! {
 
 #[test]
 fn an_empty_text_has_no_pieces() {
-    for shape in Shape::ALL {
-        assert_eq!(cut("", shape, &Cutting::default()), Vec::new());
+    for shape in TextShape::ALL {
+        assert_eq!(cut_text("", shape, &PieceLengths::default()), Vec::new());
     }
 }
 
@@ -134,8 +134,8 @@ fn an_empty_text_has_no_pieces() {
 fn a_grapheme_longer_than_any_limit_stays_whole() {
     let giant = format!("e{}", "\u{301}".repeat(10_000));
     let text = format!("words before {giant} and behind");
-    for shape in Shape::ALL {
-        let pieces = cut(&text, shape, &Cutting::default());
+    for shape in TextShape::ALL {
+        let pieces = cut_text(&text, shape, &PieceLengths::default());
         assert!(
             pieces.iter().any(|piece| text[piece.start..piece.end] == giant),
             "{shape:?}"
@@ -146,8 +146,8 @@ fn a_grapheme_longer_than_any_limit_stays_whole() {
 #[test]
 fn a_line_end_of_two_characters_stays_whole() {
     let text = "\r\n".repeat(2000);
-    for shape in Shape::ALL {
-        let pieces = cut(&text, shape, &Cutting { target: 9, whole: 20 });
+    for shape in TextShape::ALL {
+        let pieces = cut_text(&text, shape, &PieceLengths { target: 9, whole: 20 });
         assert!(
             pieces.len() > 100 && pieces.iter().all(|piece| piece.end % 2 == 0),
             "{shape:?}"

@@ -2,17 +2,17 @@
 
 /// A line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    /// Where it begins, in bytes.
+pub(super) struct TextLine<'a> {
+    /// The byte offset of its start.
     pub(super) start: usize,
-    /// Where its text begins, in bytes: behind a byte order mark.
+    /// The byte offset of its text, after a byte order mark.
     pub(super) at: usize,
-    /// All of it but `\n` or `\r\n`.
+    /// The line without `\n` or `\r\n`.
     pub(super) text: &'a str,
 }
 
-/// Every line of a text, in order. A byte order mark is no part of the first.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+/// Returns the lines of a text in order. A byte order mark is not part of the first line's text.
+pub(super) fn text_lines(text: &str) -> impl Iterator<Item = TextLine<'_>> {
     let mut next = 0;
     text.split_inclusive('\n').map(move |line| {
         let start = next;
@@ -24,7 +24,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         } else {
             line
         };
-        Line {
+        TextLine {
             start,
             at: start + line.len() - text.len(),
             text,
@@ -32,25 +32,26 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-impl<'a> Line<'a> {
-    /// Whether there is nothing in it but white space.
+impl<'a> TextLine<'a> {
+    /// Returns whether it holds only white space.
     pub(super) fn is_blank(&self) -> bool {
         self.text.chars().all(char::is_whitespace)
     }
 
-    /// How far it is indented; a tab counts four.
+    /// Returns its indentation; a tab counts as four.
     pub(super) fn indent(&self) -> usize {
         let white = self.text.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
         white.map(|byte| if byte == b'\t' { 4 } else { 1 }).sum()
     }
 
-    /// It, from its first character that is not white.
-    pub(super) fn inner(&self) -> &'a str {
+    /// Returns the line without its indentation.
+    pub(super) fn unindented(&self) -> &'a str {
         self.text.trim_start()
     }
 }
 
-/// A number that is the higher the less a line is indented.
-pub(super) fn shallow(indent: usize) -> u8 {
+/// Returns a number that grows as the indentation shrinks.
+pub(super) fn shallowness(indent: usize) -> u8 {
+    // Indentation beyond 250 columns is not told apart; it only occurs in generated text.
     250_u8.saturating_sub(u8::try_from(indent).unwrap_or(250))
 }

@@ -28,13 +28,13 @@ impl Chance {
 }
 
 /// The share of the pieces of `new` that were pieces of `old`.
-fn same(old: &str, new: &str, shape: Shape) -> f64 {
-    let how = Cutting::default();
-    let before: HashSet<&str> = cut(old, shape, &how)
+fn same(old: &str, new: &str, shape: TextShape) -> f64 {
+    let how = PieceLengths::default();
+    let before: HashSet<&str> = cut_text(old, shape, &how)
         .iter()
         .map(|piece| &old[piece.start..piece.end])
         .collect();
-    let after = cut(new, shape, &how);
+    let after = cut_text(new, shape, &how);
     let kept = after
         .iter()
         .filter(|piece| before.contains(&new[piece.start..piece.end]))
@@ -44,7 +44,7 @@ fn same(old: &str, new: &str, shape: Shape) -> f64 {
 }
 
 #[track_caller]
-fn check(text: &str, shape: Shape, least: f64) {
+fn check(text: &str, shape: TextShape, least: f64) {
     for (at, inserted) in [(0, 12), (0, 60), (0, 200), (text.len() / 2, 40)] {
         let at = text[..at].rfind("\n\n").map_or(0, |end| end + 2);
         let paragraph = Chance(99).words(inserted);
@@ -65,14 +65,22 @@ fn a_paragraph_in_a_document_leaves_the_other_sections_alone() {
             .collect();
         format!("{level} {title} {n}\n\n{}\n\n", paragraphs.join(".\n\n"))
     };
-    check(&(0..200).map(section).collect::<String>(), Shape::Markdown, 0.95);
+    check(
+        &(0..200).map(section).collect::<String>(),
+        TextShape::Markdown,
+        0.95,
+    );
 }
 
 #[test]
 fn so_it_does_where_sections_are_short_and_much_alike() {
     let mut chance = Chance(1);
     let section = |n: u64| format!("## {n}\n\n{}\n\n", chance.words(24));
-    check(&(0..400).map(section).collect::<String>(), Shape::Markdown, 0.9);
+    check(
+        &(0..400).map(section).collect::<String>(),
+        TextShape::Markdown,
+        0.9,
+    );
 }
 
 #[test]
@@ -84,7 +92,7 @@ fn a_line_in_code_leaves_the_other_functions_alone() {
             .collect();
         format!("/// {}.\nfn f{n}() {{\n{lines}}}\n\n", chance.words(7))
     };
-    check(&(0..100).map(function).collect::<String>(), Shape::Code, 0.95);
+    check(&(0..100).map(function).collect::<String>(), TextShape::Code, 0.95);
 }
 
 #[test]
@@ -92,14 +100,14 @@ fn a_paragraph_in_prose_leaves_most_others_alone() {
     let mut chance = Chance(3);
     // Paragraphs of one length: only what they say can bring the cuts into step again.
     let text: String = (0..200).map(|_| chance.words(48) + ".\n\n").collect();
-    check(&text, Shape::Prose, 0.8);
+    check(&text, TextShape::Prose, 0.8);
 }
 
 #[test]
 fn words_in_a_single_long_line_leave_most_of_it_alone() {
     let text = Chance(4).words(20_000);
     let edited = format!("some more words {text}");
-    assert!(same(&text, &edited, Shape::Prose) >= 0.8);
+    assert!(same(&text, &edited, TextShape::Prose) >= 0.8);
 }
 
 #[test]
@@ -110,5 +118,5 @@ fn a_row_in_a_table_leaves_most_others_alone() {
         format!("id,words\n{rows}"),
         format!("id,words\n-1,first of all\n{rows}"),
     );
-    assert!(same(&old, &new, Shape::Rows) >= 0.8);
+    assert!(same(&old, &new, TextShape::Rows) >= 0.8);
 }

@@ -1,15 +1,15 @@
-//! Seams of HTML and XML: before block-level tags, wherever they stand, under the headings of the page.
+//! Seams of HTML and XML: before block-level tags, even within a line, under the headings of the page.
 
 use super::edge::is_boundary;
-use super::line::{Line, lines, shallow};
-use super::pack::Packer;
-use super::part;
-use super::seam::{Rank, Under, heading};
+use super::line::{TextLine, shallowness, text_lines};
+use super::pack::PiecePacker;
+use super::seam::{EnclosingHeading, SeamRank, nest_heading};
+use super::slice_text;
 
 /// Reports the seams of markup.
-pub(super) fn scan<'a>(text: &'a str, packer: &mut Packer<'a>) {
+pub(super) fn scan_markup<'a>(text: &'a str, packer: &mut PiecePacker<'a>) {
     let html = is_html(text);
-    let mut scanner = Scanner {
+    let mut scanner = MarkupScanner {
         text,
         packer,
         html,
@@ -18,25 +18,25 @@ pub(super) fn scan<'a>(text: &'a str, packer: &mut Packer<'a>) {
         glued: None,
         blank: true,
     };
-    for line in lines(text) {
+    for line in text_lines(text) {
         if line.is_blank() {
             scanner.blank = true;
             continue;
         }
-        scanner.line(&line);
+        scanner.take_line(&line);
         scanner.blank = false;
     }
 }
 
-/// How far into a text it is looked at to tell HTML from XML, in bytes.
+/// The number of bytes examined to tell HTML from XML.
 const LOOK: usize = 4096;
-/// The longest name of an element that is looked at, in bytes.
+/// The length limit of an element's name, in bytes.
 const LONGEST_NAME: usize = 40;
-/// The longest heading, with the tags in it, in bytes.
+/// The length limit of a heading with its tags, in bytes.
 const LONGEST_TITLE: usize = 600;
 
 fn is_html(text: &str) -> bool {
-    let look = part(text, 0, text.floor_char_boundary(LOOK)).to_ascii_lowercase();
+    let look = slice_text(text, 0, text.floor_char_boundary(LOOK)).to_ascii_lowercase();
     let tags = [
         "<!doctype html",
         "<html",
@@ -53,48 +53,51 @@ fn is_html(text: &str) -> bool {
     tags.iter().any(|tag| look.contains(tag))
 }
 
-struct Scanner<'p, 'a> {
+struct MarkupScanner<'p, 'a> {
     text: &'a str,
-    packer: &'p mut Packer<'a>,
+    packer: &'p mut PiecePacker<'a>,
     html: bool,
-    under: Under,
-    /// What ends the element or comment that stays whole, if one is open.
+    under: EnclosingHeading,
+    /// The end mark of the open element or comment that stays whole.
     kept: Option<&'static str>,
-    /// Where a heading ended, and how far behind it there is nothing but tags and white space.
+    /// The end of the last heading, and the offset up to which only tags and white space follow it.
     glued: Option<(usize, usize)>,
     blank: bool,
 }
 
-impl Scanner<'_, '_> {
-    fn line(&mut self, line: &Line<'_>) {
+impl MarkupScanner<'_, '_> {
+    fn take_line(&mut self, line: &TextLine<'_>) {
         let rank = match (self.kept, self.blank) {
-            (Some(_), _) => Rank::Inside,
-            (None, true) => Rank::Block,
-            (None, false) if line.inner().starts_with("</") => Rank::Line(0),
-            (None, false) => Rank::Line(shallow(line.indent())),
+            (Some(_), _) => SeamRank::Inside,
+            (None, true) => SeamRank::Block,
+            (None, false) if line.unindented().starts_with("</") => SeamRank::Line(0),
+            (None, false) => SeamRank::Line(shallowness(line.indent())),
         };
-        let skipped = line.text.len() - line.inner().len();
+        let skipped = line.text.len() - line.unindented().len();
         let free = self.kept.is_none();
-        if !free || !self.tag(line, skipped, line.start) {
-            self.seam(line.start, rank);
+        // A tag after the indentation gets its seam at the start of the line, so that indentation stays with
+        // its tag.
+        if !free || !self.take_tag(line, skipped, line.start) {
+            self.report_seam(line.start, rank);
         }
         for (at, _) in line
             .text
             .match_indices('<')
             .skip_while(|(at, _)| free && *at <= skipped)
         {
-            self.close(part(line.text, at, line.text.len()));
+            self.close_kept_element(slice_text(line.text, at, line.text.len()));
             if self.kept.is_none() {
-                self.tag(line, at, line.at + at);
+                self.take_tag(line, at, line.at + at);
             }
         }
+        // Other end marks begin with `<` and are found by the loop above; the end of a comment does not.
         if self.kept == Some("-->") && line.text.contains("-->") {
             self.kept = None;
         }
     }
 
-    /// Leaves what stays whole where this is its end.
-    fn close(&mut self, rest: &str) {
+    /// Closes the element that stays whole if `rest` begins with its end mark.
+    fn close_kept_element(&mut self, rest: &str) {
         let ends = |end: &str| {
             rest.get(..end.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(end))
@@ -104,21 +107,23 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// Takes the tag that stands `at` so far in a line, and says whether there is a seam before it, at `place`.
-    fn tag(&mut self, line: &Line<'_>, at: usize, place: usize) -> bool {
-        let rest = part(line.text, at, line.text.len());
+    /// Takes the tag at offset `at` of a line, and returns whether it made a seam at `place`.
+    fn take_tag(&mut self, line: &TextLine<'_>, at: usize, place: usize) -> bool {
+        let rest = slice_text(line.text, at, line.text.len());
         if rest.starts_with("<!--") {
             self.kept = Some("-->");
             return false;
         }
-        let Some(name) = name(rest) else { return false };
-        let adjacent = place > line.start && part(line.text, 0, at).ends_with('>');
-        let Some(rank) = self.rank(&name, adjacent, line) else {
+        let Some(name) = element_name(rest) else {
             return false;
         };
-        match level(&name) {
-            Some(level) => self.title(place, line.at + at, level, rank),
-            None => self.seam(place, rank),
+        let adjacent = place > line.start && slice_text(line.text, 0, at).ends_with('>');
+        let Some(rank) = self.rank_tag(&name, adjacent, line) else {
+            return false;
+        };
+        match heading_level(&name) {
+            Some(level) => self.take_heading(place, line.at + at, level, rank),
+            None => self.report_seam(place, rank),
         }
         self.kept = match name.as_str() {
             "pre" => Some("</pre"),
@@ -129,61 +134,67 @@ impl Scanner<'_, '_> {
         true
     }
 
-    fn rank(&self, name: &str, adjacent: bool, line: &Line<'_>) -> Option<Rank> {
+    fn rank_tag(&self, name: &str, adjacent: bool, line: &TextLine<'_>) -> Option<SeamRank> {
         match name {
-            _ if !self.html => adjacent.then_some(Rank::Line(0)),
-            "h1" | "h2" => Some(Rank::Chapter),
-            "h3" | "h4" | "h5" | "h6" => Some(Rank::Section),
+            // XML has no known block elements; between two adjacent tags is the safest place to cut.
+            _ if !self.html => adjacent.then_some(SeamRank::Line(0)),
+            "h1" | "h2" => Some(SeamRank::Chapter),
+            "h3" | "h4" | "h5" | "h6" => Some(SeamRank::Section),
             "title" | "p" | "div" | "section" | "article" | "main" | "header" | "footer" | "nav"
             | "aside" | "table" | "ul" | "ol" | "dl" | "pre" | "blockquote" | "figure" | "details"
-            | "form" | "fieldset" | "script" | "style" | "head" | "body" | "hr" => Some(Rank::Block),
+            | "form" | "fieldset" | "script" | "style" | "head" | "body" | "hr" => Some(SeamRank::Block),
             "li" | "tr" | "dt" | "dd" | "thead" | "tbody" | "option" => {
-                Some(Rank::Item(shallow(line.indent())))
+                Some(SeamRank::Item(shallowness(line.indent())))
             }
             _ => None,
         }
     }
 
-    /// A heading: what follows it stands under it, and stays with it.
-    fn title(&mut self, place: usize, tag: usize, level: u8, rank: Rank) {
-        let rest = part(self.text, tag, self.text.floor_char_boundary(tag + LONGEST_TITLE));
-        let inner = rest.find('>').map_or("", |end| part(rest, end + 1, rest.len()));
+    /// Takes a heading: the text after it is under it and stays with it.
+    fn take_heading(&mut self, place: usize, tag: usize, level: u8, rank: SeamRank) {
+        let rest = slice_text(self.text, tag, self.text.floor_char_boundary(tag + LONGEST_TITLE));
+        let inner = rest
+            .find('>')
+            .map_or("", |end| slice_text(rest, end + 1, rest.len()));
         let mut closing = inner.match_indices("</").map(|(at, _)| at);
         let ends = |at: &usize| matches!(inner.as_bytes().get(at + 2), Some(b'h' | b'H' | b't' | b'T'));
         let Some(end) = closing.find(ends) else {
-            return self.seam(place, rank);
+            return self.report_seam(place, rank);
         };
+        // Asked before the heading changes what is glued: a heading right after another shares its piece.
         let glued = self.is_glued(place);
-        self.under = heading(&self.under, level, &plain(part(inner, 0, end)));
+        self.under = nest_heading(&self.under, level, &strip_tags(slice_text(inner, 0, end)));
         if glued {
-            self.packer.put_under(&self.under);
+            self.packer.retitle_last_seam(&self.under);
         } else {
-            self.seam(place, rank);
+            self.report_seam(place, rank);
         }
         let end = tag + rest.len() - inner.len() + end;
         self.glued = Some((end, end));
     }
 
-    fn seam(&mut self, at: usize, rank: Rank) {
+    fn report_seam(&mut self, at: usize, rank: SeamRank) {
         if !self.is_glued(at) && is_boundary(self.text, at) {
-            self.packer.seam(at, rank, &self.under);
+            self.packer.add_seam(at, rank, &self.under);
         }
     }
 
-    /// Whether there is nothing but tags between a heading and this place.
+    /// Returns whether there are only tags and white space between the last heading and this place.
     fn is_glued(&mut self, at: usize) -> bool {
         let Some((end, from)) = self.glued else {
             return false;
         };
-        let bare = at.saturating_sub(end) <= LONGEST_TITLE && plain(part(self.text, from, at)).is_empty();
+        // Without the bound, a long run of tags after a heading would have no seam to cut at.
+        let bare =
+            at.saturating_sub(end) <= LONGEST_TITLE && strip_tags(slice_text(self.text, from, at)).is_empty();
         let is_tag = self.text.as_bytes().get(at) == Some(&b'<');
         self.glued = bare.then_some((end, if is_tag { at.max(from) } else { from }));
         bare
     }
 }
 
-/// The name of the element that a tag opens, in small letters.
-fn name(tag: &str) -> Option<String> {
+/// Returns the name of the element that a tag opens, in lower case.
+fn element_name(tag: &str) -> Option<String> {
     let inner = tag.strip_prefix('<')?;
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b':' | b'_');
     let length = inner.bytes().take_while(is_name).take(LONGEST_NAME).count();
@@ -192,11 +203,11 @@ fn name(tag: &str) -> Option<String> {
         inner.as_bytes().get(length),
         None | Some(b' ' | b'\t' | b'\r' | b'>' | b'/')
     );
-    (opens && ended).then(|| part(inner, 0, length).to_ascii_lowercase())
+    (opens && ended).then(|| slice_text(inner, 0, length).to_ascii_lowercase())
 }
 
-/// The level of a heading element.
-fn level(name: &str) -> Option<u8> {
+/// Returns the level of a heading element.
+fn heading_level(name: &str) -> Option<u8> {
     match name.as_bytes() {
         [b'h', digit @ b'1'..=b'6'] => Some(digit - b'0'),
         b"title" => Some(1),
@@ -204,8 +215,8 @@ fn level(name: &str) -> Option<u8> {
     }
 }
 
-/// Markup without its tags, every run of white space one space.
-fn plain(markup: &str) -> String {
+/// Returns markup without its tags, with white space collapsed.
+fn strip_tags(markup: &str) -> String {
     let mut text = String::new();
     let mut tag = false;
     for character in markup.chars() {

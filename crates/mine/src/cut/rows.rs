@@ -1,33 +1,33 @@
-//! Seams of rows (CSV, TSV): line ends that end a row, under the header.
+//! Seams of rows (CSV, TSV): the ends of rows, under the header. A newline in a quoted field does not end a row.
 
-use super::line::lines;
-use super::pack::Packer;
-use super::seam::{Rank, Under, heading};
+use super::line::text_lines;
+use super::pack::PiecePacker;
+use super::seam::{EnclosingHeading, SeamRank, nest_heading};
 
 /// Reports the seams of rows.
-pub(super) fn scan(text: &str, packer: &mut Packer<'_>) {
-    let mut header: Under = None;
+pub(super) fn scan_rows(text: &str, packer: &mut PiecePacker<'_>) {
+    let mut header: EnclosingHeading = None;
     let mut delimiter = None;
-    // Where the quoted field that is still open began.
+    // The start of the line in which the open quoted field began.
     let mut quoted = None;
-    for line in lines(text) {
+    for line in text_lines(text) {
         if line.text.is_empty() {
             continue;
         }
         let rank = if quoted.is_some() {
-            Rank::Inside
+            SeamRank::Inside
         } else {
-            Rank::Line(0)
+            SeamRank::Line(0)
         };
-        packer.seam(line.start, rank, &header);
+        packer.add_seam(line.start, rank, &header);
         if delimiter.is_none() {
-            header = heading(&None, 1, line.text);
+            header = nest_heading(&None, 1, line.text);
         }
         let delimiter = *delimiter.get_or_insert_with(|| delimiter_of(line.text));
-        let open = ends_quoted(line.text, delimiter, quoted.is_some());
-        // A quotation mark that is not closed for so long was no quotation.
+        let open = ends_inside_quotes(line.text, delimiter, quoted.is_some());
+        // A quotation mark that stays open this long was a typo or an inch sign; cutting at lines must go on.
         let since = quoted.unwrap_or(line.start);
-        quoted = (open && line.start - since <= packer.whole()).then_some(since);
+        quoted = (open && line.start - since <= packer.whole_limit()).then_some(since);
     }
 }
 
@@ -36,19 +36,21 @@ fn delimiter_of(header: &str) -> u8 {
     b",\t;|"
         .iter()
         .copied()
+        // `max_by_key` returns the last of equal counts, so reversing makes the comma win ties.
         .rev()
         .max_by_key(|mark| count(*mark))
         .unwrap_or(b',')
 }
 
-/// Whether a quoted field is open at the end of a line. A quotation mark opens one only where a field begins.
-fn ends_quoted(line: &str, delimiter: u8, mut open: bool) -> bool {
+/// Returns whether a quoted field is open at the end of a line. A quotation mark opens one only at the start of a
+/// field.
+fn ends_inside_quotes(line: &str, delimiter: u8, mut open: bool) -> bool {
     let mut fresh = true;
     for byte in line.bytes() {
         if open {
             open = byte != b'"';
         } else {
-            // After a closing mark, a second one means the mark itself and opens the field again.
+            // A doubled mark inside a field is an escaped mark: the first closes the field, the second reopens it.
             open = byte == b'"' && fresh;
         }
         fresh = byte == delimiter || byte == b'"';

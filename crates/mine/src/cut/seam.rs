@@ -1,31 +1,31 @@
-//! Seams: places where a text may be cut, how good each is, and the heading it stands under.
+//! Seams: places where a text may be cut, with their rank and the heading they are under.
 
 use std::rc::Rc;
 
-use super::part;
+use super::slice_text;
 
-/// How good a place is to cut at, the best last.
+/// The quality of a seam, the best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
-    /// A line inside something that is to stay whole.
+pub(super) enum SeamRank {
+    /// A line inside a block that should stay whole.
     Inside,
-    /// A line end, the better the higher.
+    /// A line; higher is better.
     Line(u8),
-    /// An item of a list or an inner paragraph, the better the higher.
+    /// An item of a list or an inner paragraph; higher is better.
     Item(u8),
     /// Between blocks or paragraphs.
     Block,
-    /// Before a part of its own: it begins a new piece unless the one before it is short.
+    /// Before a section: begins a new piece unless the one before it is short.
     Section,
-    /// Before a greater part: it begins a new piece unless the one before it is very short.
+    /// Before a chapter: begins a new piece unless the one before it is very short.
     Chapter,
     /// The end of the text.
     End,
 }
 
-/// A place in a text.
+/// An offset in a text, in both units.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct TextPlace {
     /// In bytes.
     pub(super) at: usize,
     /// In characters.
@@ -34,25 +34,25 @@ pub(super) struct Place {
 
 /// A place to cut at.
 #[derive(Debug, Clone)]
-pub(super) struct Seam {
-    pub(super) place: Place,
-    pub(super) rank: Rank,
-    pub(super) under: Under,
+pub(super) struct CutSeam {
+    pub(super) place: TextPlace,
+    pub(super) rank: SeamRank,
+    pub(super) under: EnclosingHeading,
 }
 
-/// What a place stands under, if anything.
-pub(super) type Under = Option<Rc<Heading>>;
+/// The heading that a place is under, if any.
+pub(super) type EnclosingHeading = Option<Rc<SectionHeading>>;
 
 /// A heading and the headings above it.
 #[derive(Debug)]
-pub(super) struct Heading {
+pub(super) struct SectionHeading {
     title: String,
     level: u8,
-    above: Under,
+    above: EnclosingHeading,
 }
 
-impl Heading {
-    /// How deep it stands; those above have smaller levels.
+impl SectionHeading {
+    /// Returns its depth; headings above have smaller levels.
     pub(super) fn level(&self) -> u8 {
         self.level
     }
@@ -61,8 +61,8 @@ impl Heading {
 /// The longest title kept, in characters.
 const LONGEST_TITLE: usize = 200;
 
-/// The heading of this level and title that follows a place under `under`.
-pub(super) fn heading(under: &Under, level: u8, title: &str) -> Under {
+/// Returns the heading of this level and title, nested below `under`.
+pub(super) fn nest_heading(under: &EnclosingHeading, level: u8, title: &str) -> EnclosingHeading {
     let mut above = under.clone();
     while let Some(heading) = above.clone().filter(|heading| heading.level >= level) {
         above = heading.above.clone();
@@ -72,24 +72,24 @@ pub(super) fn heading(under: &Under, level: u8, title: &str) -> Under {
         return above;
     }
     let title = match title.char_indices().nth(LONGEST_TITLE) {
-        Some((end, _)) => part(title, 0, end),
+        Some((end, _)) => slice_text(title, 0, end),
         None => title,
     };
-    Some(Rc::new(Heading {
+    Some(Rc::new(SectionHeading {
         title: title.to_owned(),
         level,
         above,
     }))
 }
 
-/// What two places both stand under.
-pub(super) fn shared(one: &Under, other: &Under) -> Under {
+/// Returns the deepest heading that two places are both under.
+pub(super) fn common_heading(one: &EnclosingHeading, other: &EnclosingHeading) -> EnclosingHeading {
     let (mut one, mut other) = (one.clone(), other.clone());
     while let (Some(a), Some(b)) = (&one, &other) {
         if Rc::ptr_eq(a, b) {
             return one;
         }
-        // Headings above have smaller levels, so the one of the greater level cannot be shared.
+        // Levels shrink on the way up, so the heading of the greater level cannot be an ancestor of the other.
         let (up, down) = (a.above.clone(), b.above.clone());
         let (left, right) = (a.level, b.level);
         if left >= right {
@@ -102,8 +102,8 @@ pub(super) fn shared(one: &Under, other: &Under) -> Under {
     None
 }
 
-/// The titles from the topmost down: "Guide > Install > Linux".
-pub(super) fn path(under: &Under) -> Option<String> {
+/// Returns the titles from the topmost down: "Guide > Install > Linux".
+pub(super) fn heading_path(under: &EnclosingHeading) -> Option<String> {
     let mut titles = Vec::new();
     let mut next = under.as_ref();
     while let Some(heading) = next {
@@ -114,9 +114,11 @@ pub(super) fn path(under: &Under) -> Option<String> {
     (!titles.is_empty()).then(|| titles.join(" > "))
 }
 
-/// A number that depends on nothing but the next `words` × 8 bytes of a text.
-pub(super) fn fingerprint(text: &str, at: usize, words: usize) -> u64 {
+/// Returns a hash of the next `words` × 8 bytes of a text and nothing else.
+pub(super) fn hash_text_from(text: &str, at: usize, words: usize) -> u64 {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
+    // Written out and not `DefaultHasher`, whose values may change between releases of Rust: every cut, and
+    // with it every stored id, would move.
     let mut sum = 0x9e37_79b9_7f4a_7c15_u64;
     for word in rest.chunks(8).take(words) {
         let mut bytes = [0; 8];

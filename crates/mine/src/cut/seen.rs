@@ -1,33 +1,33 @@
-//! What pieces look like, shape by shape, with a target so small that each case fits a few lines.
+//! Cases of pieces, shape by shape, with a target so small that each case fits a few lines.
 
 use super::*;
 
 /// Cuts with a target of 40 characters and 160 for what stays whole; `¦` in `marked` is where pieces part.
 #[track_caller]
-fn check(shape: Shape, marked: &str) {
+fn check(shape: TextShape, marked: &str) {
     let text = marked.replace('¦', "");
     assert_eq!(show(shape, &text), marked);
 }
 
-fn pieces(shape: Shape, text: &str) -> Vec<Piece> {
-    cut(
+fn pieces(shape: TextShape, text: &str) -> Vec<TextPiece> {
+    cut_text(
         text,
         shape,
-        &Cutting {
+        &PieceLengths {
             target: 40,
             whole: 160,
         },
     )
 }
 
-fn show(shape: Shape, text: &str) -> String {
+fn show(shape: TextShape, text: &str) -> String {
     let pieces = pieces(shape, text);
     let parts: Vec<&str> = pieces.iter().map(|piece| &text[piece.start..piece.end]).collect();
     parts.join("¦")
 }
 
 #[track_caller]
-fn check_headings(shape: Shape, text: &str, expect: &[&str]) {
+fn check_headings(shape: TextShape, text: &str, expect: &[&str]) {
     let pieces = pieces(shape, text);
     let headings: Vec<&str> = pieces
         .iter()
@@ -41,11 +41,11 @@ const WORDS: &str = "some words that fill the section well";
 #[test]
 fn headings_begin_pieces() {
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("{WORDS}\n\n¦# One\n\n{WORDS}\n¦## Two\n{WORDS}\n\n¦Three\n=====\n\n{WORDS}\n"),
     );
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("\u{feff}# One #\r\n\r\n{WORDS}\r\n\r\n¦Two\r\n---\r\n\r\n{WORDS}"),
     );
 }
@@ -53,26 +53,32 @@ fn headings_begin_pieces() {
 #[test]
 fn short_sections_go_together_and_a_heading_is_never_left_alone() {
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("# A\n\n## B\n\n{WORDS}\n\n¦## C\n\n{WORDS}\n"),
     );
-    check(Shape::Markdown, "# A\n\nx\n\n# B\n\ny\n");
+    check(TextShape::Markdown, "# A\n\nx\n\n# B\n\ny\n");
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         "Sixteen letters.\n\n### A title\n\nIt says one sentence. ¦And then another sentence of words.\n",
     );
 }
 
 #[test]
 fn a_greater_heading_needs_less_before_it() {
-    check(Shape::Markdown, "Some letters.\n\n¦## A title\n\nIt says more.\n");
-    check(Shape::Markdown, "Some letters.\n\n### A name\n\nIt says more.\n");
+    check(
+        TextShape::Markdown,
+        "Some letters.\n\n¦## A title\n\nIt says more.\n",
+    );
+    check(
+        TextShape::Markdown,
+        "Some letters.\n\n### A name\n\nIt says more.\n",
+    );
 }
 
 #[test]
 fn hashes_without_a_space_or_too_many_are_no_headings() {
     check_headings(
-        Shape::Markdown,
+        TextShape::Markdown,
         "# A\n\n#hash\n####### seven\n    # code\nwords\n",
         &["A"],
     );
@@ -82,16 +88,16 @@ fn hashes_without_a_space_or_too_many_are_no_headings() {
 fn what_is_fenced_stays_whole() {
     let code = "# not a heading\n\nlet a = 1;\n".repeat(4);
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("{WORDS}:\n\n¦```sh\n{code}```\n\n¦{WORDS} and more\n"),
     );
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("~~~~\n{code}~~~\n~~~~\n¦{WORDS} and more\n"),
     );
     // Too long for that, it parts at lines.
     let long = format!("```\n{}```\n", "0123456789\n".repeat(30));
-    let parts = pieces(Shape::Markdown, &long);
+    let parts = pieces(TextShape::Markdown, &long);
     assert!(parts.len() > 3);
     assert!(parts.iter().all(|piece| long[..piece.end].ends_with('\n')));
 }
@@ -100,7 +106,7 @@ fn what_is_fenced_stays_whole() {
 fn a_block_that_fits_alone_is_not_broken_for_the_words_before_it() {
     let code = "0123456789\n".repeat(13);
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("short words\n\n¦```\n{code}```\n\n¦{WORDS}\n"),
     );
 }
@@ -109,21 +115,21 @@ fn a_block_that_fits_alone_is_not_broken_for_the_words_before_it() {
 fn tables_raw_html_and_front_matter_stay_whole() {
     let rows = "| a row | of three | cells |\n".repeat(4);
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("{WORDS}\n\n¦| x | y | z |\n|---|---|---|\n{rows}\n¦{WORDS} and more\n"),
     );
     let inner = "<b>bold</b> and more words\n".repeat(4);
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("{WORDS}\n\n¦<div>\n{inner}</div>\n\n¦{WORDS} and more\n"),
     );
     let keys = "key: some value\n".repeat(6);
     check(
-        Shape::Markdown,
+        TextShape::Markdown,
         &format!("---\n{keys}---\n\n¦# Title\n\n{WORDS}\n"),
     );
     assert!(
-        pieces(Shape::Markdown, &format!("---\n{keys}\n")).len() > 1,
+        pieces(TextShape::Markdown, &format!("---\n{keys}\n")).len() > 1,
         "a rule is no front matter"
     );
 }
@@ -131,9 +137,9 @@ fn tables_raw_html_and_front_matter_stay_whole() {
 #[test]
 fn lists_part_between_items() {
     let item = "- an item that has some words\n  and goes on below\n";
-    check(Shape::Markdown, &format!("{item}¦{item}¦{item}"));
+    check(TextShape::Markdown, &format!("{item}¦{item}¦{item}"));
     let item = "12. an item with some words in it\n\n    a second paragraph\n";
-    check(Shape::Markdown, &format!("{item}¦{item}"));
+    check(TextShape::Markdown, &format!("{item}¦{item}"));
 }
 
 #[test]
@@ -142,7 +148,7 @@ fn a_piece_of_a_document_stands_under_its_headings() {
         "{WORDS}\n\n# Guide\n\n{WORDS}\n\n## Install ##\n\n{WORDS}\n\n### Linux\n\n{WORDS}\n\n# Other\n\n{WORDS}"
     );
     check_headings(
-        Shape::Markdown,
+        TextShape::Markdown,
         &text,
         &[
             "-",
@@ -153,23 +159,26 @@ fn a_piece_of_a_document_stands_under_its_headings() {
         ],
     );
     let text = format!("# Guide\n\n## Install\n\n{WORDS}\n\n## A\nx\n## Z\ny");
-    check_headings(Shape::Markdown, &text, &["Guide > Install", "Guide"]);
+    check_headings(TextShape::Markdown, &text, &["Guide > Install", "Guide"]);
 }
 
 #[test]
 fn prose_parts_at_paragraphs_then_sentences_then_words() {
-    check(Shape::Prose, &format!("{WORDS}.\n\n¦{WORDS}.\n\n¦{WORDS}."));
+    check(TextShape::Prose, &format!("{WORDS}.\n\n¦{WORDS}.\n\n¦{WORDS}."));
     let paragraph = "The first line of it.\nThe second line.\n";
-    check(Shape::Prose, &format!("{paragraph}\n¦{paragraph}\n¦{paragraph}"));
     check(
-        Shape::Prose,
+        TextShape::Prose,
+        &format!("{paragraph}\n¦{paragraph}\n¦{paragraph}"),
+    );
+    check(
+        TextShape::Prose,
         "One sentence of some words here. ¦And another one of just as many words.",
     );
     check(
-        Shape::Prose,
+        TextShape::Prose,
         "これは一つの文章でありますから、ここで終わります。¦そして次の文章がここからゆっくりと始まって、またここで長い文章が終わるのです。",
     );
-    let words = show(Shape::Prose, &"word ".repeat(40));
+    let words = show(TextShape::Prose, &"word ".repeat(40));
     assert!(
         words.contains(" ¦word") && !words.contains("w¦") && !words.contains("d¦"),
         "{words}"
@@ -180,22 +189,22 @@ fn prose_parts_at_paragraphs_then_sentences_then_words() {
 fn items_of_code_begin_pieces_and_keep_what_belongs_to_them() {
     let one = "/// Does one.\n#[inline]\nfn one() {\n    go();\n\n    a\n}\n";
     check(
-        Shape::Code,
+        TextShape::Code,
         &format!("use a::b;\nuse c::d;\nuse some::other::thing;\n\n¦{one}\n¦{one}¦{one}"),
     );
     let python = "@decorated\ndef one(argument):\n    return argument\n";
     check(
-        Shape::Code,
+        TextShape::Code,
         &format!("import some_module, another\n\n\n¦{python}\n\n¦{python}"),
     );
     let braces = "int one(int argument)\n{\n    return argument;\n}\n";
-    check(Shape::Code, &format!("{braces}\n¦{braces}"));
+    check(TextShape::Code, &format!("{braces}\n¦{braces}"));
     check(
-        Shape::Code,
+        TextShape::Code,
         "/// What it does, in some words.\n\nfn one() {\n    go();\n}\n",
     );
     let long = "int one(int first, int second)\n{\n    begin(first);\n    end(second);\n    return 0;\n}\n";
-    assert!(!show(Shape::Code, long).contains("¦{"));
+    assert!(!show(TextShape::Code, long).contains("¦{"));
 }
 
 #[test]
@@ -204,20 +213,23 @@ fn a_piece_of_code_stands_under_its_item() {
     let text = format!(
         "impl Thing {{\n{method}\n{method}\n{method}}}\n\nfn three() {{\n    let x = 1;\n    x\n}}\n"
     );
-    check_headings(Shape::Code, &text, &["-", "impl Thing", "impl Thing", "-"]);
+    check_headings(TextShape::Code, &text, &["-", "impl Thing", "impl Thing", "-"]);
 }
 
 #[test]
 fn markup_parts_before_blocks_even_within_a_line() {
     let p = format!("<p>{WORDS}</p>");
     check(
-        Shape::Markup,
+        TextShape::Markup,
         &format!("<body>{p}¦{p}¦<h2>Two</h2><div><p>words</p></div>"),
     );
     let script = "var a = '<p>';\n".repeat(6);
-    check(Shape::Markup, &format!("{p}\n¦<script>\n{script}</SCRIPT>\n¦{p}"));
     check(
-        Shape::Markup,
+        TextShape::Markup,
+        &format!("{p}\n¦<script>\n{script}</SCRIPT>\n¦{p}"),
+    );
+    check(
+        TextShape::Markup,
         "<a><name>the first one of them</name></a>¦<a><name>the second one</name></a>",
     );
 }
@@ -228,7 +240,7 @@ fn markup_stands_under_the_text_of_its_headings() {
     let text =
         format!("<h1 class='x'>All &amp;\n <b>sundry</b></h1>\n<p>x</p>\n<h2>Two</h2>{p}<H2>Three</H2>\n{p}");
     check_headings(
-        Shape::Markup,
+        TextShape::Markup,
         &text,
         &[
             "All &amp; sundry",
@@ -241,15 +253,15 @@ fn markup_stands_under_the_text_of_its_headings() {
 #[test]
 fn rows_part_between_rows_under_the_header() {
     let row = "1,\"a field that\ngoes \"\"on\"\" below\",3\n";
-    check(Shape::Rows, &format!("id,words,more\n{row}¦{row}¦{row}"));
+    check(TextShape::Rows, &format!("id,words,more\n{row}¦{row}¦{row}"));
     check_headings(
-        Shape::Rows,
+        TextShape::Rows,
         &format!("id,words,more\n{row}{row}"),
         &["-", "id,words,more"],
     );
     let inches = format!("5\" disk,1\n{}", "a row,1\n".repeat(12));
     assert!(
-        pieces(Shape::Rows, &inches).len() > 1,
+        pieces(TextShape::Rows, &inches).len() > 1,
         "a mark inside a field opens nothing"
     );
 }
@@ -257,19 +269,19 @@ fn rows_part_between_rows_under_the_header() {
 #[test]
 fn configuration_parts_at_tables_and_top_level_keys() {
     let table = "# A word about it.\n[table]\nkey = \"value\"\nother = 1\n";
-    check(Shape::Config, &format!("{table}\n¦{table}\n¦{table}"));
+    check(TextShape::Config, &format!("{table}\n¦{table}\n¦{table}"));
     let key = "first:\n  inner: a value\n  other: another\n";
-    check(Shape::Config, &format!("{key}¦{key}¦{key}"));
+    check(TextShape::Config, &format!("{key}¦{key}¦{key}"));
     let json = "  \"key\": {\n    \"inner\": [1, 2, 3]\n  },\n";
-    check(Shape::Config, &format!("{{\n{json}¦{json}¦{json}}}\n"));
+    check(TextShape::Config, &format!("{{\n{json}¦{json}¦{json}}}\n"));
     check_headings(
-        Shape::Config,
+        TextShape::Config,
         &format!("[a]\n{0}{0}", "key = 'value of it'\n".repeat(2)),
         &["-", "[a]"],
     );
     let values = "    \"a value\",\n".repeat(7);
     check_headings(
-        Shape::Config,
+        TextShape::Config,
         &format!("{{\n  \"key\": [\n{values}  ]\n}}\n"),
         &["-", "\"key\": [", "\"key\": ["],
     );
@@ -279,7 +291,7 @@ fn configuration_parts_at_tables_and_top_level_keys() {
 fn notebooks_part_between_cells() {
     let cell = "  {\n   \"cell_type\": \"code\",\n   \"source\": []\n  },\n";
     check(
-        Shape::Notebook,
+        TextShape::Notebook,
         &format!("{{\n \"cells\": [\n¦{cell}¦{cell}¦{cell} ]\n}}\n"),
     );
 }

@@ -1,15 +1,15 @@
-//! What shape a text has, by its name and its beginning. Any guess is safe: it only moves seams.
+//! Guesses the shape of a text by its name and its beginning. Any guess is safe: it only moves seams.
 
 use std::path::Path;
 
-use super::part;
+use super::slice_text;
 
-/// What a text is built of.
+/// The structure of a text, which decides where it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shape {
+pub enum TextShape {
     /// Paragraphs.
     Prose,
-    /// Markdown, and what looks like it.
+    /// Markdown and similar markup.
     Markdown,
     /// Source code.
     Code,
@@ -23,8 +23,8 @@ pub enum Shape {
     Notebook,
 }
 
-impl Shape {
-    /// The name drawers carry.
+impl TextShape {
+    /// Returns the name that drawers carry.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prose => "text",
@@ -37,7 +37,7 @@ impl Shape {
         }
     }
 
-    /// Every shape there is.
+    /// All shapes.
     pub const ALL: [Self; 7] = [
         Self::Prose,
         Self::Markdown,
@@ -88,25 +88,25 @@ const CODE: &[&str] = &[
     "rb", "rs", "s", "sass", "scala", "scm", "scss", "sh", "sol", "sql", "swift", "tcl", "ts", "tsx", "v",
     "vb", "vim", "wgsl", "zig", "zsh",
 ];
-/// Files of code and configuration that are known by their whole names.
-const NAMES: &[(&str, Shape)] = &[
-    ("dockerfile", Shape::Code),
-    ("makefile", Shape::Code),
-    ("justfile", Shape::Code),
-    ("rakefile", Shape::Code),
-    ("gemfile", Shape::Code),
-    ("cmakelists.txt", Shape::Code),
-    (".gitignore", Shape::Config),
-    (".gitattributes", Shape::Config),
-    (".editorconfig", Shape::Config),
-    (".env", Shape::Config),
+/// Files of code and configuration that are recognised by their whole names.
+const NAMES: &[(&str, TextShape)] = &[
+    ("dockerfile", TextShape::Code),
+    ("makefile", TextShape::Code),
+    ("justfile", TextShape::Code),
+    ("rakefile", TextShape::Code),
+    ("gemfile", TextShape::Code),
+    ("cmakelists.txt", TextShape::Code),
+    (".gitignore", TextShape::Config),
+    (".gitattributes", TextShape::Config),
+    (".editorconfig", TextShape::Config),
+    (".env", TextShape::Config),
 ];
 
-/// How much of a text is looked at, in bytes.
+/// The number of bytes of a text that are examined.
 const LOOK: usize = 4096;
 
-/// The shape of a text, by its name and a look at its beginning.
-pub fn shape_of(path: &Path, text: &str) -> Shape {
+/// Returns the shape of a text by its file name, or else by its beginning.
+pub fn shape_of(path: &Path, text: &str) -> TextShape {
     let lower =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let name = lower(path.file_name());
@@ -115,22 +115,22 @@ pub fn shape_of(path: &Path, text: &str) -> Shape {
     }
     let suffix = lower(path.extension());
     let tables = [
-        (&["ipynb"] as &[&str], Shape::Notebook),
-        (MARKDOWN, Shape::Markdown),
-        (PROSE, Shape::Prose),
-        (MARKUP, Shape::Markup),
-        (ROWS, Shape::Rows),
-        (CONFIG, Shape::Config),
-        (CODE, Shape::Code),
+        (&["ipynb"] as &[&str], TextShape::Notebook),
+        (MARKDOWN, TextShape::Markdown),
+        (PROSE, TextShape::Prose),
+        (MARKUP, TextShape::Markup),
+        (ROWS, TextShape::Rows),
+        (CONFIG, TextShape::Config),
+        (CODE, TextShape::Code),
     ];
     let known = tables
         .iter()
         .find(|(suffixes, _)| suffixes.contains(&suffix.as_str()));
-    known.map_or_else(|| by_look(text), |(_, shape)| *shape)
+    known.map_or_else(|| guess_shape(text), |(_, shape)| *shape)
 }
 
-fn by_look(text: &str) -> Shape {
-    let look = part(text, 0, text.floor_char_boundary(LOOK))
+fn guess_shape(text: &str) -> TextShape {
+    let look = slice_text(text, 0, text.floor_char_boundary(LOOK))
         .trim_start_matches('\u{feff}')
         .trim_start();
     let begins = |with: &str| {
@@ -138,28 +138,30 @@ fn by_look(text: &str) -> Shape {
             .is_some_and(|start| start.eq_ignore_ascii_case(with))
     };
     if ["<!doctype", "<html", "<?xml", "<svg"].into_iter().any(begins) {
-        return Shape::Markup;
+        return TextShape::Markup;
     }
     if begins("#!") {
-        return Shape::Code;
+        return TextShape::Code;
     }
+    // A lone `{` or `[` is not enough: prose and templates begin with them as well.
     if ["{\"", "{\n", "{\r", "[{", "[\n"].into_iter().any(begins) {
         return if look.contains("\"cell_type\"") {
-            Shape::Notebook
+            TextShape::Notebook
         } else {
-            Shape::Config
+            TextShape::Config
         };
     }
-    let marked = look.lines().filter(|line| is_marked(line)).take(2).count();
+    // One `# …` may be a comment of a script or a setting; two such lines are rarely anything but Markdown.
+    let marked = look.lines().filter(|line| is_markdown_line(line)).take(2).count();
     if marked == 2 {
-        Shape::Markdown
+        TextShape::Markdown
     } else {
-        Shape::Prose
+        TextShape::Prose
     }
 }
 
-/// Whether a line is one that hardly anything but Markdown has.
-fn is_marked(line: &str) -> bool {
+/// Returns whether a line is typical of Markdown and of hardly anything else.
+fn is_markdown_line(line: &str) -> bool {
     let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
     let heading = (1..=6).contains(&hashes) && line.as_bytes().get(hashes) == Some(&b' ');
     heading || line.starts_with("```")
@@ -170,35 +172,35 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(name: &str, text: &str, expect: Shape) {
+    fn check(name: &str, text: &str, expect: TextShape) {
         assert_eq!(shape_of(Path::new(name), text), expect, "{name}");
     }
 
     #[test]
     fn a_name_tells_the_shape() {
-        check("docs/Guide.MD", "", Shape::Markdown);
-        check("src/main.rs", "", Shape::Code);
-        check("Makefile", "", Shape::Code);
-        check("table.tsv", "", Shape::Rows);
-        check("Cargo.lock", "", Shape::Config);
-        check("page.htm", "", Shape::Markup);
-        check("work.ipynb", "", Shape::Notebook);
-        check("book.tex", "", Shape::Prose);
+        check("docs/Guide.MD", "", TextShape::Markdown);
+        check("src/main.rs", "", TextShape::Code);
+        check("Makefile", "", TextShape::Code);
+        check("table.tsv", "", TextShape::Rows);
+        check("Cargo.lock", "", TextShape::Config);
+        check("page.htm", "", TextShape::Markup);
+        check("work.ipynb", "", TextShape::Notebook);
+        check("book.tex", "", TextShape::Prose);
     }
 
     #[test]
     fn without_a_name_the_beginning_does() {
-        check("page", "\u{feff}\n<!DOCTYPE html>", Shape::Markup);
-        check("run", "#!/bin/sh\n", Shape::Code);
-        check("answer", "{\"a\": 1}", Shape::Config);
+        check("page", "\u{feff}\n<!DOCTYPE html>", TextShape::Markup);
+        check("run", "#!/bin/sh\n", TextShape::Code);
+        check("answer", "{\"a\": 1}", TextShape::Config);
         check(
             "cells",
             "{\n \"cells\": [{\"cell_type\": \"code\"}]}",
-            Shape::Notebook,
+            TextShape::Notebook,
         );
-        check("notes.txt", "# One\n\ntext\n\n## Two\n", Shape::Markdown);
-        check("notes.txt", "# a remark\nand text", Shape::Prose);
-        check("", "", Shape::Prose);
-        check("notes.txt", "日本語\n", Shape::Prose);
+        check("notes.txt", "# One\n\ntext\n\n## Two\n", TextShape::Markdown);
+        check("notes.txt", "# a remark\nand text", TextShape::Prose);
+        check("", "", TextShape::Prose);
+        check("notes.txt", "日本語\n", TextShape::Prose);
     }
 }

@@ -1,32 +1,33 @@
-//! Guesses how bytes spell text. Any guess is safe: whatever is read goes back to the same bytes.
+//! Guesses the encoding of bytes. Any guess is safe, because decoding with it is reversible.
 
-use super::Encoding;
+use super::TextEncoding;
 use super::windows;
 
-/// How many bytes the look for UTF-16 takes in.
+/// The number of bytes examined for UTF-16.
 const LOOK: usize = 64 << 10;
 
-/// UTF-16, if it begins with its mark or is clearly so without.
-pub(super) fn wide(bytes: &[u8]) -> Option<Encoding> {
+/// Returns the UTF-16 variant if the bytes begin with a byte order mark or are clearly UTF-16 without one.
+pub(super) fn guess_utf16(bytes: &[u8]) -> Option<TextEncoding> {
     if bytes.starts_with(b"\xff\xfe") {
-        return Some(Encoding::Utf16Le);
+        return Some(TextEncoding::Utf16Le);
     }
     if bytes.starts_with(b"\xfe\xff") {
-        return Some(Encoding::Utf16Be);
+        return Some(TextEncoding::Utf16Be);
     }
     let (units, rest) = bytes.get(..LOOK).unwrap_or(bytes).as_chunks::<2>();
+    // Without a mark, an odd length rules UTF-16 out, and fewer than four units are too little evidence.
     if !rest.is_empty() || !bytes.len().is_multiple_of(2) || units.len() < 4 {
         return None;
     }
-    if is_wide(units.iter().map(|[low, high]| (*high, *low))) {
-        return Some(Encoding::Utf16Le);
+    if looks_like_utf16(units.iter().map(|[low, high]| (*high, *low))) {
+        return Some(TextEncoding::Utf16Le);
     }
-    is_wide(units.iter().map(|[high, low]| (*high, *low))).then_some(Encoding::Utf16Be)
+    looks_like_utf16(units.iter().map(|[high, low]| (*high, *low))).then_some(TextEncoding::Utf16Be)
 }
 
-/// Whether nearly every unit is ASCII or of the one script that is most frequent, and at least a twentieth is
-/// ASCII. Those have a NUL for their high byte, which no other text has at every other place only.
-fn is_wide(units: impl Iterator<Item = (u8, u8)>) -> bool {
+/// Returns whether nearly every unit is ASCII or of the most frequent script, and at least a twentieth is ASCII. ASCII
+/// units have a NUL as their high byte, and no other encoding of text has a NUL in every other place only.
+fn looks_like_utf16(units: impl Iterator<Item = (u8, u8)>) -> bool {
     let mut high_bytes = [0usize; 256];
     let (mut all, mut plain, mut broken) = (0usize, 0usize, 0usize);
     for (high, low) in units {
@@ -46,60 +47,63 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
 }
 
-/// A control character that text has no use for. Escape is one that logs of terminals are full of.
+/// Returns whether this control character does not occur in text. Escape does: terminal logs are full of it.
 fn is_control(byte: u8) -> bool {
     byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b)
 }
 
-fn controls(bytes: &[u8]) -> usize {
+fn count_controls(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| is_control(**byte)).count()
 }
 
-/// Whether so many of these bytes are control characters that they are no text. A single one never says so, unless
-/// there is nothing else; nor do zeros at the end, which a crash leaves behind a file that was being written.
+/// Returns whether these bytes hold too many control characters to be text. A single one is allowed unless there is
+/// nothing else, and so are zeros at the end, which a crash leaves in a file that was being written.
 pub(super) fn is_noise(bytes: &[u8]) -> bool {
     let written = bytes
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
     let bytes = bytes.get(..written).unwrap_or(bytes);
-    let controls = controls(bytes);
+    let controls = count_controls(bytes);
     controls == bytes.len() || (controls > 1 && controls * 20 > bytes.len())
 }
 
-/// UTF-8 with strays, Windows-1252, or neither, for bytes that are not UTF-8.
-pub(super) fn narrow(bytes: &[u8]) -> Option<Encoding> {
-    let counts = Counts::of(bytes);
+/// Chooses between UTF-8 with strays, Windows-1252 and binary for bytes that are not valid UTF-8.
+pub(super) fn guess_byte_encoding(bytes: &[u8]) -> Option<TextEncoding> {
+    let counts = Utf8Evidence::gather(bytes);
     if is_noise(bytes) {
         return None;
     }
+    // Valid sequences of several bytes hardly ever occur by chance, so a few of them outweigh four times the
+    // errors.
     let mostly = counts.sequences * 4 >= counts.invalid && counts.sequences > 0;
     let rarely = counts.invalid * 50 <= bytes.len() && counts.legacy * 2 < counts.runs;
-    // Half of what is no text in a short file may be one cut-off character at its end.
+    // A program that truncates a log by bytes leaves one cut-off character, which in a short file is a large share.
     let cut_off =
         counts.runs == 1 && counts.legacy == 0 && counts.invalid < 4 && counts.invalid < bytes.len();
     if mostly || rarely || cut_off {
-        return Some(Encoding::Utf8);
+        return Some(TextEncoding::Utf8);
     }
-    let clean = !bytes.contains(&0) && controls(bytes) * 200 <= bytes.len();
-    clean.then_some(Encoding::Windows1252)
+    // Windows-1252 gives every byte a character, so it would accept any binary; stricter limits apply.
+    let clean = !bytes.contains(&0) && count_controls(bytes) * 200 <= bytes.len();
+    clean.then_some(TextEncoding::Windows1252)
 }
 
-/// What there is for and against UTF-8.
+/// The evidence for and against UTF-8.
 #[derive(Default)]
-struct Counts {
+struct Utf8Evidence {
     /// Valid sequences of several bytes.
     sequences: usize,
     /// Bytes that are not UTF-8.
     invalid: usize,
-    /// Places where bytes are not UTF-8.
+    /// Runs of bytes that are not UTF-8.
     runs: usize,
-    /// Such places that make sense in Windows-1252.
+    /// Runs that make sense in Windows-1252.
     legacy: usize,
 }
 
-impl Counts {
-    fn of(bytes: &[u8]) -> Self {
+impl Utf8Evidence {
+    fn gather(bytes: &[u8]) -> Self {
         let mut counts = Self::default();
         let mut done = 0;
         for chunk in bytes.utf8_chunks() {
@@ -117,7 +121,7 @@ impl Counts {
     }
 }
 
-/// Whether bytes are a letter of western Europe beside another letter, or a mark that is typed in running text.
+/// Returns whether bytes are a western European letter beside another letter, or a sign used in running text.
 fn is_legacy(before: Option<u8>, bytes: &[u8], after: Option<u8>) -> bool {
     let beside = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic());
     let near_letters = beside(before) || beside(after);
@@ -125,6 +129,6 @@ fn is_legacy(before: Option<u8>, bytes: &[u8], after: Option<u8>) -> bool {
         0x80 | 0x82 | 0x84 | 0x85 | 0x91..=0x97 | 0x99 => true,
         0xa0 | 0xa3 | 0xa7 | 0xa9 | 0xab | 0xae | 0xb0..=0xb5 | 0xb7 | 0xbb | 0xbf => true,
         0xff => false,
-        _ => near_letters && windows::character(*byte).is_alphabetic(),
+        _ => near_letters && windows::decode_byte(*byte).is_alphabetic(),
     })
 }

@@ -1,25 +1,25 @@
-//! Laws of reading bytes: whatever is read as text gives its very bytes again, whole and piece by piece.
+//! Laws of decoding: every text encodes back to the same bytes, whole and piece by piece.
 
 use proptest::prelude::*;
 
 use super::*;
 
 fn gives_its_bytes_back(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let Ok(decoded) = decode(bytes.to_vec()) else {
+    let Ok(decoded) = decode_bytes(bytes.to_vec()) else {
         return Ok(());
     };
-    let Decoded {
+    let DecodedText {
         text,
         encoding,
         strays,
     } = decoded;
-    prop_assert_eq!(encode(&text, encoding, &strays), bytes);
+    prop_assert_eq!(encode_text(&text, encoding, &strays), bytes);
     prop_assert_eq!(read_strays(&write_strays(&strays)), Some(strays.clone()));
     let mut joined = Vec::new();
     for (at, character) in text.char_indices() {
         let range = at..at + character.len_utf8();
         let own = piece_strays(&strays, range.clone());
-        joined.extend(encode(&text[range], encoding, &own));
+        joined.extend(encode_text(&text[range], encoding, &own));
     }
     prop_assert_eq!(joined, bytes);
     Ok(())
@@ -84,7 +84,7 @@ proptest! {
         let units: Vec<u16> = text.encode_utf16().collect();
         for (marked, bytes) in [(true, wide(&units, little, true, None)), (false, wide(&units, little, false, None))] {
             let expect = if marked { format!("\u{feff}{text}") } else { text.clone() };
-            prop_assert_eq!(decode(bytes).unwrap().text, expect);
+            prop_assert_eq!(decode_bytes(bytes).unwrap().text, expect);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a file that is no text is, told by the bytes it begins with.
+//! Names binary files by the bytes they begin with.
 
-/// Beginnings that no text has, or that settle it even where the rest could be text.
+/// First bytes that no text has, or that mark a binary even if the rest could be text.
 const CERTAIN: &[(&[u8], &str)] = &[
     (b"\x7fELF", "an ELF program"),
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -35,7 +35,7 @@ const CERTAIN: &[(&[u8], &str)] = &[
     (b"\0\x01\0\0\0", "a font"),
 ];
 
-/// Beginnings that a text may have too: they only name what is known not to be text.
+/// First bytes that a text may have, too: they only name a file that is known to be binary.
 const LIKELY: &[(&[u8], &str)] = &[
     (b"RIFF", "a RIFF file (sound, film or image)"),
     (b"OggS", "an Ogg file"),
@@ -55,13 +55,14 @@ const LIKELY: &[(&[u8], &str)] = &[
     (b"Obj\x01", "an Avro file"),
 ];
 
-/// What these bytes certainly are, other than text.
-pub(super) fn certain(bytes: &[u8]) -> Option<&'static str> {
-    named(CERTAIN, bytes)
+/// Returns the kind of file that these bytes certainly are, if it is not text.
+pub(super) fn certain_binary_kind(bytes: &[u8]) -> Option<&'static str> {
+    find_magic(CERTAIN, bytes)
 }
 
-/// What these bytes, which are no text, may be called.
-pub(super) fn likely(bytes: &[u8]) -> Option<&'static str> {
+/// Returns the likely kind of these bytes, which are known not to be text.
+pub(super) fn likely_binary_kind(bytes: &[u8]) -> Option<&'static str> {
+    // Tar and MP4 have their marks at a fixed offset instead of the start.
     let inner = |at: usize, magic: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(magic));
     if inner(257, b"ustar") {
         return Some("a tar archive");
@@ -69,10 +70,10 @@ pub(super) fn likely(bytes: &[u8]) -> Option<&'static str> {
     if inner(4, b"ftyp") {
         return Some("a film or an image in an MP4 container");
     }
-    named(LIKELY, bytes)
+    find_magic(LIKELY, bytes)
 }
 
-fn named(table: &[(&[u8], &'static str)], bytes: &[u8]) -> Option<&'static str> {
+fn find_magic(table: &[(&[u8], &'static str)], bytes: &[u8]) -> Option<&'static str> {
     table
         .iter()
         .find(|(magic, _)| bytes.starts_with(magic))

@@ -1,12 +1,15 @@
-//! What bytes are read as, one case after the other.
+//! Cases of bytes and the text they decode to.
 
 use super::*;
 
 /// Reads bytes and puts down encoding, text and strays; checks that they go back.
 fn read(bytes: &[u8]) -> String {
-    match decode(bytes.to_vec()) {
+    match decode_bytes(bytes.to_vec()) {
         Ok(decoded) => {
-            assert_eq!(encode(&decoded.text, decoded.encoding, &decoded.strays), bytes);
+            assert_eq!(
+                encode_text(&decoded.text, decoded.encoding, &decoded.strays),
+                bytes
+            );
             format!(
                 "{} {:?} {}",
                 decoded.encoding.name(),
@@ -14,8 +17,8 @@ fn read(bytes: &[u8]) -> String {
                 write_strays(&decoded.strays)
             )
         }
-        Err(NotText::Empty) => "empty".to_owned(),
-        Err(NotText::Binary(what)) => what.to_owned(),
+        Err(NotTextCause::Empty) => "empty".to_owned(),
+        Err(NotTextCause::Binary(what)) => what.to_owned(),
     }
 }
 
@@ -42,7 +45,7 @@ fn utf8_is_read_as_it_is() {
 fn valid_utf8_is_not_copied() {
     let bytes = "some text".repeat(100).into_bytes();
     let place = bytes.as_ptr();
-    assert_eq!(decode(bytes).unwrap().text.as_ptr(), place);
+    assert_eq!(decode_bytes(bytes).unwrap().text.as_ptr(), place);
 }
 
 #[test]
@@ -111,18 +114,18 @@ fn what_is_no_text_is_called_by_its_name() {
 
 #[test]
 fn every_byte_of_the_code_page_has_a_character_of_its_own() {
-    let all: Vec<char> = (0..=255).map(windows::character).collect();
-    let back: Vec<u8> = all.iter().filter_map(|c| windows::byte(*c)).collect();
+    let all: Vec<char> = (0..=255).map(windows::decode_byte).collect();
+    let back: Vec<u8> = all.iter().filter_map(|c| windows::encode_character(*c)).collect();
     assert_eq!(back, (0..=255).collect::<Vec<u8>>());
-    assert_eq!(windows::byte('語'), None);
+    assert_eq!(windows::encode_character('語'), None);
 }
 
 #[test]
 fn encodings_go_by_their_names() {
-    for encoding in Encoding::ALL {
-        assert_eq!(Encoding::parse(encoding.name()), Some(encoding));
+    for encoding in TextEncoding::ALL {
+        assert_eq!(TextEncoding::parse(encoding.name()), Some(encoding));
     }
-    assert_eq!(Encoding::parse("latin-9"), None);
+    assert_eq!(TextEncoding::parse("latin-9"), None);
 }
 
 #[test]
@@ -155,6 +158,12 @@ fn only_well_formed_strays_are_read() {
 #[test]
 fn strays_that_fit_nowhere_are_passed_over() {
     let strays = read_strays("1:ff,3:aa,900:ff").unwrap();
-    assert_eq!(encode("abc\u{fffd}", Encoding::Utf8, &strays), b"abc\xaa");
-    assert_eq!(encode("é\u{fffd}", Encoding::Windows1252, &strays), b"\xe9?");
+    assert_eq!(
+        encode_text("abc\u{fffd}", TextEncoding::Utf8, &strays),
+        b"abc\xaa"
+    );
+    assert_eq!(
+        encode_text("é\u{fffd}", TextEncoding::Windows1252, &strays),
+        b"\xe9?"
+    );
 }

@@ -1,10 +1,10 @@
-//! Aider's `.aider.chat.history.md`: sessions under a heading each, the person's lines and the tool's marked.
+//! Aider's `.aider.chat.history.md`: one heading for each session, with the person's and Aider's lines marked.
 
 use loci_core::Result;
 
 use super::transcript::{CallSpeaker, MessageRecord, TranscriptBuilder};
-use super::{Given, Sink, TextFormat};
-use crate::conversation::{Conversation, Kind, Note};
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::{Conversation, MessageKind, ReadingNote};
 use crate::keys::ConversationKeys;
 
 /// Aider's chat history.
@@ -14,56 +14,57 @@ pub(super) const AIDER: TextFormat = TextFormat {
     parse,
 };
 
-/// What a session's heading begins with; its local time without a zone follows.
+/// The beginning of a session's heading; its local time without a zone follows.
 const STARTED: &str = "# aider chat started at ";
 
-fn recognise(given: &Given<'_>) -> bool {
+fn recognise(given: &ParserInput<'_>) -> bool {
     let named = given
         .path
         .file_name()
         .is_some_and(|name| name == ".aider.chat.history.md");
     let mut lines = given.text.lines().skip_while(|line| line.trim().is_empty());
     let first = lines.next().is_some_and(|line| line.starts_with(STARTED));
+    // The file may begin with something else; then its name has to vouch for it.
     first || (named && lines.any(|line| line.starts_with(STARTED)))
 }
 
-/// Whose a line is.
+/// The speaker of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
+enum AiderSpeaker {
     Person,
     Aider,
     Model,
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
-    let mut reader = Reader::new(given.text);
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let mut reader = AiderReader::new(given.text);
     for line in given.text.split_inclusive('\n') {
         match line.strip_prefix(STARTED) {
             Some(started) => {
                 reader.end_session(sink)?;
                 reader.started = Some(started.trim_end().to_owned());
             }
-            None => reader.line(line),
+            None => reader.take_line(line),
         }
     }
     reader.end_session(sink)?;
     Ok(reader.said.notes)
 }
 
-/// Reads line by line and keeps the block it is in.
-struct Reader {
+/// Reads line by line and collects the current block.
+struct AiderReader {
     said: TranscriptBuilder,
     keys: ConversationKeys,
     started: Option<String>,
-    voice: Voice,
+    voice: AiderSpeaker,
     block: String,
-    /// Aider ends its own lines with two blanks, which tells them from a model's headings and quotations. A file that
-    /// an editor has tidied has none; there, fences do what they can.
+    /// Whether Aider's own lines end with two blanks, which distinguishes them from a model's headings and
+    /// quotations. An editor may have stripped the blanks; then only code fences help.
     blanks: bool,
     in_fence: bool,
 }
 
-impl Reader {
+impl AiderReader {
     fn new(text: &str) -> Self {
         let marked = |line: &str| line.starts_with("#### ") || line.starts_with("> ");
         let blanks = text.lines().any(|line| marked(line) && line.ends_with("  "));
@@ -71,21 +72,22 @@ impl Reader {
             said: TranscriptBuilder::new(CallSpeaker::Caller),
             keys: ConversationKeys::default(),
             started: None,
-            voice: Voice::Model,
+            voice: AiderSpeaker::Model,
             block: String::new(),
             blanks,
             in_fence: false,
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn take_line(&mut self, line: &str) {
         let bare = line.trim_end_matches(['\n', '\r']);
-        let (voice, text) = self.heard(bare);
+        let (voice, text) = self.identify_speaker(bare);
         if voice != self.voice {
             self.end_block();
             self.voice = voice;
         }
-        if voice == Voice::Model {
+        if voice == AiderSpeaker::Model {
+            // Lines inside a model's fence may look like Aider's or a person's, but are code.
             self.in_fence ^= bare.trim_start().starts_with("```");
             self.block.push_str(line);
         } else {
@@ -94,8 +96,8 @@ impl Reader {
         }
     }
 
-    /// Whose this line is, and what it says without Aider's marks.
-    fn heard<'l>(&self, bare: &'l str) -> (Voice, &'l str) {
+    /// Returns the speaker of this line, and its text without Aider's marks.
+    fn identify_speaker<'l>(&self, bare: &'l str) -> (AiderSpeaker, &'l str) {
         let unmarked = bare.strip_suffix("  ");
         let own = if self.blanks {
             unmarked.is_some()
@@ -110,23 +112,24 @@ impl Reader {
             .strip_prefix("> ")
             .or_else(|| text.strip_prefix('>').filter(|rest| rest.is_empty()));
         match (person, aider) {
-            (Some(text), _) if own => (Voice::Person, text),
-            (_, Some(text)) if own => (Voice::Aider, text),
-            _ => (Voice::Model, bare),
+            (Some(text), _) if own => (AiderSpeaker::Person, text),
+            (_, Some(text)) if own => (AiderSpeaker::Aider, text),
+            _ => (AiderSpeaker::Model, bare),
         }
     }
 
     fn end_block(&mut self) {
         let (kind, speaker) = match self.voice {
-            Voice::Person => (Kind::Human, "user"),
-            Voice::Aider => (Kind::System, "aider"),
-            Voice::Model => (Kind::Assistant, "assistant"),
+            AiderSpeaker::Person => (MessageKind::Human, "user"),
+            AiderSpeaker::Aider => (MessageKind::System, "aider"),
+            AiderSpeaker::Model => (MessageKind::Assistant, "assistant"),
         };
         let block = std::mem::take(&mut self.block);
-        let record = MessageRecord::new(kind, speaker).about("started", self.started.clone());
+        // The time has no zone, so it cannot become `at`; it is kept as it is written.
+        let record = MessageRecord::new(kind, speaker).with_about("started", self.started.clone());
         match self.voice {
-            Voice::Model => self.said.push(&record, without_outer_blank_lines(&block)),
-            Voice::Person | Voice::Aider => {
+            AiderSpeaker::Model => self.said.push(&record, without_outer_blank_lines(&block)),
+            AiderSpeaker::Person | AiderSpeaker::Aider => {
                 self.said
                     .push(&record, block.strip_suffix('\n').unwrap_or(&block));
             }
@@ -134,10 +137,11 @@ impl Reader {
         self.in_fence = false;
     }
 
-    fn end_session(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+    fn end_session(&mut self, sink: &mut ConversationSink<'_>) -> Result<()> {
         self.end_block();
-        self.voice = Voice::Model;
+        self.voice = AiderSpeaker::Model;
         let name = self.started.take();
+        // Claiming a key for an empty session would shift the numbers of later ones with the same time.
         if self.said.conversation.messages.is_empty() {
             return Ok(());
         }
@@ -155,7 +159,7 @@ impl Reader {
     }
 }
 
-/// The text without the blank lines that only part it from its neighbours.
+/// Returns the text without the blank lines that only separate it from its neighbours.
 fn without_outer_blank_lines(text: &str) -> &str {
     let mut inner = text;
     while let Some((_, rest)) = inner

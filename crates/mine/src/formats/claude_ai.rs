@@ -1,13 +1,13 @@
-//! Claude's export: `conversations.json` with the chats of an account.
+//! The export of claude.ai: `conversations.json` with the chats of an account.
 
 use std::collections::{HashMap, HashSet};
 
 use loci_core::Result;
 
-use super::json::{Fields, Json, top};
+use super::json::{JsonFields, JsonSlice, top};
 use super::transcript::{CallSpeaker, MessageRecord, TranscriptBuilder, blocks};
-use super::{Given, Sink, TextFormat};
-use crate::conversation::{Conversation, Kind, Note};
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::{Conversation, MessageKind, ReadingNote};
 use crate::keys::ConversationKeys;
 
 /// Claude's `conversations.json`, or one conversation of it.
@@ -17,49 +17,49 @@ pub(super) const CLAUDE_AI: TextFormat = TextFormat {
     parse,
 };
 
-fn recognise(given: &Given<'_>) -> bool {
-    top::opens(given.text)
+fn recognise(given: &ParserInput<'_>) -> bool {
+    top::opens_container(given.text)
         && given.text.contains("\"chat_messages\"")
         && top::any_object(given.text, 3, is_conversation)
 }
 
-fn is_conversation(fields: &Fields<'_>) -> bool {
-    let chats = fields.get("chat_messages").is_some_and(Json::is_array);
+fn is_conversation(fields: &JsonFields<'_>) -> bool {
+    let chats = fields.get("chat_messages").is_some_and(JsonSlice::is_array);
     chats && (fields.has("uuid") || fields.has("name"))
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
     let mut keys = ConversationKeys::default();
     said.read_each(given.text, &mut |said, value| {
-        conversation(value, &mut keys, said, sink)
+        read_conversation(value, &mut keys, said, sink)
     })?;
     Ok(said.notes)
 }
 
-fn conversation(
-    value: Json<'_>,
+fn read_conversation(
+    value: JsonSlice<'_>,
     keys: &mut ConversationKeys,
     said: &mut TranscriptBuilder,
-    sink: &mut Sink<'_>,
+    sink: &mut ConversationSink<'_>,
 ) -> Result<()> {
     let fields = value.fields().unwrap_or_default();
-    let id = fields.any_word(&["uuid", "id"]);
+    let id = fields.any_nonempty_text(&["uuid", "id"]);
     let key = keys.claim_in_export(id.clone());
-    if !fields.get("chat_messages").is_some_and(Json::is_array) {
+    if !fields.get("chat_messages").is_some_and(JsonSlice::is_array) {
         said.note(format!("conversation {key} has no messages; it was left out"));
         return Ok(());
     }
     let messages = said.read_objects(fields.items("chat_messages"), "a message");
-    let current = current_branch(&messages, fields.word("current_leaf_message_uuid"));
-    let model = fields.word("model");
+    let current = current_branch(&messages, fields.nonempty_text("current_leaf_message_uuid"));
+    let model = fields.nonempty_text("model");
     for message in &messages {
         let edited = message
-            .word("uuid")
+            .nonempty_text("uuid")
             .is_some_and(|id| current.as_ref().is_some_and(|on| !on.contains(&id)));
-        add(said, message, record(message, edited, model.clone()));
+        add_message(said, message, message_record(message, edited, model.clone()));
     }
-    let title = fields.word("name");
+    let title = fields.nonempty_text("name");
     said.hand_over(
         Conversation {
             key: Some(key),
@@ -71,11 +71,17 @@ fn conversation(
     )
 }
 
-/// The ids on the way from the current leaf up, where the export says which leaf that is.
-fn current_branch(messages: &[Fields<'_>], leaf: Option<String>) -> Option<HashSet<String>> {
-    let parent = |message: &Fields<'_>| Some((message.word("uuid")?, message.word("parent_message_uuid")?));
+/// Returns the ids from the current leaf up to the root, if the export names the current leaf.
+fn current_branch(messages: &[JsonFields<'_>], leaf: Option<String>) -> Option<HashSet<String>> {
+    let parent = |message: &JsonFields<'_>| {
+        Some((
+            message.nonempty_text("uuid")?,
+            message.nonempty_text("parent_message_uuid")?,
+        ))
+    };
     let parents: HashMap<String, String> = messages.iter().filter_map(parent).collect();
     let mut here = leaf.filter(|leaf| parents.contains_key(leaf));
+    // A leaf that is not in the export proves nothing; then no message is marked as edited.
     here.as_ref()?;
     let mut branch = HashSet::new();
     while let Some(id) = here.filter(|id| branch.insert(id.clone())) {
@@ -84,80 +90,88 @@ fn current_branch(messages: &[Fields<'_>], leaf: Option<String>) -> Option<HashS
     Some(branch)
 }
 
-fn record(message: &Fields<'_>, edited: bool, model: Option<String>) -> MessageRecord {
-    let (kind, speaker) = match message.any_word(&["sender", "role"]).as_deref() {
-        Some("human" | "user") => (Kind::Human, "user".to_owned()),
-        Some("assistant") => (Kind::Assistant, "assistant".to_owned()),
-        other => (Kind::System, other.unwrap_or("unknown").to_owned()),
+fn message_record(message: &JsonFields<'_>, edited: bool, model: Option<String>) -> MessageRecord {
+    let (kind, speaker) = match message.any_nonempty_text(&["sender", "role"]).as_deref() {
+        Some("human" | "user") => (MessageKind::Human, "user".to_owned()),
+        Some("assistant") => (MessageKind::Assistant, "assistant".to_owned()),
+        other => (MessageKind::System, other.unwrap_or("unknown").to_owned()),
     };
     let model = message
-        .word("model")
+        .nonempty_text("model")
         .or(model)
-        .filter(|_| kind == Kind::Assistant);
+        .filter(|_| kind == MessageKind::Assistant);
     let mut record = MessageRecord::new(kind, speaker)
-        .about("model", model)
-        .about("branch", Some("edited").filter(|_| edited))
-        .about("reply_to", message.word("parent_message_uuid").filter(|_| edited));
-    record.id = message.word("uuid");
-    record.at = message.moment("created_at");
+        .with_about("model", model)
+        .with_about("branch", Some("edited").filter(|_| edited))
+        .with_about(
+            "reply_to",
+            message.nonempty_text("parent_message_uuid").filter(|_| edited),
+        );
+    record.id = message.nonempty_text("uuid");
+    record.at = message.timestamp("created_at");
     record
 }
 
-/// Adds the blocks; the message's own text only where no block has any.
-fn add(said: &mut TranscriptBuilder, message: &Fields<'_>, record: MessageRecord) {
+/// Adds the blocks, and the message's own text only if no block has text.
+fn add_message(said: &mut TranscriptBuilder, message: &JsonFields<'_>, record: MessageRecord) {
     let content = message.get("content");
-    let given: Vec<Fields<'_>> = content
-        .and_then(Json::items)
+    let given: Vec<JsonFields<'_>> = content
+        .and_then(JsonSlice::items)
         .unwrap_or_default()
         .into_iter()
-        .filter_map(Json::fields)
+        .filter_map(JsonSlice::fields)
         .collect();
-    let is_text = |block: &Fields<'_>| {
-        block.text("type").is_none_or(|kind| kind == "text") && block.word("text").is_some()
+    let is_text = |block: &JsonFields<'_>| {
+        block.text("type").is_none_or(|kind| kind == "text") && block.nonempty_text("text").is_some()
     };
-    let written =
-        given.iter().any(is_text) || content.and_then(Json::text).is_some_and(|text| !text.is_empty());
+    // `text` repeats the blocks in most exports; adding both would file every answer twice.
+    let written = given.iter().any(is_text)
+        || content
+            .and_then(JsonSlice::text)
+            .is_some_and(|text| !text.is_empty());
     if let Some(content) = content {
-        blocks::content(said, &record, content);
+        blocks::add_content(said, &record, content);
     }
     if !written {
         said.push(&record, message.text("text").unwrap_or_default());
     }
-    attachments(said, message, &record);
-    files(said, message, &record);
+    add_attachments(said, message, &record);
+    note_files(said, message, &record);
 }
 
-/// Text the person gave as a file: their words as much as what they typed.
-fn attachments(said: &mut TranscriptBuilder, message: &Fields<'_>, record: &MessageRecord) {
+/// Adds text that the person attached as a file.
+fn add_attachments(said: &mut TranscriptBuilder, message: &JsonFields<'_>, record: &MessageRecord) {
     for file in message.objects("attachments") {
         let name = file
-            .any_word(&["file_name", "name", "id"])
+            .any_nonempty_text(&["file_name", "name", "id"])
             .unwrap_or_else(|| "attachment".to_owned());
-        match file.word("extracted_content") {
-            Some(text) => said.push(&record.clone().about("attachment", Some(name)), text),
-            None => note(said, record, &name),
+        // Attached text is the person's words as much as what they typed, so it is filed as theirs.
+        match file.nonempty_text("extracted_content") {
+            Some(text) => said.push(&record.clone().with_about("attachment", Some(name)), text),
+            None => note_missing_file(said, record, &name),
         }
     }
 }
 
-/// Files that are not in the export, each once.
-fn files(said: &mut TranscriptBuilder, message: &Fields<'_>, record: &MessageRecord) {
+/// Notes files that are not in the export, each once.
+fn note_files(said: &mut TranscriptBuilder, message: &JsonFields<'_>, record: &MessageRecord) {
     let given = message
         .items("files")
         .into_iter()
+        // The same files under two versions of the schema.
         .chain(message.items("files_v2"));
     let mut noted = HashSet::new();
-    for file in given.filter_map(Json::fields) {
+    for file in given.filter_map(JsonSlice::fields) {
         let name = file
-            .any_word(&["file_name", "file_uuid", "uuid"])
+            .any_nonempty_text(&["file_name", "file_uuid", "uuid"])
             .unwrap_or_else(|| "without a name".to_owned());
         if noted.insert(name.clone()) {
-            note(said, record, &name);
+            note_missing_file(said, record, &name);
         }
     }
 }
 
-fn note(said: &mut TranscriptBuilder, record: &MessageRecord, name: &str) {
+fn note_missing_file(said: &mut TranscriptBuilder, record: &MessageRecord, name: &str) {
     let id = record.id.as_deref().unwrap_or("without an id");
     said.note(format!(
         "message {id}: file {name:?} is not in the export; it was left out"

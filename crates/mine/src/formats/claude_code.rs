@@ -1,4 +1,4 @@
-//! Claude Code: a session or a sub-agent's run, a record on each line, or the same records in `loglines`.
+//! Claude Code: a session or the run of a sub-agent, one record on each line, or the same records in `loglines`.
 
 mod branches;
 mod place;
@@ -9,16 +9,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use loci_core::Result;
 
-use super::json::whole::{Counter, body};
-use super::json::{Fields, Json, lines};
+use super::json::whole::{LineCounter, json_body};
+use super::json::{JsonFields, JsonSlice, lines};
 use super::transcript::{
-    ASSISTANT, HUMAN, RecordStamp, SYSTEM, TranscriptBuilder, Voice, blocks, decoded_size,
+    ASSISTANT, HUMAN, RecordStamp, RecordVoice, SYSTEM, TranscriptBuilder, blocks, decoded_size,
 };
-use super::{Given, Sink, TextFormat};
-use crate::conversation::{Kind, Note};
-use branches::Branches;
-use place::Place;
-use queue::Queue;
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::{MessageKind, ReadingNote};
+use branches::ClaudeCodeBranches;
+use place::SessionPlace;
+use queue::PromptQueue;
 
 /// Sessions of Claude Code.
 pub(super) const CLAUDE_CODE: TextFormat = TextFormat {
@@ -27,7 +27,7 @@ pub(super) const CLAUDE_CODE: TextFormat = TextFormat {
     parse,
 };
 
-/// Lines that keep the program's own books. What they say is said elsewhere too.
+/// Records of the program's own bookkeeping. Their texts also occur in other records.
 const BOOKS: [&str; 4] = [
     "progress",
     "file-history-snapshot",
@@ -35,13 +35,13 @@ const BOOKS: [&str; 4] = [
     "result",
 ];
 
-fn recognise(given: &Given<'_>) -> bool {
-    lines::opening(given.text).any(|fields| is_record(&fields))
-        || loglines(given).is_some_and(|records| !records.is_empty())
+fn recognise(given: &ParserInput<'_>) -> bool {
+    lines::opening_objects(given.text).any(|fields| is_record(&fields))
+        || read_loglines(given).is_some_and(|records| !records.is_empty())
 }
 
-/// Whether a record is one that only Claude Code writes.
-fn is_record(fields: &Fields<'_>) -> bool {
+/// Returns whether only Claude Code writes such a record.
+fn is_record(fields: &JsonFields<'_>) -> bool {
     let session = ["sessionId", "session_id", "uuid", "leafUuid", "messageId"]
         .iter()
         .any(|key| fields.has(key));
@@ -61,199 +61,213 @@ fn is_record(fields: &Fields<'_>) -> bool {
     }
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
-    let mut session = Session::default();
-    if let Some(records) = loglines(given) {
-        let mut counter = Counter::new(given.text);
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let mut session = ClaudeCodeSession::default();
+    if let Some(records) = read_loglines(given) {
+        let mut counter = LineCounter::new(given.text);
         for value in records {
             session.script.line = Some(counter.line_of(value));
             match value.fields() {
-                Some(fields) => session.record(&fields),
-                None => session.script.note("no record, left out"),
+                Some(fields) => session.take_record(&fields),
+                None => session.script.note("not a record, left out"),
             }
         }
     } else {
-        for line in lines::each(given.text) {
+        for line in lines::read_lines(given.text) {
             if let Some(fields) = session.script.read_line(line) {
-                session.record(&fields);
+                session.take_record(&fields);
             }
         }
     }
     session.finish(given).finish(sink)
 }
 
-/// The records of a file that is one object.
-fn loglines<'a>(given: &Given<'a>) -> Option<Vec<Json<'a>>> {
+/// Returns the records of a file that is one object.
+fn read_loglines<'a>(given: &ParserInput<'a>) -> Option<Vec<JsonSlice<'a>>> {
     if !given.text.contains("\"loglines\"") {
         return None;
     }
-    Fields::read(body(given)).ok()?.get("loglines")?.items()
+    JsonFields::read(json_body(given)).ok()?.get("loglines")?.items()
 }
 
 /// A session being read.
 #[derive(Debug, Default)]
-struct Session {
+struct ClaudeCodeSession {
     script: TranscriptBuilder,
-    place: Place,
-    queue: Queue,
-    branches: Branches,
+    place: SessionPlace,
+    queue: PromptQueue,
+    branches: ClaudeCodeBranches,
     title: Option<(u8, String)>,
-    /// Records that are there already: some versions write one twice.
+    /// The records seen so far: some versions write one twice.
     seen: HashSet<(String, u64)>,
 }
 
-impl Session {
-    fn record(&mut self, fields: &Fields<'_>) {
+impl ClaudeCodeSession {
+    fn take_record(&mut self, fields: &JsonFields<'_>) {
         let before = self.script.len();
-        self.place.see(fields);
-        self.read(fields);
+        self.place.note_record(fields);
+        self.read_record(fields);
         let new = self
             .script
             .conversation
             .messages
             .get(before..)
             .unwrap_or_default();
-        let human = new.iter().any(|message| message.kind == Kind::Human);
-        self.branches.see(fields, human);
+        // A `user` record may hold only tool results, which do not start a branch.
+        let human = new.iter().any(|message| message.kind == MessageKind::Human);
+        self.branches.note_record(fields, human);
     }
 
-    fn read(&mut self, fields: &Fields<'_>) {
+    fn read_record(&mut self, fields: &JsonFields<'_>) {
         let kind = fields.text("type").unwrap_or_default();
         match kind.as_str() {
-            "summary" => self.called(0, fields.text("summary")),
-            "ai-title" => self.called(1, fields.text("aiTitle")),
-            "custom-title" => self.called(2, fields.text("customTitle")),
-            "queue-operation" => self.queue.operation(fields, self.script.len()),
-            "attachment" => self.attachment(fields),
+            "summary" => self.offer_title(0, fields.text("summary")),
+            "ai-title" => self.offer_title(1, fields.text("aiTitle")),
+            "custom-title" => self.offer_title(2, fields.text("customTitle")),
+            "queue-operation" => self.queue.note_operation(fields, self.script.len()),
+            "attachment" => self.add_attachment(fields),
             kind if BOOKS.contains(&kind) => {}
             _ if self.is_repeated(fields) => {}
-            kind => self.said(fields, kind),
+            kind => self.add_message(fields, kind),
         }
     }
 
-    fn called(&mut self, rank: u8, title: Option<String>) {
+    fn offer_title(&mut self, rank: u8, title: Option<String>) {
+        // A title given by the person beats a generated one, and that beats a summary; of equals the last one
+        // counts.
         let known = self.title.as_ref().map_or(0, |(rank, _)| *rank);
         if let Some(title) = title.filter(|title| !title.is_empty() && rank >= known) {
             self.title = Some((rank, title));
         }
     }
 
-    /// Whether a record with the same id said the very same before.
-    fn is_repeated(&mut self, fields: &Fields<'_>) -> bool {
+    /// Returns whether an earlier record has the same id and the same message.
+    fn is_repeated(&mut self, fields: &JsonFields<'_>) -> bool {
         let (Some(id), Some(said)) = (fields.text("uuid"), fields.get("message")) else {
             return false;
         };
         let mut hasher = DefaultHasher::new();
+        // A hash instead of the text, because sessions can be large. It is never stored, so it may differ
+        // between releases of Rust.
         said.raw().hash(&mut hasher);
         !self.seen.insert((id, hasher.finish()))
     }
 
-    fn said(&mut self, fields: &Fields<'_>, kind: &str) {
+    fn add_message(&mut self, fields: &JsonFields<'_>, kind: &str) {
         let before = self.script.len();
-        // The message is most of the record: it is read once.
+        // The message is most of the record, so it is parsed only once.
         let (message, content) = match fields.object("message") {
             Some(message) => {
                 let content = message.get("content");
                 (message, content)
             }
-            None => (Fields::default(), fields.any(&["message", "content"])),
+            None => (JsonFields::default(), fields.get_any(&["message", "content"])),
         };
-        let voice = voice(fields, &message, kind);
-        let stamp = stamp(fields).with("model", message.text("model"));
+        let voice = record_voice(fields, &message, kind);
+        let stamp = record_stamp(fields).with("model", message.text("model"));
         if let Some(content) = content {
-            blocks::content(&mut self.script, &stamp.spoken(voice), content);
+            blocks::add_content(&mut self.script, &stamp.record_for(voice), content);
             self.queue
-                .was_said(self.script.conversation.messages.get(before..));
+                .note_said_elsewhere(self.script.conversation.messages.get(before..));
         }
-        // The result stands here too; it counts where the message itself says nothing.
+        // Most records repeat the result here; it counts only if the message has no content.
         if content.is_none()
             && let Some(result) = fields.text("toolUseResult")
         {
-            self.script.answer(&stamp, None, None, result);
+            self.script.add_answer(&stamp, None, None, result);
         }
     }
 
-    /// What the program put beside a message: files, reminders, what was typed while the model was at work.
-    fn attachment(&mut self, fields: &Fields<'_>) {
+    /// Adds what the program attached to a message: files, reminders, prompts typed while the model was busy.
+    fn add_attachment(&mut self, fields: &JsonFields<'_>) {
         let Some(attached) = fields.object("attachment") else {
             return;
         };
-        let stamp = stamp(fields);
+        let stamp = record_stamp(fields);
         let before = self.script.len();
         let typed = attached.text("type").as_deref() == Some("queued_command");
         let by_person = attached
             .text("commandMode")
             .is_none_or(|mode| mode == "prompt" || mode == "bash");
-        let voice = match typed && by_person && !is_foreign(fields, &attached) {
-            true => HUMAN,
-            false => SYSTEM,
+        let voice = if typed && by_person && !is_from_elsewhere(fields, &attached) {
+            HUMAN
+        } else {
+            SYSTEM
         };
         for key in ["prompt", "content", "snippet", "stdout", "stderr"] {
             if let Some(value) = attached.get(key)
-                && !(key == "stdout" && self.script.grew(before))
+                // The output of a hook is in `content` as well.
+                && !(key == "stdout" && self.script.has_grown_since(before))
             {
-                attached_content(&mut self.script, &stamp, voice, value);
+                add_attached_content(&mut self.script, &stamp, voice, value);
             }
         }
         self.queue
-            .was_said(self.script.conversation.messages.get(before..));
+            .note_said_elsewhere(self.script.conversation.messages.get(before..));
     }
 
-    fn finish(mut self, given: &Given<'_>) -> TranscriptBuilder {
-        self.branches.settle(&mut self.script.conversation.messages);
-        self.queue.settle(&mut self.script.conversation.messages);
+    fn finish(mut self, given: &ParserInput<'_>) -> TranscriptBuilder {
+        self.branches
+            .mark_abandoned(&mut self.script.conversation.messages);
+        self.queue.insert_unsaid(&mut self.script.conversation.messages);
         self.script.conversation.title = self.title.map(|(_, title)| title);
-        self.place.settle(given.path, &mut self.script.conversation);
+        self.place.fill_in(given.path, &mut self.script.conversation);
         self.script
     }
 }
 
-/// A text, blocks, or an object with the text of a file inside.
-fn attached_content(script: &mut TranscriptBuilder, stamp: &RecordStamp, voice: Voice, value: Json<'_>) {
+/// Adds a text, blocks, or an object that holds the text of a file.
+fn add_attached_content(
+    script: &mut TranscriptBuilder,
+    stamp: &RecordStamp,
+    voice: RecordVoice,
+    value: JsonSlice<'_>,
+) {
     if value.raw().starts_with(['"', '[']) {
-        return blocks::content(script, &stamp.spoken(voice), value);
+        return blocks::add_content(script, &stamp.record_for(voice), value);
     }
     let outer = value.fields().unwrap_or_default();
     let file = outer.object("file").unwrap_or(outer);
     match file.text("base64") {
         Some(data) => script.note_not_kept("an attached file", None, Some(decoded_size(&data))),
-        None => script.say(stamp, voice, file.text("content").unwrap_or_default()),
+        None => script.add_text(stamp, voice, file.text("content").unwrap_or_default()),
     }
 }
 
-fn stamp(fields: &Fields<'_>) -> RecordStamp {
+fn record_stamp(fields: &JsonFields<'_>) -> RecordStamp {
     let sidechain = fields.is_true("isSidechain").then(|| "sidechain".to_owned());
     RecordStamp {
         id: fields.text("uuid"),
-        at: fields.moment("timestamp"),
+        at: fields.timestamp("timestamp"),
         ..RecordStamp::default()
     }
     .with("branch", sidechain)
     .with("reply_to", fields.any_text(&["parentUuid", "logicalParentUuid"]))
 }
 
-/// Who speaks, by the marks of the record and never by its words. Without a type, the role of its message is it.
-fn voice(fields: &Fields<'_>, message: &Fields<'_>, kind: &str) -> Voice {
+/// Returns the voice of a record, by its flags and never by its words. Without a type, the role of its message decides.
+fn record_voice(fields: &JsonFields<'_>, message: &JsonFields<'_>, kind: &str) -> RecordVoice {
     let role = message.text("role").filter(|_| kind.is_empty());
     match role.as_deref().unwrap_or(kind) {
         "assistant" => {
             let by_program = message.text("model").as_deref() == Some("<synthetic>");
-            match by_program || fields.is_true("isApiErrorMessage") {
-                true => SYSTEM,
-                false => ASSISTANT,
+            if by_program || fields.is_true("isApiErrorMessage") {
+                SYSTEM
+            } else {
+                ASSISTANT
             }
         }
-        "user" => in_the_users_place(fields),
+        "user" => user_record_voice(fields),
         _ => SYSTEM,
     }
 }
 
-/// Who speaks where a person may.
-fn in_the_users_place(fields: &Fields<'_>) -> Voice {
+/// Returns the voice of a record of type `user`, which may be a person or the program.
+fn user_record_voice(fields: &JsonFields<'_>) -> RecordVoice {
     let by_program = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"]
         .iter()
         .any(|mark| fields.is_true(mark));
-    // What a sub-agent is told comes from the model that started it, unless a person is named.
+    // The prompts of a sub-agent come from the model that started it, unless a person is named.
     let origin = fields.fields("origin").text("kind");
     match origin.as_deref() {
         _ if by_program => SYSTEM,
@@ -264,8 +278,8 @@ fn in_the_users_place(fields: &Fields<'_>) -> Voice {
     }
 }
 
-/// Whether something in the queue came from elsewhere than the keyboard.
-fn is_foreign(fields: &Fields<'_>, attached: &Fields<'_>) -> bool {
+/// Returns whether a queued prompt did not come from the keyboard.
+fn is_from_elsewhere(fields: &JsonFields<'_>, attached: &JsonFields<'_>) -> bool {
     let origin = attached.object("origin").or_else(|| fields.object("origin"));
     fields.is_true("isMeta")
         || attached.is_true("isMeta")

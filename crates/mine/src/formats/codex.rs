@@ -1,19 +1,19 @@
-//! Codex CLI: rollouts, in each form they were ever written in.
+//! Codex CLI: rollouts, in every form that a release has written.
 //!
-//! A rollout tells most things twice: as the items that went to the model and came from it, and as events for the
-//! screen. Items count; an event counts where no item says the same.
+//! A rollout records most things twice: as items exchanged with the model, and as events for the screen. Items count;
+//! an event counts only if no item has the same text.
 
 mod echoes;
 mod items;
 
 use loci_core::{Result, Timestamp};
 
-use super::json::whole::{Counter, body};
-use super::json::{Fields, Json, lines};
-use super::transcript::{ASSISTANT, HUMAN, RecordStamp, SYSTEM, TranscriptBuilder, Voice};
-use super::{Given, Sink, TextFormat};
-use crate::conversation::Note;
-use echoes::{Channel, Echoes, Said};
+use super::json::whole::{LineCounter, json_body};
+use super::json::{JsonFields, JsonSlice, lines};
+use super::transcript::{ASSISTANT, HUMAN, RecordStamp, RecordVoice, SYSTEM, TranscriptBuilder};
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::ReadingNote;
+use echoes::{CodexChannel, CodexEchoes, CodexSpeaker};
 
 /// Rollouts of Codex CLI.
 pub(super) const CODEX: TextFormat = TextFormat {
@@ -22,7 +22,7 @@ pub(super) const CODEX: TextFormat = TextFormat {
     parse,
 };
 
-/// The lines that carry their record in `payload`.
+/// The types of lines that carry their record in `payload`.
 const WRAPPED: [&str; 6] = [
     "session_meta",
     "response_item",
@@ -32,17 +32,18 @@ const WRAPPED: [&str; 6] = [
     "session.start",
 ];
 
-fn recognise(given: &Given<'_>) -> bool {
-    lines::opening(given.text).any(|fields| is_wrapped(&fields) || is_bare(&fields)) || is_oldest(given)
+fn recognise(given: &ParserInput<'_>) -> bool {
+    lines::opening_objects(given.text).any(|fields| is_wrapped(&fields) || is_bare(&fields))
+        || is_oldest(given)
 }
 
-fn is_wrapped(fields: &Fields<'_>) -> bool {
+fn is_wrapped(fields: &JsonFields<'_>) -> bool {
     let kind = fields.text("type").unwrap_or_default();
     WRAPPED.contains(&kind.as_str()) && fields.object("payload").is_some()
 }
 
-/// The first lines of rollouts whose records stand straight on the line.
-fn is_bare(fields: &Fields<'_>) -> bool {
+/// Returns whether this is a first line of a rollout without `payload`.
+fn is_bare(fields: &JsonFields<'_>) -> bool {
     let head = ["id", "timestamp", "instructions"]
         .iter()
         .all(|key| fields.has(key));
@@ -55,32 +56,32 @@ fn is_bare(fields: &Fields<'_>) -> bool {
     }
 }
 
-/// Rollouts that are one object: a head and a list of items.
-fn is_oldest(given: &Given<'_>) -> bool {
+/// Returns whether a rollout is one object: a head and a list of items.
+fn is_oldest(given: &ParserInput<'_>) -> bool {
     let told = ["\"session\"", "\"items\"", "\"id\""];
-    body(given).starts_with('{')
+    json_body(given).starts_with('{')
         && told.iter().all(|key| given.text.contains(key))
-        && oldest(given).is_some_and(|(head, _)| head.has("id") && head.has("timestamp"))
+        && read_oldest_form(given).is_some_and(|(head, _)| head.has("id") && head.has("timestamp"))
 }
 
-fn oldest<'a>(given: &Given<'a>) -> Option<(Fields<'a>, Vec<Json<'a>>)> {
-    let fields = Fields::read(body(given)).ok()?;
+fn read_oldest_form<'a>(given: &ParserInput<'a>) -> Option<(JsonFields<'a>, Vec<JsonSlice<'a>>)> {
+    let fields = JsonFields::read(json_body(given)).ok()?;
     Some((fields.object("session")?, fields.get("items")?.items()?))
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
-    let mut rollout = Rollout::default();
-    if let Some((head, items)) = oldest(given) {
-        rollout.head(&head, head.moment("timestamp"));
-        let mut counter = Counter::new(given.text);
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let mut rollout = CodexRollout::default();
+    if let Some((head, items)) = read_oldest_form(given) {
+        rollout.take_head(&head, head.timestamp("timestamp"));
+        let mut counter = LineCounter::new(given.text);
         for value in items {
             rollout.script.line = Some(counter.line_of(value));
-            rollout.item(&value.fields().unwrap_or_default(), None);
+            rollout.add_item(&value.fields().unwrap_or_default(), None);
         }
     } else {
-        for line in lines::each(given.text) {
+        for line in lines::read_lines(given.text) {
             if let Some(fields) = rollout.script.read_line(line) {
-                rollout.line(&fields);
+                rollout.take_line(&fields);
             }
         }
     }
@@ -89,112 +90,136 @@ fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
 
 /// A rollout being read.
 #[derive(Debug, Default)]
-struct Rollout {
+struct CodexRollout {
     script: TranscriptBuilder,
-    echoes: Echoes,
+    echoes: CodexEchoes,
     model: Option<String>,
     /// Whether a model started it, so that no person speaks in it.
     is_child: bool,
 }
 
-impl Rollout {
-    fn line(&mut self, fields: &Fields<'_>) {
-        let at = fields.moment("timestamp");
+impl CodexRollout {
+    fn take_line(&mut self, fields: &JsonFields<'_>) {
+        let at = fields.timestamp("timestamp");
         let payload = fields.fields("payload");
         let kind = fields.text("type");
         match kind.as_deref() {
-            Some("session_meta" | "session.start") => self.head(&payload, at),
+            Some("session_meta" | "session.start") => self.take_head(&payload, at),
             Some("turn_context") => self.model = payload.text("model").or(self.model.take()),
-            Some("response_item") => self.item(&payload, at),
-            Some("event_msg") => self.event(&payload, at),
-            Some("compacted") => self.system(at, payload.text("message")),
-            None if fields.has("instructions") || fields.has("git") => self.head(fields, at),
+            Some("response_item") => self.add_item(&payload, at),
+            Some("event_msg") => self.add_event(&payload, at),
+            // The summary that replaces the older context is the program's; the messages themselves are still
+            // in the file.
+            Some("compacted") => self.add_system_text(at, payload.text("message")),
+            // Rollouts of the first releases put the head on the first line without a type.
+            None if fields.has("instructions") || fields.has("git") => self.take_head(fields, at),
             None => {}
+            // A type of line that is newer than this parser: its plain text is kept rather than lost.
             Some(_) if fields.has("payload") => {
-                self.system(at, payload.any_text(&["message", "content", "text"]));
+                self.add_system_text(at, payload.any_text(&["message", "content", "text"]));
             }
-            Some(_) => self.item(fields, at),
+            Some(_) => self.add_item(fields, at),
         }
     }
 
-    /// The head of a rollout. One that was continued has the heads of those before it too, after its own.
-    fn head(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
+    /// Takes the head of a rollout. A continued rollout also has the heads of earlier ones, after its own.
+    fn take_head(&mut self, fields: &JsonFields<'_>, at: Option<Timestamp>) {
         let conversation = &mut self.script.conversation;
+        // The file belongs to the first head; later ones describe the sessions it was continued from.
         if conversation.id.is_none() {
             conversation.id = fields.text("id");
             conversation.cwd = fields.text("cwd");
-            conversation.parent = parent(fields);
+            conversation.parent = parent_thread(fields);
             self.is_child = conversation.parent.is_some()
-                || subagent(fields).is_some()
+                || subagent_source(fields).is_some()
                 || fields.text("thread_source").as_deref() == Some("subagent");
         }
         let base = fields.fields("base_instructions").text("text");
         for text in [base, fields.text("instructions")].into_iter().flatten() {
-            let known = |said: &crate::conversation::Message| said.text == text;
+            // Every head repeats the instructions, which can be tens of kilobytes long.
+            let known = |said: &crate::conversation::ConversationMessage| said.text == text;
             if !self.script.conversation.messages.iter().any(known) {
-                self.system(at, Some(text));
+                self.add_system_text(at, Some(text));
             }
         }
     }
 
-    fn item(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
+    fn add_item(&mut self, fields: &JsonFields<'_>, at: Option<Timestamp>) {
         let before = self.script.len();
         let stamp = RecordStamp {
             id: fields.text("id"),
             at,
             ..RecordStamp::default()
         };
-        let said = items::item(&mut self.script, &stamp, self.model.clone(), fields);
-        self.echoes.add(Channel::Item, said, before, self.script.len());
+        let said = items::add_item(&mut self.script, &stamp, self.model.clone(), fields);
+        self.echoes
+            .note_telling(CodexChannel::Item, said, before, self.script.len());
     }
 
-    fn event(&mut self, fields: &Fields<'_>, at: Option<Timestamp>) {
+    fn add_event(&mut self, fields: &JsonFields<'_>, at: Option<Timestamp>) {
         let kind = fields.text("type").unwrap_or_default();
         let words = fields.any_text(&["message", "content", "text"]);
         match kind.as_str() {
             "user_message" => {
+                // Other kinds are instructions and environment notes that the program sends as the user.
                 let plain = fields.text("kind").is_none_or(|kind| kind == "plain");
-                let (voice, said) = match plain {
-                    true => (HUMAN, Said::Human),
-                    false => (SYSTEM, Said::ForUser),
+                let (voice, said) = if plain {
+                    (HUMAN, CodexSpeaker::Human)
+                } else {
+                    (SYSTEM, CodexSpeaker::ForUser)
                 };
-                self.told(Channel::Event, said, at, voice, words);
+                self.add_message(CodexChannel::Event, said, at, voice, words);
             }
-            "agent_message" => self.told(Channel::Event, Said::Assistant, at, ASSISTANT, words),
+            "agent_message" => {
+                self.add_message(CodexChannel::Event, CodexSpeaker::Assistant, at, ASSISTANT, words)
+            }
             "agent_reasoning" | "agent_reasoning_raw_content" => {
-                self.thought(Channel::Event, at, words.unwrap_or_default());
+                self.add_thought(CodexChannel::Event, at, words.unwrap_or_default());
             }
-            "item_completed" => self.completed(&fields.fields("item"), at),
+            "item_completed" => self.add_completed_item(&fields.fields("item"), at),
+            // The last answer is usually recorded as an item as well; this record counts only if it is not.
             "task_complete" | "turn_complete" => {
                 let last = fields.text("last_agent_message");
-                self.told(Channel::Last, Said::Assistant, at, ASSISTANT, last);
+                self.add_message(CodexChannel::Last, CodexSpeaker::Assistant, at, ASSISTANT, last);
             }
             "thread_name_updated" => {
                 self.script.conversation.title = fields.any_text(&["thread_name", "name"]);
             }
-            _ => self.system(at, fields.text("message")),
+            _ => self.add_system_text(at, fields.text("message")),
         }
     }
 
-    /// A finished item of the screen, as the newest rollouts have them.
-    fn completed(&mut self, item: &Fields<'_>, at: Option<Timestamp>) {
+    /// Adds a finished item of the screen, as the newest rollouts have them.
+    fn add_completed_item(&mut self, item: &JsonFields<'_>, at: Option<Timestamp>) {
         let parts = item.objects("content");
         let texts: Vec<String> = parts.filter_map(|part| part.text("text")).collect();
         match item.text("type").as_deref() {
             Some("UserMessage" | "userMessage") => {
                 for text in texts {
-                    self.told(Channel::Completed, Said::Human, at, HUMAN, Some(text));
+                    self.add_message(
+                        CodexChannel::Completed,
+                        CodexSpeaker::Human,
+                        at,
+                        HUMAN,
+                        Some(text),
+                    );
                 }
             }
             Some("AgentMessage" | "agentMessage" | "Plan" | "plan") => {
                 for text in texts.into_iter().chain(item.text("text")) {
-                    self.told(Channel::Completed, Said::Assistant, at, ASSISTANT, Some(text));
+                    self.add_message(
+                        CodexChannel::Completed,
+                        CodexSpeaker::Assistant,
+                        at,
+                        ASSISTANT,
+                        Some(text),
+                    );
                 }
             }
             Some("Reasoning" | "reasoning") => {
                 for key in ["summary_text", "raw_content"] {
                     for value in item.items(key) {
-                        self.thought(Channel::Completed, at, value.text().unwrap_or_default());
+                        self.add_thought(CodexChannel::Completed, at, value.text().unwrap_or_default());
                     }
                 }
             }
@@ -202,32 +227,34 @@ impl Rollout {
         }
     }
 
-    fn told(
+    fn add_message(
         &mut self,
-        channel: Channel,
-        said: Said,
+        channel: CodexChannel,
+        said: CodexSpeaker,
         at: Option<Timestamp>,
-        voice: Voice,
+        voice: RecordVoice,
         words: Option<String>,
     ) {
         let before = self.script.len();
-        let stamp = self.stamp(at, voice == ASSISTANT);
-        self.script.say(&stamp, voice, words.unwrap_or_default());
-        self.echoes.add(channel, said, before, self.script.len());
+        let stamp = self.record_stamp(at, voice == ASSISTANT);
+        self.script.add_text(&stamp, voice, words.unwrap_or_default());
+        self.echoes.note_telling(channel, said, before, self.script.len());
     }
 
-    fn thought(&mut self, channel: Channel, at: Option<Timestamp>, words: String) {
+    fn add_thought(&mut self, channel: CodexChannel, at: Option<Timestamp>, words: String) {
         let before = self.script.len();
-        let stamp = self.stamp(at, true);
-        self.script.think(&stamp, words);
-        self.echoes.add(channel, Said::Thought, before, self.script.len());
+        let stamp = self.record_stamp(at, true);
+        self.script.add_thought(&stamp, words);
+        self.echoes
+            .note_telling(channel, CodexSpeaker::Thought, before, self.script.len());
     }
 
-    fn system(&mut self, at: Option<Timestamp>, words: Option<String>) {
-        self.told(Channel::Item, Said::Other, at, SYSTEM, words);
+    fn add_system_text(&mut self, at: Option<Timestamp>, words: Option<String>) {
+        // Filed as an item of no class, so that it neither is an echo nor has one.
+        self.add_message(CodexChannel::Item, CodexSpeaker::Other, at, SYSTEM, words);
     }
 
-    fn stamp(&self, at: Option<Timestamp>, by_model: bool) -> RecordStamp {
+    fn record_stamp(&self, at: Option<Timestamp>, by_model: bool) -> RecordStamp {
         let model = self.model.clone().filter(|_| by_model);
         RecordStamp {
             at,
@@ -237,24 +264,24 @@ impl Rollout {
     }
 
     fn finish(mut self) -> TranscriptBuilder {
-        self.echoes.settle(&mut self.script.conversation.messages);
+        self.echoes.drop_echoes(&mut self.script.conversation.messages);
         if self.is_child {
-            self.script.without_person(0);
+            self.script.reassign_people_to_system(0);
         }
         self.script
     }
 }
 
-/// The thread that started this one, for a sub-agent's.
-fn parent(head: &Fields<'_>) -> Option<String> {
-    subagent(head)
-        .and_then(Json::fields)
+/// Returns the thread that started this one, for a sub-agent.
+fn parent_thread(head: &JsonFields<'_>) -> Option<String> {
+    subagent_source(head)
+        .and_then(JsonSlice::fields)
         .and_then(|agent| agent.object("thread_spawn"))
         .and_then(|spawned| spawned.text("parent_thread_id"))
         .or_else(|| head.text("parent_thread_id"))
 }
 
-/// What a head says of the sub-agent whose it is.
-fn subagent<'a>(head: &Fields<'a>) -> Option<Json<'a>> {
+/// Returns the part of a head that describes its sub-agent.
+fn subagent_source<'a>(head: &JsonFields<'a>) -> Option<JsonSlice<'a>> {
     head.object("source").and_then(|source| source.get("subagent"))
 }

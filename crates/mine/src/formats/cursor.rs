@@ -1,4 +1,4 @@
-//! Cursor's `state.vscdb`: an SQLite file in which every chat and every message of it is a value under a key.
+//! Cursor's `state.vscdb`: an SQLite file that stores every chat and every message as a value under a key.
 
 mod bubble;
 mod composer;
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 use loci_core::Result;
 
 use super::transcript::{CallSpeaker, TranscriptBuilder};
-use super::{BundleFormat, Sink};
-use crate::conversation::Note;
+use super::{BundleFormat, ConversationSink};
+use crate::conversation::ReadingNote;
 use crate::keys::ConversationKeys;
-use vscdb::Vscdb;
+use vscdb::VscdbFile;
 
 /// Cursor's chats in an SQLite file.
 pub(super) const CURSOR_VSCDB: BundleFormat = BundleFormat {
     name: "cursor-vscdb",
-    files,
+    files: find_files,
     parse,
 };
 
-/// What every key of a chat begins with.
+/// The prefix of a chat's key.
 const COMPOSER: &str = "composerData:";
 
-/// What every key of a message begins with; the chat's id and the message's follow.
+/// The prefix of a message's key; the ids of the chat and of the message follow.
 const BUBBLE: &str = "bubbleId:";
 
-/// Keys of one table that hold chats of older versions, or their index.
+/// Keys under which older versions store chats, or an index of them.
 const OLDER: [&str; 4] = [
     "composer.composerData",
     "workbench.panel.aichat.view.aichat.chatdata",
@@ -36,19 +36,21 @@ const OLDER: [&str; 4] = [
     "aiService.generations",
 ];
 
-fn files(path: &Path) -> Option<Vec<PathBuf>> {
-    if !vscdb::is_one(path) {
+fn find_files(path: &Path) -> Option<Vec<PathBuf>> {
+    if !vscdb::is_vscdb(path) {
         return None;
     }
-    let store = Vscdb::open(path).ok()?;
+    let store = VscdbFile::open(path).ok()?;
     let chats = !store.keys(COMPOSER, 1).is_empty() || !store.keys(BUBBLE, 1).is_empty();
     if !chats
         && !OLDER
             .iter()
+            // VS Code itself keeps a `state.vscdb` without chats. `{}` and `[]` hold nothing either.
             .any(|key| store.value(key).is_some_and(|value| value.len() > 2))
     {
         return None;
     }
+    // The log is part of the fingerprint: it changes long before Cursor writes to the main file.
     let log = loci_foreign::path_beside(path, "-wal");
     Some(
         [path.to_owned(), log]
@@ -58,11 +60,11 @@ fn files(path: &Path) -> Option<Vec<PathBuf>> {
     )
 }
 
-fn parse(path: &Path, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+fn parse(path: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
-    let store = Vscdb::open(path)?;
+    let store = VscdbFile::open(path)?;
     if store.lacks_log {
-        said.note("what Cursor has not yet written into the file itself could not be read; close Cursor and mine again");
+        said.note("changes that Cursor has not yet written into the file could not be read; close Cursor and mine again");
     }
     let mut chats = 0;
     let mut counted = |conversation| {
@@ -70,13 +72,14 @@ fn parse(path: &Path, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
         sink(conversation)
     };
     let mut keys = ConversationKeys::default();
-    composer::all(&store, path, &mut keys, &mut said, &mut counted)?;
-    older::all(&store, path, &mut keys, &mut said, &mut counted)?;
+    composer::read_chats(&store, path, &mut keys, &mut said, &mut counted)?;
+    older::read_older_chats(&store, path, &mut keys, &mut said, &mut counted)?;
     if chats == 0 {
-        older::prompts(&store, path, &mut said, sink)?;
+        // The list of prompts repeats the questions of the chats, so it counts only if there are none.
+        older::read_prompts(&store, path, &mut said, sink)?;
     }
     store
-        .troubles()
+        .take_troubles()
         .into_iter()
         .for_each(|trouble| said.note(format!("a part of the file cannot be read: {trouble}")));
     Ok(said.notes)

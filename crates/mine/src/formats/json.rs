@@ -1,7 +1,7 @@
-//! JSON read loosely: values stay slices of the file until somebody asks, so nothing unknown or broken is in the way.
+//! Lenient JSON: values stay slices of the file until they are read, so unknown or broken parts do no harm.
 //!
-//! A slice is checked where it is found and read only as far as its own level. What has the wrong type is as if it
-//! were not there; what nobody asks for is never built.
+//! A slice is validated where it is found and parsed one level at a time. A value of the wrong type counts as absent,
+//! and a value that is never read is never built.
 
 pub(crate) mod lines;
 mod mend;
@@ -18,30 +18,32 @@ use serde_json::value::RawValue;
 
 /// One JSON value, as the bytes of the file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Json<'a>(&'a str);
+pub(crate) struct JsonSlice<'a>(&'a str);
 
-impl<'a> Json<'a> {
-    /// The one value this text is.
+impl<'a> JsonSlice<'a> {
+    /// Parses a text that is one value.
     pub(crate) fn parse(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str::<&RawValue>(text).map(Self::from)
     }
 
-    /// The value as it stands in the file.
+    /// Returns the value as it is written in the file.
     pub(crate) fn raw(self) -> &'a str {
         self.0
     }
 
-    /// The text, if this is one. Half of a surrogate pair, which no text can hold, becomes U+FFFD.
+    /// Returns the text of a string. A lone surrogate, which UTF-8 cannot hold, becomes U+FFFD.
     pub(crate) fn text(self) -> Option<String> {
+        // Slices are valid JSON without surrounding space, so the first byte tells the type and spares a
+        // parse.
         if !self.0.starts_with('"') {
             return None;
         }
-        serde_json::from_str::<Loose<'_>>(self.0)
+        serde_json::from_str::<LooseString<'_>>(self.0)
             .ok()
             .map(|loose| loose.0.into_owned())
     }
 
-    /// The text of a string, or else the value as it stands; nothing for null.
+    /// Returns the text of a string, or any other value as it is written; `None` for null.
     pub(crate) fn text_or_raw(self) -> Option<String> {
         match self.0 {
             "null" => None,
@@ -49,15 +51,15 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The members, if this is an object.
-    pub(crate) fn fields(self) -> Option<Fields<'a>> {
+    /// Returns the members of an object.
+    pub(crate) fn fields(self) -> Option<JsonFields<'a>> {
         if !self.0.starts_with('{') {
             return None;
         }
-        Fields::read(self.0).ok()
+        JsonFields::read(self.0).ok()
     }
 
-    /// The elements, if this is an array.
+    /// Returns the elements of an array.
     pub(crate) fn items(self) -> Option<Vec<Self>> {
         if !self.0.starts_with('[') {
             return None;
@@ -66,125 +68,125 @@ impl<'a> Json<'a> {
         Some(items.into_iter().map(Self::from).collect())
     }
 
-    /// The elements of an array; anything else is its own only element.
-    pub(crate) fn all(self) -> Vec<Self> {
+    /// Returns the elements of an array; any other value as the only element.
+    pub(crate) fn items_or_self(self) -> Vec<Self> {
         self.items().unwrap_or_else(|| vec![self])
     }
 
-    /// Whether this is an object.
+    /// Returns whether this is an object.
     pub(crate) fn is_object(self) -> bool {
         self.0.starts_with('{')
     }
 
-    /// Whether this is an array.
+    /// Returns whether this is an array.
     pub(crate) fn is_array(self) -> bool {
         self.0.starts_with('[')
     }
 }
 
-impl<'a> From<&'a RawValue> for Json<'a> {
+impl<'a> From<&'a RawValue> for JsonSlice<'a> {
     fn from(raw: &'a RawValue) -> Self {
         Self(raw.get())
     }
 }
 
-/// The members of an object in their order. Of a name that is there twice, the last counts.
+/// The members of an object in order. If a name occurs twice, the last one counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, Json<'a>)>);
+pub(crate) struct JsonFields<'a>(Vec<(Cow<'a, str>, JsonSlice<'a>)>);
 
-impl<'a> Fields<'a> {
-    /// The members of the one object this text is.
+impl<'a> JsonFields<'a> {
+    /// Parses a text that is one object.
     pub(crate) fn read(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
 
-    /// A member; one that is null is not there.
-    pub(crate) fn get(&self, name: &str) -> Option<Json<'a>> {
+    /// Returns a member; null counts as absent.
+    pub(crate) fn get(&self, name: &str) -> Option<JsonSlice<'a>> {
         let found = self.0.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| *value).filter(|value| value.0 != "null")
     }
 
-    /// The first of these members that is there.
-    pub(crate) fn any(&self, names: &[&str]) -> Option<Json<'a>> {
+    /// Returns the first of these members that is present.
+    pub(crate) fn get_any(&self, names: &[&str]) -> Option<JsonSlice<'a>> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    /// Whether the object has this member, whatever its value.
+    /// Returns whether the object has this member, with any value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// A member that is text.
+    /// Returns a member that is text.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.get(name)?.text()
     }
 
-    /// The first of these members that is text.
+    /// Returns the first of these members that is text.
     pub(crate) fn any_text(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.text(name))
     }
 
-    /// A member that is text with something in it.
-    pub(crate) fn word(&self, name: &str) -> Option<String> {
+    /// Returns a member that is text and not empty.
+    pub(crate) fn nonempty_text(&self, name: &str) -> Option<String> {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// The first of these members that is text with something in it.
-    pub(crate) fn any_word(&self, names: &[&str]) -> Option<String> {
-        names.iter().find_map(|name| self.word(name))
+    /// Returns the first of these members that is text and not empty.
+    pub(crate) fn any_nonempty_text(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| self.nonempty_text(name))
     }
 
-    /// A member that is an object.
+    /// Returns a member that is an object.
     pub(crate) fn object(&self, name: &str) -> Option<Self> {
         self.get(name)?.fields()
     }
 
-    /// A member that is an object; otherwise one without members.
+    /// Returns a member that is an object, or else an empty object.
     pub(crate) fn fields(&self, name: &str) -> Self {
         self.object(name).unwrap_or_default()
     }
 
-    /// A member that is an array; otherwise an empty one.
-    pub(crate) fn items(&self, name: &str) -> Vec<Json<'a>> {
-        self.get(name).and_then(Json::items).unwrap_or_default()
+    /// Returns the elements of a member that is an array, or else none.
+    pub(crate) fn items(&self, name: &str) -> Vec<JsonSlice<'a>> {
+        self.get(name).and_then(JsonSlice::items).unwrap_or_default()
     }
 
-    /// The objects among the elements of a member that is an array.
+    /// Returns the objects among the elements of a member that is an array.
     pub(crate) fn objects(&self, name: &str) -> impl Iterator<Item = Self> + use<'a> {
-        self.items(name).into_iter().filter_map(Json::fields)
+        self.items(name).into_iter().filter_map(JsonSlice::fields)
     }
 
-    /// A member that is a moment, in whatever notation.
-    pub(crate) fn moment(&self, name: &str) -> Option<Timestamp> {
-        when::moment(self.get(name)?)
+    /// Returns a member that is a point in time, in any known notation.
+    pub(crate) fn timestamp(&self, name: &str) -> Option<Timestamp> {
+        when::parse_timestamp(self.get(name)?)
     }
 
-    /// A member that is a number.
+    /// Returns a member that is a number.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         serde_json::from_str(self.get(name)?.0).ok()
     }
 
-    /// Whether a member is true.
+    /// Returns whether a member is `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.0 == "true")
     }
 
-    /// All members.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Json<'a>)> {
+    /// Returns all members.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, JsonSlice<'a>)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 
-    /// An object with one of these members only, or with none.
-    pub(crate) fn only(&self, name: &str) -> Self {
+    /// Returns a copy with only this member, or with none.
+    pub(crate) fn with_only(&self, name: &str) -> Self {
         Self(self.0.iter().filter(|(key, _)| key == name).cloned().collect())
     }
 
-    /// Takes over the members of another object, over those of the same name.
+    /// Adds the members of another object, replacing those of the same name.
     pub(crate) fn update(&mut self, newer: Self) {
         self.0
             .retain(|(key, _)| !newer.0.iter().any(|(name, _)| name == key));
@@ -192,62 +194,64 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for JsonFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Fields<'de>;
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = JsonFields<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((Loose(key), value)) = map.next_entry::<Loose<'de>, &RawValue>()? {
-                    members.push((key, Json::from(value)));
+                while let Some((LooseString(key), value)) = map.next_entry::<LooseString<'de>, &RawValue>()? {
+                    members.push((key, JsonSlice::from(value)));
                 }
-                Ok(Fields(members))
+                Ok(JsonFields(members))
             }
         }
-        deserializer.deserialize_map(Members)
+        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
-/// A string that may hold half a surrogate pair, which no text can.
-struct Loose<'a>(Cow<'a, str>);
+/// A string that may contain a lone surrogate, which UTF-8 cannot hold.
+struct LooseString<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Loose<'de> {
+impl<'de> Deserialize<'de> for LooseString<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl<'de> Visitor<'de> for Bytes {
-            type Value = Loose<'de>;
+        struct LooseStringVisitor;
+        impl<'de> Visitor<'de> for LooseStringVisitor {
+            type Value = LooseString<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
-            fn visit_str<E>(self, text: &str) -> Result<Loose<'de>, E> {
-                Ok(Loose(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<LooseString<'de>, E> {
+                Ok(LooseString(Cow::Owned(text.to_owned())))
             }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Loose<'de>, E> {
-                Ok(Loose(Cow::Owned(without_halves(bytes))))
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<LooseString<'de>, E> {
+                Ok(LooseString(Cow::Owned(replace_lone_surrogates(bytes))))
             }
-            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Loose<'de>, E> {
-                Ok(Loose(match std::str::from_utf8(bytes) {
+            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<LooseString<'de>, E> {
+                Ok(LooseString(match std::str::from_utf8(bytes) {
                     Ok(text) => Cow::Borrowed(text),
-                    Err(_) => Cow::Owned(without_halves(bytes)),
+                    Err(_) => Cow::Owned(replace_lone_surrogates(bytes)),
                 }))
             }
         }
-        deserializer.deserialize_bytes(Bytes)
+        // Asking for bytes instead of a string makes serde_json pass lone surrogates on; programs that cut
+        // texts by UTF-16 units write them.
+        deserializer.deserialize_bytes(LooseStringVisitor)
     }
 }
 
-/// The text these bytes are, with U+FFFD for each half of a surrogate pair.
-fn without_halves(bytes: &[u8]) -> String {
+/// Decodes these bytes, with U+FFFD for each lone surrogate.
+fn replace_lone_surrogates(bytes: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return text.to_owned();
     }
     let mut bytes = bytes.to_vec();
     for at in 0..bytes.len() {
-        // A lone half is three bytes from ED A0 80 on, as long as U+FFFD is.
+        // A lone surrogate is three bytes from ED A0 80 on, the same length as U+FFFD.
         if let Some(half @ [0xED, 0xA0..=0xBF, _]) = bytes.get_mut(at..at + 3) {
             half.copy_from_slice("\u{fffd}".as_bytes());
         }
@@ -255,8 +259,8 @@ fn without_halves(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is wrong, without the place.
-fn reason(error: &serde_json::Error) -> String {
+/// Returns the reason of an error without its position.
+fn error_reason(error: &serde_json::Error) -> String {
     let words = error.to_string();
     words.split(" at line ").next().unwrap_or_default().to_owned()
 }
@@ -267,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_type_is_not_there() {
-        let fields = Fields::read(r#"{"a":1,"b":null,"c":"x","c":"y"}"#).unwrap();
+        let fields = JsonFields::read(r#"{"a":1,"b":null,"c":"x","c":"y"}"#).unwrap();
         assert_eq!(fields.text("a"), None);
         assert!(fields.get("b").is_none() && fields.has("b"));
         assert_eq!(fields.text("c").as_deref(), Some("y"));
@@ -276,14 +280,14 @@ mod tests {
 
     #[test]
     fn values_are_taken_as_they_are_written() {
-        let fields = Fields::read(r#"{"a": {"z": 1.50, "b" : [ ]}, "t\u0041": "x\ny"}"#).unwrap();
+        let fields = JsonFields::read(r#"{"a": {"z": 1.50, "b" : [ ]}, "t\u0041": "x\ny"}"#).unwrap();
         assert_eq!(fields.get("a").unwrap().raw(), r#"{"z": 1.50, "b" : [ ]}"#);
         assert_eq!(fields.text("tA").as_deref(), Some("x\ny"));
     }
 
     #[test]
     fn half_a_surrogate_pair_does_not_lose_the_text_around_it() {
-        let fields = Fields::read(r#"{"t\ude00": "cut \ud83d here \u20ac \ud83d\ude00"}"#).unwrap();
+        let fields = JsonFields::read(r#"{"t\ude00": "cut \ud83d here \u20ac \ud83d\ude00"}"#).unwrap();
         assert_eq!(
             fields.text("t\u{fffd}").as_deref(),
             Some("cut \u{fffd} here € 😀")
@@ -292,8 +296,8 @@ mod tests {
 
     #[test]
     fn what_is_newer_stands_over_what_was_there() {
-        let mut fields = Fields::read(r#"{"a":1,"b":2}"#).unwrap();
-        fields.update(Fields::read(r#"{"b":3,"c":4}"#).unwrap());
+        let mut fields = JsonFields::read(r#"{"a":1,"b":2}"#).unwrap();
+        fields.update(JsonFields::read(r#"{"b":3,"c":4}"#).unwrap());
         let told: Vec<String> = fields
             .iter()
             .map(|(name, value)| format!("{name}{}", value.raw()))
@@ -304,6 +308,6 @@ mod tests {
     #[test]
     fn depth_without_end_is_not_followed() {
         let deep = format!(r#"{{"a": {}{}}}"#, "[".repeat(200_000), "]".repeat(200_000));
-        assert_eq!(Fields::read(&deep).unwrap().items("a").len(), 1);
+        assert_eq!(JsonFields::read(&deep).unwrap().items("a").len(), 1);
     }
 }

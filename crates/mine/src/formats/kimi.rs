@@ -1,14 +1,14 @@
-//! Kimi Code CLI: the context of a session, a record with a role on each line.
+//! Kimi Code CLI: the context of a session, one record with a role on each line.
 
 use std::fs;
 
 use loci_core::Result;
 
-use super::json::{Fields, Json, lines};
+use super::json::{JsonFields, JsonSlice, lines};
 use super::transcript::{ASSISTANT, HUMAN, RecordStamp, SYSTEM, TranscriptBuilder, blocks};
-use super::workspace::name;
-use super::{Given, Sink, TextFormat};
-use crate::conversation::Note;
+use super::workspace::utf8_file_name;
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::ReadingNote;
 
 /// Contexts of Kimi Code CLI.
 pub(super) const KIMI: TextFormat = TextFormat {
@@ -17,61 +17,63 @@ pub(super) const KIMI: TextFormat = TextFormat {
     parse,
 };
 
-/// The file that holds what is said.
+/// The file that holds the messages.
 const CONTEXT: &str = "context.jsonl";
 
-/// Roles that are no speaker's; no other tool writes them.
+/// Roles of records that are not messages; no other tool writes them.
 const MARKS: [&str; 3] = ["_system_prompt", "_checkpoint", "_usage"];
 
-fn recognise(given: &Given<'_>) -> bool {
+fn recognise(given: &ParserInput<'_>) -> bool {
     is_context(given) || is_wire(given)
 }
 
-fn is_context(given: &Given<'_>) -> bool {
-    lines::opening(given.text).any(|fields| {
+fn is_context(given: &ParserInput<'_>) -> bool {
+    lines::opening_objects(given.text).any(|fields| {
         let role = fields.text("role").unwrap_or_default();
         MARKS.contains(&role.as_str())
     })
 }
 
-/// Whether a file is the log of what went over the wire beside a context. It tells the same.
-fn is_wire(given: &Given<'_>) -> bool {
-    let event = |fields: Fields<'_>| {
+/// Returns whether a file is the wire log beside a context, which holds the same messages.
+fn is_wire(given: &ParserInput<'_>) -> bool {
+    let event = |fields: JsonFields<'_>| {
         let message = fields.fields("message");
         fields.number("timestamp").is_some() && message.has("type") && !message.has("role")
     };
-    lines::opening(given.text).take(3).any(event)
+    lines::opening_objects(given.text).take(3).any(event)
         && given
             .path
             .parent()
             .is_some_and(|folder| folder.join(CONTEXT).is_file())
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    // The wire log is claimed by this format so that it is not mined as text, but it adds nothing.
     if !is_context(given) && is_wire(given) {
         let note = format!("holds the same talk as {CONTEXT} beside it, which is read instead");
-        return Ok(vec![Note::new(note)]);
+        return Ok(vec![ReadingNote::new(note)]);
     }
     let mut script = TranscriptBuilder::default();
-    for line in lines::each(given.text) {
+    for line in lines::read_lines(given.text) {
         if let Some(fields) = script.read_line(line) {
-            said(&mut script, &fields);
+            add_record(&mut script, &fields);
         }
     }
     let folder = given.path.parent();
-    if name(Some(given.path)) == Some(CONTEXT) {
-        script.conversation.id = name(folder).map(str::to_owned);
+    if utf8_file_name(Some(given.path)) == Some(CONTEXT) {
+        script.conversation.id = utf8_file_name(folder).map(str::to_owned);
     }
+    // A title is a convenience: if the file is missing or broken, the session goes without one.
     let state = folder.and_then(|folder| fs::read_to_string(folder.join("state.json")).ok());
-    let title = state.and_then(|state| Fields::read(&state).ok()?.text("custom_title"));
+    let title = state.and_then(|state| JsonFields::read(&state).ok()?.text("custom_title"));
     script.conversation.title = title.filter(|title| !title.is_empty());
     script.finish(sink)
 }
 
-fn said(script: &mut TranscriptBuilder, fields: &Fields<'_>) {
+fn add_record(script: &mut TranscriptBuilder, fields: &JsonFields<'_>) {
     let stamp = RecordStamp {
         id: fields.text("id"),
-        at: fields.moment("timestamp"),
+        at: fields.timestamp("timestamp"),
         ..RecordStamp::default()
     };
     let role = fields.text("role").unwrap_or_default();
@@ -82,16 +84,16 @@ fn said(script: &mut TranscriptBuilder, fields: &Fields<'_>) {
     };
     if let Some(value) = fields.get("content") {
         let record = if role == "tool" {
-            script.answer_record(&stamp.spoken(SYSTEM), None, fields.text("tool_call_id"))
+            script.answer_record(&stamp.record_for(SYSTEM), None, fields.text("tool_call_id"))
         } else {
-            stamp.spoken(voice)
+            stamp.record_for(voice)
         };
-        blocks::content(script, &record, value);
+        blocks::add_content(script, &record, value);
     }
     for call in fields.objects("tool_calls") {
         let function = call.fields("function");
-        let arguments = function.get("arguments").and_then(Json::text_or_raw);
+        let arguments = function.get("arguments").and_then(JsonSlice::text_or_raw);
         let tool = function.text("name");
-        script.call_tool(&stamp, tool, call.text("id"), arguments.unwrap_or_default());
+        script.add_model_call(&stamp, tool, call.text("id"), arguments.unwrap_or_default());
     }
 }

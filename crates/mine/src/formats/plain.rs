@@ -1,4 +1,4 @@
-//! A chat as plain text: turns that begin with who speaks, from a closed list of names.
+//! A chat as plain text: turns that begin with the name of the speaker, from a closed list.
 
 mod label;
 
@@ -7,21 +7,21 @@ use std::ops::Range;
 use loci_core::Result;
 
 use super::transcript::{CallSpeaker, MessageRecord, TranscriptBuilder};
-use super::{Given, Sink, TextFormat};
-use crate::conversation::{Conversation, Kind, Note};
-use label::{Label, label};
+use super::{ConversationSink, ParserInput, TextFormat};
+use crate::conversation::{Conversation, MessageKind, ReadingNote};
+use label::{TurnLabel, parse_label};
 
-/// Text with `Human:` and `Assistant:` and their like.
+/// Text with labels such as `Human:` and `Assistant:`.
 pub(super) const CHAT_TEXT: TextFormat = TextFormat {
     name: "chat-text",
     recognise,
     parse,
 };
 
-/// The endings chats are saved under. Code and settings have lines that look like turns and are none.
+/// The file extensions of saved chats. Code and settings have lines that look like turns.
 const ENDINGS: [&str; 6] = ["txt", "text", "md", "markdown", "chat", "log"];
 
-fn recognise(given: &Given<'_>) -> bool {
+fn recognise(given: &ParserInput<'_>) -> bool {
     let ending = given
         .path
         .extension()
@@ -29,53 +29,57 @@ fn recognise(given: &Given<'_>) -> bool {
     if ending.is_some_and(|ending| !ENDINGS.contains(&ending.as_str())) {
         return false;
     }
-    let chat = read(given);
+    let chat = read_turns(given);
     let speaks = |kind| chat.turns.iter().any(|turn| turn.label.kind == kind);
-    speaks(Kind::Human) && speaks(Kind::Assistant)
+    // Both sides have to speak: a list of `Note:`-like lines or an interview with one label is ordinary
+    // prose.
+    speaks(MessageKind::Human) && speaks(MessageKind::Assistant)
 }
 
-/// Where a chat's parts lie in its text.
+/// The parts of a chat within its text.
 #[derive(Default)]
-struct Chat<'t> {
+struct PlainChat<'t> {
     title: Option<&'t str>,
     front_matter: Option<&'t str>,
-    turns: Vec<Turn<'t>>,
+    turns: Vec<PlainTurn<'t>>,
 }
 
-struct Turn<'t> {
-    label: Label<'t>,
+struct PlainTurn<'t> {
+    label: TurnLabel<'t>,
     text: Range<usize>,
 }
 
-/// One line and where it begins.
+/// One line and its byte offset.
 #[derive(Clone, Copy)]
-struct Line<'t> {
+struct ChatLine<'t> {
     begins: usize,
     text: &'t str,
 }
 
-/// Reads the turns. Without a label where the first turn would begin there are none.
-fn read<'t>(given: &Given<'t>) -> Chat<'t> {
+/// Reads the turns. There are none unless the text begins with a label.
+fn read_turns<'t>(given: &ParserInput<'t>) -> PlainChat<'t> {
+    // Cursor's old transcripts label turns `user:`, which elsewhere is a key of YAML.
     let lower_case = given
         .path
         .components()
         .any(|part| part.as_os_str() == "agent-transcripts");
-    let lines = lines(given.text);
-    let fenced = fenced(&lines);
-    let mut chat = Chat::default();
-    let first = beginning(given.text, &lines, &mut chat, lower_case);
+    let lines = split_lines(given.text);
+    let fenced = mark_fenced_lines(&lines);
+    let mut chat = PlainChat::default();
+    let first = find_beginning(given.text, &lines, &mut chat, lower_case);
     let Some(form) = lines
         .get(first)
-        .and_then(|line| label(line.text, lower_case))
+        .and_then(|line| parse_label(line.text, lower_case))
         .map(|label| label.form)
     else {
         return chat;
     };
     for (line, _) in lines.iter().zip(fenced).skip(first).filter(|(_, fenced)| !fenced) {
-        if let Some(label) = label(line.text, lower_case).filter(|label| label.form == form) {
+        // A label in another form is a quotation of some chat within a turn.
+        if let Some(label) = parse_label(line.text, lower_case).filter(|label| label.form == form) {
             end_turn(&mut chat, line.begins);
             let begins = line.begins + label.length;
-            chat.turns.push(Turn {
+            chat.turns.push(PlainTurn {
                 label,
                 text: begins..given.text.len(),
             });
@@ -84,16 +88,16 @@ fn read<'t>(given: &Given<'t>) -> Chat<'t> {
     chat
 }
 
-fn end_turn(chat: &mut Chat<'_>, at: usize) {
+fn end_turn(chat: &mut PlainChat<'_>, at: usize) {
     if let Some(turn) = chat.turns.last_mut() {
         turn.text.end = at;
     }
 }
 
-fn lines(text: &str) -> Vec<Line<'_>> {
+fn split_lines(text: &str) -> Vec<ChatLine<'_>> {
     let mut begins = 0;
     let lines = text.split_inclusive('\n').map(|line| {
-        let here = Line {
+        let here = ChatLine {
             begins,
             text: line.trim_end_matches(['\n', '\r']),
         };
@@ -103,8 +107,13 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     lines.collect()
 }
 
-/// The number of the line the chat begins on, past front matter and one heading.
-fn beginning<'t>(text: &'t str, lines: &[Line<'t>], chat: &mut Chat<'t>, lower_case: bool) -> usize {
+/// Returns the number of the line on which the chat begins, after front matter and one heading.
+fn find_beginning<'t>(
+    text: &'t str,
+    lines: &[ChatLine<'t>],
+    chat: &mut PlainChat<'t>,
+    lower_case: bool,
+) -> usize {
     let next = |from: usize| {
         (from..lines.len()).find(|at| lines.get(*at).is_some_and(|line| !line.text.trim().is_empty()))
     };
@@ -120,23 +129,24 @@ fn beginning<'t>(text: &'t str, lines: &[Line<'t>], chat: &mut Chat<'t>, lower_c
             .map(|inner| inner.trim_end_matches(['\n', '\r']));
         here = next(end + 1).unwrap_or(lines.len());
     }
-    if at(here).starts_with('#') && label(at(here), lower_case).is_none() {
+    if at(here).starts_with('#') && parse_label(at(here), lower_case).is_none() {
         chat.title = Some(at(here).trim_start_matches('#').trim()).filter(|title| !title.is_empty());
         here = next(here + 1).unwrap_or(lines.len());
     }
     here
 }
 
-/// Which lines stand inside a code fence. A fence that never ends is none.
-fn fenced(lines: &[Line<'_>]) -> Vec<bool> {
+/// Returns for each line whether it is inside a code fence. A fence that is never closed does not count.
+fn mark_fenced_lines(lines: &[ChatLine<'_>]) -> Vec<bool> {
     let mut inside = vec![false; lines.len()];
     let mut open: Option<(usize, &str)> = None;
     for (number, line) in lines.iter().enumerate() {
         let trimmed = line.text.trim();
         match open {
-            None => open = fence(trimmed).map(|mark| (number, mark)),
+            None => open = fence_marks(trimmed).map(|mark| (number, mark)),
             Some((from, mark))
-                if trimmed.starts_with(mark) && trimmed.trim_start_matches(mark_of(mark)).is_empty() =>
+                if trimmed.starts_with(mark)
+                    && trimmed.trim_start_matches(fence_character(mark)).is_empty() =>
             {
                 inside
                     .iter_mut()
@@ -151,22 +161,22 @@ fn fenced(lines: &[Line<'_>]) -> Vec<bool> {
     inside
 }
 
-fn mark_of(mark: &str) -> char {
+fn fence_character(mark: &str) -> char {
     mark.chars().next().unwrap_or('`')
 }
 
-/// The run of marks a fence opens with.
-fn fence(line: &str) -> Option<&str> {
+/// Returns the run of marks that opens a fence.
+fn fence_marks(line: &str) -> Option<&str> {
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let length = line.len() - line.trim_start_matches(mark).len();
     line.get(..length).filter(|marks| marks.len() >= 3)
 }
 
-fn parse(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
-    let chat = read(given);
+fn parse(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let chat = read_turns(given);
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
     said.push(
-        &MessageRecord::new(Kind::System, ""),
+        &MessageRecord::new(MessageKind::System, ""),
         chat.front_matter.unwrap_or_default(),
     );
     for turn in &chat.turns {

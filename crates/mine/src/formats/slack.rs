@@ -1,4 +1,4 @@
-//! Slack's export: a folder, or a zip of it, with a folder for each channel and a file for each day.
+//! Slack's export: a folder or a zip file, with a folder for each channel and a file for each day.
 
 mod channels;
 mod members;
@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 
 use loci_core::Result;
 
-use super::json::{Fields, Json, top};
+use super::json::{JsonFields, JsonSlice, top};
 use super::transcript::{CallSpeaker, TranscriptBuilder};
-use super::{BundleFormat, Given, Sink, TextFormat};
-use crate::conversation::{Conversation, Note};
+use super::{BundleFormat, ConversationSink, ParserInput, TextFormat};
+use crate::conversation::{Conversation, ReadingNote};
 use crate::keys::ConversationKeys;
-use channels::{Channels, Users};
-use members::{LARGEST, Members};
+use channels::{SlackChannels, SlackUsers};
+use members::{LARGEST, SlackFiles};
 
 /// A whole export.
 pub(super) const SLACK: BundleFormat = BundleFormat {
     name: "slack",
-    files,
+    files: find_files,
     parse,
 };
 
@@ -30,10 +30,10 @@ pub(super) const SLACK_DAY: TextFormat = TextFormat {
     parse: parse_day,
 };
 
-/// The files that say what the channels are called, and who is in them.
+/// The files with the names and members of channels.
 const CHANNEL_LISTS: [&str; 4] = ["channels.json", "groups.json", "dms.json", "mpims.json"];
 
-/// Files of an export that hold no messages.
+/// The files of an export that hold no messages.
 const LISTS: [&str; 8] = [
     "users.json",
     "org_users.json",
@@ -45,16 +45,17 @@ const LISTS: [&str; 8] = [
     "file_conversations.json",
 ];
 
-fn files(path: &Path) -> Option<Vec<PathBuf>> {
-    // Most folders are none, and need not be listed to see it.
+fn find_files(path: &Path) -> Option<Vec<PathBuf>> {
+    // Every folder of a walk is asked, so the common answer must not cost a listing.
     if path.is_dir() && !LISTS.iter().any(|name| path.join(name).is_file()) {
         return None;
     }
-    let mut members = Members::open(path)?;
-    let days = days(&members);
+    let mut members = SlackFiles::open(path)?;
+    let days = list_days(&members);
     let listed = LISTS
         .iter()
-        .any(|name| *name != "integration_logs.json" && members.has(name));
+        // A file of integration logs alone does not prove an export.
+        .any(|name| *name != "integration_logs.json" && members.has_file(name));
     if !listed
         || days.is_empty()
         || !days
@@ -67,39 +68,39 @@ fn files(path: &Path) -> Option<Vec<PathBuf>> {
     let lists = LISTS
         .iter()
         .map(|name| (*name).to_owned())
-        .filter(|name| members.has(name));
+        .filter(|name| members.has_file(name));
     let names = lists.chain(days.into_iter().map(|day| day.file));
-    Some(members.paths(path, names))
+    Some(members.source_paths(path, names))
 }
 
-/// A day of messages begins like an array and has their times, unless nothing was said.
-fn looks_like_a_day(members: &mut Members, file: &str) -> bool {
-    let beginning = members.beginning(file).unwrap_or_default();
+/// Returns whether a file looks like a day of messages: an array with timestamps, or an empty one.
+fn looks_like_a_day(members: &mut SlackFiles, file: &str) -> bool {
+    let beginning = members.read_beginning(file).unwrap_or_default();
     let text = beginning.trim_start();
     text.starts_with('[') && (text.contains("\"ts\"") || text.trim_end() == "[]")
 }
 
 /// One file of one channel's day.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Day {
+struct SlackDay {
     channel: String,
     date: String,
     file: String,
 }
 
-/// Every day of every channel, in order.
-fn days(members: &Members) -> Vec<Day> {
+/// Returns every day of every channel, in order.
+fn list_days(members: &SlackFiles) -> Vec<SlackDay> {
     let day = |file: &str| {
         let (channel, name) = file.split_once('/')?;
         let date = name.strip_suffix(".json").filter(|date| is_date(date))?;
         let (channel, date) = (channel.to_owned(), date.to_owned());
-        Some(Day {
+        Some(SlackDay {
             channel,
             date,
             file: file.to_owned(),
         })
     };
-    let mut days: Vec<Day> = members.names().filter_map(day).collect();
+    let mut days: Vec<SlackDay> = members.names().filter_map(day).collect();
     days.sort();
     days
 }
@@ -115,28 +116,29 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.bytes().enumerate().all(shape)
 }
 
-fn parse(path: &Path, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+fn parse(path: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
-    let Some(mut members) = Members::open(path) else {
+    let Some(mut members) = SlackFiles::open(path) else {
         said.note("the export cannot be opened; nothing was read");
         return Ok(said.notes);
     };
-    let users = Users::read(
-        &list(&mut members, "users.json", &mut said),
-        &list(&mut members, "org_users.json", &mut said),
+    let users = SlackUsers::read(
+        &read_list(&mut members, "users.json", &mut said),
+        &read_list(&mut members, "org_users.json", &mut said),
     );
-    let mut channels = Channels::default();
+    let mut channels = SlackChannels::default();
     for name in CHANNEL_LISTS {
-        channels.add(&list(&mut members, name, &mut said), &users);
+        channels.add_list(&read_list(&mut members, name, &mut said), &users);
     }
     let mut keys = ConversationKeys::default();
-    for day in days(&members) {
+    for day in list_days(&members) {
         match members.read(&day.file) {
             Ok(text) => {
                 let key = keys.claim_in_export(Some(format!("{}/{}", day.channel, day.date)));
-                let about = channels.conversation(&day.channel);
+                let about = channels.conversation_for(&day.channel);
+                // Notes from here on belong to this file; `name_file` puts its name before them.
                 let notes = said.notes.len();
-                say_all(&text, &users, &mut said)?;
+                add_messages(&text, &users, &mut said)?;
                 name_file(&mut said, notes, &day.file);
                 said.hand_over(
                     Conversation {
@@ -152,7 +154,7 @@ fn parse(path: &Path, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     Ok(said.notes)
 }
 
-/// Notes on a file of an export name the file; the line is the line in it.
+/// Adds the file's name to its notes; the line is the line in that file.
 fn name_file(said: &mut TranscriptBuilder, from: usize, file: &str) {
     for note in said.notes.iter_mut().skip(from) {
         let line = note
@@ -164,9 +166,9 @@ fn name_file(said: &mut TranscriptBuilder, from: usize, file: &str) {
     }
 }
 
-/// The text of a list; what is broken is noted, and names stay as they are.
-fn list(members: &mut Members, name: &str, said: &mut TranscriptBuilder) -> String {
-    if !members.has(name) {
+/// Returns the text of a list; if it cannot be read, that is noted and names stay ids.
+fn read_list(members: &mut SlackFiles, name: &str, said: &mut TranscriptBuilder) -> String {
+    if !members.has_file(name) {
         return String::new();
     }
     members.read(name).unwrap_or_else(|why| {
@@ -176,39 +178,39 @@ fn list(members: &mut Members, name: &str, said: &mut TranscriptBuilder) -> Stri
 }
 
 /// Adds every message of an array, or of the `messages` of an object.
-fn say_all(text: &str, users: &Users, said: &mut TranscriptBuilder) -> Result<()> {
+fn add_messages(text: &str, users: &SlackUsers, said: &mut TranscriptBuilder) -> Result<()> {
     said.read_each(text, &mut |said, value| {
         let fields = value.fields().unwrap_or_default();
-        let inner = fields.get("messages").and_then(Json::items);
+        let inner = fields.get("messages").and_then(JsonSlice::items);
         match inner {
             Some(inner) => inner
                 .into_iter()
-                .filter_map(Json::fields)
-                .for_each(|one| message::add(said, &one, users)),
-            None => message::add(said, &fields, users),
+                .filter_map(JsonSlice::fields)
+                .for_each(|one| message::add_message(said, &one, users)),
+            None => message::add_message(said, &fields, users),
         }
         Ok(())
     })
 }
 
-fn is_day(given: &Given<'_>) -> bool {
-    let text = top::unmarked(given.text).trim_start();
+fn is_day(given: &ParserInput<'_>) -> bool {
+    let text = top::strip_byte_order_mark(given.text).trim_start();
     if !text.starts_with(['[', '{']) || !text.contains("\"ts\"") {
         return false;
     }
     let (mut right, mut wrong) = (0, 0);
-    let mut check = |fields: &Fields<'_>| {
-        *(if message::is_one(fields) {
+    let mut check = |fields: &JsonFields<'_>| {
+        *(if message::is_message(fields) {
             &mut right
         } else {
             &mut wrong
         }) += 1;
     };
-    top::look_at(text, 20, &mut |value| {
+    top::look_at_values(text, 20, &mut |value| {
         let fields = value.fields().unwrap_or_default();
         match fields
             .get("messages")
-            .and_then(Json::items)
+            .and_then(JsonSlice::items)
             .filter(|_| text.starts_with('{'))
         {
             Some(inner) => inner
@@ -218,19 +220,21 @@ fn is_day(given: &Given<'_>) -> bool {
             None => check(&fields),
         }
     });
-    // A broken message among others does not make the day something else.
+    // A few broken messages do not make the day something else.
     right > 2 * wrong
 }
 
-fn parse_day(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
+fn parse_day(given: &ParserInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
     let folder = given.path.parent();
+    // A day lies in the folder of its channel, and `users.json` one level above it.
     let users = [folder, folder.and_then(Path::parent)]
         .into_iter()
         .flatten()
         .find_map(users_in)
         .unwrap_or_default();
-    say_all(given.text, &users, &mut said)?;
+    add_messages(given.text, &users, &mut said)?;
+    // Only a day that lies in the folder of its channel is named after that folder.
     let dated = given
         .path
         .file_stem()
@@ -252,20 +256,21 @@ fn parse_day(given: &Given<'_>, sink: &mut Sink<'_>) -> Result<Vec<Note>> {
     Ok(said.notes)
 }
 
-/// The channel the first message says it is of.
+/// Returns the channel named by the first message.
 fn channel_named(text: &str) -> Option<String> {
     let mut name = None;
-    top::look_at(text, 1, &mut |value| {
+    top::look_at_values(text, 1, &mut |value| {
         name = value
             .fields()
-            .and_then(|first| first.any_word(&["channel_name", "name"]))
+            .and_then(|first| first.any_nonempty_text(&["channel_name", "name"]))
     });
     name
 }
 
-fn users_in(folder: &Path) -> Option<Users> {
+fn users_in(folder: &Path) -> Option<SlackUsers> {
     let file = folder.join("users.json");
+    // A file beside the one that was named is read unasked, so it must be a regular file of a sane size.
     let small = std::fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() <= LARGEST);
     let text = std::fs::read_to_string(file).ok().filter(|_| small)?;
-    Some(Users::read(&text, ""))
+    Some(SlackUsers::read(&text, ""))
 }

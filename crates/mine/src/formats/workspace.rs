@@ -1,15 +1,15 @@
-//! Where the software that wrote a conversation keeps things: the names around a file, and the folder it was had in.
+//! File names and workspace folders, as the programs that write conversations store them.
 
 use std::path::Path;
 
-use super::json::Fields;
+use super::json::JsonFields;
 
-/// The name of a file or folder.
-pub(crate) fn name(path: Option<&Path>) -> Option<&str> {
+/// Returns the name of a file or folder, if it is UTF-8.
+pub(crate) fn utf8_file_name(path: Option<&Path>) -> Option<&str> {
     path?.file_name()?.to_str()
 }
 
-/// The path a `file:` address names; any other text as it is.
+/// Returns the path of a `file:` URL; any other text unchanged.
 pub(crate) fn path_of_address(address: &str) -> String {
     let Some(path) = address.strip_prefix("file://") else {
         return address.to_owned();
@@ -29,10 +29,12 @@ pub(crate) fn path_of_address(address: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The folder a `workspace.json` in `beside` names, as editors keep one beside a workspace's chats.
+/// Returns the folder named by the `workspace.json` in `beside`, which editors store next to a workspace's chats.
 pub(crate) fn workspace_folder(beside: &Path) -> Option<String> {
     let text = std::fs::read_to_string(beside.join("workspace.json")).ok()?;
-    let address = Fields::read(&text).ok()?.any_word(&["folder", "workspace"])?;
+    let address = JsonFields::read(&text)
+        .ok()?
+        .any_nonempty_text(&["folder", "workspace"])?;
     Some(path_of_address(&address))
 }
 

@@ -1,20 +1,21 @@
-//! The project a path names by its spelling alone, for folders that are gone or on another machine.
+//! Derives a project from the spelling of a path, for folders that are gone or on another machine.
 
-/// A path taken apart, with Windows ones understood.
+/// A path split into its parts; Windows paths are understood.
 #[derive(Debug)]
-pub(super) struct Spelled<'a> {
+pub(super) struct SpelledPath<'a> {
     parts: Vec<&'a str>,
-    /// How many of the parts lead to somebody's home, which is no project.
+    /// The number of parts that lead to a home folder, which is not a project.
     home: usize,
 }
 
-impl<'a> Spelled<'a> {
-    /// Takes a path apart; `.` and `..` are resolved.
+impl<'a> SpelledPath<'a> {
+    /// Splits a path; `.` and `..` are resolved.
     pub(super) fn new(path: &'a str) -> Self {
         let path = path.trim();
         let mut parts = Vec::new();
-        for part in path.split(separator(path)) {
+        for part in path.split(path_separator(path)) {
             match part {
+                // `?` comes from `\\?\C:\…`, the long form of a Windows path.
                 "" | "." | "?" | "~" => {}
                 ".." => drop(parts.pop()),
                 drive if drive.ends_with(':') && parts.is_empty() => {}
@@ -25,40 +26,40 @@ impl<'a> Spelled<'a> {
         Self { parts, home }
     }
 
-    /// Whether it is somebody's home, or a folder of homes.
+    /// Returns whether it is a home folder, or a folder of homes.
     pub(super) fn is_home(&self) -> bool {
         self.parts.len() <= self.home
     }
 
-    /// The name of the project: of the path itself, or of what it is a worktree of.
-    pub(super) fn project(&self) -> Option<&'a str> {
+    /// Returns the name of the project: of the path itself, or of the repository it is a worktree of.
+    pub(super) fn project_name(&self) -> Option<&'a str> {
         let worktree = (0..self.parts.len()).find_map(|at| self.worktree_at(at));
         worktree.or_else(|| self.parts.last().copied())
     }
 
-    fn part(&self, at: usize) -> Option<&'a str> {
+    fn part_at(&self, at: usize) -> Option<&'a str> {
         self.parts.get(at).copied()
     }
 
-    /// The part before `at`, unless it is a home or nothing at all.
-    fn owner(&self, at: usize) -> Option<&'a str> {
+    /// Returns the part before `at`, unless that is a home folder or does not exist.
+    fn owner_before(&self, at: usize) -> Option<&'a str> {
         let before = at.checked_sub(1)?;
-        (before >= self.home).then(|| self.part(before))?
+        (before >= self.home).then(|| self.part_at(before))?
     }
 
-    /// The project, if the part at `at` is a folder of worktrees and something lies in it.
+    /// Returns the project if the part at `at` is a folder of worktrees and another part follows.
     fn worktree_at(&self, at: usize) -> Option<&'a str> {
-        let (name, inside) = (self.part(at)?, self.part(at + 1)?);
+        let (name, inside) = (self.part_at(at)?, self.part_at(at + 1)?);
         match name {
             // proj/.worktrees/x, or ~/.worktrees/proj/x
-            ".worktrees" => Some(self.owner(at).unwrap_or(inside)),
+            ".worktrees" => Some(self.owner_before(at).unwrap_or(inside)),
             "worktrees" => self.plain_worktree(at, inside),
             // ~/.tool-worktrees/proj/x, or proj/.tool-worktrees/x
             hidden if hidden.starts_with('.') && hidden.ends_with("-worktrees") => {
-                Some(self.owner(at).unwrap_or(inside))
+                Some(self.owner_before(at).unwrap_or(inside))
             }
             // proj.worktrees/x and proj-worktrees/x
-            _ => stem(name),
+            _ => worktrees_stem(name),
         }
     }
 
@@ -66,21 +67,21 @@ impl<'a> Spelled<'a> {
         let Some(before) = at.checked_sub(1) else {
             return Some(inside);
         };
-        match self.part(before)? {
+        match self.part_at(before)? {
             // ~/.codex/worktrees/1f3a/proj
-            ".codex" if self.owner(before).is_none() => Some(self.part(at + 2).unwrap_or(inside)),
+            ".codex" if self.owner_before(before).is_none() => Some(self.part_at(at + 2).unwrap_or(inside)),
             // proj/.claude/worktrees/x and proj/.git/worktrees/x, or ~/.cursor/worktrees/proj/x
-            hidden if hidden.starts_with('.') => Some(self.owner(before).unwrap_or(inside)),
+            hidden if hidden.starts_with('.') => Some(self.owner_before(before).unwrap_or(inside)),
             // proj.git/worktrees/x
             bare if bare.ends_with(".git") => bare.strip_suffix(".git"),
             // worktrees/proj/x; with one part less it can only be proj/worktrees/x
-            owner if before >= self.home && self.part(at + 2).is_none() => Some(owner),
+            owner if before >= self.home && self.part_at(at + 2).is_none() => Some(owner),
             _ => Some(inside),
         }
     }
 }
 
-/// How many parts lead to a home: `/home/me`, `C:\Users\me`, `/mnt/c/Users/me`, `/var/home/me`, `/root`.
+/// Counts the parts that lead to a home: `/home/me`, `C:\Users\me`, `/mnt/c/Users/me`, `/var/home/me`, `/root`.
 fn home_depth(parts: &[&str]) -> usize {
     let homes = parts
         .iter()
@@ -92,16 +93,16 @@ fn home_depth(parts: &[&str]) -> usize {
     }
 }
 
-/// The project in `proj.worktrees` or `proj-worktrees`.
-fn stem(name: &str) -> Option<&str> {
+/// Returns the project in `proj.worktrees` or `proj-worktrees`.
+fn worktrees_stem(name: &str) -> Option<&str> {
     let stem = name
         .strip_suffix(".worktrees")
         .or_else(|| name.strip_suffix("-worktrees"))?;
     (!stem.is_empty()).then_some(stem)
 }
 
-/// What separates the parts of a path: both slashes in a Windows path, where a back slash is no letter.
-fn separator(path: &str) -> fn(char) -> bool {
+/// Returns the separator test for a path: both slashes in a Windows path, since a backslash cannot be in a name there.
+fn path_separator(path: &str) -> fn(char) -> bool {
     let mut letters = path.chars();
     let drive = letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next() == Some(':');
     if drive || path.starts_with(r"\\") {

@@ -1,55 +1,57 @@
-//! Where repositories begin and which of them belong together, read from `.git` alone.
+//! Finds repositories and their worktrees by reading `.git` alone, without running git.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Project, name_of};
+use super::{GitProject, folder_name};
 use crate::stat::read_whole;
 
-/// The longest `.git` file that is read.
+/// The size limit of a `.git` file, in bytes.
 const LONGEST: u64 = 64 << 10;
 
-/// The project whose checkout this folder is, if a repository begins here.
-pub(super) fn project_at(folder: &Path) -> Option<Project> {
+/// Returns the project whose checkout this folder is, if a repository begins here.
+pub(super) fn project_at(folder: &Path) -> Option<GitProject> {
     let git = git_folder(folder)?;
-    let main = match main_of(&git) {
+    let main = match main_git_folder(&git) {
         Some(shared) => main_folder(shared),
         None => folder,
     };
-    Some(Project {
+    Some(GitProject {
         name: repository_name(main)?,
         root: main.to_path_buf(),
         checkout: folder.to_path_buf(),
     })
 }
 
-/// The folder in which the repository of this checkout keeps what its worktrees share, if one begins here.
+/// Returns the folder that the worktrees of this checkout's repository share, if a repository begins here.
 pub(crate) fn shared_folder(folder: &Path) -> Option<PathBuf> {
     let git = git_folder(folder)?;
-    Some(main_of(&git).map(Path::to_path_buf).unwrap_or(git))
+    Some(main_git_folder(&git).map(Path::to_path_buf).unwrap_or(git))
 }
 
-/// The folder `.git` is or points to. A folder without `HEAD` and a file that points nowhere begin no repository.
+/// Returns the folder that `.git` is or points to. A `.git` folder without `HEAD` and a file that points nowhere do not
+/// make a repository.
 fn git_folder(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let metadata = git.metadata().ok()?;
     if metadata.is_dir() {
+        // `HEAD` may be a dangling link in old repositories, so it is not followed.
         return git.join("HEAD").symlink_metadata().is_ok().then_some(git);
     }
     let (bytes, _) = read_whole(&git, LONGEST).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let target = text.strip_prefix("gitdir:")?.trim();
-    (!target.is_empty()).then(|| plain(&folder.join(target)))
+    (!target.is_empty()).then(|| normalise_path(&folder.join(target)))
 }
 
-/// For a worktree's folder, `…/worktrees/x`, the folder of the repository it belongs to. Its path is enough, so a
-/// worktree whose repository has moved away still knows its name.
-fn main_of(git: &Path) -> Option<&Path> {
+/// Returns the repository folder of a worktree's git folder, `…/worktrees/x`. The path is enough, so a worktree whose
+/// repository has moved away keeps its project name.
+fn main_git_folder(git: &Path) -> Option<&Path> {
     let worktrees = git.parent()?;
     worktrees.ends_with("worktrees").then(|| worktrees.parent())?
 }
 
-/// The folder a repository is known by: the one that holds `.git` or another hidden folder such as `.bare`, and for a
-/// bare repository itself.
+/// Returns the folder that a repository is named after: the one that holds `.git` or another hidden folder such as
+/// `.bare`, and for a bare repository the repository itself.
 fn main_folder(shared: &Path) -> &Path {
     let hidden = shared
         .file_name()
@@ -57,17 +59,17 @@ fn main_folder(shared: &Path) -> &Path {
     shared.parent().filter(|_| hidden).unwrap_or(shared)
 }
 
-/// Bare repositories are called `proj.git`.
+/// Returns a repository's name; bare repositories are called `proj.git`.
 fn repository_name(main: &Path) -> Option<String> {
-    let name = name_of(main)?;
+    let name = folder_name(main)?;
     match name.strip_suffix(".git") {
         Some(bare) if !bare.is_empty() => Some(bare.to_owned()),
         _ => Some(name),
     }
 }
 
-/// The path without `.` and `..`, from its letters alone if it does not exist.
-fn plain(path: &Path) -> PathBuf {
+/// Resolves `.` and `..`; lexically if the path does not exist.
+fn normalise_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let mut plain = PathBuf::new();
         for part in path.components() {

@@ -62,7 +62,7 @@ impl Place {
 }
 
 fn project(folder: &Path) -> Option<(String, PathBuf)> {
-    let found = Projects::new().of_folder(folder)?;
+    let found = ProjectFinder::new().project_of_folder(folder)?;
     Some((found.name, found.root))
 }
 
@@ -86,10 +86,13 @@ fn what_was_found_is_remembered_for_every_folder_on_the_way() {
     let place = Place::new();
     let root = place.repository("proj");
     let deep = place.folder("proj/a/b");
-    let mut projects = Projects::new();
-    projects.of_folder(&deep).unwrap();
+    let mut projects = ProjectFinder::new();
+    projects.project_of_folder(&deep).unwrap();
     fs::remove_dir_all(root.join(".git")).unwrap();
-    assert_eq!(projects.of_folder(&place.at("proj/a")).unwrap().root, root);
+    assert_eq!(
+        projects.project_of_folder(&place.at("proj/a")).unwrap().root,
+        root
+    );
 }
 
 #[test]
@@ -106,12 +109,14 @@ fn a_worktree_made_by_git_is_its_main_repository() {
         .parent()
         .unwrap()
         .to_path_buf();
-    let found = Projects::new().of_folder(&checkout.join("src")).unwrap();
+    let found = ProjectFinder::new()
+        .project_of_folder(&checkout.join("src"))
+        .unwrap();
     assert_eq!((found.name.as_str(), found.root), ("proj", place.at("proj")));
     assert_eq!(found.checkout, checkout);
     assert_eq!(shared_folder(&checkout), Some(place.at("proj/.git")));
     let cwd = checkout.join("src").to_string_lossy().into_owned();
-    assert_eq!(Projects::new().of_cwd(&cwd), Some("proj".to_owned()));
+    assert_eq!(ProjectFinder::new().name_of_cwd(&cwd), Some("proj".to_owned()));
 }
 
 #[test]
@@ -173,7 +178,7 @@ fn the_inside_of_a_bare_repository_is_no_project() {
 }
 
 fn check(cwd: &str, expected: &str) {
-    let found = Projects::new().of_cwd(cwd);
+    let found = ProjectFinder::new().name_of_cwd(cwd);
     assert_eq!(found.as_deref().unwrap_or(""), expected, "{cwd}");
 }
 
@@ -242,7 +247,7 @@ fn a_repository_of_a_whole_home_has_only_what_is_really_there() {
     let place = Place::new();
     let home = place.repository("home/me").to_string_lossy().into_owned();
     check(&place.folder("home/me/notes").to_string_lossy(), "me");
-    if cwd::Spelled::new(&home).is_home() {
+    if cwd::SpelledPath::new(&home).is_home() {
         check(&format!("{home}/code/proj"), "proj");
     } else {
         println!("not shown: temporary folders lie too deep here to look like a home");
@@ -251,7 +256,7 @@ fn a_repository_of_a_whole_home_has_only_what_is_really_there() {
 
 #[test]
 fn homes_are_no_projects() {
-    let home = |path: &str| cwd::Spelled::new(path).is_home();
+    let home = |path: &str| cwd::SpelledPath::new(path).is_home();
     assert!(home("/home/me") && home("/root") && home(r"C:\Users\me") && home("/"));
     assert!(!home("/home/me/proj") && !home("/srv") && !home(r"C:\Users\me\proj"));
 }
@@ -276,12 +281,12 @@ fn spellings_of_one_name_fold_alike() {
         ".my.project.",
         "ｍｙ＿project",
     ] {
-        assert_eq!(folded(spelling), "my-project");
+        assert_eq!(fold_name(spelling), "my-project");
     }
-    assert_eq!(folded("Caf\u{c9}"), folded("cafe\u{301}"));
-    assert_eq!(folded("ﬁle"), "file");
-    assert_ne!(folded("myproject"), folded("my-project"));
-    assert_ne!(folded("c++"), folded("c"));
+    assert_eq!(fold_name("Caf\u{c9}"), fold_name("cafe\u{301}"));
+    assert_eq!(fold_name("ﬁle"), "file");
+    assert_ne!(fold_name("myproject"), fold_name("my-project"));
+    assert_ne!(fold_name("c++"), fold_name("c"));
 }
 
 #[test]
@@ -307,15 +312,15 @@ proptest! {
 
     #[test]
     fn folding_twice_is_folding_once(text in "\\PC*") {
-        let once = folded(&text);
-        prop_assert_eq!(folded(&once), once.clone());
+        let once = fold_name(&text);
+        prop_assert_eq!(fold_name(&once), once.clone());
         prop_assert!(!once.starts_with('-') && !once.ends_with('-'));
     }
 
     #[test]
     fn no_working_folder_breaks_anything(text in "(/|\\\\|\\.|~|C:|worktrees|\\.git|a| |-worktrees|é){0,12}") {
         let text = text.trim_start_matches('/');
-        if let Some(name) = Projects::new().of_cwd(text) {
+        if let Some(name) = ProjectFinder::new().name_of_cwd(text) {
             prop_assert_eq!(tidy_name(&name), Some(name));
         }
     }

@@ -1,15 +1,15 @@
-//! What lies in one folder, sorted.
+//! The entries of one folder, sorted by name.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};
 use std::io;
 use std::path::Path;
 
-/// The names in a folder and what they are, in the order of their bytes.
+/// The names in a folder with their file types, in byte order.
 #[derive(Debug)]
-pub(super) struct Listing(Vec<(OsString, FileType)>);
+pub(super) struct FolderListing(Vec<(OsString, FileType)>);
 
-impl Listing {
+impl FolderListing {
     /// Lists a folder.
     pub(super) fn read(folder: &Path) -> io::Result<Self> {
         let mut entries = Vec::new();
@@ -17,15 +17,18 @@ impl Listing {
             let entry = entry?;
             match entry.file_type() {
                 Ok(kind) => entries.push((entry.file_name(), kind)),
+                // The entry was removed between listing the folder and looking at it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
+        // The order of `read_dir` differs between file systems; reports and commits must not. `kind` relies
+        // on it, too.
         entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         Ok(Self(entries))
     }
 
-    /// What the name stands for, if it is there.
+    /// Returns the file type of the entry with this name, if there is one.
     pub(super) fn kind(&self, name: &str) -> Option<FileType> {
         let name = OsStr::new(name);
         let at = self
@@ -35,12 +38,12 @@ impl Listing {
         self.0.get(at).map(|(_, kind)| *kind)
     }
 
-    /// Whether a regular file of this name is there.
+    /// Returns whether the folder holds a regular file of this name.
     pub(super) fn holds_file(&self, name: &str) -> bool {
         self.kind(name).is_some_and(|kind| kind.is_file())
     }
 
-    /// All of it.
+    /// Returns all entries.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&OsStr, FileType)> {
         self.0.iter().map(|(name, kind)| (name.as_os_str(), *kind))
     }

@@ -1,4 +1,4 @@
-//! Where a walk begins: roots that exist, without links, each once.
+//! The roots of a walk: existing paths with links resolved, each once.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,37 +9,42 @@ use crate::stat::system_words;
 
 /// The roots of a walk, sorted.
 #[derive(Debug)]
-pub(super) struct Roots(Vec<PathBuf>);
+pub(super) struct WalkRoots(Vec<PathBuf>);
 
-impl Roots {
-    /// Follows the links in every root; one that does not exist is an error.
+impl WalkRoots {
+    /// Resolves the links in every root; a root that does not exist is an error.
     pub(super) fn resolve(roots: &[PathBuf]) -> Result<Self> {
         let mut found = roots
             .iter()
-            .map(|root| root.canonicalize().map_err(|error| absent(root, error)))
+            .map(|root| {
+                root.canonicalize()
+                    .map_err(|error| missing_root_error(root, error))
+            })
             .collect::<Result<Vec<_>>>()?;
+        // Sorted by path, an outer root comes before the roots inside it, and `contains` can search by
+        // halves.
         found.sort_unstable();
         found.dedup();
         Ok(Self(found))
     }
 
-    /// Each root, outer ones before those inside them.
+    /// Returns each root, outer ones before those inside them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(PathBuf::as_path)
     }
 
-    /// Whether this is a root itself.
+    /// Returns whether this path is a root itself.
     pub(super) fn contains(&self, path: &Path) -> bool {
         self.0.binary_search_by(|root| root.as_path().cmp(path)).is_ok()
     }
 
-    /// Whether a root lies below this folder.
+    /// Returns whether a root lies below this folder.
     pub(super) fn lie_below(&self, folder: &Path) -> bool {
         self.iter().any(|root| root != folder && root.starts_with(folder))
     }
 
-    /// The outermost root that holds this one; the root itself or, for a file, its folder, where there is none.
-    pub(super) fn home<'a>(&'a self, root: &'a Path, is_folder: bool) -> &'a Path {
+    /// Returns the outermost root that contains this one; if there is none, the root itself or, for a file, its folder.
+    pub(super) fn home_of<'a>(&'a self, root: &'a Path, is_folder: bool) -> &'a Path {
         let outermost = self.iter().find(|one| root.starts_with(one)).unwrap_or(root);
         if outermost != root || is_folder {
             return outermost;
@@ -48,18 +53,16 @@ impl Roots {
     }
 }
 
-fn absent(root: &Path, error: io::Error) -> Error {
+fn missing_root_error(root: &Path, error: io::Error) -> Error {
     let path = root.display();
     let error = match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::new(ErrorKind::NotFound, format!("there is no file or folder {path}"))
-        }
+        io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, format!("no such file or folder: {path}")),
         _ => Error::new(
             ErrorKind::Io,
-            format!("cannot look at {path}: {}", system_words(&error)),
+            format!("cannot open {path}: {}", system_words(&error)),
         ),
     };
     error
-        .with("path", path)
-        .hint("nothing was mined; name files and folders that exist")
+        .with_context("path", path)
+        .with_hint("nothing was mined; name files and folders that exist")
 }

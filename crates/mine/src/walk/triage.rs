@@ -1,64 +1,70 @@
-//! Sorts what lies in a folder: what to enter, what to hand on, what to leave.
+//! Decides what to do with each entry of a folder: enter it, report it, or leave it out.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
-use super::listing::Listing;
-use super::rules::Rules;
+use super::listing::FolderListing;
+use super::rules::IgnoreRules;
 use super::{LeftOutCause, SourceWalk, vendored};
 use crate::formats::BundleFormat;
-use crate::stat::{odd_kind, system_words};
+use crate::stat::{describe_special_file, system_words};
 
-/// Why a folder on the list of those to avoid is skipped.
-pub(super) const AVOIDED: &str = "it was asked to be left alone";
-/// Why a palace is skipped.
+/// The reason given for a path on the request's list of paths to avoid.
+pub(super) const AVOIDED: &str = "excluded by request";
+/// The reason given for a palace.
 pub(super) const PALACE: &str = "a palace";
 
-/// A hidden file that people's words are kept in; the tool that writes it asks git to ignore it, too.
+/// A hidden file that holds conversations. Aider, which writes it, also adds it to `.gitignore`.
 const HISTORY: &str = ".aider.chat.history.md";
 
-/// Something in a folder, and what to do with it.
+/// An entry of a folder, and what to do with it.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct FolderStep {
     pub(super) name: OsString,
     pub(super) action: StepAction,
 }
 
-/// StepAction to do with something.
+/// The action to take on an entry.
 #[derive(Debug)]
 pub(super) enum StepAction {
-    /// Enter it.
+    /// Enters a folder.
     Folder,
-    /// Hand it on.
+    /// Reports a file as a source.
     File,
-    /// Hand on these files together.
+    /// Reports these files together as one source.
     Bundle(BundleFormat, Vec<PathBuf>),
-    /// List it.
+    /// Lists the entry with this reason.
     Skipped(String),
-    /// Count it.
+    /// Counts the entry under this cause.
     LeftOut(LeftOutCause),
 }
 
 impl SourceWalk<'_> {
-    /// StepAction to do with everything in `folder`, in its order.
-    pub(super) fn triage(&mut self, folder: &Path, listing: &Listing, rules: &Rules) -> Vec<Step> {
+    /// Returns the actions for everything in `folder`, in order.
+    pub(super) fn triage_folder(
+        &mut self,
+        folder: &Path,
+        listing: &FolderListing,
+        rules: &IgnoreRules,
+    ) -> Vec<FolderStep> {
         let mut steps = Vec::new();
         for (name, kind) in listing.iter() {
             let path = folder.join(name);
             let word = name.to_str().unwrap_or_default();
+            // Neither gets an event: `.git` is never mined, and a claimed file is reported with its bundle.
             if vendored::is_version_control(word) || self.claimed.remove(&path) {
                 continue;
             }
             if self.roots.contains(&path) {
-                // It is walked for itself, but what lies beside it may be its own.
+                // A root is walked separately, but it may be a bundle that claims files beside it, so it is asked.
                 self.bundle_at(&path, kind);
                 continue;
             }
             let action = self
-                .left_out(&path, name, kind, listing, rules)
+                .left_out_cause(&path, name, kind, listing, rules)
                 .map(StepAction::LeftOut)
-                .or_else(|| self.skipped(&path, word, kind).map(StepAction::Skipped))
+                .or_else(|| self.skip_reason(&path, word, kind).map(StepAction::Skipped))
                 .or_else(|| self.bundle_at(&path, kind))
                 .unwrap_or(if kind.is_dir() {
                     StepAction::Folder
@@ -66,39 +72,40 @@ impl SourceWalk<'_> {
                     StepAction::File
                 });
             let name = name.to_owned();
-            steps.push(Step { name, action });
+            steps.push(FolderStep { name, action });
         }
         steps
     }
 
-    fn left_out(
+    fn left_out_cause(
         &self,
         path: &Path,
         name: &OsStr,
         kind: FileType,
-        beside: &Listing,
-        rules: &Rules,
+        beside: &FolderListing,
+        rules: &IgnoreRules,
     ) -> Option<LeftOutCause> {
         let (hidden, ignored) = (self.request.hidden, self.request.ignored);
         let word = name.to_str().unwrap_or_default();
+        // The order decides which cause is reported: a hidden folder that is also ignored counts as hidden.
         if word == HISTORY && kind.is_file() {
             None
         } else if !hidden && name.as_encoded_bytes().starts_with(b".") {
             Some(LeftOutCause::Hidden)
-        } else if !ignored && kind.is_dir() && vendored::by_name(word, beside) {
+        } else if !ignored && kind.is_dir() && vendored::is_vendored_name(word, beside) {
             Some(LeftOutCause::Vendored)
-        } else if !ignored && rules.leave_out(path, kind.is_dir()) {
+        } else if !ignored && rules.excludes_path(path, kind.is_dir()) {
             Some(LeftOutCause::Ignored)
         } else {
             None
         }
     }
 
-    fn skipped(&self, path: &Path, word: &str, kind: FileType) -> Option<String> {
+    fn skip_reason(&self, path: &Path, word: &str, kind: FileType) -> Option<String> {
         if kind.is_symlink() {
             return Some(link_in_words(path));
         }
-        if let Some(odd) = odd_kind(kind) {
+        if let Some(odd) = describe_special_file(kind) {
             return Some(odd.to_owned());
         }
         if self.avoid.contains(path) {
@@ -108,16 +115,20 @@ impl SourceWalk<'_> {
         lock.then(|| "a lock file".to_owned())
     }
 
-    /// The bundle that begins at `path`, if a format knows it; its files are not found again.
+    /// Returns the bundle that begins at `path`, if a format recognises one, and claims its files.
     pub(super) fn bundle_at(&mut self, path: &Path, kind: FileType) -> Option<StepAction> {
         let formats = self.request.bundles;
-        if formats.is_empty() || odd_kind(kind).is_some() || (kind.is_dir() && vendored::holds_palace(path)) {
+        if formats.is_empty()
+            || describe_special_file(kind).is_some()
+            || (kind.is_dir() && vendored::holds_palace(path))
+        {
             return None;
         }
         let (format, files) = formats
             .iter()
             .find_map(|format| Some((*format, (format.files)(path)?)))?;
-        // StepAction lies inside a bundle's folder is passed over with it, unless it was asked for itself.
+        // Files inside a bundle's folder are skipped with the folder, unless a root below it was named: then the
+        // walk comes by again and has to know that they are taken.
         let inside = !self.roots.lie_below(path);
         let apart = files
             .iter()

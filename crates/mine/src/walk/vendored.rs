@@ -1,14 +1,14 @@
-//! What habit leaves out: other people's code, what tools can make again, lock files, palaces.
+//! Built-in lists of what is left out: third-party code, generated files, lock files, palaces.
 
 use std::path::Path;
 
-use super::listing::Listing;
+use super::listing::FolderListing;
 use crate::stat::read_whole;
 
-/// Folders in which version control keeps its own.
+/// Folders of version control systems.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
-/// Folders that hold other people's code or can be made again, wherever they lie. Sorted.
+/// Folders of third-party code or generated files, at any depth. Sorted.
 const FOLDERS: [&str; 18] = [
     ".cache",
     ".gradle",
@@ -30,10 +30,10 @@ const FOLDERS: [&str; 18] = [
     "site-packages",
 ];
 
-/// Files that make a `vendor` beside them a copy of other people's code.
+/// Files that mark a `vendor` folder beside them as third-party code.
 const VENDORING: [&str; 3] = ["Cargo.toml", "composer.json", "go.mod"];
 
-/// Files in which package managers keep what they chose. Sorted.
+/// Lock files of package managers. Sorted.
 const LOCK_FILES: [&str; 22] = [
     "Cargo.lock",
     "Gemfile.lock",
@@ -59,27 +59,29 @@ const LOCK_FILES: [&str; 22] = [
     "yarn.lock",
 ];
 
-/// The file of a palace.
+/// The database file of a palace.
 const PALACE: &str = "palace.db";
 
-/// How a file called `CACHEDIR.TAG` must begin to be one.
+/// The first bytes that make a `CACHEDIR.TAG` valid, by the Cache Directory Tagging Specification.
 const CACHE_SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
-/// Whether this name belongs to version control.
+/// Returns whether this is the name of a version control folder.
 pub(super) fn is_version_control(name: &str) -> bool {
     VERSION_CONTROL.contains(&name)
 }
 
-/// Whether a folder of this name is left out, seeing what lies beside it.
-pub(super) fn by_name(name: &str, beside: &Listing) -> bool {
+/// Returns whether a folder of this name is vendored, given the files beside it.
+pub(super) fn is_vendored_name(name: &str, beside: &FolderListing) -> bool {
     FOLDERS.binary_search(&name).is_ok()
+        // `vendor` alone may well be a folder about vendors.
         || (name == "vendor" && VENDORING.iter().any(|file| beside.holds_file(file)))
 }
 
-/// Whether a folder is left out for what lies in it: a cache, a Python environment, a Rust build.
-pub(super) fn by_content(folder: &Path, listing: &Listing) -> bool {
+/// Returns whether a folder is vendored by its content: a cache, a Python environment, a Rust build.
+pub(super) fn is_vendored_folder(folder: &Path, listing: &FolderListing) -> bool {
     let tagged = listing.holds_file("CACHEDIR.TAG");
     listing.holds_file("pyvenv.cfg")
+        // Cargo's folder is recognised without reading its tag; `target` alone is too common a name to go by.
         || (folder.ends_with("target") && (tagged || listing.holds_file(".rustc_info.json")))
         || (tagged && is_cache(&folder.join("CACHEDIR.TAG")))
 }
@@ -88,23 +90,23 @@ fn is_cache(tag: &Path) -> bool {
     read_whole(tag, 64 << 10).is_ok_and(|(bytes, _)| bytes.starts_with(CACHE_SIGNATURE))
 }
 
-/// Whether a file of this name is a package manager's.
+/// Returns whether this is the name of a lock file.
 pub(super) fn is_lock_file(name: &str) -> bool {
     LOCK_FILES.binary_search(&name).is_ok()
 }
 
-/// Whether a palace lies in this folder.
-pub(super) fn is_palace(listing: &Listing) -> bool {
+/// Returns whether this folder holds a palace.
+pub(super) fn is_palace(listing: &FolderListing) -> bool {
     listing.holds_file(PALACE)
 }
 
-/// Whether a palace lies in this folder, for one who has not listed it.
+/// Returns whether this folder holds a palace, without a listing.
 pub(super) fn holds_palace(folder: &Path) -> bool {
     folder.join(PALACE).is_file()
 }
 
-/// Whether this is the file of a palace or one beside it. Such a file must never be opened but by its store: closing
-/// it again would drop the locks this process holds on it.
+/// Returns whether this is the file of a palace or one beside it. Only the store may open such a file: POSIX locks are
+/// dropped when any descriptor of the file is closed, so opening it here would release the store's.
 pub(super) fn is_palace_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.starts_with(PALACE.as_bytes()) && path.parent().is_some_and(holds_palace)

@@ -16,8 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use loci_core::Result;
-use loci_mine::conversation::{Conversation, Note};
-use loci_mine::formats::{BundleFormat, Given, TextFormat, bundles, texts};
+use loci_mine::conversation::{Conversation, ReadingNote};
+use loci_mine::formats::{BundleFormat, ParserInput, TextFormat, bundle_formats, text_formats};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats")
@@ -41,8 +41,8 @@ impl Fixture {
         }
     }
 
-    fn given(&self) -> Given<'_> {
-        Given {
+    fn given(&self) -> ParserInput<'_> {
+        ParserInput {
             path: &self.path,
             text: &self.text,
         }
@@ -52,7 +52,7 @@ impl Fixture {
 /// The fixtures of text formats, each in a folder named for its format: every file with its expectation beside it.
 fn fixture_names() -> Vec<String> {
     let mut names = Vec::new();
-    for format in texts() {
+    for format in text_formats() {
         let before = names.len();
         collect(&folder().join(format.name), &mut names);
         assert!(names.len() > before, "{} has no fixture", format.name);
@@ -80,14 +80,17 @@ fn fixtures() -> impl Iterator<Item = Fixture> {
 }
 
 fn text_format(name: &str) -> &'static TextFormat {
-    texts().find(|format| format.name == name).unwrap()
+    text_formats().find(|format| format.name == name).unwrap()
 }
 
 fn bundle_format(name: &str) -> &'static BundleFormat {
-    bundles().iter().find(|format| format.name == name).unwrap()
+    bundle_formats()
+        .iter()
+        .find(|format| format.name == name)
+        .unwrap()
 }
 
-fn read(format: &TextFormat, given: &Given<'_>) -> Result<(Vec<Conversation>, Vec<Note>)> {
+fn read(format: &TextFormat, given: &ParserInput<'_>) -> Result<(Vec<Conversation>, Vec<ReadingNote>)> {
     let mut conversations = Vec::new();
     let notes = (format.parse)(given, &mut |conversation| {
         conversations.push(conversation);
@@ -96,7 +99,7 @@ fn read(format: &TextFormat, given: &Given<'_>) -> Result<(Vec<Conversation>, Ve
     Ok((conversations, notes))
 }
 
-fn read_bundle(format: &BundleFormat, root: &Path) -> (Vec<Conversation>, Vec<Note>) {
+fn read_bundle(format: &BundleFormat, root: &Path) -> (Vec<Conversation>, Vec<ReadingNote>) {
     let mut conversations = Vec::new();
     let notes = (format.parse)(root, &mut |conversation| {
         conversations.push(conversation);
@@ -157,7 +160,7 @@ fn an_error_of_the_sink_ends_the_reading_and_comes_back() {
 fn what_is_not_json_at_all_is_refused_by_name() {
     for name in ["gemini-cli", "cline", "deepseek", "gemini-web"] {
         let format = text_format(name);
-        let given = Given {
+        let given = ParserInput {
             path: Path::new("talk.json"),
             text: "[{\"role\":",
         };

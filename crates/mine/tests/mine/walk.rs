@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use loci_core::ErrorKind;
-use loci_mine::stat::Stat;
+use loci_mine::stat::FileStat;
 use loci_mine::{FoundSource, SourceFingerprint, WalkEvent, WalkRequest, walk};
 
 struct Tree(tempfile::TempDir);
@@ -59,7 +59,7 @@ impl Tree {
         );
     }
 
-    /// What a walk finds, a line for each thing.
+    /// Returns what a walk finds, one line for each thing.
     fn lines(&self, request: &WalkRequest<'_>) -> Vec<String> {
         walk(request).unwrap().map(|event| self.line(event)).collect()
     }
@@ -74,7 +74,7 @@ impl Tree {
         match event {
             WalkEvent::Source(found) => match found.bundle_files() {
                 None => {
-                    let stat = Stat::read(found.path()).unwrap();
+                    let stat = FileStat::read(found.path()).unwrap();
                     assert_eq!(found.fingerprint(), SourceFingerprint::File(stat));
                     name(found.path())
                 }
@@ -88,7 +88,7 @@ impl Tree {
         }
     }
 
-    /// What the plainest walk over everything finds.
+    /// Returns what the plainest walk over everything finds.
     fn walked(&self) -> Vec<String> {
         self.lines(&plain(&[self.at("")]))
     }
@@ -295,8 +295,8 @@ fn palaces_and_what_is_to_be_left_alone_are_never_touched() {
         "a",
         "link: a symbolic link to no",
         "mine: a palace",
-        "no: it was asked to be left alone",
-        "z: it was asked to be left alone",
+        "no: excluded by request",
+        "z: excluded by request",
     ];
     assert_eq!(tree.lines(&request), expected);
     let named = ["mine", "mine/palace.db", "mine/palace.db-wal", "no/b"].map(|name| tree.at(name));
@@ -308,7 +308,7 @@ fn palaces_and_what_is_to_be_left_alone_are_never_touched() {
         "mine: a palace",
         "mine/palace.db: a palace",
         "mine/palace.db-wal: a palace",
-        "no/b: it was asked to be left alone",
+        "no/b: excluded by request",
     ];
     assert_eq!(named, expected);
 }

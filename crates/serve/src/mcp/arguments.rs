@@ -1,33 +1,36 @@
-//! Arguments as agents send them: what is unknown is named, what is meant is understood.
+//! Arguments as agents send them: unknown ones are named in the error, loosely typed ones are converted.
 
 use loci_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-/// Arguments that some clients add by themselves and that mean nothing to a tool.
+/// Arguments that some clients add on their own and that mean nothing to a tool.
 const IGNORED: [&str; 1] = ["wait_for_previous"];
 
-/// Reads arguments that must fit `schema`.
+/// Parses arguments that must match `schema`.
 ///
-/// Nothing, and an empty text where another is not required, is as if it were not given. A number or yes-or-no written
-/// as a text is taken for what it says, an object written as one, too, and one text for a list of one.
-pub(crate) fn read<T: DeserializeOwned>(
+/// A null counts as absent, and so does an empty string unless the argument is required. Numbers, booleans
+/// and objects written as strings are parsed, and a single string becomes a list of one.
+pub(crate) fn parse_arguments<T: DeserializeOwned>(
     mut given: Map<String, Value>,
     schema: &Map<String, Value>,
 ) -> Result<T> {
-    let properties = object(schema.get("properties"));
+    let properties = object_or_empty(schema.get("properties"));
     given.retain(|name, _| !IGNORED.contains(&name.as_str()));
+    // All unknown names are reported at once: an agent should need one more call, not one for each mistake.
     refuse_unknown(&given, &properties)?;
-    let required = names(schema.get("required"));
+    let required = list_names(schema.get("required"));
     let mut understood = Map::new();
     for (name, value) in given {
         let is_required = required.contains(&name.as_str());
         let expected = properties.get(&name).and_then(|property| property.get("type"));
         let expected = expected.and_then(Value::as_str).unwrap_or_default();
+        // A required text may be empty: the operation itself says why it cannot take it, which is a better
+        // message than "missing".
         let empty = value.is_null() || (value.as_str() == Some("") && !is_required);
         if !empty {
-            let value = as_expected(&name, value, expected)?;
-            refuse_odd_items(&name, &value, properties.get(&name))?;
+            let value = coerce_value(&name, value, expected)?;
+            refuse_non_text_items(&name, &value, properties.get(&name))?;
             understood.insert(name, value);
         }
     }
@@ -37,11 +40,11 @@ pub(crate) fn read<T: DeserializeOwned>(
         .collect();
     if !missing.is_empty() {
         return Err(Error::invalid(format!("missing: {}", missing.join(", ")))
-            .hint("nothing was done; call again with all required arguments"));
+            .with_hint("nothing was done; call again with all required arguments"));
     }
     serde_json::from_value(Value::Object(understood)).map_err(|cause| {
         Error::invalid(format!("the arguments cannot be read: {cause}"))
-            .hint("nothing was done; the tool's input schema says what it takes")
+            .with_hint("nothing was done; see the tool's input schema")
     })
 }
 
@@ -55,20 +58,23 @@ fn refuse_unknown(given: &Map<String, Value>, properties: &Map<String, Value>) -
         return Ok(());
     }
     let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-    let known = match known.is_empty() {
-        true => "this tool takes none".to_owned(),
-        false => format!("this tool takes: {}", known.join(", ")),
+    let known = if known.is_empty() {
+        "this tool takes none".to_owned()
+    } else {
+        format!("this tool takes: {}", known.join(", "))
     };
     Err(
         Error::invalid(format!("unknown arguments: {}", unknown.join(", ")))
-            .hint(format!("nothing was done; {known}")),
+            .with_hint(format!("nothing was done; {known}")),
     )
 }
 
-fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
+fn coerce_value(name: &str, value: Value, expected: &str) -> Result<Value> {
     let text = value.as_str().map(str::trim);
+    // Models often quote scalars ("5", "true") or send one string where the schema asks for a list. The
+    // meaning is unambiguous in each case, so these are converted; anything else is refused.
     let fits = match (expected, &value) {
-        ("integer", Value::Number(number)) => whole(number).map(Value::from),
+        ("integer", Value::Number(number)) => to_whole_number(number).map(Value::from),
         ("integer", _) => text.and_then(|text| text.parse::<u64>().ok()).map(Value::from),
         ("number", Value::Number(_)) => Some(value.clone()),
         ("number", _) => text.and_then(|text| text.parse::<f64>().ok()).map(Value::from),
@@ -86,26 +92,31 @@ fn as_expected(name: &str, value: Value, expected: &str) -> Result<Value> {
         _ => None,
     };
     fits.ok_or_else(|| {
+        // The value may be of any length, and the agent pays for every token of the message.
         let given = value.to_string();
         let given: String = given.chars().take(60).collect();
-        Error::invalid(format!("`{name}` must be {}, not {given}", called(expected)))
-            .hint("nothing was done; call again with another value")
+        Error::invalid(format!(
+            "`{name}` must be {}, not {given}",
+            describe_type(expected)
+        ))
+        .with_hint("nothing was done; call again with another value")
     })
 }
 
-/// A count, also where it is written as 5.0.
-fn whole(number: &Number) -> Option<u64> {
+/// Returns a count, also if it is written as 5.0.
+fn to_whole_number(number: &Number) -> Option<u64> {
     let written = number
         .as_f64()
         .filter(|float| number.is_f64() && float.fract() == 0.0);
+    // Below 2^53 every whole number is exact as a float.
     let fits = |float: &f64| (0.0..1e15).contains(float);
     number
         .as_u64()
         .or_else(|| written.filter(fits).map(|float| float as u64))
 }
 
-/// Refuses what is no text in a list of texts.
-fn refuse_odd_items(name: &str, value: &Value, property: Option<&Value>) -> Result<()> {
+/// Refuses a list of texts with an item that is not a text.
+fn refuse_non_text_items(name: &str, value: &Value, property: Option<&Value>) -> Result<()> {
     let of_texts = property.and_then(|property| property.pointer("/items/type")) == Some(&"string".into());
     let odd = value
         .as_array()
@@ -113,15 +124,15 @@ fn refuse_odd_items(name: &str, value: &Value, property: Option<&Value>) -> Resu
     match odd.filter(|_| of_texts) {
         None => Ok(()),
         Some(odd) => Err(
-            Error::invalid(format!("`{name}` must be a list of texts; {odd} is none"))
-                .hint("nothing was done; call again with another value"),
+            Error::invalid(format!("`{name}` must be a list of texts; {odd} is not a text"))
+                .with_hint("nothing was done; call again with another value"),
         ),
     }
 }
 
-fn called(expected: &str) -> &'static str {
+fn describe_type(expected: &str) -> &'static str {
     match expected {
-        "integer" => "a whole number from 0 on",
+        "integer" => "a whole number, 0 or more",
         "number" => "a number",
         "boolean" => "true or false",
         "array" => "a list",
@@ -130,11 +141,11 @@ fn called(expected: &str) -> &'static str {
     }
 }
 
-fn object(value: Option<&Value>) -> Map<String, Value> {
+fn object_or_empty(value: Option<&Value>) -> Map<String, Value> {
     value.and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-fn names(value: Option<&Value>) -> Vec<&str> {
+fn list_names(value: Option<&Value>) -> Vec<&str> {
     let list = value.and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
@@ -161,7 +172,7 @@ mod tests {
         let Value::Object(given) = given else {
             unreachable!()
         };
-        read(given, &schema::taken::<Sample>())
+        parse_arguments(given, &schema::input_schema::<Sample>())
     }
 
     #[track_caller]
@@ -210,7 +221,7 @@ mod tests {
         refused(json!({"query": "q", "ids": {"a": 1}}), "`ids` must be a list");
         refused(
             json!({"query": "q", "ids": ["a", 7]}),
-            "`ids` must be a list of texts; 7 is none",
+            "`ids` must be a list of texts; 7 is not a text",
         );
     }
 }

@@ -1,7 +1,7 @@
-//! Streamable HTTP on loopback: any number of clients, each with a session of its own.
+//! Streamable HTTP on loopback: any number of clients, each with its own session.
 //!
 //! ```text
-//! connection (bounded, headers bounded in size and time) → guard (name, origin, token, rate) → body (bounded) → SDK
+//! connection (bounded, headers bounded in size and time) → guard (host, origin, token, rate) → body (bounded) → SDK
 //! ```
 
 mod desk;
@@ -33,41 +33,41 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::desk::{Desk, turn_away};
-use self::guard::Guard;
-pub use self::listen::address;
-pub use self::rate::Rate;
-use self::refusal::{Body, Refusal};
-use self::sessions::Sessions;
-use self::token::Token;
-use super::server::Server;
+use self::desk::{HttpResponder, refuse_unread};
+use self::guard::RequestGuard;
+pub use self::listen::parse_listen_address;
+pub use self::rate::RequestRate;
+use self::refusal::{HttpRefusal, ResponseBody};
+use self::sessions::HttpSessions;
+use self::token::AccessToken;
+use super::server::McpServer;
 
-/// How many requests are carried out at once.
+/// The most requests carried out at the same time.
 const THREADS: usize = 16;
-/// How long a thread without work is kept.
-const IDLE: Duration = Duration::from_secs(5);
-/// The most bytes that the head of a request may have.
-const HEAD: usize = 32 << 10;
-/// The most headers that a request may have.
-const HEADERS: usize = 64;
-/// How many connections beyond the limit are told so; what comes beyond those is closed.
-const TOLD: usize = 16;
-/// How long nothing is accepted after accepting failed.
-const BREATH: Duration = Duration::from_millis(50);
+/// The time an idle thread is kept.
+const IDLE_THREAD_LIFE: Duration = Duration::from_secs(5);
+/// The largest head of a request, in bytes.
+const MAX_HEAD_BYTES: usize = 32 << 10;
+/// The most headers of a request.
+const MAX_HEADERS: usize = 64;
+/// The most connections beyond the limit that get a 503; further ones are closed at once.
+const MAX_REFUSED: usize = 16;
+/// The pause after accepting a connection failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where and how to serve.
-pub struct Listening {
-    /// The address, which has to be one of this machine alone.
+/// The address to serve at, and how.
+pub struct HttpOptions {
+    /// The address, which must be a loopback address.
     pub address: SocketAddr,
-    /// The file with the token, which is made where it is missing.
+    /// The file with the token; it is created if it is missing.
     pub token_file: PathBuf,
-    /// How much is served.
-    pub limits: Limits,
-    /// Told the address once clients are heard there.
+    /// Bounds on clients and requests.
+    pub limits: HttpLimits,
+    /// Called with the address once the server listens there.
     pub ready: Box<dyn FnOnce(SocketAddr) + Send>,
 }
 
-impl fmt::Debug for Listening {
+impl fmt::Debug for HttpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listening")
             .field("address", &self.address)
@@ -77,40 +77,40 @@ impl fmt::Debug for Listening {
     }
 }
 
-/// How much is served.
+/// Bounds on clients and requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// Connections at once.
+pub struct HttpLimits {
+    /// The most connections at the same time.
     pub connections: usize,
-    /// Sessions at once; one more takes the place of the one that was silent for the longest.
+    /// The most sessions at the same time; one more replaces the one that was idle for the longest.
     pub sessions: usize,
-    /// Bytes of one request.
+    /// The largest body of a request, in bytes.
     pub body: usize,
-    /// Requests with the token.
-    pub requests: Rate,
-    /// Requests with another token or none.
-    pub failures: Rate,
-    /// How long the head of a request may take to arrive, and a connection may be silent between two.
+    /// The rate of requests with the right token.
+    pub requests: RequestRate,
+    /// The rate of requests with a wrong token or none.
+    pub failures: RequestRate,
+    /// The time the head of a request may take to arrive, and a connection may be idle between two requests.
     pub head: Duration,
-    /// How long a session lives of which nothing is heard.
+    /// The time after which an idle session ends.
     pub idle: Duration,
-    /// How long a session lives whose client went away in the middle of an answer.
+    /// The time after which a session ends whose client disconnected in the middle of an answer.
     pub vanished: Duration,
-    /// How long what is being answered may take when the server is asked to end.
+    /// The time requests in progress may take once the server shuts down.
     pub patience: Duration,
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 64,
             sessions: 256,
             body: 16 << 20,
-            requests: Rate {
+            requests: RequestRate {
                 per_second: 200.0,
                 burst: 1000.0,
             },
-            failures: Rate {
+            failures: RequestRate {
                 per_second: 1.0,
                 burst: 20.0,
             },
@@ -122,48 +122,63 @@ impl Default for Limits {
     }
 }
 
-/// Serves any number of clients until the process is asked to end.
-pub fn serve(server: Server, listening: Listening) -> Result<()> {
-    let token = Token::open(&listening.token_file)?;
+/// Serves any number of clients until the process receives a signal to end.
+pub fn serve(server: McpServer, listening: HttpOptions) -> Result<()> {
+    // Before the port is opened: a server without a usable token must never accept a connection.
+    let token = AccessToken::open(&listening.token_file)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(THREADS)
-        .thread_keep_alive(IDLE)
+        .thread_keep_alive(IDLE_THREAD_LIFE)
         .build()
         .map_err(|cause| Error::new(ErrorKind::Io, "the server cannot start").caused_by(cause))?;
     let patience = listening.limits.patience;
     let asked = runtime.block_on(listen_until_asked(server, token, listening))?;
-    // What is being written is finished; what takes longer is safe to be cut off.
+    // A write that is under way gets time to finish. Cutting off longer work is safe: every write is one
+    // transaction.
     let left = patience.saturating_sub(asked.elapsed());
     runtime.shutdown_timeout(left.max(Duration::from_millis(500)));
     Ok(())
 }
 
-/// Serves, and returns when the process was asked to end.
-async fn listen_until_asked(server: Server, token: Token, listening: Listening) -> Result<Instant> {
-    let listener = listen::bind(listening.address).await?;
+/// Serves until a signal arrives, and returns the time at which it did.
+async fn listen_until_asked(
+    server: McpServer,
+    token: AccessToken,
+    listening: HttpOptions,
+) -> Result<Instant> {
+    let listener = listen::bind_loopback(listening.address).await?;
     let address = listener
         .local_addr()
         .map_err(|cause| Error::new(ErrorKind::Io, "the server cannot start").caused_by(cause))?;
     let limits = listening.limits;
     let closing = CancellationToken::new();
-    let mut asked = pin!(super::signals::end_when_asked(closing.clone()));
-    // Asked once, it hears the process's signals from now on.
+    let mut asked = pin!(super::signals::cancel_on_signal(closing.clone()));
+    // Polled once, it has registered the signal handlers: a signal that arrives before the loop below is not
+    // lost.
     tokio::select! {
         biased;
         () = asked.as_mut() => {}
         () = std::future::ready(()) => {}
     }
-    let sessions = Sessions::new(&limits);
-    tokio::spawn(sessions.clone().sweep());
-    let guard = Guard::new(address, token, &limits);
-    let desk = Arc::new(Desk::new(server, guard, sessions, limits.body, closing.clone()));
+    let sessions = HttpSessions::new(&limits);
+    tokio::spawn(sessions.clone().sweep_expired());
+    let guard = RequestGuard::new(address, token, &limits);
+    let desk = Arc::new(HttpResponder::new(
+        server,
+        guard,
+        sessions,
+        limits.body,
+        closing.clone(),
+    ));
+    // The socket already listens, so a client that connects upon this call is queued by the kernel.
     (listening.ready)(address);
-    let mut hall = Hall::new(desk, &limits, closing.clone());
+    let mut hall = ConnectionSet::new(desk, &limits, closing.clone());
     tokio::select! {
         () = asked => {}
         () = hall.accept(&listener) => {}
     }
+    // Closing the socket first makes new clients fail fast instead of waiting for a server that ends.
     drop(listener);
     let ending = Instant::now();
     closing.cancel();
@@ -172,46 +187,49 @@ async fn listen_until_asked(server: Server, token: Token, listening: Listening) 
     Ok(ending)
 }
 
-/// The connections there are.
-struct Hall {
-    desk: Arc<Desk>,
+/// The open connections.
+struct ConnectionSet {
+    desk: Arc<HttpResponder>,
     connections: JoinSet<()>,
-    seats: Arc<Semaphore>,
-    standing: Arc<Semaphore>,
+    served_permits: Arc<Semaphore>,
+    refused_permits: Arc<Semaphore>,
     head: Duration,
     closing: CancellationToken,
 }
 
-impl Hall {
-    fn new(desk: Arc<Desk>, limits: &Limits, closing: CancellationToken) -> Self {
+impl ConnectionSet {
+    fn new(desk: Arc<HttpResponder>, limits: &HttpLimits, closing: CancellationToken) -> Self {
         Self {
             desk,
             connections: JoinSet::new(),
-            seats: Arc::new(Semaphore::new(limits.connections)),
-            standing: Arc::new(Semaphore::new(TOLD)),
+            served_permits: Arc::new(Semaphore::new(limits.connections)),
+            refused_permits: Arc::new(Semaphore::new(MAX_REFUSED)),
             head: limits.head,
             closing,
         }
     }
 
-    /// Lets clients in, for ever.
+    /// Accepts connections, forever.
     async fn accept(&mut self, listener: &TcpListener) {
         loop {
             tokio::select! {
+                // Finished tasks are reaped here, or the set would grow with every connection ever made.
                 Some(_) = self.connections.join_next() => {}
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.let_in(stream),
-                    // Too many files are open, or the client has left; neither is a reason to end.
-                    Err(_) => tokio::time::sleep(BREATH).await,
+                    Ok((stream, _)) => self.spawn_connection(stream),
+                    // Out of file descriptors, or the client is gone already; neither is a reason to end.
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }
         }
     }
 
-    fn let_in(&mut self, stream: TcpStream) {
+    fn spawn_connection(&mut self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
-        let seat = self.seats.clone().try_acquire_owned().ok();
-        let standing = self.standing.clone().try_acquire_owned();
+        // A refused client should learn why, but reading its request takes a task as well, so these are
+        // bounded, too.
+        let seat = self.served_permits.clone().try_acquire_owned().ok();
+        let standing = self.refused_permits.clone().try_acquire_owned();
         let (desk, place) = match (seat, standing) {
             (Some(seat), _) => (Some(self.desk.clone()), seat),
             (None, Ok(standing)) => (None, standing),
@@ -220,28 +238,34 @@ impl Hall {
         let (head, closing) = (self.head, self.closing.clone());
         self.connections.spawn(async move {
             let _place = place;
-            connection(stream, desk, head, closing).await;
+            serve_connection(stream, desk, head, closing).await;
         });
     }
 }
 
-/// One connection, until either side ends it; without a desk it is only told that there is none.
-async fn connection(stream: TcpStream, desk: Option<Arc<Desk>>, head: Duration, closing: CancellationToken) {
+/// Serves one connection until either side ends it. Without a responder every request is refused.
+async fn serve_connection(
+    stream: TcpStream,
+    desk: Option<Arc<HttpResponder>>,
+    head: Duration,
+    closing: CancellationToken,
+) {
     let service = service_fn(async |request: Request<Incoming>| {
         Ok::<_, Infallible>(match &desk {
-            Some(desk) => desk.answer(request).await,
-            None => no_seat(request),
+            Some(desk) => desk.answer_request(request).await,
+            None => refuse_connection(request),
         })
     });
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(head)
-        .max_headers(HEADERS)
-        .max_header_size(HEAD)
-        .max_buf_size(2 * HEAD);
+        .max_headers(MAX_HEADERS)
+        .max_header_size(MAX_HEAD_BYTES)
+        // The read buffer must hold a whole head; the rest is room for the start of a body.
+        .max_buf_size(2 * MAX_HEAD_BYTES);
     let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // A client that breaks off is no trouble of ours.
+    // A client that disconnects is not an error of the server.
     let _ = tokio::select! {
         ended = served.as_mut() => ended,
         () = closing.cancelled() => {
@@ -251,10 +275,10 @@ async fn connection(stream: TcpStream, desk: Option<Arc<Desk>>, head: Duration, 
     };
 }
 
-fn no_seat(request: Request<Incoming>) -> Response<Body> {
-    let words = "every connection there may be is taken";
-    let refusal = Refusal::later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
-    let mut response = turn_away(request, refusal);
+fn refuse_connection(request: Request<Incoming>) -> Response<ResponseBody> {
+    let words = "too many connections";
+    let refusal = HttpRefusal::retry_later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
+    let mut response = refuse_unread(request, refusal);
     response
         .headers_mut()
         .insert(CONNECTION, HeaderValue::from_static("close"));

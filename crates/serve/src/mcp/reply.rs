@@ -1,47 +1,51 @@
-//! Replies: as many items as the budget holds, each as long as it may be, and how to get the rest.
+//! Replies: as many items as the budget holds, each with as much text as fits.
 
 use loci_core::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::budget::Budget;
+use super::budget::ReplyBudget;
 
-/// How much of a text is shown, in bytes: the first at which everything fits.
-const SIZES: [usize; 4] = [480, 240, 120, 60];
+/// Bytes of text shown per item: the first size at which every item fits is used.
+const TEXT_SIZES: [usize; 4] = [480, 240, 120, 60];
 
 /// Items that fit a budget.
 #[derive(Debug)]
-pub(crate) struct Page<T> {
-    /// How each is said in words.
+pub(crate) struct ReplyPage<T> {
+    /// Each item as text.
     pub(crate) lines: Vec<String>,
-    /// Each as a value.
+    /// Each item as a value.
     pub(crate) values: Vec<T>,
 }
 
-/// As many of `items` as fit, from the first on; `show` gives the words and the value of one with at most so many bytes of
-/// text. The first is there even if it does not fit.
-pub(crate) fn page<I, T: Serialize>(
-    budget: Budget,
+/// Returns as many of `items` as fit, from the first on. `show` renders one item with at most the given bytes
+/// of text, as text and as a value. The first item is included even if it does not fit.
+pub(crate) fn fit_page<I, T: Serialize>(
+    budget: ReplyBudget,
     items: &[I],
     show: impl Fn(usize, &I, usize) -> (String, T),
-) -> Page<T> {
+) -> ReplyPage<T> {
     let at_size = |size: usize| {
         let mut left = budget;
         let (mut lines, mut values) = (Vec::new(), Vec::new());
         for (at, item) in items.iter().enumerate() {
             let (line, item) = show(at, item, size);
-            // What is sent is counted, which has no nulls.
-            let sent = value(&item).unwrap_or_default();
+            // Nulls are dropped before sending, so they must not be counted.
+            let sent = to_reply_json(&item).unwrap_or_default();
+            // An empty page with a cursor would send the agent round in circles, so the first item always
+            // goes out.
             if !left.spend(&line, &sent) && at > 0 {
                 break;
             }
             lines.push(line);
             values.push(item);
         }
-        Page { lines, values }
+        ReplyPage { lines, values }
     };
     let mut best = None;
-    for size in SIZES {
+    // More hits with shorter quotes beat fewer hits with longer ones: the agent reads those it wants with
+    // `get`.
+    for size in TEXT_SIZES {
         let page = at_size(size);
         let whole = page.values.len() == items.len();
         best = Some(page);
@@ -49,16 +53,16 @@ pub(crate) fn page<I, T: Serialize>(
             break;
         }
     }
-    best.unwrap_or(Page {
+    best.unwrap_or(ReplyPage {
         lines: Vec::new(),
         values: Vec::new(),
     })
 }
 
-/// A value as JSON, without fields that have no value: agents would pay for them.
-pub(crate) fn value(value: &impl Serialize) -> Result<Value> {
+/// Converts a value to JSON without null fields: agents would pay for them.
+pub(crate) fn to_reply_json(value: &impl Serialize) -> Result<Value> {
     let mut value = serde_json::to_value(value).map_err(|cause| {
-        Error::new(ErrorKind::Internal, "an answer could not be written as JSON").caused_by(cause)
+        Error::new(ErrorKind::Internal, "cannot write the answer as JSON").caused_by(cause)
     })?;
     drop_nulls(&mut value);
     Ok(value)
@@ -84,7 +88,7 @@ mod tests {
     fn fields_without_a_value_are_left_out_and_empty_lists_stay() {
         let full = json!({"hits": [{"id": "a", "wing": null}], "warnings": [], "next": null, "n": 0});
         assert_eq!(
-            value(&full).unwrap(),
+            to_reply_json(&full).unwrap(),
             json!({"hits": [{"id": "a"}], "warnings": [], "n": 0})
         );
     }

@@ -9,18 +9,18 @@ use loci_engine::view::address::{self, AddressTarget};
 use loci_engine::view::{DrawerScope, DrawerView};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-use super::words::{QUOTED, beginning, flat, missing};
+use super::words::{QUOTE_NOTICE, flatten_text, missing_drawers_error, take_beginning};
 
-/// How many addresses one page of the list has, and how many drawers the page of a room names.
-const PAGE: usize = 100;
-const DRAWERS: usize = 50;
-/// How many drawers are looked through at a time for those without a wing or room.
-const LOOKED_THROUGH: usize = 1_000;
-/// How much of each drawer the page of a room quotes, in bytes.
-const QUOTE: usize = 160;
+/// Addresses per page of the list, and drawers shown for a room.
+const PAGE_SIZE: usize = 100;
+const MOST_DRAWERS: usize = 50;
+/// Drawers read at a time in search of those without a wing or room.
+const SCAN_PAGE_SIZE: usize = 1_000;
+/// Bytes quoted of each drawer of a room.
+const QUOTE_BYTES: usize = 160;
 
-/// The forms addresses have.
-pub(crate) fn templates() -> Vec<ResourceTemplate> {
+/// Lists the address templates.
+pub(crate) fn list_templates() -> Vec<ResourceTemplate> {
     [
         ("palace://{wing}", "wing", "The rooms of a wing"),
         ("palace://{wing}/{room}", "room", "The drawers of a room"),
@@ -35,36 +35,42 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     .collect()
 }
 
-/// A page of the wings and rooms, and where the next begins.
-pub(crate) fn list(palace: &Palace, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
+/// Lists a page of wings and rooms, with the cursor of the next page.
+pub(crate) fn list_resources(
+    palace: &Palace,
+    cursor: Option<&str>,
+) -> Result<(Vec<Resource>, Option<String>)> {
     let from = match cursor {
         None => 0,
         Some(cursor) => cursor
             .parse::<usize>()
             .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor")))?,
     };
-    let mut wings = match palace.overview() {
+    let mut wings = match palace.describe_collection() {
+        // Clients list resources when they connect, usually before anything was filed; that must not look
+        // broken.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), None)),
         read => read?.wings,
     };
-    // By name, so that pages stay the same while drawers are filed.
+    // By name and not by size, so that pages stay stable while drawers are filed.
     wings.sort_by(|one, other| one.wing.cmp(&other.wing));
     let all: Vec<Resource> = wings.into_iter().flat_map(list_wing).collect();
     let total = all.len();
-    let page: Vec<Resource> = all.into_iter().skip(from).take(PAGE).collect();
+    let page: Vec<Resource> = all.into_iter().skip(from).take(PAGE_SIZE).collect();
     let next = from + page.len();
     Ok((page, (next < total).then(|| next.to_string())))
 }
 
-/// A wing and its rooms.
+/// Lists a wing and its rooms.
 fn list_wing(mut wing: WingCount) -> Vec<Resource> {
     let own = wing.wing.as_deref();
-    let name = flat(own.unwrap_or("(no wing)"));
-    let mut listed = vec![Resource::new(address::of_wing(own), name).with_mime_type("text/plain")];
+    let name = flatten_text(own.unwrap_or("(no wing)"));
+    let mut listed =
+        vec![Resource::new(address::format_wing_address(own), name).with_mime_type("text/plain")];
     wing.rooms.sort_by(|one, other| one.room.cmp(&other.room));
     for room in &wing.rooms {
-        let names = [own, room.room.as_deref()].map(|name| flat(name.unwrap_or("-")));
-        let address = address::of_room(own, room.room.as_deref());
+        let names = [own, room.room.as_deref()].map(|name| flatten_text(name.unwrap_or("-")));
+        let address = address::format_room_address(own, room.room.as_deref());
         listed.push(
             Resource::new(address, names.join("/"))
                 .with_description(format!("{} drawers", room.drawers))
@@ -74,9 +80,9 @@ fn list_wing(mut wing: WingCount) -> Vec<Resource> {
     listed
 }
 
-/// What stands at an address.
-pub(crate) fn read(palace: &Palace, uri: &str) -> Result<ResourceContents> {
-    let text = match address::read(uri)? {
+/// Reads the resource at an address.
+pub(crate) fn read_resource(palace: &Palace, uri: &str) -> Result<ResourceContents> {
+    let text = match address::parse_address(uri)? {
         AddressTarget::Wing(wing) => read_wing(palace, wing.as_deref())?,
         AddressTarget::Room(wing, room) => read_room(palace, wing.as_deref(), room.as_deref())?,
         AddressTarget::Drawer(id) => read_drawer(palace, DrawerId::new(id)?)?,
@@ -85,24 +91,25 @@ pub(crate) fn read(palace: &Palace, uri: &str) -> Result<ResourceContents> {
 }
 
 fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {
+    // A scope cannot ask for "no wing", so drawers without one are only counted.
     let Some(name) = wing else {
-        let wings = palace.overview()?.wings;
+        let wings = palace.describe_collection()?.wings;
         let lost = wings.into_iter().find(|wing| wing.wing.is_none());
         let lost = lost.map_or(0, |wing| wing.drawers);
-        return Ok(format!("{lost} drawers are in no wing"));
+        return Ok(format!("{lost} drawers have no wing"));
     };
-    let report = palace.wings(&DrawerScope {
+    let report = palace.list_wings(&DrawerScope {
         wing: Some(name.to_owned()),
         ..DrawerScope::default()
     })?;
     if report.wings.is_empty() {
         return Err(
             Error::new(ErrorKind::NotFound, format!("there is no wing {name:?}"))
-                .hint("the tool `wings` lists them"),
+                .with_hint("the tool `wings` lists them"),
         );
     }
     let line = |room: RoomCount| {
-        let address = address::of_room(wing, room.room.as_deref());
+        let address = address::format_room_address(wing, room.room.as_deref());
         format!("{address} {} drawers", room.drawers)
     };
     let rooms = report.wings.into_iter().flat_map(|wing| wing.rooms);
@@ -110,25 +117,31 @@ fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {
 }
 
 fn read_room(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Result<String> {
-    let wings = palace.overview()?.wings;
+    let wings = palace.describe_collection()?.wings;
     let own = wings.iter().find(|own| own.wing.as_deref() == wing);
     let own = own.and_then(|own| own.rooms.iter().find(|own| own.room.as_deref() == room));
     let Some(count) = own else {
         let message = format!("there is no room {}/{}", wing.unwrap_or("-"), room.unwrap_or("-"));
         return Err(Error::new(ErrorKind::NotFound, message));
     };
-    let mut text = format!("{QUOTED} {} drawers.", count.drawers);
+    // A resource has no argument for a token budget, so fixed bounds keep the text short.
+    let mut text = format!("{QUOTE_NOTICE} {} drawers.", count.drawers);
     for drawer in first_drawers(palace, wing, room)? {
-        let part = beginning(drawer.whole_text(), QUOTE);
-        text.push_str(&format!("\n{} \"{}\"", address::of_drawer(&drawer), flat(part)));
+        let part = take_beginning(drawer.whole_text(), QUOTE_BYTES);
+        text.push_str(&format!(
+            "\n{} \"{}\"",
+            address::format_drawer_address(&drawer),
+            flatten_text(part)
+        ));
     }
-    if count.drawers > DRAWERS as u64 {
+    if count.drawers > MOST_DRAWERS as u64 {
         text.push_str("\nThe rest: the tool `list`.");
     }
     Ok(text)
 }
 
-/// The first drawers of a room. Those without a wing or room cannot be asked for; they are picked out page by page.
+/// Returns the first drawers of a room. A scope cannot ask for drawers without a wing or room; those are
+/// picked out page by page.
 fn first_drawers(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Result<Vec<DrawerView>> {
     let mut request = ListRequest {
         scope: DrawerScope {
@@ -139,9 +152,9 @@ fn first_drawers(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Res
         order: DrawerOrder::Id,
         cursor: None,
         limit: if wing.and(room).is_some() {
-            DRAWERS
+            MOST_DRAWERS
         } else {
-            LOOKED_THROUGH
+            SCAN_PAGE_SIZE
         },
         embeddings: false,
         total: false,
@@ -149,11 +162,12 @@ fn first_drawers(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Res
     let mut here = Vec::new();
     loop {
         let page = palace.list(&request)?;
+        // Also drops drawers of other rooms where the scope could not name this one.
         let is_here = |drawer: &DrawerView| drawer.wing.as_deref() == wing && drawer.room.as_deref() == room;
         here.extend(page.drawers.into_iter().filter(is_here));
         request.cursor = page.next;
-        if here.len() >= DRAWERS || request.cursor.is_none() {
-            here.truncate(DRAWERS);
+        if here.len() >= MOST_DRAWERS || request.cursor.is_none() {
+            here.truncate(MOST_DRAWERS);
             return Ok(here);
         }
     }
@@ -164,6 +178,6 @@ fn read_drawer(palace: &Palace, id: DrawerId) -> Result<String> {
         ids: vec![id.clone()],
         embeddings: false,
     })?;
-    let found = report.drawers.pop().ok_or_else(|| missing(&[id]))?;
+    let found = report.drawers.pop().ok_or_else(|| missing_drawers_error(&[id]))?;
     Ok(found.text.unwrap_or_default())
 }

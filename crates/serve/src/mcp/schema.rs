@@ -1,51 +1,56 @@
-//! The schema of a type, in as few bytes as say the same: every agent reads them in every session.
+//! The JSON schema of a type, shortened without changing its meaning: every agent reads it in every session.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The schema of what a tool takes.
-pub(crate) fn taken<T: JsonSchema>() -> Map<String, Value> {
-    of::<T>(SchemaSettings::draft2020_12().for_deserialize())
+/// Returns the schema of a tool's arguments.
+pub(crate) fn input_schema<T: JsonSchema>() -> Map<String, Value> {
+    generate_schema::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what a tool gives: names and types. What is always there, and what it means, its words say; a list of
-/// texts, or of drawers whose fields another tool describes, is just a list.
-pub(crate) fn given<T: JsonSchema>() -> Map<String, Value> {
-    let mut schema = Value::Object(of::<T>(SchemaSettings::draft2020_12().for_serialize()));
-    bare(&mut schema);
+/// Returns the schema of a tool's result: names and types only. A list of texts, or of drawers whose fields
+/// another tool describes, is just a list.
+pub(crate) fn output_schema<T: JsonSchema>() -> Map<String, Value> {
+    let mut schema = Value::Object(generate_schema::<T>(
+        SchemaSettings::draft2020_12().for_serialize(),
+    ));
+    // Agents do not fill results in, so descriptions and required fields would be bytes without a use.
+    strip_descriptions(&mut schema);
     match schema {
         Value::Object(schema) => schema,
         _ => Map::new(),
     }
 }
 
-fn bare(schema: &mut Value) {
+fn strip_descriptions(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     object.remove("description");
     object.remove("required");
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
-        properties.values_mut().for_each(bare);
+        properties.values_mut().for_each(strip_descriptions);
     }
     if let Some(items) = object.get_mut("items") {
-        bare(items);
+        strip_descriptions(items);
+        // "array" alone already says as much as an array of untyped items.
         if items.get("properties").is_none() {
             object.remove("items");
         }
     }
 }
 
-/// The schema of `T`, which is an object.
-fn of<T: JsonSchema>(mut settings: SchemaSettings) -> Map<String, Value> {
+/// Generates the schema of `T`, which must be an object.
+fn generate_schema<T: JsonSchema>(mut settings: SchemaSettings) -> Map<String, Value> {
+    // Several clients do not resolve `$ref`, and a definition that is used once is longer than its contents.
     settings.inline_subschemas = true;
     settings.meta_schema = None;
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    shorten(&mut schema);
+    shorten_schema(&mut schema);
     match schema {
         Value::Object(mut schema) => {
             schema.remove("title");
             schema.remove("description");
-            // An object without arguments still says that it is one.
+            // Some clients reject an object schema without `properties`, even for a tool without arguments.
             schema
                 .entry("properties")
                 .or_insert_with(|| Value::Object(Map::new()));
@@ -55,8 +60,9 @@ fn of<T: JsonSchema>(mut settings: SchemaSettings) -> Map<String, Value> {
     }
 }
 
-/// Takes out what says nothing: formats of numbers, bounds that every count has, that what is optional may be null.
-fn shorten(schema: &mut Value) {
+/// Removes what adds no information: number formats, the lower bound of counts, and null as a type of
+/// optional fields.
+fn shorten_schema(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     object.remove("format");
     object.remove("default");
@@ -64,6 +70,8 @@ fn shorten(schema: &mut Value) {
     if object.get("minimum") == Some(&Value::from(0)) {
         object.remove("minimum");
     }
+    // `Option<T>` becomes `["T", "null"]`. Absence from `required` says the same, and nulls are accepted
+    // anyway.
     if let Some(Value::Array(types)) = object.get("type").cloned()
         && let [one, Value::String(null)] = types.as_slice()
         && null == "null"
@@ -71,10 +79,10 @@ fn shorten(schema: &mut Value) {
         object.insert("type".into(), one.clone());
     }
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
-        properties.values_mut().for_each(shorten);
+        properties.values_mut().for_each(shorten_schema);
     }
     if let Some(items) = object.get_mut("items") {
-        shorten(items);
+        shorten_schema(items);
         if let Value::Object(items) = items {
             items.remove("description");
         }

@@ -1,11 +1,13 @@
-//! Being asked to end.
+//! Signals that ask the process to end.
 
 use tokio_util::sync::CancellationToken;
 
-/// Waits until the process is asked to end, and passes it on.
+/// Waits for SIGTERM or SIGINT, then cancels `end`.
 #[cfg(unix)]
-pub(crate) async fn end_when_asked(end: CancellationToken) {
+pub(crate) async fn cancel_on_signal(end: CancellationToken) {
     use tokio::signal::unix::{SignalKind, signal};
+    // Both are registered before the first wait: a signal that arrives between the two would otherwise end
+    // the process.
     let (Ok(mut term), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
@@ -18,7 +20,7 @@ pub(crate) async fn end_when_asked(end: CancellationToken) {
     end.cancel();
 }
 
-/// Waits until the process is asked to end, and passes it on.
+/// Waits for Ctrl-C, then cancels `end`.
 #[cfg(not(unix))]
 pub(crate) async fn end_when_asked(end: CancellationToken) {
     if tokio::signal::ctrl_c().await.is_ok() {

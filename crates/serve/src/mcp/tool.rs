@@ -1,10 +1,10 @@
-//! What a tool is: a name, what it does, typed arguments and a typed result.
+//! The definition of a tool: a name, a description, typed arguments and a typed result.
 
 use std::sync::Arc;
 
 use loci_core::Result;
 use loci_engine::Palace;
-use loci_engine::mine::Stop;
+use loci_engine::mine::StopSignal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,93 +12,99 @@ use serde_json::{Map, Value};
 
 use super::{arguments, reply, schema};
 
-/// What a tool does to a palace.
+/// The effect of a tool on a palace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// Nothing.
+pub(crate) enum ToolEffect {
+    /// It changes nothing.
     Reads,
-    /// It files more; doing it again files nothing more.
+    /// It files drawers; a repetition files nothing more.
     Adds,
-    /// It changes what is there; doing it again changes nothing more.
+    /// It changes drawers without losing anything; a repetition changes nothing more.
     Changes,
-    /// It takes away.
+    /// It removes or overwrites.
     Removes,
 }
 
 /// A tool.
-pub(crate) trait Tool {
-    /// What agents call it.
+pub(crate) trait PalaceTool {
+    /// The name agents call it by.
     const NAME: &'static str;
-    /// What it does and when to use it.
+    /// The description for agents: its purpose and when to use it.
     const ABOUT: &'static str;
-    /// What it does to a palace.
-    const EFFECT: Effect;
+    /// Its effect on a palace.
+    const EFFECT: ToolEffect;
     /// Its arguments.
     type Input: DeserializeOwned + JsonSchema;
-    /// What it returns.
+    /// Its result.
     type Output: Serialize + JsonSchema;
 
-    /// Does it.
-    fn call(input: Self::Input, call: &Call<'_>) -> Result<Reply<Self::Output>>;
+    /// Runs the tool.
+    fn call(input: Self::Input, call: &CallContext<'_>) -> Result<ToolReply<Self::Output>>;
 }
 
-/// What a tool answers: the same twice, as words and as a value.
+/// The answer of a tool: the same content as text and as a value.
 #[derive(Debug)]
-pub(crate) struct Reply<T> {
-    /// For people, and for agents that read no values.
+pub(crate) struct ToolReply<T> {
+    /// The text, for people and for clients that do not read structured content.
     pub(crate) text: String,
-    /// For everyone else.
+    /// The structured content, for all other clients.
     pub(crate) value: T,
 }
 
 /// One call of a tool.
-pub(crate) struct Call<'a> {
+pub(crate) struct CallContext<'a> {
     /// The palace.
     pub(crate) palace: &'a Palace,
-    /// Who calls, as it calls itself.
+    /// The client's own name, if it gave one.
     pub(crate) client: Option<String>,
-    /// Whether the caller no longer waits.
-    pub(crate) stop: Stop,
-    /// Hears how far it is: done, of how many where that is known, and in words.
+    /// Set once the caller no longer waits.
+    pub(crate) stop: StopSignal,
+    /// Receives progress: units done, their total if known, and a message.
     pub(crate) progress: &'a (dyn Fn(f64, Option<f64>, String) + Sync),
 }
 
-/// Runs a tool whose types are forgotten.
-pub(crate) type RunTool = dyn Fn(Map<String, Value>, &Call<'_>) -> Result<Reply<Value>> + Send + Sync;
+/// Runs a tool behind erased types.
+pub(crate) type RunTool =
+    dyn Fn(Map<String, Value>, &CallContext<'_>) -> Result<ToolReply<Value>> + Send + Sync;
 
 /// A tool in a list of tools.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ToolEntry {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) effect: Effect,
+    pub(crate) effect: ToolEffect,
     pub(crate) input: Map<String, Value>,
     pub(crate) output: Map<String, Value>,
     pub(crate) run: Arc<RunTool>,
 }
 
-impl Entry {
-    /// The entry of one tool.
-    pub(crate) fn of<T: Tool>() -> Self {
+impl ToolEntry {
+    /// Makes the entry of a tool.
+    pub(crate) fn from_tool<T: PalaceTool>() -> Self {
         Self {
             name: T::NAME,
             about: T::ABOUT,
             effect: T::EFFECT,
-            input: schema::taken::<T::Input>(),
-            output: schema::given::<T::Output>(),
+            input: schema::input_schema::<T::Input>(),
+            output: schema::output_schema::<T::Output>(),
+            // The types end here: past this closure every tool, ours or MemPalace's, is JSON in and JSON out.
             run: Arc::new(|arguments, call| {
-                let input = arguments::read(arguments, &schema::taken::<T::Input>())?;
+                let input = arguments::parse_arguments(arguments, &schema::input_schema::<T::Input>())?;
                 let reply = T::call(input, call)?;
-                Ok(Reply {
+                Ok(ToolReply {
                     text: reply.text,
-                    value: reply::value(&reply.value)?,
+                    value: reply::to_reply_json(&reply.value)?,
                 })
             }),
         }
     }
 
     /// Calls the tool.
-    pub(crate) fn call(&self, arguments: Map<String, Value>, call: &Call<'_>) -> Result<Reply<Value>> {
+    pub(crate) fn call(
+        &self,
+        arguments: Map<String, Value>,
+        call: &CallContext<'_>,
+    ) -> Result<ToolReply<Value>> {
         (self.run)(arguments, call)
     }
 }

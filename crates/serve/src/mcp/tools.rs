@@ -1,4 +1,4 @@
-//! The tools, one file each, in the order agents see them.
+//! The tools, one file each, in the order in which agents see them.
 
 mod add;
 mod check_duplicate;
@@ -20,36 +20,41 @@ use std::collections::HashSet;
 use loci_engine::AccessPolicy;
 use serde_json::{Map, Value};
 
-use super::tool::{Effect, Entry};
+use super::tool::{ToolEffect, ToolEntry};
 
-/// The tools that a caller with these rights has.
-pub(crate) fn all(access: &AccessPolicy) -> Vec<Entry> {
+/// Lists the tools that `access` allows.
+pub(crate) fn list_tools(access: &AccessPolicy) -> Vec<ToolEntry> {
     let mut tools = [
-        Entry::of::<search::Search>(),
-        Entry::of::<get::Get>(),
-        Entry::of::<list::List>(),
-        Entry::of::<add::Add>(),
-        Entry::of::<update::Update>(),
-        Entry::of::<refile::Move>(),
-        Entry::of::<delete::Delete>(),
-        Entry::of::<check_duplicate::CheckDuplicate>(),
-        Entry::of::<mine::Mine>(),
-        Entry::of::<status::Status>(),
-        Entry::of::<wings::Wings>(),
-        Entry::of::<wake_up::WakeUp>(),
-        Entry::of::<diary_write::DiaryWrite>(),
-        Entry::of::<diary_read::DiaryRead>(),
+        ToolEntry::from_tool::<search::SearchTool>(),
+        ToolEntry::from_tool::<get::GetTool>(),
+        ToolEntry::from_tool::<list::ListTool>(),
+        ToolEntry::from_tool::<add::AddTool>(),
+        ToolEntry::from_tool::<update::UpdateTool>(),
+        ToolEntry::from_tool::<refile::MoveTool>(),
+        ToolEntry::from_tool::<delete::DeleteTool>(),
+        ToolEntry::from_tool::<check_duplicate::CheckDuplicateTool>(),
+        ToolEntry::from_tool::<mine::MineTool>(),
+        ToolEntry::from_tool::<status::StatusTool>(),
+        ToolEntry::from_tool::<wings::WingsTool>(),
+        ToolEntry::from_tool::<wake_up::WakeUpTool>(),
+        ToolEntry::from_tool::<diary_write::DiaryWriteTool>(),
+        ToolEntry::from_tool::<diary_read::DiaryReadTool>(),
     ];
+    // Descriptions are dropped before tools are withheld, so that a tool reads the same whatever the caller's
+    // rights.
     let mut known = HashSet::new();
     for tool in &mut tools {
-        drop_known_words(&mut tool.input, &mut known);
+        drop_known_descriptions(&mut tool.input, &mut known);
     }
-    tools.into_iter().filter(|tool| offered(tool, access)).collect()
+    tools
+        .into_iter()
+        .filter(|tool| is_offered(tool, access))
+        .collect()
 }
 
-/// Takes out descriptions of arguments that an earlier tool has word for word, or that repeat a name: agents read the list
-/// as a whole.
-fn drop_known_words(schema: &mut Map<String, Value>, known: &mut HashSet<(String, String)>) {
+/// Removes descriptions of arguments that an earlier tool has word for word, or that repeat a name: agents
+/// read the list as a whole.
+fn drop_known_descriptions(schema: &mut Map<String, Value>, known: &mut HashSet<(String, String)>) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
@@ -67,19 +72,20 @@ fn drop_known_words(schema: &mut Map<String, Value>, known: &mut HashSet<(String
     }
 }
 
-/// Whether a tool is there at all: tools that write are withheld from readers, and those that go by source wherever it is
-/// filed (mining, sync) from callers for whom only some wings exist.
-pub(crate) fn offered(tool: &Entry, access: &AccessPolicy) -> bool {
-    let withheld = if goes_by_source(tool) {
+/// Returns whether a tool is offered. Tools that write are withheld from read-only callers. Mining and sync
+/// follow a source into every wing, so they are also withheld from callers who see only some wings.
+pub(crate) fn is_offered(tool: &ToolEntry, access: &AccessPolicy) -> bool {
+    let withheld = if reads_sources(tool) {
         access.read_only || access.is_restricted()
     } else {
-        access.read_only && tool.effect != Effect::Reads
+        access.read_only && tool.effect != ToolEffect::Reads
     };
     !withheld
 }
 
-/// Whether a tool reads sources, which takes as long as there are many.
-pub(crate) fn goes_by_source(tool: &Entry) -> bool {
+/// Returns whether a tool reads sources, which may take long.
+pub(crate) fn reads_sources(tool: &ToolEntry) -> bool {
+    // By suffix, so that the MemPalace names (`mempalace_mine`) are covered.
     ["mine", "sync"].iter().any(|name| tool.name.ends_with(name))
 }
 
@@ -89,7 +95,7 @@ mod tests {
 
     #[test]
     fn an_argument_is_described_once_and_taken_wherever_it_is() {
-        let tools = all(&AccessPolicy::default());
+        let tools = list_tools(&AccessPolicy::default());
         let property = |tool: &str, name: &str| {
             let tool = tools.iter().find(|one| one.name == tool).unwrap();
             tool.input["properties"][name].clone()

@@ -1,42 +1,44 @@
-//! A part of the collection that is scored at once: a sealed segment, or drawers read one by one.
+//! A part of the collection that is scored as one: a sealed segment, or drawers read row by row.
 
 use loci_core::Result;
-use loci_index::bm25::{Statistics, gain};
-use loci_index::postings::{Bag, Directory, List, ListWriter};
-use loci_index::rows::Rows;
+use loci_index::bm25::{LexicalStatistics, term_gain};
+use loci_index::postings::{PostingList, PostingListWriter, TermDirectory, WordBag};
+use loci_index::rows::RowSet;
 use rusqlite::Connection;
 
-use super::best::Best;
-use crate::failure::corrupt;
-use crate::words::{Entry, Segment};
+use super::best::BestRows;
+use crate::failure::corrupt_error;
+use crate::words::{WordSegment, WordSegmentEntry};
 
-/// Some drawers in the order of their rows, and which of them hold the terms that are asked for.
+/// Some drawers in row order, and the lists of those that hold the terms of the search.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct LexicalPart {
     rows: Vec<i64>,
     lengths: Vec<u32>,
-    /// Which of the drawers are in scope; `None` if all are.
+    /// For each drawer whether it is in scope; `None` if all are.
     marks: Option<Vec<bool>>,
-    /// For each term how many drawers hold it, and where their list begins and ends in `bytes`.
+    /// For each term the number of drawers that hold it, and the begin and end of their list in `bytes`.
     lists: Vec<(u32, usize, usize)>,
     bytes: Vec<u8>,
 }
 
-impl Part {
-    /// Reads what a segment has of the terms; `None` if none of its drawers is in scope.
+impl LexicalPart {
+    /// Reads a segment's lists for the terms; `None` if none of its drawers is in scope.
     pub(super) fn read(
         connection: &Connection,
         projection: i64,
-        entry: &Entry,
+        entry: &WordSegmentEntry,
         terms: &[&[u8]],
-        scope: &Rows,
+        scope: &RowSet,
     ) -> Result<Option<Self>> {
-        let all = scope.all_between(entry.first, entry.last);
+        // Decided from the range of rows alone where possible: a search in a small wing skips
+        // most segments unread.
+        let all = scope.membership_between(entry.first, entry.last);
         if all == Some(false) {
             return Ok(None);
         }
-        let segment = Segment::read(connection, projection, entry)?;
-        let marks = all.is_none().then(|| scope.marks(&segment.rows));
+        let segment = WordSegment::read(connection, projection, entry)?;
+        let marks = all.is_none().then(|| scope.mark_members(&segment.rows));
         if marks.as_ref().is_some_and(|marks| !marks.contains(&true)) {
             return Ok(None);
         }
@@ -47,34 +49,36 @@ impl Part {
             rows: Vec::new(),
             lengths: Vec::new(),
         };
-        let places = Directory::new(&segment.directory).blocks_of(terms)?;
+        // A term stands in at most one block, which the directory names without reading any.
+        let places = TermDirectory::new(&segment.directory).find_blocks(terms)?;
         for (term, place) in terms.iter().zip(places) {
             match place {
-                Some(place) => segment.block(connection, projection, place, |block| {
-                    part.push_list(block.find(term)?.unwrap_or_default());
+                Some(place) => segment.with_block(connection, projection, place, |block| {
+                    part.push_list(block.find_term(term)?.unwrap_or_default());
                     Ok(())
                 })?,
-                None => part.push_list(List::default()),
+                // Every term keeps its position, so that lists and rarities line up.
+                None => part.push_list(PostingList::default()),
             }
         }
         (part.rows, part.lengths) = (segment.rows, segment.lengths);
         Ok(Some(part))
     }
 
-    fn push_list(&mut self, list: List<'_>) {
+    fn push_list(&mut self, list: PostingList<'_>) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(list.bytes);
         self.lists.push((list.drawers, begin, self.bytes.len()));
     }
 
-    fn lists(&self) -> impl Iterator<Item = List<'_>> {
-        self.lists.iter().map(|(drawers, begin, end)| List {
+    fn lists(&self) -> impl Iterator<Item = PostingList<'_>> {
+        self.lists.iter().map(|(drawers, begin, end)| PostingList {
             drawers: *drawers,
             bytes: self.bytes.get(*begin..*end).unwrap_or_default(),
         })
     }
 
-    /// Its rows that are in scope.
+    /// Returns its rows that are in scope.
     pub(super) fn rows_in_scope(&self) -> impl Iterator<Item = i64> {
         let scoped = |at: usize| {
             self.marks
@@ -86,12 +90,15 @@ impl Part {
     }
 
     /// Counts the drawers in scope and their lengths.
-    pub(super) fn count(&self, statistics: &mut Statistics) {
+    pub(super) fn add_statistics(&self, statistics: &mut LexicalStatistics) {
         match &self.marks {
-            None => self.lengths.iter().for_each(|length| statistics.add(*length)),
+            None => self
+                .lengths
+                .iter()
+                .for_each(|length| statistics.add_drawer(*length)),
             Some(marks) => {
                 let lengths = self.lengths.iter().zip(marks).filter(|(_, mark)| **mark);
-                lengths.for_each(|(length, _)| statistics.add(*length));
+                lengths.for_each(|(length, _)| statistics.add_drawer(*length));
             }
         }
     }
@@ -99,17 +106,19 @@ impl Part {
     /// Counts the drawers in scope that hold each term.
     pub(super) fn count_holding(&self, holding: &mut [u64]) -> Result<()> {
         for (list, holding) in self.lists().zip(holding) {
+            // The stored count is right only where every drawer of the segment counts;
+            // otherwise the list is walked.
             let Some(marks) = &self.marks else {
                 *holding += u64::from(list.drawers);
                 continue;
             };
             let mut stray = false;
             let mut found = 0;
-            list.each(|drawer, _| match marks.get(drawer as usize) {
+            list.for_each_drawer(|drawer, _| match marks.get(drawer as usize) {
                 Some(mark) => found += u64::from(*mark),
                 None => stray = true,
             })?;
-            refuse(stray)?;
+            refuse_stray(stray)?;
             *holding += found;
         }
         Ok(())
@@ -118,10 +127,10 @@ impl Part {
     /// Scores the drawers in scope and offers those that hold any term.
     pub(super) fn score(
         &self,
-        statistics: &Statistics,
+        statistics: &LexicalStatistics,
         rarities: &[f32],
-        slots: &mut Vec<Slot>,
-        best: &mut Best,
+        slots: &mut Vec<ScoreSlot>,
+        best: &mut BestRows,
     ) -> Result<()> {
         let scoped = |at: usize| {
             self.marks
@@ -129,10 +138,10 @@ impl Part {
                 .is_none_or(|marks| marks.get(at) == Some(&true))
         };
         slots.clear();
-        slots.extend(self.lengths.iter().enumerate().map(|(at, length)| Slot {
-            // A drawer out of scope has a burden that no word outweighs.
+        slots.extend(self.lengths.iter().enumerate().map(|(at, length)| ScoreSlot {
+            // An infinite burden makes the gain of every word zero, without a test in the inner loop.
             burden: if scoped(at) {
-                statistics.burden(*length)
+                statistics.length_burden(*length)
             } else {
                 f32::INFINITY
             },
@@ -140,12 +149,13 @@ impl Part {
         }));
         for (list, rarity) in self.lists().zip(rarities) {
             let mut stray = false;
-            list.each(|drawer, count| match slots.get_mut(drawer as usize) {
-                Some(slot) => slot.score += gain(*rarity, count, slot.burden),
+            list.for_each_drawer(|drawer, count| match slots.get_mut(drawer as usize) {
+                Some(slot) => slot.score += term_gain(*rarity, count, slot.burden),
                 None => stray = true,
             })?;
-            refuse(stray)?;
+            refuse_stray(stray)?;
         }
+        // Offered only now: a score is complete after the last list.
         for (slot, row) in slots.iter().zip(&self.rows) {
             if best.wants(slot.score) {
                 best.offer(*row, slot.score);
@@ -155,55 +165,56 @@ impl Part {
     }
 }
 
-/// What is known of one drawer while it is scored.
+/// The running score of one drawer, and its length as BM25 weighs it.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct ScoreSlot {
     burden: f32,
     score: f32,
 }
 
-fn refuse(stray: bool) -> Result<()> {
-    match stray {
-        true => Err(corrupt(
+fn refuse_stray(stray: bool) -> Result<()> {
+    if stray {
+        return Err(corrupt_error(
             "a list of drawers names one that its segment does not have",
-        )),
-        false => Ok(()),
+        ));
     }
+    Ok(())
 }
 
-/// Drawers in scope that are read one by one.
+/// Collects drawers in scope that are read row by row into a part.
 #[derive(Debug)]
-pub(super) struct Gathering<'t> {
+pub(super) struct LexicalPartBuilder<'t> {
     terms: &'t [&'t [u8]],
     rows: Vec<i64>,
     lengths: Vec<u32>,
-    lists: Vec<ListWriter>,
+    lists: Vec<PostingListWriter>,
 }
 
-impl<'t> Gathering<'t> {
+impl<'t> LexicalPartBuilder<'t> {
     pub(super) fn new(terms: &'t [&'t [u8]]) -> Self {
         Self {
             terms,
             rows: Vec::new(),
             lengths: Vec::new(),
-            lists: vec![ListWriter::default(); terms.len()],
+            lists: vec![PostingListWriter::default(); terms.len()],
         }
     }
 
-    /// Adds a drawer with a higher row than all before.
-    pub(super) fn add(&mut self, row: i64, words: Bag<'_>) -> Result<()> {
+    /// Adds a drawer, whose row must be higher than all before.
+    pub(super) fn add(&mut self, row: i64, words: WordBag<'_>) -> Result<()> {
+        // Numbered densely in row order, as a sealed segment numbers its drawers.
         let drawer = self.rows.len() as u32;
         self.lengths.push(words.length()?);
         self.rows.push(row);
-        words.find(self.terms, |at, count| {
+        words.find_terms(self.terms, |at, count| {
             if let Some(list) = self.lists.get_mut(at) {
                 list.push(drawer, count);
             }
         })
     }
 
-    pub(super) fn finish(self) -> Part {
-        let mut part = Part {
+    pub(super) fn finish(self) -> LexicalPart {
+        let mut part = LexicalPart {
             rows: self.rows,
             lengths: self.lengths,
             marks: None,
@@ -211,7 +222,7 @@ impl<'t> Gathering<'t> {
             bytes: Vec::new(),
         };
         for list in &self.lists {
-            part.push_list(list.list());
+            part.push_list(list.as_list());
         }
         part
     }

@@ -1,43 +1,43 @@
-//! All parts of a collection: what the index has, and from the rows what it has lost.
+//! All parts of a collection: those the word index covers, and the rest from the rows.
 
-use loci_core::{ErrorKind, Finding, Include, Result, Severity};
-use loci_index::bm25::Statistics;
-use loci_index::postings::Bag;
-use loci_index::rows::Rows;
-use loci_index::tokenise::Indexer;
+use loci_core::{DrawerFields, ErrorKind, FindingSeverity, PalaceFinding, Result};
+use loci_index::bm25::LexicalStatistics;
+use loci_index::postings::WordBag;
+use loci_index::rows::RowSet;
+use loci_index::tokenise::TextIndexer;
 use rusqlite::Connection;
 
-use super::best::Best;
+use super::best::BestRows;
 use super::live_rows;
-use super::part::{Gathering, Part};
-use crate::deadline::Deadline;
-use crate::failure::sqlite;
-use crate::palace::Palace;
-use crate::shelf::Shelf;
-use crate::words::{self, Entry};
+use super::part::{LexicalPart, LexicalPartBuilder};
+use crate::deadline::BudgetDeadline;
+use crate::failure::sqlite_error;
+use crate::palace::PalaceFile;
+use crate::shelf::CollectionShelf;
+use crate::words::{self, WordSegmentEntry};
 use crate::{row, ties};
 
-/// A search for terms, which are in byte order.
-pub(super) struct Search<'a> {
+/// A search for terms, which must be in byte order.
+pub(super) struct LexicalSearch<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) palace: &'a Palace,
-    pub(super) shelf: &'a Shelf,
-    pub(super) deadline: Deadline,
+    pub(super) palace: &'a PalaceFile,
+    pub(super) shelf: &'a CollectionShelf,
+    pub(super) deadline: BudgetDeadline,
     pub(super) terms: Vec<&'a [u8]>,
 }
 
-/// Why the parts could not be ranked: the one at which it ended, and how.
-struct Damaged {
+/// The part at which ranking failed, and the error.
+struct DamagedPart {
     part: usize,
     error: loci_core::Error,
 }
 
-impl Search<'_> {
-    /// The `k` rows of `scope` that match best, with their scores.
-    pub(super) fn best(&self, scope: Rows, k: usize) -> Result<Vec<(i64, f32)>> {
-        let mut parts = self.parts(scope)?;
+impl LexicalSearch<'_> {
+    /// Returns the `k` rows of `scope` that match best, with their scores.
+    pub(super) fn find_best(&self, scope: RowSet, k: usize) -> Result<Vec<(i64, f32)>> {
+        let mut parts = self.gather_parts(scope)?;
         loop {
-            match self.rank(&parts, k) {
+            match self.rank_parts(&parts, k) {
                 Ok(mut best) => {
                     ties::order_by_id(
                         self.connection,
@@ -48,104 +48,117 @@ impl Search<'_> {
                     best.truncate(k);
                     return Ok(best);
                 }
-                Err(Damaged { part, error }) if error.kind() == ErrorKind::Corrupt => {
-                    // A list is only known to be sound when all of it has been read.
-                    self.palace.warn(damaged(self.shelf, &error));
+                Err(DamagedPart { part, error }) if error.kind() == ErrorKind::Corrupt => {
+                    // A list is known to be sound only once all of it has been read, so damage may show up this
+                    // late. The part is read from its rows, and ranking starts over with it.
+                    self.palace.warn(damaged_finding(self.shelf, &error));
                     if let Some(part) = parts.get_mut(part) {
                         let rows: Vec<i64> = part.rows_in_scope().collect();
                         *part = self.listed_rows(&rows)?;
                     }
                 }
-                Err(Damaged { error, .. }) => return Err(error),
+                Err(DamagedPart { error, .. }) => return Err(error),
             }
         }
     }
 
-    /// The `k` best and those that are exactly as good as the last of them.
-    fn rank(&self, parts: &[Part], k: usize) -> std::result::Result<Vec<(i64, f32)>, Damaged> {
-        let mut statistics = Statistics::default();
+    /// Returns the `k` best rows and all that score exactly as much as the last of them.
+    fn rank_parts(
+        &self,
+        parts: &[LexicalPart],
+        k: usize,
+    ) -> std::result::Result<Vec<(i64, f32)>, DamagedPart> {
+        let mut statistics = LexicalStatistics::default();
         let mut holding = vec![0; self.terms.len()];
         for (at, part) in parts.iter().enumerate() {
-            part.count(&mut statistics);
+            part.add_statistics(&mut statistics);
             part.count_holding(&mut holding)
-                .map_err(|error| Damaged { part: at, error })?;
+                .map_err(|error| DamagedPart { part: at, error })?;
         }
         let rarities: Vec<f32> = holding
             .iter()
-            .map(|holding| statistics.rarity(*holding))
+            .map(|holding| statistics.term_rarity(*holding))
             .collect();
-        let mut best = Best::new(k);
+        // Two passes: how rare a term is must be known over all parts before any drawer can be scored.
+        let mut best = BestRows::new(k);
         let mut slots = Vec::new();
         for (at, part) in parts.iter().enumerate() {
             self.deadline
                 .check()
-                .map_err(|error| Damaged { part: at, error })?;
+                .map_err(|error| DamagedPart { part: at, error })?;
             part.score(&statistics, &rarities, &mut slots, &mut best)
-                .map_err(|error| Damaged { part: at, error })?;
+                .map_err(|error| DamagedPart { part: at, error })?;
         }
         Ok(best.finish())
     }
 
-    /// Every part with a drawer in scope.
-    fn parts(&self, scope: Rows) -> Result<Vec<Part>> {
+    /// Returns every part with a drawer in scope.
+    fn gather_parts(&self, scope: RowSet) -> Result<Vec<LexicalPart>> {
         let projection = self.shelf.projection;
-        if !words::are_there(self.connection, projection)? {
+        if !words::tables_exist(self.connection, projection)? {
             return Ok(vec![self.all_rows(&scope)?]);
         }
-        match self.indexed(scope.clone()) {
+        // Damage does not fail a search: what the index cannot give is read from the rows.
+        match self.indexed_parts(scope.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                self.palace.warn(damaged(self.shelf, &error));
+                self.palace.warn(damaged_finding(self.shelf, &error));
                 Ok(vec![self.all_rows(&scope)?])
             }
             parts => parts,
         }
     }
 
-    fn indexed(&self, scope: Rows) -> Result<Vec<Part>> {
+    fn indexed_parts(&self, scope: RowSet) -> Result<Vec<LexicalPart>> {
         let projection = self.shelf.projection;
-        let gone = words::gone(self.connection, projection)?;
-        let segments = words::list(self.connection, projection)?;
+        let gone = words::list_gone(self.connection, projection)?;
+        let segments = words::list_word_segments(self.connection, projection)?;
         let sealed: i64 = segments.iter().map(|entry| entry.drawers).sum();
         let standing = sealed - gone.len() as i64;
-        let standing_scope = scope.clone().and(Rows::of(gone).not());
+        let standing_scope = scope.clone().and(RowSet::from_rows(gone).not());
         let (new, count) = self.new_drawers(&scope)?;
+        // The count is the check that the index covers the collection; it was written in the same transactions.
         if standing + count != self.shelf.drawers {
-            self.palace.warn(incomplete(self.shelf));
-            return self.mended(&segments, scope, &standing_scope);
+            self.palace.warn(incomplete_finding(self.shelf));
+            return self.mended_parts(&segments, scope, &standing_scope);
         }
-        let (mut parts, whole) = self.segments(&segments, &standing_scope)?;
+        let (mut parts, whole) = self.segment_parts(&segments, &standing_scope)?;
         if !whole {
-            return self.mended(&segments, scope, &standing_scope);
+            return self.mended_parts(&segments, scope, &standing_scope);
         }
         parts.push(new);
         Ok(parts)
     }
 
-    /// The drawers that are in no segment, and how many they are in scope or not.
-    fn new_drawers(&self, scope: &Rows) -> Result<(Part, i64)> {
-        let mut gathering = Gathering::new(&self.terms);
+    /// Returns the drawers that are not in a segment, and their number, in scope or not.
+    fn new_drawers(&self, scope: &RowSet) -> Result<(LexicalPart, i64)> {
+        let mut gathering = LexicalPartBuilder::new(&self.terms);
         let mut count = 0;
-        words::each_new(self.connection, self.shelf.projection, |row, words| {
+        words::each_unsealed(self.connection, self.shelf.projection, |row, words| {
             count += 1;
-            match scope.contains(row) {
-                true => gathering.add(row, words),
-                false => Ok(()),
+            if scope.contains(row) {
+                gathering.add(row, words)
+            } else {
+                Ok(())
             }
         })?;
         Ok((gathering.finish(), count))
     }
 
-    /// The segments that can be read, and whether these are all.
-    fn segments(&self, segments: &[Entry], scope: &Rows) -> Result<(Vec<Part>, bool)> {
+    /// Returns the segments that can be read, and whether that is all of them.
+    fn segment_parts(
+        &self,
+        segments: &[WordSegmentEntry],
+        scope: &RowSet,
+    ) -> Result<(Vec<LexicalPart>, bool)> {
         let (connection, projection) = (self.connection, self.shelf.projection);
         let mut parts = Vec::with_capacity(segments.len() + 1);
         let mut whole = true;
         for entry in segments {
             self.deadline.check()?;
-            match Part::read(connection, projection, entry, &self.terms, scope) {
+            match LexicalPart::read(connection, projection, entry, &self.terms, scope) {
                 Ok(part) => parts.extend(part),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    self.palace.warn(damaged(self.shelf, &error));
+                    self.palace.warn(damaged_finding(self.shelf, &error));
                     whole = false;
                 }
                 Err(error) => return Err(error),
@@ -154,27 +167,33 @@ impl Search<'_> {
         Ok((parts, whole))
     }
 
-    /// The parts where the index has not all drawers of the collection, or others too: these are left out, and what
-    /// it lacks is read from the rows.
-    fn mended(&self, segments: &[Entry], scope: Rows, standing_scope: &Rows) -> Result<Vec<Part>> {
-        let live = Rows::of(self.live_rows()?);
-        let (mut parts, _) = self.segments(segments, &standing_scope.clone().and(live.clone()))?;
+    /// Returns the parts if the index lacks drawers of the collection, or holds others: those are left out, and the
+    /// missing ones are read from the rows.
+    fn mended_parts(
+        &self,
+        segments: &[WordSegmentEntry],
+        scope: RowSet,
+        standing_scope: &RowSet,
+    ) -> Result<Vec<LexicalPart>> {
+        let live = RowSet::from_rows(self.live_rows()?);
+        let (mut parts, _) = self.segment_parts(segments, &standing_scope.clone().and(live.clone()))?;
         let scope = scope.and(live);
         parts.push(self.new_drawers(&scope)?.0);
-        let covered = parts.iter().flat_map(Part::rows_in_scope).collect();
-        let lacking = scope.and(Rows::of(covered).not());
-        parts.push(self.listed_rows(lacking.listed().unwrap_or_default())?);
+        // Each drawer must be counted exactly once, or the statistics would be wrong for every score.
+        let covered = parts.iter().flat_map(LexicalPart::rows_in_scope).collect();
+        let lacking = scope.and(RowSet::from_rows(covered).not());
+        parts.push(self.listed_rows(lacking.listed_rows().unwrap_or_default())?);
         Ok(parts)
     }
 
-    /// Every drawer in scope, read from the rows.
-    fn all_rows(&self, scope: &Rows) -> Result<Part> {
+    /// Returns every drawer in scope, read from the rows.
+    fn all_rows(&self, scope: &RowSet) -> Result<LexicalPart> {
         let rows = self.live_rows()?;
-        self.listed_rows(&among(&rows, scope))
+        self.listed_rows(&rows_within(&rows, scope))
     }
 
-    /// Every row of the collection; where the table cannot be walked, as the index of ids knows them. Only for reading:
-    /// a damaged page ends a transaction that writes.
+    /// Returns every row of the collection; if the table cannot be walked, from the index of ids. Only for reading:
+    /// in a transaction that writes, a damaged page would end it.
     fn live_rows(&self) -> Result<Vec<i64>> {
         match live_rows(self.connection, self.shelf, i64::MIN, i64::MAX) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
@@ -187,27 +206,31 @@ impl Search<'_> {
                 let found = statement.query_map([self.shelf.collection], |row| row.get(0));
                 found?.collect()
             })
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
         rows.sort_unstable();
         Ok(rows)
     }
 
-    fn listed_rows(&self, rows: &[i64]) -> Result<Part> {
-        let include = Include {
+    fn listed_rows(&self, rows: &[i64]) -> Result<LexicalPart> {
+        let include = DrawerFields {
             document: true,
             context: true,
-            ..Include::NOTHING
+            ..DrawerFields::NOTHING
         };
-        let mut indexer = Indexer::default();
-        let mut gathering = Gathering::new(&self.terms);
+        let mut indexer = TextIndexer::default();
+        let mut gathering = LexicalPartBuilder::new(&self.terms);
         for row in rows {
-            match row::by_row(self.connection, *row, include) {
+            match row::load_by_row(self.connection, *row, include) {
                 Ok(Some(stored)) => {
-                    gathering.add(*row, Bag::new(&words::of(&mut indexer, &stored.drawer)))?;
+                    gathering.add(
+                        *row,
+                        WordBag::new(&words::pack_words(&mut indexer, &stored.drawer)),
+                    )?;
                 }
                 Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    self.palace.warn(unreadable(self.shelf, *row, &error));
+                    // Neither index nor row has its words, so this drawer cannot match; the others still can.
+                    self.palace.warn(unreadable_finding(self.shelf, *row, &error));
                 }
                 Err(error) => return Err(error),
             }
@@ -216,30 +239,39 @@ impl Search<'_> {
     }
 }
 
-/// Those of some ascending rows that are in scope.
-pub(crate) fn among(rows: &[i64], scope: &Rows) -> Vec<i64> {
-    let marked = rows.iter().zip(scope.marks(rows));
+/// Returns those of some ascending rows that are in scope.
+pub(crate) fn rows_within(rows: &[i64], scope: &RowSet) -> Vec<i64> {
+    let marked = rows.iter().zip(scope.mark_members(rows));
     marked.filter_map(|(row, mark)| mark.then_some(*row)).collect()
 }
 
-pub(super) fn damaged(shelf: &Shelf, error: &loci_core::Error) -> Finding {
-    let message = format!("the index of words cannot be used ({error}); its drawers were read one by one");
-    finding("full_text_damaged", Severity::Warning, shelf, message)
+pub(super) fn damaged_finding(shelf: &CollectionShelf, error: &loci_core::Error) -> PalaceFinding {
+    let message = format!("the word index cannot be used ({error}); its drawers were read one by one");
+    word_finding("full_text_damaged", FindingSeverity::Warning, shelf, message)
 }
 
-fn incomplete(shelf: &Shelf) -> Finding {
-    let message =
-        "the index of words has not the drawers of its collection; those it lacks were read one by one";
-    finding("full_text_differs", Severity::Warning, shelf, message.to_owned())
+fn incomplete_finding(shelf: &CollectionShelf) -> PalaceFinding {
+    let message = "the word index does not match its collection; the drawers it lacks were read one by one";
+    word_finding(
+        "full_text_differs",
+        FindingSeverity::Warning,
+        shelf,
+        message.to_owned(),
+    )
 }
 
-fn unreadable(shelf: &Shelf, row: i64, error: &loci_core::Error) -> Finding {
-    let message = format!("the words of row {row} cannot be read, and so not be matched: {error}");
-    finding("drawer_damaged", Severity::Error, shelf, message)
+fn unreadable_finding(shelf: &CollectionShelf, row: i64, error: &loci_core::Error) -> PalaceFinding {
+    let message = format!("the words of row {row} cannot be read, so they cannot match: {error}");
+    word_finding("drawer_damaged", FindingSeverity::Error, shelf, message)
 }
 
-fn finding(code: &str, severity: Severity, shelf: &Shelf, message: String) -> Finding {
-    Finding::new(code, severity, message)
-        .hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
-        .collection(shelf.name.as_str())
+fn word_finding(
+    code: &str,
+    severity: FindingSeverity,
+    shelf: &CollectionShelf,
+    message: String,
+) -> PalaceFinding {
+    PalaceFinding::new(code, severity, message)
+        .with_hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
+        .in_collection(shelf.name.as_str())
 }

@@ -1,4 +1,4 @@
-//! Giving space back: segments without their dead rows, and free pages returned to the disk.
+//! Reclaiming space: segments are rewritten without their dead rows, and free pages returned to the disk.
 
 use std::time::Duration;
 
@@ -6,23 +6,27 @@ use loci_core::{CollectionName, Result};
 use loci_index::segment;
 use rusqlite::{Connection, Transaction, params};
 
-use super::Figures;
-use crate::failure::sqlite;
-use crate::palace::Palace;
+use super::MaintenanceFigures;
+use crate::failure::sqlite_error;
+use crate::palace::PalaceFile;
 use crate::segments::{SegmentEntry, list_segments};
-use crate::shelf::Shelf;
-use crate::space::Space;
+use crate::shelf::CollectionShelf;
+use crate::space::StoredSpace;
 use crate::write::{last_seq, store_seq};
 use crate::{vectors, words};
 
-/// How many free pages one short transaction returns.
+/// The number of free pages one short transaction returns.
 const PAGES_AT_ONCE: i64 = 2000;
 
-/// Compacts a collection; `None` if there was nothing to gain.
-pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<Option<Figures>> {
+/// Compacts a collection; returns `None` if there was nothing to gain.
+pub(super) fn run(
+    palace: &PalaceFile,
+    name: &CollectionName,
+    wait: Duration,
+) -> Result<Option<MaintenanceFigures>> {
     let (dead, before, spaces) = palace.read(wait, |transaction| {
-        let shelf = Shelf::find(transaction, name)?;
-        let dead = reclaimable(transaction, &shelf)?;
+        let shelf = CollectionShelf::find(transaction, name)?;
+        let dead = estimate_gains(transaction, &shelf)?;
         let spaces: Vec<i64> = shelf.spaces().map(|space| space.number).collect();
         Ok((dead, file_bytes(transaction)?, spaces))
     })?;
@@ -36,7 +40,7 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
     }
     let pages = release_pages(palace, wait)?;
     let after = palace.read(wait, file_bytes)?;
-    Ok(Some(Figures::from([
+    Ok(Some(MaintenanceFigures::from([
         ("dead_rows".to_owned(), dead.vectors),
         ("segments_rewritten".to_owned(), rewritten),
         ("word_segments_rewritten".to_owned(), words),
@@ -47,10 +51,10 @@ pub(super) fn run(palace: &Palace, name: &CollectionName, wait: Duration) -> Res
     ])))
 }
 
-/// What compacting would give back.
+/// The gains to expect from compacting.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reclaimable {
-    /// Removed rows that still stand in segments of vectors, over all spaces.
+pub(super) struct CompactEstimate {
+    /// Removed rows that are still in segments of vectors, over all spaces.
     pub(super) vectors: i64,
     /// The same in segments of words.
     pub(super) words: i64,
@@ -58,8 +62,8 @@ pub(super) struct Reclaimable {
     pub(super) pages: i64,
 }
 
-/// What compacting a collection would give back.
-pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<Reclaimable> {
+/// Estimates the gains from compacting a collection.
+pub(super) fn estimate_gains(connection: &Connection, shelf: &CollectionShelf) -> Result<CompactEstimate> {
     let mut vectors = 0;
     for space in shelf.spaces() {
         vectors += connection
@@ -68,38 +72,39 @@ pub(super) fn reclaimable(connection: &Connection, shelf: &Shelf) -> Result<Recl
                 [space.number],
                 |row| row.get::<_, i64>(0),
             )
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
     }
-    let words = match words::are_there(connection, shelf.projection)? {
-        true => words::needs_rewriting(connection, shelf.projection)?,
-        false => 0,
+    let words = if words::tables_exist(connection, shelf.projection)? {
+        words::count_gone(connection, shelf.projection)?
+    } else {
+        0
     };
-    Ok(Reclaimable {
+    Ok(CompactEstimate {
         vectors,
         words,
-        pages: pragma(connection, "freelist_count")?,
+        pages: read_pragma(connection, "freelist_count")?,
     })
 }
 
-fn pragma(connection: &Connection, name: &str) -> Result<i64> {
+fn read_pragma(connection: &Connection, name: &str) -> Result<i64> {
     connection
         .pragma_query_value(None, name, |row| row.get(0))
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
 fn file_bytes(connection: &Connection) -> Result<i64> {
-    Ok(pragma(connection, "page_count")? * pragma(connection, "page_size")?)
+    Ok(read_pragma(connection, "page_count")? * read_pragma(connection, "page_size")?)
 }
 
-/// Rewrites every segment of a space that holds dead rows, one short transaction for each group; returns how many.
-fn rewrite_segments(palace: &Palace, name: &CollectionName, space: i64, wait: Duration) -> Result<i64> {
+/// Rewrites every segment of a space that holds dead rows, in one short transaction per group; returns how many.
+fn rewrite_segments(palace: &PalaceFile, name: &CollectionName, space: i64, wait: Duration) -> Result<i64> {
     let mut rewritten = 0;
     let mut from = i64::MIN;
     loop {
         let done = palace.write(wait, |transaction| {
-            let mut shelf = Shelf::find(transaction, name)?;
+            let mut shelf = CollectionShelf::find(transaction, name)?;
             // A space may be dropped between two groups.
-            let Some(space) = shelf.numbered(space) else {
+            let Some(space) = shelf.space_by_number(space) else {
                 return Ok(None);
             };
             let group = next_group(transaction, space, from)?;
@@ -118,8 +123,8 @@ fn rewrite_segments(palace: &Palace, name: &CollectionName, space: i64, wait: Du
     }
 }
 
-/// The next segment after row `from` with dead rows, and the ones after it that fit into one segment together.
-fn next_group(transaction: &Transaction<'_>, space: &Space, from: i64) -> Result<Vec<SegmentEntry>> {
+/// Returns the next segment after row `from` with dead rows, and the following ones that fit into one segment with it.
+fn next_group(transaction: &Transaction<'_>, space: &StoredSpace, from: i64) -> Result<Vec<SegmentEntry>> {
     let mut group: Vec<SegmentEntry> = Vec::new();
     let mut live = 0;
     for entry in list_segments(transaction, space.number)?
@@ -132,7 +137,8 @@ fn next_group(transaction: &Transaction<'_>, space: &Space, from: i64) -> Result
                 params![space.number, entry.first, entry.last],
                 |row| row.get(0),
             )
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
+        // A group begins at a segment with dead rows; clean ones after it join only if there is room.
         if group.is_empty() && dead == 0 {
             continue;
         }
@@ -145,15 +151,16 @@ fn next_group(transaction: &Transaction<'_>, space: &Space, from: i64) -> Result
     Ok(group)
 }
 
-/// Packs the live rows of a group beside the old segments, then puts the new one in their place.
+/// Packs the live rows of a group into a new segment, then replaces the old segments by it.
 fn replace_group(
     transaction: &Transaction<'_>,
-    palace: &Palace,
-    space: &Space,
+    palace: &PalaceFile,
+    space: &StoredSpace,
     group: &[SegmentEntry],
     first: i64,
     last: i64,
 ) -> Result<()> {
+    // From the exact vectors and not from the old codes: a damaged segment must not be copied into a sound one.
     let packed = vectors::pack_from(
         transaction,
         space,
@@ -165,11 +172,11 @@ fn replace_group(
     for entry in group {
         transaction
             .execute("DELETE FROM segments WHERE segment = ?1", [entry.segment])
-            .map_err(sqlite)?;
+            .map_err(sqlite_error)?;
     }
     if let Some(packed) = packed {
         let number = next_seq(transaction)?;
-        vectors::store(transaction, space, number, &packed)?;
+        vectors::store_segment(transaction, space, number, &packed)?;
     }
     transaction
         .execute(
@@ -177,24 +184,24 @@ fn replace_group(
             params![space.number, first, last],
         )
         .map(drop)
-        .map_err(sqlite)
+        .map_err(sqlite_error)
 }
 
-/// The next sequence number, used up.
+/// Takes the next sequence number.
 pub(super) fn next_seq(transaction: &Transaction<'_>) -> Result<i64> {
     let seq = last_seq(transaction)? + 1;
     store_seq(transaction, seq)?;
     Ok(seq)
 }
 
-/// Rewrites segments of words that are small or hold rows that are gone, one short transaction for each group;
+/// Rewrites segments of words that are small or hold gone rows, in one short transaction per group;
 /// returns how many.
-fn rewrite_words(palace: &Palace, name: &CollectionName, wait: Duration) -> Result<i64> {
+fn rewrite_words(palace: &PalaceFile, name: &CollectionName, wait: Duration) -> Result<i64> {
     let mut rewritten = 0;
     let mut from = i64::MIN;
     loop {
         let done = palace.write(wait, |transaction| {
-            let projection = Shelf::find(transaction, name)?.projection;
+            let projection = CollectionShelf::find(transaction, name)?.projection;
             let done = words::rewrite_next(transaction, projection, from)?;
             crate::crash::point("compact-words");
             Ok(done)
@@ -208,26 +215,30 @@ fn rewrite_words(palace: &Palace, name: &CollectionName, wait: Duration) -> Resu
 }
 
 /// Returns free pages to the disk in short transactions; returns how many.
-fn release_pages(palace: &Palace, wait: Duration) -> Result<i64> {
+fn release_pages(palace: &PalaceFile, wait: Duration) -> Result<i64> {
     let mut released = 0;
     loop {
         let (before, after) = palace.write(wait, |transaction| {
-            let before = pragma(transaction, "freelist_count")?;
+            let before = read_pragma(transaction, "freelist_count")?;
             let mut statement = transaction
                 .prepare(&format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})"))
-                .map_err(sqlite)?;
-            let mut steps = statement.query([]).map_err(sqlite)?;
-            while steps.next().map_err(sqlite)?.is_some() {}
-            Ok((before, pragma(transaction, "freelist_count")?))
+                .map_err(sqlite_error)?;
+            let mut steps = statement.query([]).map_err(sqlite_error)?;
+            // Each step frees one page, so the statement must be stepped to its end.
+            while steps.next().map_err(sqlite_error)?.is_some() {}
+            Ok((before, read_pragma(transaction, "freelist_count")?))
         })?;
         released += before - after;
+        // Another process may free pages all the time; without progress there is no point in another round.
         if after == 0 || after >= before {
             break;
         }
     }
     let lease = palace.lease(wait)?;
     lease
+        // The file shrinks only when the log is copied into it. Passive: readers and
+        // writers are not waited for.
         .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     Ok(released)
 }

@@ -1,4 +1,4 @@
-//! Whose turn it is: a kernel lock for each kind of maintenance, which dies with the process that holds it.
+//! A kernel lock for each kind of maintenance, which ends with the process that holds it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use loci_core::{MaintenanceKind, Result};
 
 use crate::failure;
 
-/// The right to run one kind of maintenance on one palace; given back when dropped.
+/// The right to run one kind of maintenance on one palace; released when dropped.
 ///
-/// The lock file lies in the palace's folder, holds nothing, and is there only while the maintenance runs.
+/// The lock file lies in the palace's folder, is empty, and exists only while the maintenance runs.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct MaintenanceTurn {
     path: PathBuf,
     _lock: File,
 }
 
-impl Turn {
-    /// Takes the turn, or `None` if somebody has it.
+impl MaintenanceTurn {
+    /// Takes the turn; `None` if another process has it.
     pub(crate) fn take(palace: &Path, kind: &MaintenanceKind) -> Result<Option<Self>> {
         let path = lock_path(palace, kind);
         loop {
@@ -26,20 +26,21 @@ impl Turn {
                 .truncate(false)
                 .write(true)
                 .open(&path)
-                .map_err(|cause| failure::io("make the lock file", &path, cause))?;
+                .map_err(|cause| failure::io_error("make the lock file", &path, cause))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(cause)) => return Err(failure::io("lock", &path, cause)),
+                Err(TryLockError::Error(cause)) => return Err(failure::io_error("lock", &path, cause)),
             }
-            // The holder before us may have removed the file between our opening and locking it.
+            // The previous holder may have removed the file between our opening and our locking it; the lock
+            // would then be on a file that no other process can find.
             if same_file(&file, &path) {
                 return Ok(Some(Self { path, _lock: file }));
             }
         }
     }
 
-    /// Whether somebody has the turn now.
+    /// Returns whether a process has the turn now.
     pub(crate) fn is_taken(palace: &Path, kind: &MaintenanceKind) -> bool {
         let path = lock_path(palace, kind);
         let Ok(file) = OpenOptions::new().write(true).open(path) else {
@@ -49,9 +50,9 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for MaintenanceTurn {
     fn drop(&mut self) {
-        // Removed while still locked, so that nobody can hold a turn on a file that is about to go.
+        // Removed while still locked, so that no other process can take a turn on a file about to vanish.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -77,17 +78,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let palace = folder.path().join("palace.db");
         let kind = MaintenanceKind::COMPACT;
-        assert!(!Turn::is_taken(&palace, &kind));
-        let turn = Turn::take(&palace, &kind).unwrap().unwrap();
-        assert!(Turn::is_taken(&palace, &kind));
-        assert!(Turn::take(&palace, &kind).unwrap().is_none());
+        assert!(!MaintenanceTurn::is_taken(&palace, &kind));
+        let turn = MaintenanceTurn::take(&palace, &kind).unwrap().unwrap();
+        assert!(MaintenanceTurn::is_taken(&palace, &kind));
+        assert!(MaintenanceTurn::take(&palace, &kind).unwrap().is_none());
         assert!(
-            Turn::take(&palace, &MaintenanceKind::REINDEX).unwrap().is_some(),
+            MaintenanceTurn::take(&palace, &MaintenanceKind::REINDEX)
+                .unwrap()
+                .is_some(),
             "kinds do not exclude each other"
         );
         drop(turn);
-        assert!(!Turn::is_taken(&palace, &kind));
+        assert!(!MaintenanceTurn::is_taken(&palace, &kind));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert!(Turn::take(&palace, &kind).unwrap().is_some());
+        assert!(MaintenanceTurn::take(&palace, &kind).unwrap().is_some());
     }
 }

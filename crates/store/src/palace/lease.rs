@@ -7,45 +7,46 @@ use std::time::Instant;
 use loci_core::Result;
 use rusqlite::Connection;
 
-use super::{KEPT_MAPPED, Mapped, Palace};
+use super::{KEPT_MAPPED, MappedConnection, PalaceFile};
 use crate::connection;
-use crate::deadline::Deadline;
-use crate::failure::sqlite;
+use crate::deadline::BudgetDeadline;
+use crate::failure::sqlite_error;
 
-/// After how many steps SQLite looks whether the time of a call is used up.
+/// The number of steps after which SQLite checks the deadline of a call.
 const STEPS: i32 = 1000;
 
 /// A connection on loan; it ends its read transaction, if it is in one, and goes back to the pool when dropped.
 #[derive(Debug)]
-pub(crate) struct Lease<'a> {
-    pub(super) palace: &'a Palace,
-    /// Which of the files that stood at the palace's path this is a connection to.
+pub(crate) struct ConnectionLease<'a> {
+    pub(super) palace: &'a PalaceFile,
+    /// The generation of the palace's file that this connection is open on.
     pub(super) generation: u64,
-    /// How long the file was when the connection mapped it.
+    /// The length of the file when the connection mapped it.
     pub(super) mapped: u64,
-    /// Whether SQLite looks at the clock while it works.
+    /// Whether SQLite checks a deadline while it works.
     pub(super) watched: bool,
     pub(super) connection: Option<Connection>,
 }
 
-impl Lease<'_> {
-    /// Which of the files that stood at the palace's path it belongs to.
+impl ConnectionLease<'_> {
+    /// Returns the generation of the file that the connection is open on.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Has SQLite give up once the deadline has passed; does nothing where there is none.
-    pub(crate) fn watch(&mut self, deadline: Deadline) -> Result<()> {
+    /// Makes SQLite give up once the deadline has passed; does nothing without one.
+    pub(crate) fn watch_deadline(&mut self, deadline: BudgetDeadline) -> Result<()> {
         let Some(instant) = deadline.instant() else {
             return Ok(());
         };
         self.watched = true;
         self.progress_handler(STEPS, Some(move || Instant::now() >= instant))
-            .map_err(sqlite)
+            .map_err(sqlite_error)
     }
 
-    /// Lets SQLite take as long as it needs again.
-    pub(crate) fn unwatch(&mut self) {
+    /// Removes the deadline again.
+    pub(crate) fn stop_watching(&mut self) {
+        // A handler that stays would end the work of the next borrower, so such a connection is not reused.
         if std::mem::take(&mut self.watched) && self.progress_handler(0, None::<fn() -> bool>).is_err() {
             self.discard();
         }
@@ -56,16 +57,16 @@ impl Lease<'_> {
         self.connection = None;
     }
 
-    /// Reads a large file without mapping it from here on, until the connection is lent again: what is strewn over it
-    /// would else seem to be held in memory with all its neighbours.
-    pub(super) fn let_go_of_pages(&mut self) {
-        if self.mapped > KEPT_MAPPED && connection::unmap(self).is_ok() {
+    /// Reads a large file without a memory map from here on, until the connection is lent again: with one, scattered
+    /// pages would count as memory of this process together with all their neighbours.
+    pub(super) fn unmap_large_file(&mut self) {
+        if self.mapped > KEPT_MAPPED && connection::unmap_file(self).is_ok() {
             self.mapped = 0;
         }
     }
 }
 
-impl Deref for Lease<'_> {
+impl Deref for ConnectionLease<'_> {
     type Target = Connection;
     fn deref(&self) -> &Connection {
         self.connection
@@ -74,7 +75,7 @@ impl Deref for Lease<'_> {
     }
 }
 
-impl DerefMut for Lease<'_> {
+impl DerefMut for ConnectionLease<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         self.connection
             .as_mut()
@@ -82,18 +83,20 @@ impl DerefMut for Lease<'_> {
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ConnectionLease<'_> {
     fn drop(&mut self) {
-        self.unwatch();
+        self.stop_watching();
         let Some(connection) = self.connection.take() else {
             return;
         };
         // A connection whose transaction cannot be ended is closed instead of being lent again.
         let ended = connection::end_read(&connection).is_ok();
-        let mut state = self.palace.state();
+        // Compared under the lock, so that a file that was replaced meanwhile never gets a connection to its
+        // predecessor into the pool.
+        let mut state = self.palace.lock_state();
         let usable = ended && !self.palace.closed.load(Ordering::SeqCst);
         if usable && state.generation == self.generation {
-            state.idle.push(Mapped {
+            state.idle.push(MappedConnection {
                 connection,
                 bytes: self.mapped,
             });

@@ -1,18 +1,22 @@
-//! Rows against themselves: hashes, metadata, places and counters.
+//! Rows checked by themselves: hashes, metadata, places and counters.
 
-use loci_core::{Finding, Include, Result, Severity};
+use loci_core::{DrawerFields, FindingSeverity, PalaceFinding, Result};
 use rusqlite::Connection;
 
-use super::Report;
-use crate::failure::sqlite;
+use super::ExaminationReport;
+use crate::failure::sqlite_error;
 use crate::row;
-use crate::shelf::Shelf;
+use crate::shelf::CollectionShelf;
 
-/// Reads every drawer and says which are damaged or cannot be read.
-pub(super) fn check(report: &mut Report, connection: &Connection, shelf: &Shelf) -> Result<()> {
-    let include = Include {
+/// Reads every drawer and reports those that are damaged or cannot be read.
+pub(super) fn check_rows(
+    report: &mut ExaminationReport,
+    connection: &Connection,
+    shelf: &CollectionShelf,
+) -> Result<()> {
+    let include = DrawerFields {
         embedding: false,
-        ..Include::EVERYTHING
+        ..DrawerFields::EVERYTHING
     };
     let mut found = Vec::new();
     let mut rows = 0_i64;
@@ -20,66 +24,87 @@ pub(super) fn check(report: &mut Report, connection: &Connection, shelf: &Shelf)
     each_row(connection, shelf, |id, number| {
         rows += 1;
         highest = highest.max(number);
-        match row::by_row(connection, number, include) {
+        match row::load_by_row(connection, number, include) {
             Ok(Some(stored)) => {
-                found.extend(stored.drawer.damage.iter().map(|what| damaged(shelf, &id, what)));
+                found.extend(
+                    stored
+                        .drawer
+                        .damage
+                        .iter()
+                        .map(|what| damaged_finding(shelf, &id, what)),
+                );
                 if stored.drawer.id.as_str() != id {
-                    found.push(damaged(shelf, &id, "the id index names another row"));
+                    found.push(damaged_finding(shelf, &id, "the id index names another row"));
                 }
             }
-            Ok(None) => found.push(damaged(
+            Ok(None) => found.push(damaged_finding(
                 shelf,
                 &id,
-                "it stands in the id index but its row is gone",
+                "it is in the id index but its row is missing",
             )),
-            Err(error) => found.push(damaged(shelf, &id, &error.to_string())),
+            Err(error) => found.push(damaged_finding(shelf, &id, &error.to_string())),
         }
         Ok(())
     })?;
-    report.list(found);
+    report.add_listed(found);
     if rows != shelf.drawers {
         let message = format!(
-            "{rows} drawers are there, {} were counted when they were written",
+            "{rows} drawers exist, {} were counted when they were written",
             shelf.drawers
         );
-        report.add(Finding::new("count_differs", Severity::Error, message).collection(shelf.name.as_str()));
+        report.add(
+            PalaceFinding::new("count_differs", FindingSeverity::Error, message)
+                .in_collection(shelf.name.as_str()),
+        );
     }
     let seq: i64 = connection
         .query_row("SELECT value FROM palace WHERE key = 'seq'", [], |row| row.get(0))
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
+    // A row above the counter would collide with a number given later, and numbers must never be reused.
     if highest > seq {
         let message = format!("row {highest} is newer than the palace's own sequence number {seq}");
-        report.add(Finding::new("sequence_behind", Severity::Error, message).collection(shelf.name.as_str()));
+        report.add(
+            PalaceFinding::new("sequence_behind", FindingSeverity::Error, message)
+                .in_collection(shelf.name.as_str()),
+        );
     }
     Ok(())
 }
 
-/// Every id and row of the collection.
+/// Calls `each` with every id and row of the collection.
 pub(super) fn each_row(
     connection: &Connection,
-    shelf: &Shelf,
+    shelf: &CollectionShelf,
     mut each: impl FnMut(String, i64) -> Result<()>,
 ) -> Result<()> {
     let mut statement = connection
         .prepare_cached(
+            // From the index and not from the table: a damaged page of drawers then costs
+            // only the drawers on it.
             "SELECT id, row FROM main.drawers INDEXED BY drawers_id WHERE collection = ?1 ORDER BY id",
         )
-        .map_err(sqlite)?;
-    let mut found = statement.query([shelf.collection]).map_err(sqlite)?;
-    while let Some(entry) = found.next().map_err(sqlite)? {
-        let id = String::from_utf8_lossy(entry.get_ref(0).map_err(sqlite)?.as_bytes().unwrap_or_default())
-            .into_owned();
-        each(id, entry.get(1).map_err(sqlite)?)?;
+        .map_err(sqlite_error)?;
+    let mut found = statement.query([shelf.collection]).map_err(sqlite_error)?;
+    while let Some(entry) = found.next().map_err(sqlite_error)? {
+        let id = String::from_utf8_lossy(
+            entry
+                .get_ref(0)
+                .map_err(sqlite_error)?
+                .as_bytes()
+                .unwrap_or_default(),
+        )
+        .into_owned();
+        each(id, entry.get(1).map_err(sqlite_error)?)?;
     }
     Ok(())
 }
 
-fn damaged(shelf: &Shelf, id: &str, what: &str) -> Finding {
-    Finding::new(
+fn damaged_finding(shelf: &CollectionShelf, id: &str, what: &str) -> PalaceFinding {
+    PalaceFinding::new(
         "drawer_damaged",
-        Severity::Error,
+        FindingSeverity::Error,
         format!("drawer {id:?}: {what}"),
     )
-    .hint("find it in a backup; the other drawers are untouched")
-    .collection(shelf.name.as_str())
+    .with_hint("find it in a backup; the other drawers are untouched")
+    .in_collection(shelf.name.as_str())
 }

@@ -1,31 +1,36 @@
-//! Vectors and segments of every space against the rows: each vector sound, each row reached exactly once.
+//! Vectors and segments of every space against the rows: each vector is sound, each row covered exactly once.
 
 use std::collections::BTreeSet;
 
-use loci_core::{Finding, Result, SegmentDiagnosis, Severity, SpaceState};
-use loci_index::segment::Seal;
+use loci_core::{FindingSeverity, PalaceFinding, Result, SegmentDiagnosis, SpaceState};
+use loci_index::segment::SegmentSeal;
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::{Report, rebuildable};
-use crate::failure::sqlite;
+use super::{ExaminationReport, rebuildable_finding};
+use crate::failure::sqlite_error;
 use crate::schema;
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
-use crate::shelf::Shelf;
-use crate::space::{Space, state_from};
+use crate::shelf::CollectionShelf;
+use crate::space::{StoredSpace, state_from};
 use crate::vectors;
 
-/// Checks that each space is what it can be to its collection, and that at most one is being built.
-pub(super) fn states(report: &mut Report, connection: &Connection, shelf: &Shelf) -> Result<()> {
+/// Checks that each space has a known state, and that at most one is being built.
+pub(super) fn check_states(
+    report: &mut ExaminationReport,
+    connection: &Connection,
+    shelf: &CollectionShelf,
+) -> Result<()> {
     let mut statement = connection
+        // Read again from the table: a state that no release wrote has become "abandoned" in the shelf.
         .prepare("SELECT space, state FROM spaces WHERE collection = ?1 AND space <> ?2")
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let found: Vec<(i64, Option<String>)> = statement
         .query_map([shelf.collection, shelf.space.number], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })
         .and_then(Iterator::collect)
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let odd = found
         .iter()
         .filter(|(_, state)| state_from(state.as_deref()).is_none());
@@ -33,16 +38,16 @@ pub(super) fn states(report: &mut Report, connection: &Connection, shelf: &Shelf
     if odd.count() > 0 || building.count() > 1 {
         let message = format!("the states of the embedding spaces contradict each other: {found:?}");
         report.add(
-            Finding::new("space_states", Severity::Error, message)
-                .hint("what answers is not touched by it; give up what is being built with `loci embedder switch --rollback`")
-                .collection(shelf.name.as_str()),
+            PalaceFinding::new("space_states", FindingSeverity::Error, message)
+                .with_hint("answers are not affected; abandon the space being built with `loci embedder switch --rollback`")
+                .in_collection(shelf.name.as_str()),
         );
     }
     Ok(())
 }
 
-/// Which space something was found in; nothing is said of the active one.
-fn within(space: &Space) -> String {
+/// Names the space of a finding, for its message; empty for the active one.
+fn space_suffix(space: &StoredSpace) -> String {
     match space.state {
         SpaceState::Active => String::new(),
         state => format!(" in the {} space of {}", state.name(), space.model()),
@@ -50,11 +55,11 @@ fn within(space: &Space) -> String {
 }
 
 /// Reads every exact vector of a space.
-pub(super) fn vectors(
-    report: &mut Report,
+pub(super) fn check_vectors(
+    report: &mut ExaminationReport,
     connection: &Connection,
-    shelf: &Shelf,
-    space: &Space,
+    shelf: &CollectionShelf,
+    space: &StoredSpace,
 ) -> Result<()> {
     let mut damaged = Vec::new();
     let mut sound = 0;
@@ -65,19 +70,21 @@ pub(super) fn vectors(
         }
         Ok(())
     };
-    if vectors::each(connection, space, i64::MIN, i64::MAX, &mut note).is_err() {
-        (damaged, sound) = one_by_one(connection, shelf, space)?;
+    // The walk ended at an unreadable page. What it had counted is thrown away, since the second walk finds the
+    // rows in another table.
+    if vectors::each_vector(connection, space, i64::MIN, i64::MAX, &mut note).is_err() {
+        (damaged, sound) = read_one_by_one(connection, shelf, space)?;
     }
     let bad = damaged.len() as i64;
-    report.list(damaged);
+    report.add_listed(damaged);
     if sound + bad != space.vectors {
         let message = format!(
-            "{} vectors are there{}, {} were counted when written",
+            "{} vectors exist{}, {} were counted when they were written",
             sound + bad,
-            within(space),
+            space_suffix(space),
             space.vectors
         );
-        report.add(rebuildable("vector_count_differs", shelf, message));
+        report.add(rebuildable_finding("vector_count_differs", shelf, message));
     }
     let orphans: i64 = connection
         .query_row(
@@ -85,17 +92,21 @@ pub(super) fn vectors(
             [shelf.collection],
             |row| row.get(0),
         )
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     if orphans > 0 {
-        let message = format!("{orphans} vectors{} belong to no drawer", within(space));
-        report.add(rebuildable("vector_orphans", shelf, message));
+        let message = format!("{orphans} vectors{} belong to no drawer", space_suffix(space));
+        report.add(rebuildable_finding("vector_orphans", shelf, message));
     }
     Ok(())
 }
 
-fn one_by_one(connection: &Connection, shelf: &Shelf, space: &Space) -> Result<(Vec<Finding>, i64)> {
+fn read_one_by_one(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    space: &StoredSpace,
+) -> Result<(Vec<PalaceFinding>, i64)> {
     let (mut damaged, mut sound) = (Vec::new(), 0);
-    vectors::each_singly(connection, space, i64::MIN, i64::MAX, |row, vector| {
+    vectors::each_vector_singly(connection, space, i64::MIN, i64::MAX, |row, vector| {
         match vector {
             Ok(_) => sound += 1,
             Err(error) => damaged.push(damaged_vector(connection, shelf, space, row, &error)),
@@ -107,43 +118,47 @@ fn one_by_one(connection: &Connection, shelf: &Shelf, space: &Space) -> Result<(
 
 fn damaged_vector(
     connection: &Connection,
-    shelf: &Shelf,
-    space: &Space,
+    shelf: &CollectionShelf,
+    space: &StoredSpace,
     row: i64,
     error: &loci_core::Error,
-) -> Finding {
+) -> PalaceFinding {
     let id: Option<String> = connection
         .query_row("SELECT id FROM drawers WHERE row = ?1", [row], |found| {
             found.get(0)
         })
         .ok();
+    // The id only makes the finding easier to read; if it cannot be read, the row number must do.
     let who = id.map_or_else(|| format!("row {row}"), |id| format!("drawer {id:?}"));
     let hint = match space.state {
         SpaceState::Active => {
             "its text is still found by keyword; embed it again or find it in a backup".to_owned()
         }
         _ => format!(
-            "no answer comes from it; drop it with `loci maintain reindex`, and `loci embedder switch {}` makes it again",
+            "it is not used in answers; drop it with `loci maintain reindex`, and `loci embedder switch {}` makes it again",
             space.model()
         ),
     };
-    Finding::new(
+    PalaceFinding::new(
         "vector_damaged",
-        Severity::Error,
-        format!("the vector of {who}{} cannot be read: {error}", within(space)),
+        FindingSeverity::Error,
+        format!(
+            "the vector of {who}{} cannot be read: {error}",
+            space_suffix(space)
+        ),
     )
-    .hint(hint)
-    .collection(shelf.name.as_str())
+    .with_hint(hint)
+    .in_collection(shelf.name.as_str())
 }
 
-/// Checks every segment and that together with the tail they reach each vector exactly once.
-pub(super) fn segments(
-    report: &mut Report,
+/// Checks every segment, and that the segments together cover each sealed vector exactly once.
+pub(super) fn check_segments(
+    report: &mut ExaminationReport,
     connection: &Connection,
-    shelf: &Shelf,
-    space: &Space,
+    shelf: &CollectionShelf,
+    space: &StoredSpace,
 ) -> Result<()> {
-    let seal = Seal {
+    let seal = SegmentSeal {
         palace: schema::palace_id(connection)?,
         space: space.number,
     };
@@ -173,9 +188,12 @@ pub(super) fn segments(
                 let message = format!(
                     "segment {}{} cannot be used: {error}",
                     entry.segment,
-                    within(space)
+                    space_suffix(space)
                 );
-                report.add(rebuildable("segment_damaged", shelf, message).segment(entry.segment.to_string()));
+                report.add(
+                    rebuildable_finding("segment_damaged", shelf, message)
+                        .in_segment(entry.segment.to_string()),
+                );
             }
         }
     }
@@ -185,22 +203,22 @@ pub(super) fn segments(
             space.number
         ))
         .and_then(|mut statement| statement.query_map([space.sealed], |row| row.get(0))?.collect())
-        .map_err(sqlite)?;
+        .map_err(sqlite_error)?;
     let (missing, extra) = (
         sealed.difference(&reached).count(),
         reached.difference(&sealed).count(),
     );
     if missing + extra + twice > 0 {
         let message = format!(
-            "packed segments{} leave out {missing} vectors (they are searched one by one), hold {extra} that are gone and {twice} twice",
-            within(space)
+            "packed segments{} lack {missing} vectors (they are searched one by one), hold {extra} that are gone and {twice} twice",
+            space_suffix(space)
         );
-        report.add(rebuildable("segments_incomplete", shelf, message));
+        report.add(rebuildable_finding("segments_incomplete", shelf, message));
     }
     Ok(())
 }
 
-fn read_segment(connection: &Connection, seal: Seal, entry: &SegmentEntry) -> Result<Vec<i64>> {
+fn read_segment(connection: &Connection, seal: SegmentSeal, entry: &SegmentEntry) -> Result<Vec<i64>> {
     let mut reader = SegmentReader::new(connection, seal);
     let head = reader.read_head(entry)?;
     let body = reader.read_body(entry, &head)?;

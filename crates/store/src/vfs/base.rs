@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_void};
 
 /// A file that the VFS below has opened. It is used by one connection, hence one thread, at a time.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Base(*mut ffi::sqlite3_file);
+pub(super) struct BaseFile(*mut ffi::sqlite3_file);
 
-impl Base {
+impl BaseFile {
     /// # Safety
     /// `file` must stay open in its VFS for as long as the value is used.
     pub(super) unsafe fn new(file: *mut ffi::sqlite3_file) -> Self {

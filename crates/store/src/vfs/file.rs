@@ -1,9 +1,9 @@
-//! The method table of a database and of its log: pages are sealed and judged, all else is passed down.
+//! The method table of a database and of its log: pages are sealed and judged, all other calls are passed down.
 
 use super::backfill;
-use super::base::Base;
-use super::log::Log;
-use super::pages::Pages;
+use super::base::BaseFile;
+use super::log::OpenLog;
+use super::pages::DatabasePages;
 use super::recovery;
 use rusqlite::ffi;
 use std::ffi::{c_int, c_void};
@@ -12,30 +12,30 @@ use std::slice;
 
 pub(super) type File = *mut ffi::sqlite3_file;
 
-/// A file control of our own: the file, still empty, will be checked.
+/// A private file control: the file, still empty, will be checked.
 pub(super) const ASK: c_int = 0x6c6f_6369;
 
-/// What is known of an open file.
+/// The state of an open file.
 #[derive(Debug)]
-pub(super) enum Content {
-    Database(Pages),
-    Log(Log),
+pub(super) enum FileContent {
+    Database(DatabasePages),
+    Log(OpenLog),
 }
 
-/// What SQLite holds for an open main database or log; the file of the VFS below follows it in memory.
+/// The object that SQLite holds for an open main database or log; the file of the VFS below follows it in memory.
 #[repr(C)]
-pub(super) struct Handle {
+pub(super) struct ShimHandle {
     head: ffi::sqlite3_file,
-    content: *mut Content,
+    content: *mut FileContent,
 }
 
-impl Handle {
-    /// The place in SQLite's allocation where the VFS below keeps its own file.
+impl ShimHandle {
+    /// Returns the place in SQLite's allocation where the VFS below keeps its own file.
     ///
     /// # Safety
     /// `file` must be an allocation of at least `szOsFile` bytes of the shim.
-    pub(super) unsafe fn below(file: File) -> File {
-        // SAFETY: the allocation goes on after the handle; its size is a multiple of pointer alignment.
+    pub(super) unsafe fn file_below(file: File) -> File {
+        // SAFETY: the allocation continues after the handle, whose size is a multiple of pointer alignment.
         unsafe { file.cast::<Self>().add(1).cast() }
     }
 
@@ -43,7 +43,7 @@ impl Handle {
     ///
     /// # Safety
     /// As for [`Handle::below`], and `base` must be what it returned.
-    pub(super) unsafe fn init(file: File, base: Base, content: Content) {
+    pub(super) unsafe fn init(file: File, base: BaseFile, content: FileContent) {
         let shared_memory = base
             .methods()
             .is_some_and(|m| m.iVersion >= 2 && m.xShmMap.is_some());
@@ -57,7 +57,7 @@ impl Handle {
     }
 }
 
-/// Whether an open file is one of ours.
+/// Returns whether an open file is one of ours.
 ///
 /// # Safety
 /// `file` must be an open file of any VFS.
@@ -67,21 +67,21 @@ pub(super) unsafe fn is_ours(file: File) -> bool {
     std::ptr::eq(methods, &WITH_LOG) || std::ptr::eq(methods, &WITHOUT_LOG)
 }
 
-/// The file below and the state of an open file.
+/// Returns the file below and the state of an open file.
 ///
 /// # Safety
 /// `file` must have been made by [`Handle::init`], not be closed, and be used by this thread alone.
-pub(super) unsafe fn parts<'a>(file: File) -> (Base, &'a mut Content) {
+pub(super) unsafe fn parts<'a>(file: File) -> (BaseFile, &'a mut FileContent) {
     // SAFETY: `init` wrote the handle; SQLite uses a file from one thread at a time.
     unsafe {
         (
-            Base::new(Handle::below(file)),
-            &mut *(*file.cast::<Handle>()).content,
+            BaseFile::new(ShimHandle::file_below(file)),
+            &mut *(*file.cast::<ShimHandle>()).content,
         )
     }
 }
 
-/// Passes a call to the file below; gives `$missing` where that file has no such method.
+/// Passes a call to the file below; returns `$missing` if that file has no such method.
 macro_rules! pass {
     ($name:ident => $method:ident($($argument:ident: $kind:ty),*), $missing:expr) => {
         unsafe extern "C" fn $name(file: File, $($argument: $kind),*) -> c_int {
@@ -124,12 +124,13 @@ unsafe extern "C" fn close(file: File) -> c_int {
     // SAFETY: SQLite closes a file once; the box came from `Handle::init` and is not used afterwards.
     let (base, content) = unsafe {
         (
-            Base::new(Handle::below(file)),
-            Box::from_raw((*file.cast::<Handle>()).content),
+            BaseFile::new(ShimHandle::file_below(file)),
+            Box::from_raw((*file.cast::<ShimHandle>()).content),
         )
     };
-    if let Content::Log(mut log) = *content {
-        log.link(None);
+    // The database outlives its log and must not keep a pointer to a closed file.
+    if let FileContent::Log(mut log) = *content {
+        log.link_database(None);
     }
     match base.methods().and_then(|methods| methods.xClose) {
         // SAFETY: the file below is open until this call.
@@ -150,8 +151,8 @@ unsafe extern "C" fn read(file: File, buffer: *mut c_void, length: c_int, offset
     let bytes =
         unsafe { slice::from_raw_parts_mut(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
     match content {
-        Content::Database(pages) => pages.judge(base, bytes, offset, code),
-        Content::Log(log) => log.judge(base, bytes, offset, code),
+        FileContent::Database(pages) => pages.judge_read(base, bytes, offset, code),
+        FileContent::Log(log) => log.judge_read(base, bytes, offset, code),
     }
 }
 
@@ -161,21 +162,21 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
     // SAFETY: as above.
     let bytes = unsafe { slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
     match content {
-        Content::Database(pages) => pages.write(base, bytes, offset),
-        Content::Log(log) => log.write(base, bytes, offset),
+        FileContent::Database(pages) => pages.write(base, bytes, offset),
+        FileContent::Log(log) => log.write(base, bytes, offset),
     }
 }
 
-/// Tells how long the file was when it was whole: pages that were cut off are damaged pages like others, and
-/// no reason for SQLite to give up the ones that are left.
+/// Returns the length of the file when it was complete: pages that were cut off are damaged pages like others, and
+/// no reason for SQLite to refuse the remaining ones.
 unsafe extern "C" fn file_size(file: File, size: *mut i64) -> c_int {
     // SAFETY: SQLite passes an open file and a place for the number.
     unsafe {
         let code = base_file_size(file, size);
         if code == ffi::SQLITE_OK
-            && let (base, Content::Database(pages)) = parts(file)
+            && let (base, FileContent::Database(pages)) = parts(file)
         {
-            size.write(pages.promised(base, size.read()));
+            size.write(pages.promised_size(base, size.read()));
         }
         code
     }
@@ -185,12 +186,14 @@ unsafe extern "C" fn truncate(file: File, size: i64) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
         match parts(file).1 {
-            Content::Database(pages) => pages.unsee(size, i64::MAX),
-            Content::Log(log) if size == 0 => match log.emptying() {
+            FileContent::Database(pages) => pages.forget_seen(size, i64::MAX),
+            // The mark must stop asking for the log before the log is gone; a crash in between leaves one
+            // that is not needed, the other order would report a loss that never happened.
+            FileContent::Log(log) if size == 0 => match log.prepare_emptying() {
                 ffi::SQLITE_OK => {}
                 code => return code,
             },
-            Content::Log(_) => {}
+            FileContent::Log(_) => {}
         }
         base_truncate(file, size)
     }
@@ -201,28 +204,30 @@ unsafe extern "C" fn sync(file: File, flags: c_int) -> c_int {
     unsafe {
         let code = base_sync(file, flags);
         match parts(file) {
-            (_, Content::Log(log)) => log.synced(code),
-            (base, Content::Database(pages)) if code == ffi::SQLITE_OK => backfill::finish(base, pages),
+            (_, FileContent::Log(log)) => log.raise_mark(code),
+            (base, FileContent::Database(pages)) if code == ffi::SQLITE_OK => {
+                backfill::finish_copy(base, pages)
+            }
             _ => {}
         }
         code
     }
 }
 
-/// Takes a lock on the file. SQLite asks for the exclusive one when the last connection closes, to copy the
-/// log into the file and delete it: not with a log that was refused.
+/// Takes a lock on the file. SQLite asks for the exclusive lock when the last connection closes, to copy the
+/// log into the file and delete it, which must not happen with a log that was refused.
 unsafe extern "C" fn lock(file: File, level: c_int) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
         let exclusive = level == ffi::SQLITE_LOCK_EXCLUSIVE;
-        if let Content::Database(pages) = parts(file).1
+        if let FileContent::Database(pages) = parts(file).1
             && exclusive
             && pages.watch.refused
         {
             return ffi::SQLITE_BUSY;
         }
         let code = base_lock(file, level);
-        if let Content::Database(pages) = parts(file).1 {
+        if let FileContent::Database(pages) = parts(file).1 {
             pages.watch.exclusive |= exclusive && code == ffi::SQLITE_OK;
         }
         code
@@ -232,14 +237,14 @@ unsafe extern "C" fn lock(file: File, level: c_int) -> c_int {
 unsafe extern "C" fn unlock(file: File, level: c_int) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
-        if let Content::Database(pages) = parts(file).1 {
+        if let FileContent::Database(pages) = parts(file).1 {
             pages.watch.exclusive = false;
         }
         base_unlock(file, level)
     }
 }
 
-/// Maps a part of the log's shared index; the first is remembered for what SQLite keeps at its start.
+/// Maps a part of the log's shared index; the first part is remembered, since SQLite keeps its counters at its start.
 unsafe extern "C" fn shm_map(
     file: File,
     region: c_int,
@@ -250,7 +255,7 @@ unsafe extern "C" fn shm_map(
     // SAFETY: SQLite passes an open file and a place for the pointer, which is null without a region.
     unsafe {
         let code = base_shm_map(file, region, size, extend, out);
-        if let Content::Database(pages) = parts(file).1
+        if let FileContent::Database(pages) = parts(file).1
             && code == ffi::SQLITE_OK
             && region == 0
         {
@@ -263,15 +268,15 @@ unsafe extern "C" fn shm_map(
 unsafe extern "C" fn shm_unmap(file: File, delete: c_int) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
-        if let Content::Database(pages) = parts(file).1 {
+        if let FileContent::Database(pages) = parts(file).1 {
             pages.watch.index = None;
         }
         base_shm_unmap(file, delete)
     }
 }
 
-/// Takes or gives back locks of the log. The recovery lock is taken exclusively by recovery alone, which is
-/// where the log is judged.
+/// Takes or releases locks of the log. Only recovery takes the recovery lock exclusively, which is
+/// when the log is judged.
 unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int) -> c_int {
     /// The places of these locks in SQLite's shared memory.
     const WRITE: c_int = 0;
@@ -280,7 +285,7 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
     unsafe {
         let code = base_shm_lock(file, offset, n, flags);
         let taken = code == ffi::SQLITE_OK && flags == ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_EXCLUSIVE;
-        let (base, Content::Database(pages)) = parts(file) else {
+        let (base, FileContent::Database(pages)) = parts(file) else {
             return code;
         };
         let covered = offset..offset.saturating_add(n);
@@ -290,9 +295,10 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
         if !taken || !covered.contains(&RECOVER) {
             return code;
         }
-        match recovery::begin(base, pages) {
+        match recovery::begin_recovery(base, pages) {
             ffi::SQLITE_OK => ffi::SQLITE_OK,
             refused => {
+                // SQLite takes the error for a lock that was not given, and will not release it by itself.
                 base_shm_lock(
                     file,
                     offset,
@@ -305,7 +311,7 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
     }
 }
 
-/// Refuses reads of parts of pages: SQLite would take overflow pages past the check.
+/// Denies reads of parts of pages: SQLite would use them to read overflow pages past the check.
 unsafe extern "C" fn characteristics(file: File) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe { base_characteristics(file) & !ffi::SQLITE_IOCAP_SUBPAGE_READ }
@@ -315,35 +321,36 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
     // SAFETY: SQLite passes an open file.
     let (base, content) = unsafe { parts(file) };
     match (op, content) {
-        (ASK, Content::Database(pages)) => {
-            pages.ask();
+        (ASK, FileContent::Database(pages)) => {
+            pages.request_checks();
             return ffi::SQLITE_OK;
         }
-        // Growing the file ahead of its pages would leave pages of zeros; it is only a hint.
-        (ffi::SQLITE_FCNTL_SIZE_HINT, Content::Database(_)) => return ffi::SQLITE_OK,
+        // Growing the file ahead of its pages would leave pages of zeros, which fail the
+        // check; it is only a hint.
+        (ffi::SQLITE_FCNTL_SIZE_HINT, FileContent::Database(_)) => return ffi::SQLITE_OK,
         // The last connection has copied the log into the file, is still alone, and asks whether to keep the
-        // log before it deletes it. It stays where the mark cannot say that it is no longer needed.
-        (ffi::SQLITE_FCNTL_PERSIST_WAL, Content::Database(pages)) if pages.watch.exclusive => {
-            let told = recovery::done_with(base, pages);
+        // log before it deletes it. The log is kept if the mark cannot record that it is no longer needed.
+        (ffi::SQLITE_FCNTL_PERSIST_WAL, FileContent::Database(pages)) if pages.watch.exclusive => {
+            let told = recovery::release_log(base, pages);
             if told != ffi::SQLITE_OK {
                 // SAFETY: the argument of this control is an int.
                 unsafe { argument.cast::<c_int>().write(1) };
                 return ffi::SQLITE_OK;
             }
         }
-        (ffi::SQLITE_FCNTL_CKPT_START, Content::Database(pages)) => {
+        (ffi::SQLITE_FCNTL_CKPT_START, FileContent::Database(pages)) => {
             pages.checkpointing = true;
-            backfill::begin(base, pages);
+            backfill::begin_copy(base, pages);
         }
-        (ffi::SQLITE_FCNTL_CKPT_DONE, Content::Database(pages)) => pages.checkpointing = false,
+        (ffi::SQLITE_FCNTL_CKPT_DONE, FileContent::Database(pages)) => pages.checkpointing = false,
         _ => {}
     }
     // SAFETY: the arguments are SQLite's own.
     unsafe { base_control(file, op, argument) }
 }
 
-/// Lends SQLite a page in place. One that fails its check is not lent: SQLite then reads it, and that
-/// read gives the error.
+/// Gives SQLite a page in place. A page that fails its check is withheld: SQLite then reads it, and that
+/// read returns the error.
 unsafe extern "C" fn fetch(file: File, offset: i64, length: c_int, out: *mut *mut c_void) -> c_int {
     // SAFETY: SQLite passes an open file and a place for the pointer.
     unsafe {
@@ -353,7 +360,7 @@ unsafe extern "C" fn fetch(file: File, offset: i64, length: c_int, out: *mut *mu
         if code != ffi::SQLITE_OK || page.is_null() {
             return code;
         }
-        let (base, Content::Database(pages)) = parts(file) else {
+        let (base, FileContent::Database(pages)) = parts(file) else {
             return code;
         };
         // The map holds `length` bytes at this place until `unfetch`.

@@ -1,43 +1,43 @@
-//! What one open write-ahead log knows of its frames: every page read from it is verified.
+//! One open write-ahead log: every page read from it is verified.
 //!
 //! SQLite checks the frames of a log only when it rebuilds the shared index. Afterwards it trusts them, and
 //! a checkpoint would copy a damaged one into the file and seal it there.
 //!
-//! It also keeps the file's log mark: announced before a header is written, raised after a commit is synced.
+//! It also maintains the file's log mark: announced before a header is written, raised after a commit is synced.
 
-use super::base::Base;
-use super::file::{self, Content, File};
-use super::mark::Mark;
-use super::pages::{Kind, Pages};
-use super::wal::{self, FRAME_HEADER, Frames, HEADER, Running, word};
+use super::base::BaseFile;
+use super::file::{self, File, FileContent};
+use super::mark::LogMark;
+use super::pages::{DatabasePages, PageProtection};
+use super::wal::{self, FRAME_HEADER, HEADER, LogFrames, RunningChecksum, read_word};
 use super::{damage, page, recovery};
 use rusqlite::ffi;
 use std::ffi::c_int;
 
 /// The state of one open log.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct OpenLog {
     /// The path of the database it belongs to.
     path: String,
-    /// The database it belongs to, as the same connection has it open.
+    /// The database it belongs to, opened by the same connection.
     database: Option<File>,
     /// The byte order of its checksums and the size of its pages, once known.
     format: Option<(bool, usize)>,
     /// The frame header that was just written through this handle, and where, until its page is.
     last_header: Option<(i64, [u8; FRAME_HEADER])>,
-    /// From here on frames wait for their checksums. A transaction larger than the cache overwrites pages
-    /// that it had already spilled, and SQLite writes the headers of all frames from the first such one
-    /// again when it commits. Nobody else reads them before.
+    /// From here on frames have no final checksums yet. A transaction larger than the cache overwrites pages
+    /// that it had already spilled, and SQLite rewrites the headers of all frames from the first such one
+    /// when it commits. No other connection reads them before that.
     unsettled: Option<i64>,
-    /// The last frame written, where that was a commit.
-    commit: Option<Commit>,
+    /// The last frame written, if that was a commit.
+    commit: Option<PendingCommit>,
     /// The turn of the write lock in which frames were last written.
     turn: Option<u64>,
 }
 
 /// A commit that waits for its sync.
 #[derive(Debug, Clone, Copy)]
-struct Commit {
+struct PendingCommit {
     log: u32,
     /// Its number, counted from one.
     frame: u32,
@@ -45,26 +45,26 @@ struct Commit {
 }
 
 /// A checked database as a log sees it.
-struct Owner<'a> {
-    base: Base,
-    pages: &'a mut Pages,
+struct LogOwner<'a> {
+    base: BaseFile,
+    pages: &'a mut DatabasePages,
     page_size: usize,
 }
 
-impl Owner<'_> {
-    /// The mark; one that was damaged meanwhile promises nothing.
-    fn mark(&self) -> Result<Mark, c_int> {
-        Mark::read(self.base, self.page_size).map(Option::unwrap_or_default)
+impl LogOwner<'_> {
+    /// Reads the mark; one that was damaged meanwhile promises nothing.
+    fn read_mark(&self) -> Result<LogMark, c_int> {
+        LogMark::read(self.base, self.page_size).map(Option::unwrap_or_default)
     }
 
-    /// The number of the frame whose header stands at `offset`.
+    /// Returns the number of the frame whose header is at `offset`.
     fn frame_number(&self, offset: i64) -> u32 {
         let frame = (FRAME_HEADER + self.page_size) as i64;
         u32::try_from((offset - HEADER as i64) / frame + 1).unwrap_or(u32::MAX)
     }
 }
 
-impl Log {
+impl OpenLog {
     /// # Safety
     /// `database` must be one of our files, open for as long as the log is, and used by the same thread.
     pub(super) unsafe fn new(path: &str, database: Option<File>) -> Self {
@@ -75,45 +75,49 @@ impl Log {
         }
     }
 
-    /// The database, where its pages are checked and it thus carries a mark.
-    fn owner(&mut self) -> Option<Owner<'_>> {
-        // SAFETY: see `new`; the state of a database is no part of the state of its log.
-        let (base, Content::Database(pages)) = (unsafe { file::parts(self.database?) }) else {
+    /// Returns the database, if its pages are checked and it thus carries a mark.
+    fn checked_owner(&mut self) -> Option<LogOwner<'_>> {
+        // SAFETY: see `new`; the state of a database is not part of the state of its log.
+        let (base, FileContent::Database(pages)) = (unsafe { file::parts(self.database?) }) else {
             return None;
         };
-        match pages.kind(base) {
-            Kind::Checked { page_size } => Some(Owner {
+        match pages.protection(base) {
+            PageProtection::Checked { page_size } => Some(LogOwner {
                 base,
                 pages,
                 page_size,
             }),
-            Kind::Plain | Kind::Unborn => None,
+            PageProtection::Plain | PageProtection::Unborn => None,
         }
     }
 
     /// Tells the database that its log is open below the shim as `log`, or no longer open.
-    pub(super) fn link(&mut self, log: Option<Base>) {
+    pub(super) fn link_database(&mut self, log: Option<BaseFile>) {
         // SAFETY: see `new`.
         if let Some(database) = self.database
-            && let (_, Content::Database(pages)) = unsafe { file::parts(database) }
+            && let (_, FileContent::Database(pages)) = unsafe { file::parts(database) }
         {
             pages.watch.log = log;
         }
     }
 
-    pub(super) fn write(&mut self, base: Base, bytes: &[u8], offset: i64) -> c_int {
+    pub(super) fn write(&mut self, base: BaseFile, bytes: &[u8], offset: i64) -> c_int {
         let allowed = if offset == 0 {
             (self.format, self.unsettled, self.commit) = (None, None, None);
-            self.announce(base, bytes)
+            // Offset 0 is the log's header: a new log begins, and nothing known of the old one counts any more.
+            self.announce_log(base, bytes)
         } else if let Ok(head) = <[u8; FRAME_HEADER]>::try_from(bytes) {
+            // SQLite writes a frame in two steps: the header of 24 bytes, then the page.
             self.last_header = Some((offset, head));
             self.unsettled = self.unsettled.filter(|from| *from < offset);
             self.commit = None;
             self.begin_turn(&head, offset)
         } else {
-            if let Some(header) = frame(bytes.len(), offset) {
+            if let Some(header) = frame_offset(bytes.len(), offset) {
                 match self.last_header.take() {
                     Some((written, head)) if written == header => self.finish_frame(&head, header),
+                    // A page without its header before it replaces a spilled one; its
+                    // checksum follows at commit.
                     _ => self.unsettled = Some(self.unsettled.map_or(header, |from| from.min(header))),
                 }
             }
@@ -124,38 +128,39 @@ impl Log {
             code => code,
         };
         if code != ffi::SQLITE_OK {
-            // A commit whose last page did not reach the log is none, whatever is synced later.
+            // A commit whose last page did not reach the log must not count, no matter what is synced later.
             self.commit = None;
         }
         code
     }
 
-    /// Makes the file expect the log whose header is about to be written. What is in the log now is synced
-    /// first, and so is its name: a power cut can then bring back this content or the new, and no third.
-    fn announce(&mut self, base: Base, header: &[u8]) -> c_int {
-        let Some(owner) = self.owner() else {
+    /// Makes the file expect the log whose header is about to be written. The present content of the log is synced
+    /// first, and so is its name: a power cut can then bring back this content or the new one, and no third.
+    fn announce_log(&mut self, base: BaseFile, header: &[u8]) -> c_int {
+        let Some(owner) = self.checked_owner() else {
             return ffi::SQLITE_OK;
         };
-        let next = wal::id(header.get(16..24).unwrap_or_default());
-        let mark = match owner.mark() {
+        let next = wal::log_id(header.get(16..24).unwrap_or_default());
+        let mark = match owner.read_mark() {
             Ok(mark) if mark.next == next => return ffi::SQLITE_OK,
             Ok(mark) => mark,
             Err(code) => return code,
         };
+        // The mark below names this content as one that may come back, so it must be complete on disk.
         match base.sync() {
             ffi::SQLITE_OK => {}
             code => return code,
         }
-        let beside = Frames::of(base).map_or(0, |frames| frames.id());
-        mark.announcing(next, beside)
+        let beside = LogFrames::from_log(base).map_or(0, |frames| frames.id());
+        mark.with_announced(next, beside)
             .write_lasting(owner.base, owner.page_size)
     }
 
-    /// Takes back what the mark says of frames that are about to be written over. That is so only after a
+    /// Lowers the mark if frames that it counts are about to be overwritten. That happens only after a
     /// commit that was synced and then failed, since SQLite adds to what was committed.
     fn begin_turn(&mut self, head: &[u8], offset: i64) -> c_int {
         let last = self.turn;
-        let Some(owner) = self.owner() else {
+        let Some(owner) = self.checked_owner() else {
             return ffi::SQLITE_OK;
         };
         let turn = owner.pages.watch.turn;
@@ -163,10 +168,10 @@ impl Log {
             return ffi::SQLITE_OK;
         }
         let before = owner.frame_number(offset).saturating_sub(1);
-        let log = wal::id(head.get(8..16).unwrap_or_default());
-        let code = match owner.mark() {
+        let log = wal::log_id(head.get(8..16).unwrap_or_default());
+        let code = match owner.read_mark() {
             Ok(mark) if mark.log == log && mark.frames > before => {
-                let lowered = Mark {
+                let lowered = LogMark {
                     frames: before,
                     ..mark
                 };
@@ -179,31 +184,35 @@ impl Log {
         code
     }
 
-    /// Takes note of a commit whose last page is about to be written.
+    /// Notes a commit whose last page is about to be written.
     fn finish_frame(&mut self, head: &[u8], offset: i64) {
-        self.commit = self.owner().filter(|_| word(head, 4) != 0).map(|owner| Commit {
-            log: wal::id(head.get(8..16).unwrap_or_default()),
-            frame: owner.frame_number(offset),
-            turn: owner.pages.watch.turn,
-        });
+        self.commit = self
+            .checked_owner()
+            .filter(|_| read_word(head, 4) != 0)
+            .map(|owner| PendingCommit {
+                log: wal::log_id(head.get(8..16).unwrap_or_default()),
+                frame: owner.frame_number(offset),
+                turn: owner.pages.watch.turn,
+            });
     }
 
-    /// Raises the mark where the sync that ended with `code` made a commit last; a checkpoint syncs as well.
+    /// Raises the mark if the sync that ended with `code` made a commit durable; a checkpoint syncs as well.
     ///
-    /// The mark itself is not synced: a killed process leaves it to the system, and after a power cut it may
+    /// The mark itself is not synced: after a kill the system still writes it, and after a power cut it may
     /// be an older one, which promises less but nothing wrong. For the same reason a failure to write it is
-    /// no failure of the commit, which is on disk.
-    pub(super) fn synced(&mut self, code: c_int) {
+    /// not a failure of the commit, which is on disk.
+    pub(super) fn raise_mark(&mut self, code: c_int) {
         let Some(commit) = self.commit.take().filter(|_| code == ffi::SQLITE_OK) else {
             return;
         };
-        let Some(owner) = self.owner() else { return };
+        let Some(owner) = self.checked_owner() else { return };
+        // Another turn of the write lock may have overwritten the frames that this commit was noted for.
         if commit.turn != owner.pages.watch.turn {
             return;
         }
         let noted = owner.pages.watch.noted == Some(commit.turn);
-        if let Ok(mark) = owner.mark() {
-            let mut raised = mark.holding(commit.log, commit.frame);
+        if let Ok(mark) = owner.read_mark() {
+            let mut raised = mark.with_frames(commit.log, commit.frame);
             raised.lost &= !noted;
             if raised.write(owner.base, owner.page_size) == ffi::SQLITE_OK && noted {
                 owner.pages.watch.loss = None;
@@ -212,21 +221,21 @@ impl Log {
     }
 
     /// Prepares for the log being cut to nothing, all of it being in the file.
-    pub(super) fn emptying(&mut self) -> c_int {
+    pub(super) fn prepare_emptying(&mut self) -> c_int {
         self.commit = None;
-        self.owner().map_or(ffi::SQLITE_OK, |owner| {
-            recovery::done_with(owner.base, owner.pages)
+        self.checked_owner().map_or(ffi::SQLITE_OK, |owner| {
+            recovery::release_log(owner.base, owner.pages)
         })
     }
 
-    /// Judges what the log gave for a read that ended with `code`.
-    pub(super) fn judge(&mut self, base: Base, bytes: &[u8], offset: i64, code: c_int) -> c_int {
+    /// Judges the bytes of a read from the log that ended with `code`.
+    pub(super) fn judge_read(&mut self, base: BaseFile, bytes: &[u8], offset: i64, code: c_int) -> c_int {
         if code != ffi::SQLITE_OK || !page::is_page_size(bytes.len()) {
             return code;
         }
-        let format = self.format(base);
+        let format = self.read_format(base);
         let page_size = format.map_or(bytes.len(), |(_, page_size)| page_size);
-        let Some(header) = frame(page_size, offset) else {
+        let Some(header) = frame_offset(page_size, offset) else {
             return code;
         };
         if self.unsettled.is_some_and(|from| header >= from) {
@@ -236,7 +245,7 @@ impl Log {
         let mut page = Vec::new();
         let mut code = base.read(&mut head, header);
         if code == ffi::SQLITE_OK && bytes.len() != page_size {
-            // A connection that is older than the file asks once for a page of the size it took for granted.
+            // A connection opened before the file was made asks once for a page of the size it then assumed.
             page.resize(page_size, 0);
             code = base.read(&mut page, offset);
         }
@@ -244,18 +253,19 @@ impl Log {
         if code != ffi::SQLITE_OK {
             return code;
         }
-        if format.is_some_and(|(big_endian, _)| follows(base, big_endian, &head, content, header)) {
+        if format.is_some_and(|(big_endian, _)| continues_checksum(base, big_endian, &head, content, header))
+        {
             return ffi::SQLITE_OK;
         }
-        damage::note(&self.path, word(&head, 0));
+        damage::note_page(&self.path, read_word(&head, 0));
         ffi::SQLITE_IOERR_DATA
     }
 
-    fn format(&mut self, base: Base) -> Option<(bool, usize)> {
+    fn read_format(&mut self, base: BaseFile) -> Option<(bool, usize)> {
         if self.format.is_none() {
             let mut first = [0; HEADER];
             base.read(&mut first, 0);
-            let page_size = word(&first, 8) as usize;
+            let page_size = read_word(&first, 8) as usize;
             self.format = wal::is_big_endian(&first)
                 .filter(|_| page::is_page_size(page_size))
                 .map(|big_endian| (big_endian, page_size));
@@ -264,8 +274,8 @@ impl Log {
     }
 }
 
-/// Whether the checksum of this frame goes on from the frame, or the log's header, before it.
-fn follows(base: Base, big_endian: bool, head: &[u8], content: &[u8], header: i64) -> bool {
+/// Returns whether the checksum of this frame continues that of the frame, or the log's header, before it.
+fn continues_checksum(base: BaseFile, big_endian: bool, head: &[u8], content: &[u8], header: i64) -> bool {
     let before = if header == HEADER as i64 {
         24
     } else {
@@ -275,17 +285,17 @@ fn follows(base: Base, big_endian: bool, head: &[u8], content: &[u8], header: i6
     if base.read(&mut sums, before) != ffi::SQLITE_OK {
         return false;
     }
-    let mut running = Running {
+    let mut running = RunningChecksum {
         big_endian,
-        sums: (word(&sums, 0), word(&sums, 4)),
+        sums: (read_word(&sums, 0), read_word(&sums, 4)),
     };
     running.add(head.get(..8).unwrap_or_default());
     running.add(content);
-    running.sums == (word(head, 16), word(head, 20))
+    running.sums == (read_word(head, 16), read_word(head, 20))
 }
 
-/// Where the header of the frame stands whose page these bytes are; none where they are no page.
-fn frame(length: usize, offset: i64) -> Option<i64> {
+/// Returns the offset of the header of the frame whose page these bytes are; `None` if they are not a page.
+fn frame_offset(length: usize, offset: i64) -> Option<i64> {
     let header = offset - FRAME_HEADER as i64;
     let from_first = header - HEADER as i64;
     (page::is_page_size(length) && from_first >= 0 && from_first % (FRAME_HEADER + length) as i64 == 0)

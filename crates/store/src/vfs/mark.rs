@@ -1,17 +1,17 @@
-//! The log mark: what the file itself says about the log beside it, in the last bytes of page 1.
+//! The log mark: the file's own record of the log beside it, in the last bytes of page 1.
 //!
 //! Acknowledged commits live in the log alone until a checkpoint copies them. A log that is deleted, cut,
-//! damaged or exchanged while the palace is closed would take them along without a word, so the file says
+//! damaged or exchanged while the palace is closed would silently take them along, so the file records
 //! which log is its own and how many of its frames are known to be on disk.
 //!
-//! Nobody writes a mark while another does:
+//! Two processes never write a mark at the same time:
 //! - a new log header, a commit and an emptied log come with the log's write lock;
-//! - the last connection that closes holds the file exclusively, and so is alone;
+//! - the last connection to close holds the file exclusively, and so is alone;
 //! - recovery holds the log's write, checkpoint and recovery locks.
 //!
 //! A checkpoint holds none of these while it writes page 1, and therefore stops short of the mark.
 
-use super::base::Base;
+use super::base::BaseFile;
 use super::page;
 use rusqlite::ffi;
 use std::ffi::c_int;
@@ -21,48 +21,48 @@ const NEEDED: u32 = 1 << 31;
 const LOST: u32 = 1 << 30;
 const SEED: u64 = 0x6c6f_6369_206d_6172;
 
-/// What a file says about its log. Logs are named by their salts; 0 is no log.
+/// The record that a file keeps of its log. Logs are named by their salts; 0 means no log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Mark {
+pub(super) struct LogMark {
     /// The log whose frames are counted.
     pub(super) log: u32,
     /// The log whose header is about to be written, or was; `log` once a commit in it is on disk.
     pub(super) next: u32,
-    /// So many frames of `log` are on disk, the last of them a commit.
+    /// The number of frames of `log` known to be on disk, the last of them a commit.
     pub(super) frames: u32,
-    /// Those frames are not known to be in the file: without them commits are lost.
+    /// Whether those frames may not be in the file yet: without them commits would be lost.
     pub(super) needed: bool,
-    /// Commits were lost, and the palace has no note of it yet.
+    /// Whether commits were lost and the palace has no note of it yet.
     pub(super) lost: bool,
 }
 
-/// What stands beside the file.
+/// The log found beside the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
+pub(super) enum AdjacentLog {
     /// No log, or none that SQLite would read.
     Nothing,
-    /// A log with so many sound frames up to a commit, counted no further than the mark goes.
+    /// A log, and its number of sound frames up to a commit, counted no further than the mark reaches.
     Log { id: u32, frames: u32 },
 }
 
-/// What the mark makes of it.
+/// The judgement of a log by the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// All that was promised is there.
+pub(super) enum LogVerdict {
+    /// Everything the mark promises is there.
     Whole,
     /// Acknowledged commits are missing.
     Lost { promised: u32, found: u32 },
-    /// The log is another database's, or an older copy of this one's: reading it would put back what is
+    /// The log belongs to another database, or is an older copy of this one's: reading it would bring back what is
     /// not this palace's present content.
     Foreign,
 }
 
-impl Mark {
+impl LogMark {
     pub(super) const LENGTH: usize = 16;
 
-    /// The mark in these bytes; none where they were not written by [`Mark::bytes`].
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        let [log, next, count] = unpack(bytes)?;
+    /// Parses the mark in these bytes; `None` if [`Mark::bytes`] did not write them.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let [log, next, count] = unpack_checked(bytes)?;
         Some(Self {
             log,
             next,
@@ -72,53 +72,55 @@ impl Mark {
         })
     }
 
-    /// The bytes of the mark.
-    pub(super) fn bytes(self) -> [u8; Self::LENGTH] {
+    /// Returns the bytes of the mark.
+    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH] {
         let flag = |set: bool, bit: u32| if set { bit } else { 0 };
+        // The two highest bits are the flags, so the count must stay below them.
         let count = self.frames.min(LOST - 1) | flag(self.needed, NEEDED) | flag(self.lost, LOST);
         let mut bytes = [0; Self::LENGTH];
-        pack([self.log, self.next, count], &mut bytes);
+        pack_checked([self.log, self.next, count], &mut bytes);
         bytes
     }
 
-    /// Reads the mark of a file with pages of `page_size`; none where it is damaged.
-    pub(super) fn read(base: Base, page_size: usize) -> Result<Option<Self>, c_int> {
+    /// Reads the mark of a file with pages of `page_size`; `None` if it is damaged.
+    pub(super) fn read(base: BaseFile, page_size: usize) -> Result<Option<Self>, c_int> {
         let mut bytes = [0; Self::LENGTH];
-        match base.read(&mut bytes, place(page_size)) {
-            ffi::SQLITE_OK => Ok(Self::of(&bytes)),
+        match base.read(&mut bytes, mark_offset(page_size)) {
+            ffi::SQLITE_OK => Ok(Self::parse(&bytes)),
             code => Err(code),
         }
     }
 
     /// Writes the mark in place; it may be lost in a power cut until the file is synced.
-    pub(super) fn write(self, base: Base, page_size: usize) -> c_int {
-        base.write(&self.bytes(), place(page_size))
+    pub(super) fn write(self, base: BaseFile, page_size: usize) -> c_int {
+        base.write(&self.to_bytes(), mark_offset(page_size))
     }
 
     /// Writes the mark in place and waits until it is on disk.
-    pub(super) fn write_lasting(self, base: Base, page_size: usize) -> c_int {
+    pub(super) fn write_lasting(self, base: BaseFile, page_size: usize) -> c_int {
         match self.write(base, page_size) {
             ffi::SQLITE_OK => base.sync(),
             code => code,
         }
     }
 
-    /// The mark to make last before the header of log `next` is written over `beside`, which is on disk.
+    /// Returns the mark to make durable before the header of log `next` is written over `beside`, which is on disk.
     ///
-    /// Until the first commit in it is on disk, a power cut may bring either log back. The old one is in the
-    /// file by then, since SQLite never writes over a log before: whole, it may come back; cut, it may not.
-    pub(super) fn announcing(self, next: u32, beside: u32) -> Self {
+    /// Until the first commit in it is on disk, a power cut may bring either log back. The old one is already in the
+    /// file, since SQLite never overwrites a log before that: complete, it may come back; truncated, it may not.
+    pub(super) fn with_announced(self, next: u32, beside: u32) -> Self {
         Self {
             log: beside,
             next,
+            // Nothing is promised of a log whose frames the mark did not count.
             frames: if beside == self.log { self.frames } else { 0 },
             needed: false,
             lost: self.lost,
         }
     }
 
-    /// The mark for `frames` frames of `log` on disk.
-    pub(super) fn holding(self, log: u32, frames: u32) -> Self {
+    /// Returns the mark for `frames` frames of `log` on disk.
+    pub(super) fn with_frames(self, log: u32, frames: u32) -> Self {
         Self {
             log,
             next: log,
@@ -128,43 +130,49 @@ impl Mark {
         }
     }
 
-    /// Judges what stands beside the file.
-    pub(super) fn judge(self, beside: Beside) -> Verdict {
-        let short = |found| match self.needed {
-            true => Verdict::Lost {
-                promised: self.frames,
-                found,
-            },
-            false => Verdict::Foreign,
+    /// Judges the log found beside the file.
+    pub(super) fn judge_log(self, beside: AdjacentLog) -> LogVerdict {
+        let short = |found| {
+            if self.needed {
+                LogVerdict::Lost {
+                    promised: self.frames,
+                    found,
+                }
+            } else {
+                // The file already holds these frames; an older part of them read over it would undo commits.
+                LogVerdict::Foreign
+            }
         };
         match beside {
-            Beside::Nothing if self.needed && self.frames > 0 => short(0),
-            Beside::Nothing => Verdict::Whole,
-            Beside::Log { id, frames } if id == self.log && frames < self.frames => short(frames),
-            Beside::Log { id, .. } if id == self.log || id == self.next => Verdict::Whole,
-            Beside::Log { .. } => Verdict::Foreign,
+            AdjacentLog::Nothing if self.needed && self.frames > 0 => short(0),
+            AdjacentLog::Nothing => LogVerdict::Whole,
+            AdjacentLog::Log { id, frames } if id == self.log && frames < self.frames => short(frames),
+            // The log may hold more than the mark promises: after a power cut the mark itself
+            // may be an older one.
+            AdjacentLog::Log { id, .. } if id == self.log || id == self.next => LogVerdict::Whole,
+            AdjacentLog::Log { .. } => LogVerdict::Foreign,
         }
     }
 }
 
-/// Where the mark stands: at the end of page 1.
-fn place(page_size: usize) -> i64 {
-    page::offset(2, page_size) - Mark::LENGTH as i64
+/// Returns the offset of the mark: the end of page 1.
+fn mark_offset(page_size: usize) -> i64 {
+    page::page_offset(2, page_size) - LogMark::LENGTH as i64
 }
 
 /// Writes the words and a checksum of them.
-pub(super) fn pack<const N: usize>(words: [u32; N], into: &mut [u8]) {
+pub(super) fn pack_checked<const N: usize>(words: [u32; N], into: &mut [u8]) {
     let (content, check) = into.split_at_mut(4 * N);
     for (place, word) in content.chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
     }
-    check.copy_from_slice(&checksum(content).to_le_bytes());
+    check.copy_from_slice(&words_checksum(content).to_le_bytes());
 }
 
-/// The words that [`pack`] wrote; none where a byte has changed since.
-pub(super) fn unpack<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
+/// Returns the words that [`pack`] wrote; `None` if a byte has changed since.
+pub(super) fn unpack_checked<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     let (content, check) = bytes.split_last_chunk::<4>()?;
-    if u32::from_le_bytes(*check) != checksum(content) {
+    if u32::from_le_bytes(*check) != words_checksum(content) {
         return None;
     }
     let (words, []) = content.as_chunks::<4>() else {
@@ -177,7 +185,7 @@ pub(super) fn unpack<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     clippy::cast_possible_truncation,
     reason = "the lower half of a hash is one too"
 )]
-fn checksum(content: &[u8]) -> u32 {
+fn words_checksum(content: &[u8]) -> u32 {
     XxHash3_64::oneshot_with_seed(SEED, content) as u32
 }
 
@@ -185,7 +193,7 @@ fn checksum(content: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const LIVE: Mark = Mark {
+    const LIVE: LogMark = LogMark {
         log: 7,
         next: 7,
         frames: 40,
@@ -193,74 +201,83 @@ mod tests {
         lost: false,
     };
 
-    fn log(id: u32, frames: u32) -> Beside {
-        Beside::Log { id, frames }
+    fn log(id: u32, frames: u32) -> AdjacentLog {
+        AdjacentLog::Log { id, frames }
     }
 
     #[test]
     fn a_mark_reads_back_and_no_byte_of_it_may_change() {
         for mark in [
-            Mark::default(),
+            LogMark::default(),
             LIVE,
-            Mark {
+            LogMark {
                 lost: true,
                 needed: false,
                 ..LIVE
             },
         ] {
-            let mut bytes = mark.bytes();
-            assert_eq!(Mark::of(&bytes), Some(mark));
+            let mut bytes = mark.to_bytes();
+            assert_eq!(LogMark::parse(&bytes), Some(mark));
             for at in 0..bytes.len() {
                 bytes[at] ^= 0x10;
-                assert_eq!(Mark::of(&bytes), None, "byte {at}");
+                assert_eq!(LogMark::parse(&bytes), None, "byte {at}");
                 bytes[at] ^= 0x10;
             }
         }
-        assert_eq!(Mark::of(&[0; Mark::LENGTH]), None, "zeros are no mark");
+        assert_eq!(LogMark::parse(&[0; LogMark::LENGTH]), None, "zeros are no mark");
     }
 
     #[test]
     fn a_log_in_use_must_be_there_with_all_its_frames() {
-        assert_eq!(LIVE.judge(log(7, 40)), Verdict::Whole);
+        assert_eq!(LIVE.judge_log(log(7, 40)), LogVerdict::Whole);
         assert_eq!(
-            LIVE.judge(log(7, 39)),
-            Verdict::Lost {
+            LIVE.judge_log(log(7, 39)),
+            LogVerdict::Lost {
                 promised: 40,
                 found: 39
             }
         );
         assert_eq!(
-            LIVE.judge(Beside::Nothing),
-            Verdict::Lost {
+            LIVE.judge_log(AdjacentLog::Nothing),
+            LogVerdict::Lost {
                 promised: 40,
                 found: 0
             }
         );
-        assert_eq!(LIVE.judge(log(8, 90)), Verdict::Foreign);
+        assert_eq!(LIVE.judge_log(log(8, 90)), LogVerdict::Foreign);
     }
 
     #[test]
     fn a_log_that_is_done_with_may_be_gone_or_whole_but_not_older() {
-        let done = Mark {
+        let done = LogMark {
             needed: false,
             ..LIVE
         };
-        assert_eq!(done.judge(Beside::Nothing), Verdict::Whole);
-        assert_eq!(done.judge(log(7, 40)), Verdict::Whole);
-        assert_eq!(done.judge(log(7, 12)), Verdict::Foreign);
-        assert_eq!(Mark::default().judge(Beside::Nothing), Verdict::Whole);
-        assert_eq!(Mark::default().judge(log(7, 0)), Verdict::Foreign);
+        assert_eq!(done.judge_log(AdjacentLog::Nothing), LogVerdict::Whole);
+        assert_eq!(done.judge_log(log(7, 40)), LogVerdict::Whole);
+        assert_eq!(done.judge_log(log(7, 12)), LogVerdict::Foreign);
+        assert_eq!(
+            LogMark::default().judge_log(AdjacentLog::Nothing),
+            LogVerdict::Whole
+        );
+        assert_eq!(LogMark::default().judge_log(log(7, 0)), LogVerdict::Foreign);
     }
 
     #[test]
     fn while_a_log_is_announced_the_old_one_may_come_back_whole() {
-        let announced = LIVE.announcing(8, 7);
-        assert_eq!(announced.judge(Beside::Nothing), Verdict::Whole);
-        assert_eq!(announced.judge(log(8, 0)), Verdict::Whole);
-        assert_eq!(announced.judge(log(7, 40)), Verdict::Whole);
-        assert_eq!(announced.judge(log(7, 39)), Verdict::Foreign);
-        assert_eq!(announced.judge(log(9, 1)), Verdict::Foreign);
-        assert_eq!(LIVE.announcing(8, 0).judge(log(7, 40)), Verdict::Foreign);
-        assert_eq!(announced.holding(8, 3).judge(log(7, 40)), Verdict::Foreign);
+        let announced = LIVE.with_announced(8, 7);
+        assert_eq!(announced.judge_log(AdjacentLog::Nothing), LogVerdict::Whole);
+        assert_eq!(announced.judge_log(log(8, 0)), LogVerdict::Whole);
+        assert_eq!(announced.judge_log(log(7, 40)), LogVerdict::Whole);
+        assert_eq!(announced.judge_log(log(7, 39)), LogVerdict::Foreign);
+        assert_eq!(announced.judge_log(log(9, 1)), LogVerdict::Foreign);
+        assert_eq!(
+            LIVE.with_announced(8, 0).judge_log(log(7, 40)),
+            LogVerdict::Foreign
+        );
+        assert_eq!(
+            announced.with_frames(8, 3).judge_log(log(7, 40)),
+            LogVerdict::Foreign
+        );
     }
 }

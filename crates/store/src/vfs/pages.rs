@@ -1,17 +1,17 @@
-//! What one open database file knows of its pages: whether they are checked, and which were seen sound.
+//! The pages of one open database file: whether they are checked, and which were seen sound.
 
-use super::backfill::Backfill;
-use super::base::Base;
+use super::backfill::LogBackfill;
+use super::base::BaseFile;
 use super::damage;
-use super::mark::Mark;
-use super::page::{self, Header};
-use super::recovery::Watch;
-use super::wal::Frames;
+use super::mark::LogMark;
+use super::page::{self, DatabaseHeader};
+use super::recovery::LogWatch;
+use super::wal::LogFrames;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// Waits between the readings of a page that fails. A connection that opens while another process makes
+/// The waits between rereadings of a page that fails. A connection that opens while another process makes
 /// the log and checkpoints it reads page 1 outside the log's protocol once, and may see it half written.
 const PATIENCE: [Duration; 4] = [
     Duration::ZERO,
@@ -20,40 +20,40 @@ const PATIENCE: [Duration; 4] = [
     Duration::from_millis(15),
 ];
 
-/// How a file is to be treated.
+/// The treatment of a file's pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageProtection {
     /// Every page carries a checksum.
     Checked { page_size: usize },
     /// A database that reserves no room for checksums.
     Plain,
-    /// Nothing is in the file yet that says what it will be.
+    /// The file has no header yet that decides it.
     Unborn,
 }
 
 /// The state of one open main database file.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
+pub(super) struct DatabasePages {
     path: String,
     /// The page size once the file is known to be checked, else zero. "Plain" is never remembered:
     /// another process may turn checks on.
     page_size: usize,
-    /// The header names the write-ahead log as the way to write.
+    /// Whether the header names a write-ahead log.
     wal: bool,
-    /// The owner asked for checks before the file had a header.
+    /// Whether the owner asked for checks before the file had a header.
     asked: bool,
-    /// Pages went into the file before its header and carry no checksum yet.
+    /// Whether pages were written before the header and carry no checksum yet.
     early: bool,
-    /// SQLite is copying the log into the file.
+    /// Whether SQLite is copying the log into the file.
     pub(super) checkpointing: bool,
-    /// What is known of the log.
-    pub(super) watch: Watch,
+    /// The state of the log.
+    pub(super) watch: LogWatch,
     /// One bit per page that was mapped and found sound.
     seen: Vec<u64>,
     scratch: Vec<u8>,
 }
 
-impl Pages {
+impl DatabasePages {
     pub(super) fn new(path: String) -> Self {
         Self {
             path,
@@ -66,30 +66,34 @@ impl Pages {
     }
 
     /// Promises that the file, still without a header, will be checked.
-    pub(super) fn ask(&mut self) {
+    pub(super) fn request_checks(&mut self) {
         self.asked = true;
     }
 
-    /// How the file is to be treated, from memory or from its header.
-    pub(super) fn kind(&mut self, base: Base) -> Kind {
+    /// Returns the treatment of the file's pages, from memory or from its header.
+    pub(super) fn protection(&mut self, base: BaseFile) -> PageProtection {
         if self.page_size == 0 {
-            let mut first = [0; Header::LENGTH];
+            let mut first = [0; DatabaseHeader::LENGTH];
             // A file too short for a header gives zeros, and so does a hole where page 1 will be.
             let code = base.read(&mut first, 0);
-            self.learn(&first);
+            self.learn_header(&first);
             if self.page_size == 0 {
                 let known = code == ffi::SQLITE_OK && first.iter().any(|byte| *byte != 0);
-                return if known { Kind::Plain } else { Kind::Unborn };
+                return if known {
+                    PageProtection::Plain
+                } else {
+                    PageProtection::Unborn
+                };
             }
         }
-        Kind::Checked {
+        PageProtection::Checked {
             page_size: self.page_size,
         }
     }
 
-    /// Takes from the start of the file whether it is checked. Once on, reading never switches it off.
-    fn learn(&mut self, first: &[u8]) {
-        if let Some(header) = Header::of(first)
+    /// Learns from the start of the file whether it is checked. Once on, reading never switches it off.
+    fn learn_header(&mut self, first: &[u8]) {
+        if let Some(header) = DatabaseHeader::parse(first)
             && header.reserved == page::RESERVED
         {
             self.page_size = header.page_size;
@@ -97,15 +101,16 @@ impl Pages {
         }
     }
 
-    /// The length that the sealed first page promises, where the file, now of `size` bytes, is shorter.
-    pub(super) fn promised(&mut self, base: Base, size: i64) -> i64 {
-        let Kind::Checked { page_size } = self.kind(base) else {
+    /// Returns the length that the sealed first page promises, if the file, now of `size` bytes, is shorter.
+    pub(super) fn promised_size(&mut self, base: BaseFile, size: i64) -> i64 {
+        let PageProtection::Checked { page_size } = self.protection(base) else {
             return size;
         };
         let mut counted = [0; 4];
         if !self.wal || size < page_size as i64 || base.read(&mut counted, 28) != ffi::SQLITE_OK {
             return size;
         }
+        // Bytes 28 to 32 of the header count the pages. They are trusted only if the whole first page is sound.
         let promised = i64::from(u32::from_be_bytes(counted)).saturating_mul(page_size as i64);
         let mut first = vec![0; page_size];
         if promised <= size || base.read(&mut first, 0) != ffi::SQLITE_OK || !page::is_sealed(1, &first) {
@@ -114,22 +119,23 @@ impl Pages {
         promised
     }
 
-    /// Judges what the file gave for a read that ended with `code`.
-    pub(super) fn judge(&mut self, base: Base, bytes: &mut [u8], offset: i64, code: c_int) -> c_int {
+    /// Judges the bytes of a read from the file that ended with `code`.
+    pub(super) fn judge_read(&mut self, base: BaseFile, bytes: &mut [u8], offset: i64, code: c_int) -> c_int {
         if offset == 0 && code == ffi::SQLITE_OK {
-            self.learn(bytes);
+            self.learn_header(bytes);
         }
+        // SQLite also reads the header alone, which is too short to be checked.
         if bytes.len() < page::SMALLEST {
             return code;
         }
-        match self.kind(base) {
-            Kind::Checked { page_size } if whole(bytes.len(), offset, page_size) => {
+        match self.protection(base) {
+            PageProtection::Checked { page_size } if are_whole_pages(bytes.len(), offset, page_size) => {
                 if code == ffi::SQLITE_IOERR_SHORT_READ {
                     return self.judge_end(base, offset, page_size);
                 }
-                self.verify(base, bytes, offset, page_size)
+                self.verify_pages(base, bytes, offset, page_size)
             }
-            Kind::Plain if offset == 0 && page::is_disguised(bytes) => self.refuse(1),
+            PageProtection::Plain if offset == 0 && page::is_disguised(bytes) => self.refuse_page(1),
             _ => code,
         }
     }
@@ -138,14 +144,16 @@ impl Pages {
     /// log or in the file; one that the first page counts and that is not there was cut off. SQLite may also read
     /// a page that its own transaction has taken and not written yet, when it makes or removes several tables
     /// at once, and takes zeros for it; the first page of the file does not count that one.
-    fn judge_end(&self, base: Base, offset: i64, page_size: usize) -> c_int {
-        match page::number(offset, page_size) {
-            Some(number) if self.wal && offset > 0 && !is_new(base, number, page_size) => self.refuse(number),
+    fn judge_end(&self, base: BaseFile, offset: i64, page_size: usize) -> c_int {
+        match page::page_number(offset, page_size) {
+            Some(number) if self.wal && offset > 0 && !is_new(base, number, page_size) => {
+                self.refuse_page(number)
+            }
             _ => ffi::SQLITE_IOERR_SHORT_READ,
         }
     }
 
-    fn verify(&self, base: Base, bytes: &mut [u8], offset: i64, page_size: usize) -> c_int {
+    fn verify_pages(&self, base: BaseFile, bytes: &mut [u8], offset: i64, page_size: usize) -> c_int {
         let Some(mut damaged) = first_damaged(bytes, offset, page_size) else {
             return ffi::SQLITE_OK;
         };
@@ -163,29 +171,29 @@ impl Pages {
                 None => return ffi::SQLITE_OK,
             }
         }
-        self.refuse(damaged)
+        self.refuse_page(damaged)
     }
 
-    fn refuse(&self, number: u32) -> c_int {
-        damage::note(&self.path, number);
+    fn refuse_page(&self, number: u32) -> c_int {
+        damage::note_page(&self.path, number);
         ffi::SQLITE_IOERR_DATA
     }
 
-    /// Whether a page that SQLite wants to use in place, through the memory map, is sound.
+    /// Returns whether a page that SQLite wants to use in place, through the memory map, is sound.
     ///
-    /// Nobody can be writing it: a checkpoint copies only frames that every reader's snapshot holds, and
+    /// No process can be writing it: a checkpoint copies only frames that every reader's snapshot holds, and
     /// a reader takes such a page from the log; a reader that ignores the log holds read lock 0, which a
     /// checkpoint needs for itself; without a log a shared lock keeps writers out. A page changed by
     /// another process since we saw it sound was sealed by it. So one look per page and handle is enough
     /// to catch what the disk gives back, and `write` and `truncate` here clear what they replace.
-    pub(super) fn is_sound(&mut self, base: Base, bytes: &[u8], offset: i64) -> bool {
-        let Kind::Checked { page_size } = self.kind(base) else {
+    pub(super) fn is_sound(&mut self, base: BaseFile, bytes: &[u8], offset: i64) -> bool {
+        let PageProtection::Checked { page_size } = self.protection(base) else {
             return true;
         };
-        let Some(number) = page::number(offset, page_size) else {
+        let Some(number) = page::page_number(offset, page_size) else {
             return true;
         };
-        if bytes.len() != page_size || !whole(bytes.len(), offset, page_size) {
+        if bytes.len() != page_size || !are_whole_pages(bytes.len(), offset, page_size) {
             return false;
         }
         let (slot, bit) = (number as usize / 64, 1_u64 << (number % 64));
@@ -204,10 +212,10 @@ impl Pages {
         sound
     }
 
-    /// Forgets that pages were seen sound, from `offset` for `length` bytes.
-    pub(super) fn unsee(&mut self, offset: i64, length: i64) {
-        let from = page::number(offset, self.page_size).unwrap_or(1);
-        let to = page::number(offset.saturating_add(length), self.page_size).unwrap_or(u32::MAX);
+    /// Forgets that the pages from `offset` for `length` bytes were seen sound.
+    pub(super) fn forget_seen(&mut self, offset: i64, length: i64) {
+        let from = page::page_number(offset, self.page_size).unwrap_or(1);
+        let to = page::page_number(offset.saturating_add(length), self.page_size).unwrap_or(u32::MAX);
         let slots = self.seen.len().saturating_mul(64);
         for number in from as usize..(to as usize).min(slots) {
             if let Some(bits) = self.seen.get_mut(number / 64) {
@@ -217,21 +225,22 @@ impl Pages {
     }
 
     /// Writes pages, sealed where the file is checked.
-    pub(super) fn write(&mut self, base: Base, bytes: &[u8], offset: i64) -> c_int {
+    pub(super) fn write(&mut self, base: BaseFile, bytes: &[u8], offset: i64) -> c_int {
         if offset == 0
             && let Some(code) = self.write_first(base, bytes)
         {
             return code;
         }
-        let page_size = match self.kind(base) {
-            Kind::Checked { page_size } => page_size,
-            Kind::Unborn if self.asked && page::is_page_size(bytes.len()) => bytes.len(),
+        let page_size = match self.protection(base) {
+            PageProtection::Checked { page_size } => page_size,
+            PageProtection::Unborn if self.asked && page::is_page_size(bytes.len()) => bytes.len(),
             kind => {
-                self.early |= kind == Kind::Unborn;
+                self.early |= kind == PageProtection::Unborn;
                 return base.write(bytes, offset);
             }
         };
-        if !whole(bytes.len(), offset, page_size) {
+        // A part of a page cannot be sealed, and writing it as it is would damage the page.
+        if !are_whole_pages(bytes.len(), offset, page_size) {
             return ffi::SQLITE_IOERR_WRITE;
         }
         match self.fill_gap(base, offset, page_size) {
@@ -240,10 +249,11 @@ impl Pages {
         }
     }
 
-    /// Takes note of a new header before it is written; gives a code where that already ends the write.
-    fn write_first(&mut self, base: Base, bytes: &[u8]) -> Option<c_int> {
-        let header = Header::of(bytes)?;
+    /// Learns from a new header before it is written; returns a code if that already ends the write.
+    fn write_first(&mut self, base: BaseFile, bytes: &[u8]) -> Option<c_int> {
+        let header = DatabaseHeader::parse(bytes)?;
         if header.reserved != page::RESERVED {
+            // SQLite itself writes a header without room for checksums: the file becomes an unchecked one.
             self.page_size = 0;
             self.early = false;
             return Some(base.write(bytes, 0));
@@ -251,7 +261,7 @@ impl Pages {
         if bytes.len() < header.page_size {
             return Some(ffi::SQLITE_IOERR_WRITE);
         }
-        self.learn(bytes);
+        self.learn_header(bytes);
         if !std::mem::take(&mut self.early) {
             return None;
         }
@@ -261,8 +271,8 @@ impl Pages {
         }
     }
 
-    /// Seals the pages that SQLite spilled from its cache before the header told what the file is.
-    fn seal_early(&mut self, base: Base, page_size: usize) -> c_int {
+    /// Seals the pages that SQLite spilled from its cache before the header was written.
+    fn seal_early(&mut self, base: BaseFile, page_size: usize) -> c_int {
         let end = match base.size() {
             Ok(end) => end,
             Err(code) => return code,
@@ -285,7 +295,7 @@ impl Pages {
     /// skips free pages that it never filled, and the backup API reads them later. A checkpoint leaves
     /// holes too, but only where the log holds the page; those stay zeros, which no check accepts, so that
     /// losing the log cannot pass for content.
-    fn fill_gap(&mut self, base: Base, offset: i64, page_size: usize) -> c_int {
+    fn fill_gap(&mut self, base: BaseFile, offset: i64, page_size: usize) -> c_int {
         if self.checkpointing {
             return ffi::SQLITE_OK;
         }
@@ -296,12 +306,13 @@ impl Pages {
         if end >= offset {
             return ffi::SQLITE_OK;
         }
-        let Some(first) = page::number(end, page_size) else {
+        let Some(first) = page::page_number(end, page_size) else {
             return ffi::SQLITE_OK;
         };
         let zeros = vec![0; page_size];
-        for gap in (page::offset(first, page_size)..offset).step_by(page_size) {
-            let lock_page = page::number(gap, page_size).is_some_and(|n| page::is_lock_page(n, page_size));
+        for gap in (page::page_offset(first, page_size)..offset).step_by(page_size) {
+            let lock_page =
+                page::page_number(gap, page_size).is_some_and(|n| page::is_lock_page(n, page_size));
             // Page 1 comes last into a new file; it is never a free page.
             if gap == 0 || lock_page {
                 continue;
@@ -314,32 +325,33 @@ impl Pages {
         ffi::SQLITE_OK
     }
 
-    fn write_sealed(&mut self, base: Base, bytes: &[u8], offset: i64, page_size: usize) -> c_int {
-        let Some(first) = page::number(offset, page_size) else {
+    fn write_sealed(&mut self, base: BaseFile, bytes: &[u8], offset: i64, page_size: usize) -> c_int {
+        let Some(first) = page::page_number(offset, page_size) else {
             return ffi::SQLITE_IOERR_WRITE;
         };
+        // Sealed in a copy: the bytes passed in belong to SQLite's cache.
         let mut sealed = std::mem::take(&mut self.scratch);
         sealed.clear();
         sealed.extend_from_slice(bytes);
         for (number, page) in (first..).zip(sealed.chunks_exact_mut(page_size)) {
-            page::seal(number, page);
-            damage::forget(&self.path, number);
+            page::seal_page(number, page);
+            damage::forget_page(&self.path, number);
         }
         let code = match first {
             1 => self.write_marked(base, &mut sealed, page_size),
             _ => base.write(&sealed, offset),
         };
         self.scratch = sealed;
-        self.unsee(offset, bytes.len() as i64);
+        self.forget_seen(offset, bytes.len() as i64);
         code
     }
 
-    /// Writes page 1, and what may follow it, without touching the bytes about the log, which another process
-    /// may be writing at this moment. A file without them gets a mark that knows the log in use, if any.
-    fn write_marked(&self, base: Base, sealed: &mut [u8], page_size: usize) -> c_int {
-        let mut first = [0; Header::LENGTH];
+    /// Writes page 1, and the pages that may follow it, without touching the record of the log, which another process
+    /// may be writing at this moment. A file without one gets a mark that knows the log in use, if any.
+    fn write_marked(&self, base: BaseFile, sealed: &mut [u8], page_size: usize) -> c_int {
+        let mut first = [0; DatabaseHeader::LENGTH];
         let found = match base.read(&mut first, 0) {
-            ffi::SQLITE_OK => Header::of(&first),
+            ffi::SQLITE_OK => DatabaseHeader::parse(&first),
             ffi::SQLITE_IOERR_SHORT_READ => None,
             code => return code,
         };
@@ -347,16 +359,16 @@ impl Pages {
             found.is_some_and(|found| found.reserved == page::RESERVED && found.page_size == page_size);
         let room = page_size.saturating_sub(page::ROOM)..page_size;
         if !marked {
-            let born = Mark {
+            let born = LogMark {
                 next: self
                     .watch
                     .log
-                    .and_then(Frames::of)
+                    .and_then(LogFrames::from_log)
                     .map_or(0, |frames| frames.id()),
-                ..Mark::default()
+                ..LogMark::default()
             };
             if let Some(place) = sealed.get_mut(room) {
-                place.copy_from_slice(&page::room(Backfill::default(), born));
+                place.copy_from_slice(&page::log_room(LogBackfill::default(), born));
             }
             return base.write(sealed, 0);
         }
@@ -368,22 +380,22 @@ impl Pages {
     }
 }
 
-/// Whether these bytes are one or more whole pages.
-fn whole(length: usize, offset: i64, page_size: usize) -> bool {
+/// Returns whether these bytes are one or more whole pages.
+fn are_whole_pages(length: usize, offset: i64, page_size: usize) -> bool {
     length >= page_size && length.is_multiple_of(page_size) && offset % page_size as i64 == 0
 }
 
-/// The first of these pages that does not carry its checksum.
+/// Returns the first of these pages that does not carry its checksum.
 fn first_damaged(bytes: &[u8], offset: i64, page_size: usize) -> Option<u32> {
-    let first = page::number(offset, page_size)?;
+    let first = page::page_number(offset, page_size)?;
     (first..)
         .zip(bytes.chunks_exact(page_size))
         .find(|(number, page)| !page::is_sealed(*number, page))
         .map(|(number, _)| number)
 }
 
-/// Whether a page is none of those that the first page, if it is sound, counts.
-fn is_new(base: Base, number: u32, page_size: usize) -> bool {
+/// Returns whether a page lies beyond the pages that the first page, if it is sound, counts.
+fn is_new(base: BaseFile, number: u32, page_size: usize) -> bool {
     let mut first = vec![0; page_size];
     let sound = base.read(&mut first, 0) == ffi::SQLITE_OK && page::is_sealed(1, &first);
     let counted = first.get(28..32).and_then(|bytes| bytes.try_into().ok());

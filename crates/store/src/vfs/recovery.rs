@@ -1,16 +1,16 @@
-//! Judging the log against the mark at the one moment when SQLite reads it anew.
+//! Judging the log against the mark at the one moment when SQLite recovers from it.
 //!
-//! SQLite takes a log as it finds it only when it rebuilds the shared index: the first connection after all
-//! others closed or died does, and whoever finds the index torn. It then holds the log's write, checkpoint and
+//! SQLite accepts a log as it finds it only when it rebuilds the shared index: the first connection after all
+//! others closed or died does, and any that finds the index torn. It then holds the log's write, checkpoint and
 //! recovery locks, and the file's shared lock. So neither log nor mark can change while they are compared, and
 //! what other processes do at the same time can never look like damage.
 
-use super::backfill::Backfill;
-use super::base::Base;
+use super::backfill::LogBackfill;
+use super::base::BaseFile;
 use super::damage;
-use super::mark::{Beside, Mark, Verdict};
-use super::pages::{Kind, Pages};
-use super::wal::{self, Frames};
+use super::mark::{AdjacentLog, LogMark, LogVerdict};
+use super::pages::{DatabasePages, PageProtection};
+use super::wal::{self, LogFrames};
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ use std::ptr::NonNull;
 /// The code for a log that is not the file's own: an I/O error with a number that SQLite does not use.
 pub(crate) const FOREIGN_LOG: c_int = ffi::SQLITE_IOERR | (0xf0 << 8);
 
-/// The code for a log that was cut or damaged, or is gone, while it was being copied into the file.
+/// The code for a log that was truncated, damaged or removed while it was being copied into the file.
 pub(crate) const TORN_LOG: c_int = ffi::SQLITE_IOERR | (0xf1 << 8);
 
-/// What an open database knows of the log beside it.
+/// The state that an open database keeps about the log beside it.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct LogWatch {
     /// The log below the shim, while it is open.
-    pub(super) log: Option<Base>,
+    pub(super) log: Option<BaseFile>,
     /// The first part of the log's shared index, while it is mapped.
     pub(super) index: Option<NonNull<u8>>,
-    /// A checkpoint of this connection has begun to copy the log and not synced the file since.
+    /// Whether a checkpoint of this connection has begun to copy the log and has not synced the file since.
     pub(super) copying: bool,
     /// Counts how often this connection took the log's write lock. What was seen in an earlier turn is void:
     /// a commit that failed half-way is overwritten by the next.
     pub(super) turn: u64,
-    /// The file is locked for this connection alone, as when the last one closes.
+    /// Whether this connection holds the file exclusively, as the last one does when it closes.
     pub(super) exclusive: bool,
-    /// The log beside the file was not let in, by its own fault or the mark's.
+    /// Whether the log beside the file was refused, by its own fault or the mark's.
     pub(super) refused: bool,
-    /// What this connection found missing.
+    /// The loss that this connection found.
     pub(super) loss: Option<LostLog>,
     /// The turn whose commit carries the palace's note of the loss.
     pub(super) noted: Option<u64>,
@@ -47,43 +47,48 @@ pub(super) struct Watch {
 /// Acknowledged commits that the log should have held.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LostLog {
-    /// How many pages the log held and how many of them were found; none where a process that died since
+    /// The number of pages the log held, and of those that were found; `None` if a process that has died since
     /// found the loss.
     pub(crate) pages: Option<(u32, u32)>,
-    /// Where a copy of the log was kept as it was found.
+    /// The path of the copy of the log as it was found.
     pub(crate) kept: Option<PathBuf>,
 }
 
-/// Judges the log before SQLite recovers from it; gives a code other than OK where it must not.
-pub(super) fn begin(base: Base, pages: &mut Pages) -> c_int {
-    let code = judge(base, pages);
+/// Judges the log before SQLite recovers from it; returns a code other than OK if it must not.
+pub(super) fn begin_recovery(base: BaseFile, pages: &mut DatabasePages) -> c_int {
+    let code = judge_log(base, pages);
     pages.watch.refused = code != ffi::SQLITE_OK;
     code
 }
 
-fn judge(base: Base, pages: &mut Pages) -> c_int {
-    let (Kind::Checked { page_size }, Some(log)) = (pages.kind(base), pages.watch.log) else {
+fn judge_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
+    let (PageProtection::Checked { page_size }, Some(log)) = (pages.protection(base), pages.watch.log) else {
         return ffi::SQLITE_OK;
     };
-    let (mark, copied) = match (Mark::read(base, page_size), Backfill::read(base, page_size)) {
+    let (mark, copied) = match (LogMark::read(base, page_size), LogBackfill::read(base, page_size)) {
         (Ok(Some(mark)), Ok(Some(copied))) => (mark, copied),
         (Err(code), _) | (_, Err(code)) => return code,
         _ => {
-            damage::note(pages.path(), 1);
+            // Outside the checksum of page 1, both records carry their own; one that fails
+            // it is a damaged page.
+            damage::note_page(pages.path(), 1);
             return ffi::SQLITE_IOERR_DATA;
         }
     };
-    let beside = Frames::of(log).map_or(Beside::Nothing, |frames| Beside::Log {
+    let beside = LogFrames::from_log(log).map_or(AdjacentLog::Nothing, |frames| AdjacentLog::Log {
         id: frames.id(),
-        frames: wal::committed(frames, mark.frames),
+        frames: wal::count_committed(frames, mark.frames),
     });
-    let (promised, found) = match mark.judge(beside) {
-        Verdict::Whole => return ffi::SQLITE_OK,
-        Verdict::Foreign => return FOREIGN_LOG,
-        Verdict::Lost { promised, found } => (promised, found),
+    let (promised, found) = match mark.judge_log(beside) {
+        LogVerdict::Whole => return ffi::SQLITE_OK,
+        LogVerdict::Foreign => return FOREIGN_LOG,
+        LogVerdict::Lost { promised, found } => (promised, found),
     };
+    // Two sources may hold the promised frames: what is left of the log, and what a checkpoint copied of it.
     let in_file = if copied.log == mark.log { copied.frames } else { 0 };
     if in_file > found && !copied.whole {
+        // The file has some pages beyond the log and lacks others: neither alone nor
+        // together are they one state.
         return TORN_LOG;
     }
     let left = found.max(in_file);
@@ -93,14 +98,14 @@ fn judge(base: Base, pages: &mut Pages) -> c_int {
             kept: keep_copy(log, pages.path(), mark.log),
         });
     }
-    // The file is further than what is left of the log, which must not be read over it.
+    // The file is ahead of what is left of the log, which must not be read over it.
     if in_file > found {
         match log.truncate(0) {
             ffi::SQLITE_OK => {}
             code => return code,
         }
     }
-    let remaining = Mark {
+    let remaining = LogMark {
         next: mark.log,
         frames: left,
         needed: found > 0 && found >= in_file,
@@ -110,13 +115,13 @@ fn judge(base: Base, pages: &mut Pages) -> c_int {
     remaining.write_lasting(base, page_size)
 }
 
-/// Says that all of the log is in the file, which is synced, before the log is emptied or deleted.
-pub(super) fn done_with(base: Base, pages: &mut Pages) -> c_int {
-    let Kind::Checked { page_size } = pages.kind(base) else {
+/// Records that all of the log is in the file, which is synced, before the log is emptied or deleted.
+pub(super) fn release_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
+    let PageProtection::Checked { page_size } = pages.protection(base) else {
         return ffi::SQLITE_OK;
     };
-    match Mark::read(base, page_size) {
-        Ok(Some(mark)) if mark.needed => Mark {
+    match LogMark::read(base, page_size) {
+        Ok(Some(mark)) if mark.needed => LogMark {
             needed: false,
             ..mark
         }
@@ -127,13 +132,14 @@ pub(super) fn done_with(base: Base, pages: &mut Pages) -> c_int {
     }
 }
 
-/// Keeps the log as it was found, since SQLite writes over what it could not read. SQLite holds no lock on
+/// Keeps a copy of the log as it was found, since SQLite overwrites what it could not read. SQLite holds no lock on
 /// the log itself, so a second descriptor does no harm.
-fn keep_copy(log: Base, database: &str, id: u32) -> Option<PathBuf> {
+fn keep_copy(log: BaseFile, database: &str, id: u32) -> Option<PathBuf> {
     if log.size().is_ok_and(|size| size == 0) {
         return None;
     }
     let copy = PathBuf::from(format!("{database}-wal.lost-{id:08x}"));
+    // An earlier opening kept it already; the log may hold less by now.
     if copy.exists() {
         return Some(copy);
     }

@@ -1,14 +1,14 @@
-//! Looking at every page of the file on disk.
+//! Checking every page of the file on disk.
 
-use super::base::Base;
-use super::pages::Kind;
+use super::base::BaseFile;
+use super::pages::PageProtection;
 use super::{connection, page, wal};
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ffi};
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// Waits before each reading of the pages that failed so far: a checkpoint elsewhere may be writing them.
+/// The waits before each rereading of the pages that failed so far: a checkpoint elsewhere may be writing them.
 const PATIENCE: [Duration; 3] = [
     Duration::from_millis(1),
     Duration::from_millis(5),
@@ -20,42 +20,42 @@ const PATIENCE: [Duration; 3] = [
 /// version is in the log is left to the log, since that is where readers find it and the next checkpoint
 /// writes it anew. An unchecked database is `Unsupported`.
 pub(crate) fn scan_pages(connection: &Connection) -> Result<Vec<u32>> {
-    let (base, page_size) = connection::with_file(connection, |base, pages| (base, pages.kind(base)))
+    let (base, page_size) = connection::with_file(connection, |base, pages| (base, pages.protection(base)))
         .and_then(|(base, kind)| match kind {
-            Kind::Checked { page_size } => Ok((base, page_size)),
-            Kind::Plain | Kind::Unborn => Err(Error::new(
-                ErrorKind::Unsupported,
-                "the pages of this database carry no checksums",
-            )),
-        })?;
-    // A snapshot keeps the log from being restarted and the file from shrinking below us. It cannot be had
-    // where page 1 itself is damaged: then the file alone says how long it is.
+        PageProtection::Checked { page_size } => Ok((base, page_size)),
+        PageProtection::Plain | PageProtection::Unborn => Err(Error::new(
+            ErrorKind::Unsupported,
+            "the pages of this database carry no checksums",
+        )),
+    })?;
+    // A snapshot keeps the log from being restarted and the file from shrinking meanwhile. There is none
+    // if page 1 itself is damaged: then the file's own length counts.
     let snapshot = connection
         .is_autocommit()
         .then(|| connection.unchecked_transaction())
         .and_then(|began| began.ok());
     let counted = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, u32>(0));
-    let in_file = base.size().map_err(failed)? / page_size as i64;
+    let in_file = base.size().map_err(read_failure)? / page_size as i64;
     let count = counted.unwrap_or_else(|_| u32::try_from(in_file).unwrap_or(u32::MAX));
     let all: Vec<u32> = (1..=count)
         .filter(|number| !page::is_lock_page(*number, page_size))
         .collect();
-    let mut damaged = outside_log(connection, unsound(base, &all, page_size)?)?;
+    let mut damaged = outside_log(connection, unsound_pages(base, &all, page_size)?)?;
     for pause in PATIENCE {
         if damaged.is_empty() {
             break;
         }
         std::thread::sleep(pause);
-        damaged = outside_log(connection, unsound(base, &damaged, page_size)?)?;
+        damaged = outside_log(connection, unsound_pages(base, &damaged, page_size)?)?;
     }
     drop(snapshot);
     Ok(damaged)
 }
 
-/// Those of the pages that readers do not find in the log.
+/// Returns the pages that readers do not find in the log.
 fn outside_log(connection: &Connection, mut numbers: Vec<u32>) -> Result<Vec<u32>> {
     if !numbers.is_empty()
-        && let Some(log) = connection::log(connection)?
+        && let Some(log) = connection::log_file(connection)?
     {
         let logged = wal::pages_in(log);
         numbers.retain(|number| !logged.contains(number));
@@ -63,21 +63,21 @@ fn outside_log(connection: &Connection, mut numbers: Vec<u32>) -> Result<Vec<u32
     Ok(numbers)
 }
 
-/// Those of the pages that the file does not hold sealed, or ends before.
-fn unsound(base: Base, numbers: &[u32], page_size: usize) -> Result<Vec<u32>> {
+/// Returns the pages that are not sealed in the file, or lie beyond its end.
+fn unsound_pages(base: BaseFile, numbers: &[u32], page_size: usize) -> Result<Vec<u32>> {
     let mut bytes = vec![0; page_size];
     let mut found = Vec::new();
     for number in numbers {
-        match base.read(&mut bytes, page::offset(*number, page_size)) {
+        match base.read(&mut bytes, page::page_offset(*number, page_size)) {
             ffi::SQLITE_OK if page::is_sealed(*number, &bytes) => {}
             ffi::SQLITE_OK | ffi::SQLITE_IOERR_SHORT_READ => found.push(*number),
-            code => return Err(failed(code)),
+            code => return Err(read_failure(code)),
         }
     }
     Ok(found)
 }
 
-fn failed(code: c_int) -> Error {
+fn read_failure(code: c_int) -> Error {
     Error::new(ErrorKind::Io, "cannot read the pages of the database")
         .caused_by(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None))
 }

@@ -1,9 +1,9 @@
-//! The VFS itself: databases and their logs get a checked file, all else goes to the VFS below.
+//! The VFS itself: databases and their logs get a checked file, everything else goes to the VFS below.
 
-use super::base::Base;
-use super::file::{self, Content, File, Handle};
-use super::log::Log;
-use super::pages::Pages;
+use super::base::BaseFile;
+use super::file::{self, File, FileContent, ShimHandle};
+use super::log::OpenLog;
+use super::pages::DatabasePages;
 use super::recovery::FOREIGN_LOG;
 use super::wal::HEADER;
 use loci_core::{Error, ErrorKind, Result};
@@ -30,7 +30,7 @@ pub(crate) fn register(base: Option<&str>) -> Result<&'static str> {
         unsafe { ffi::sqlite3_vfs_find(wanted.as_ref().map_or(std::ptr::null(), |name| name.as_ptr())) };
     if below.is_null() {
         return Err(Error::new(ErrorKind::Internal, "SQLite knows no such VFS")
-            .with("vfs", base.unwrap_or("default")));
+            .with_context("vfs", base.unwrap_or("default")));
     }
     // SAFETY: `below` is a registered VFS, whose name stays in memory.
     let below_name = unsafe { CStr::from_ptr((*below).zName) }
@@ -43,25 +43,29 @@ pub(crate) fn register(base: Option<&str>) -> Result<&'static str> {
     // SAFETY: `below` is a registered VFS.
     let code = unsafe { register_over(below, name) };
     if code != ffi::SQLITE_OK {
-        return Err(Error::new(ErrorKind::Internal, "SQLite refused the checking VFS").with("code", code));
+        return Err(
+            Error::new(ErrorKind::Internal, "SQLite refused the checking VFS").with_context("code", code)
+        );
     }
     registered.insert(below_name, name);
     Ok(name)
 }
 
 /// # Safety
-/// `below` must be registered with SQLite, for ever.
+/// `below` must stay registered with SQLite for the life of the process.
 unsafe fn register_over(below: Vfs, name: &str) -> c_int {
     let Ok(name) = CString::new(name) else {
         return ffi::SQLITE_MISUSE;
     };
     // SAFETY: see above.
     let base = unsafe { &*below };
-    let Ok(handle) = c_int::try_from(size_of::<Handle>()) else {
+    let Ok(handle) = c_int::try_from(size_of::<ShimHandle>()) else {
         return ffi::SQLITE_MISUSE;
     };
     let vfs = ffi::sqlite3_vfs {
+        // Version 3 only adds replaceable system calls, which the shim does not pass on.
         iVersion: base.iVersion.min(2),
+        // SQLite allocates one block for both: our handle first, then the file of the VFS below.
         szOsFile: base.szOsFile.saturating_add(handle),
         mxPathname: base.mxPathname,
         pNext: std::ptr::null_mut(),
@@ -84,16 +88,16 @@ unsafe fn register_over(below: Vfs, name: &str) -> c_int {
         xGetSystemCall: None,
         xNextSystemCall: None,
     };
-    // SAFETY: the VFS and its name are leaked, as SQLite keeps them for ever.
+    // SAFETY: the VFS and its name are leaked, as SQLite never lets go of them.
     unsafe { ffi::sqlite3_vfs_register(Box::into_raw(Box::new(vfs)), 0) }
 }
 
-/// The VFS below.
+/// Returns the VFS below.
 ///
 /// # Safety
 /// `vfs` must be one that `register_over` made.
 unsafe fn below<'a>(vfs: Vfs) -> (Vfs, &'a ffi::sqlite3_vfs) {
-    // SAFETY: `register_over` put a VFS that lives for ever into `pAppData`.
+    // SAFETY: `register_over` put a VFS that is never freed into `pAppData`.
     unsafe {
         let below: Vfs = (*vfs).pAppData.cast();
         (below, &*below)
@@ -114,26 +118,28 @@ unsafe extern "C" fn open(
         let Some(open) = methods.xOpen else {
             return ffi::SQLITE_CANTOPEN;
         };
+        // Journals and temporary files are opened by the VFS below in our place: SQLite then calls
+        // its methods directly.
         if flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 || name.is_null() {
             return open(below, name, file, flags, out);
         }
-        let inner = Handle::below(file);
+        let inner = ShimHandle::file_below(file);
         (*inner).pMethods = std::ptr::null();
         let code = open(below, name, inner, flags, out);
-        let base = Base::new(inner);
+        let base = BaseFile::new(inner);
         if code == ffi::SQLITE_OK {
             let path = CStr::from_ptr(name).to_string_lossy().into_owned();
             let content = if flags & ffi::SQLITE_OPEN_WAL == 0 {
-                Content::Database(Pages::new(path))
+                FileContent::Database(DatabasePages::new(path))
             } else {
                 // SQLite opens a database before its log and closes it after. Another VFS may lie over ours.
                 let database = ffi::sqlite3_database_file_object(name);
                 let database = (!database.is_null() && file::is_ours(database)).then_some(database);
-                let mut log = Log::new(&path, database);
-                log.link(Some(base));
-                Content::Log(log)
+                let mut log = OpenLog::new(&path, database);
+                log.link_database(Some(base));
+                FileContent::Log(log)
             };
-            Handle::init(file, base, content);
+            ShimHandle::init(file, base, content);
         } else if let Some(close) = base.methods().and_then(|methods| methods.xClose) {
             // A VFS may fail and still want to be closed; SQLite will not see this file.
             close(inner);
@@ -158,8 +164,8 @@ macro_rules! pass {
     };
 }
 
-/// Deletes a file, but not the log beside a database that was emptied: SQLite would, and take along what may
-/// be all that is left of it.
+/// Deletes a file, but not the log beside an emptied database: SQLite would delete it, and with it what may
+/// be all that is left of the palace.
 unsafe extern "C" fn delete(vfs: Vfs, name: *const c_char, sync: c_int) -> c_int {
     let length = |path: &str| std::fs::metadata(path).map_or(0, |found| found.len());
     // SAFETY: SQLite passes our VFS and a name that ends with a zero byte.
@@ -175,14 +181,14 @@ unsafe extern "C" fn delete(vfs: Vfs, name: *const c_char, sync: c_int) -> c_int
     }
 }
 
-type Symbol = Option<unsafe extern "C" fn(Vfs, *mut c_void, *const c_char)>;
+type LibrarySymbol = Option<unsafe extern "C" fn(Vfs, *mut c_void, *const c_char)>;
 
 pass!(base_delete => xDelete(name: *const c_char, sync: c_int) -> c_int, ffi::SQLITE_IOERR_DELETE);
 pass!(access => xAccess(name: *const c_char, flags: c_int, out: *mut c_int) -> c_int, ffi::SQLITE_IOERR_ACCESS);
 pass!(full_pathname => xFullPathname(name: *const c_char, n: c_int, out: *mut c_char) -> c_int, ffi::SQLITE_CANTOPEN);
 pass!(dl_open => xDlOpen(name: *const c_char) -> *mut c_void, std::ptr::null_mut());
 pass!(dl_error => xDlError(n: c_int, out: *mut c_char) -> (), ());
-pass!(dl_sym => xDlSym(library: *mut c_void, name: *const c_char) -> Symbol, None);
+pass!(dl_sym => xDlSym(library: *mut c_void, name: *const c_char) -> LibrarySymbol, None);
 pass!(dl_close => xDlClose(library: *mut c_void) -> (), ());
 pass!(randomness => xRandomness(n: c_int, out: *mut c_char) -> c_int, 0);
 pass!(sleep => xSleep(microseconds: c_int) -> c_int, 0);

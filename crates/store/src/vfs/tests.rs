@@ -1,4 +1,4 @@
-//! What the checks catch, what they let pass, and that they never cry wolf.
+//! The damage that the checks catch, what they let pass, and the absence of false alarms.
 
 mod backfill;
 mod copies;
@@ -7,7 +7,7 @@ mod logs;
 mod marks;
 mod processes;
 
-use super::{checked, damaged_pages, lost_log, note_loss, register, reserve, scan_pages};
+use super::{damaged_pages, is_checked, lost_log, note_loss, register, reserve_checksums, scan_pages};
 use rusqlite::{Connection, OpenFlags, ffi};
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const PAGE: u64 = 4096;
 fn open(path: &Path, map: u32) -> rusqlite::Result<Connection> {
     let connection = bare(path)?;
     connection.execute_batch(&format!("PRAGMA page_size = {PAGE}; PRAGMA mmap_size = {map};"))?;
-    reserve(&connection).expect("the VFS takes the reserve");
+    reserve_checksums(&connection).expect("the VFS takes the reserve");
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
     connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
     Ok(connection)
@@ -61,7 +61,7 @@ fn integrity(connection: &Connection) -> rusqlite::Result<String> {
 /// Shows that the database is whole: by SQLite, by its rows and page by page on disk.
 fn assert_whole(connection: &Connection) {
     assert_eq!(integrity(connection).as_deref(), Ok("ok"));
-    assert_eq!(checked(connection).ok(), Some(true));
+    assert_eq!(is_checked(connection).ok(), Some(true));
     assert_eq!(
         scan_pages(connection).expect("the pages can be read"),
         Vec::<u32>::new()

@@ -1,6 +1,6 @@
-//! The bytes of the write-ahead log: its checksums, and which pages it holds.
+//! The bytes of the write-ahead log: its checksums, and the pages it holds.
 
-use super::base::Base;
+use super::base::BaseFile;
 use super::page;
 use rusqlite::ffi;
 use std::collections::BTreeSet;
@@ -10,20 +10,21 @@ pub(super) const HEADER: usize = 32;
 pub(super) const FRAME_HEADER: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 
-/// SQLite's running checksum of the log, over words in the byte order the log names.
+/// SQLite's running checksum of the log, over words in the byte order that the log's header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Running {
+pub(super) struct RunningChecksum {
     pub(super) big_endian: bool,
     pub(super) sums: (u32, u32),
 }
 
-impl Running {
+impl RunningChecksum {
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let word = if self.big_endian {
             u32::from_be_bytes
         } else {
             u32::from_le_bytes
         };
+        // Headers and pages are multiples of eight bytes, so there is never a remainder.
         let (pairs, _) = bytes.as_chunks::<8>();
         for [a, b, c, d, e, f, g, h] in pairs {
             let (first, second) = (word([*a, *b, *c, *d]), word([*e, *f, *g, *h]));
@@ -33,62 +34,63 @@ impl Running {
     }
 }
 
-/// The big-endian word at `at`; zero past the end.
-pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+/// Returns the big-endian word at `at`; zero past the end.
+pub(super) fn read_word(bytes: &[u8], at: usize) -> u32 {
     bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk())
         .map_or(0, |word| u32::from_be_bytes(*word))
 }
 
-/// The byte order of the checksums of a log that begins with `header`; none where that is no log.
+/// Returns the byte order of the checksums of a log that begins with `header`; `None` if that is not a log.
 pub(super) fn is_big_endian(header: &[u8]) -> Option<bool> {
-    let magic = word(header, 0);
+    let magic = read_word(header, 0);
+    // The lowest bit of the magic number is the byte order.
     (magic & !1 == MAGIC).then_some(magic & 1 == 1)
 }
 
-/// The name of the log with these salts, which are drawn anew for each; never 0.
+/// Returns the name of the log with these salts, which SQLite draws anew for each log; never 0.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the lower half of a hash is one too"
 )]
-pub(super) fn id(salts: &[u8]) -> u32 {
+pub(super) fn log_id(salts: &[u8]) -> u32 {
     (XxHash3_64::oneshot(salts) as u32).max(1)
 }
 
 /// One frame of a log.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Frame {
+pub(super) struct LogFrame {
     pub(super) page: u32,
-    /// It ends a transaction.
+    /// Whether it ends a transaction.
     pub(super) commits: bool,
 }
 
-/// The sound frames of a log from the first on, as SQLite sees them when it recovers.
+/// The sound frames of a log from the first on, as SQLite's recovery sees them.
 #[derive(Debug)]
-pub(super) struct Frames {
-    log: Base,
+pub(super) struct LogFrames {
+    log: BaseFile,
     salts: [u8; 8],
-    running: Running,
+    running: RunningChecksum,
     offset: i64,
     frame: Vec<u8>,
 }
 
-impl Frames {
-    /// Begins at the header; none where SQLite would see no log.
-    pub(super) fn of(log: Base) -> Option<Self> {
+impl LogFrames {
+    /// Begins at the header; `None` if SQLite would not see a log.
+    pub(super) fn from_log(log: BaseFile) -> Option<Self> {
         let mut header = [0; HEADER];
         if log.read(&mut header, 0) != ffi::SQLITE_OK {
             return None;
         }
-        let page_size = word(&header, 8) as usize;
+        let page_size = read_word(&header, 8) as usize;
         let (content, sums) = header.split_last_chunk::<8>()?;
-        let mut running = Running {
+        let mut running = RunningChecksum {
             big_endian: is_big_endian(&header)?,
             sums: (0, 0),
         };
         running.add(content);
-        let sound = page::is_page_size(page_size) && running.sums == (word(sums, 0), word(sums, 4));
+        let sound = page::is_page_size(page_size) && running.sums == (read_word(sums, 0), read_word(sums, 4));
         sound.then_some(Self {
             log,
             salts: *content.last_chunk()?,
@@ -98,41 +100,43 @@ impl Frames {
         })
     }
 
-    /// The name of this log.
+    /// Returns the name of this log.
     pub(super) fn id(&self) -> u32 {
-        id(&self.salts)
+        log_id(&self.salts)
     }
 }
 
-impl Iterator for Frames {
-    type Item = Frame;
+impl Iterator for LogFrames {
+    type Item = LogFrame;
 
-    fn next(&mut self) -> Option<Frame> {
+    fn next(&mut self) -> Option<LogFrame> {
         if self.log.read(&mut self.frame, self.offset) != ffi::SQLITE_OK {
             return None;
         }
         let (head, content) = self.frame.split_at_checked(FRAME_HEADER)?;
         self.running.add(head.get(..8)?);
         self.running.add(content);
-        let page = word(head, 0);
+        let page = read_word(head, 0);
+        // Frames of an earlier use of the file may follow the valid ones; their salts differ. The checksum
+        // also chains from frame to frame, so nothing after the first bad one can pass.
         if page == 0
             || head.get(8..16) != Some(&self.salts)
-            || self.running.sums != (word(head, 16), word(head, 20))
+            || self.running.sums != (read_word(head, 16), read_word(head, 20))
         {
             return None;
         }
         self.offset = self.offset.saturating_add(self.frame.len() as i64);
-        Some(Frame {
+        Some(LogFrame {
             page,
-            commits: word(head, 4) != 0,
+            commits: read_word(head, 4) != 0,
         })
     }
 }
 
-/// The pages of all committed transactions in the log. Readers take these from it, not from the file.
-pub(super) fn pages_in(log: Base) -> BTreeSet<u32> {
+/// Returns the pages of all committed transactions in the log. Readers take these from the log, not from the file.
+pub(super) fn pages_in(log: BaseFile) -> BTreeSet<u32> {
     let (mut committed, mut open) = (BTreeSet::new(), BTreeSet::new());
-    for frame in Frames::of(log).into_iter().flatten() {
+    for frame in LogFrames::from_log(log).into_iter().flatten() {
         open.insert(frame.page);
         if frame.commits {
             committed.append(&mut open);
@@ -141,8 +145,8 @@ pub(super) fn pages_in(log: Base) -> BTreeSet<u32> {
     committed
 }
 
-/// How many of the first `limit` frames are sound and lie before or at a commit.
-pub(super) fn committed(frames: Frames, limit: u32) -> u32 {
+/// Counts the first `limit` frames that are sound and lie before or at a commit.
+pub(super) fn count_committed(frames: LogFrames, limit: u32) -> u32 {
     (1..=limit)
         .zip(frames)
         .filter(|(_, frame)| frame.commits)

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use crate::scene::{raw, truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 4;
 const SHORT: Duration = Duration::from_millis(80);
 
 fn filled(drawers: usize) -> (tempfile::TempDir, std::sync::Arc<dyn Collection>) {
     let folder = tempfile::tempdir().unwrap();
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, true).unwrap();
     let batch: Vec<Write> = (0..drawers)
         .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
         .collect();
@@ -27,7 +27,7 @@ fn a_write_that_waits_for_another_process_ends_with_its_budget() {
     let batch = [Write::Add(truth::drawer(2, 0, DIMENSION))];
     let begun = Instant::now();
     let error = collection
-        .apply(&ApplyRequest::batch(&batch).within(SHORT))
+        .apply(&ApplyRequest::from_writes(&batch).within_budget(SHORT))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error:?}");
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
@@ -54,7 +54,7 @@ fn a_write_that_waits_for_another_of_its_process_ends_with_its_budget() {
                     }
                 }
             });
-            let revision = Revision {
+            let revision = SourceRevision {
                 source: "a.md".into(),
                 expects: None,
                 stamp: None,
@@ -68,7 +68,7 @@ fn a_write_that_waits_for_another_of_its_process_ends_with_its_budget() {
         });
         waiting.wait();
         let batch = [Write::Add(truth::drawer(2, 0, DIMENSION))];
-        let timed = collection.apply(&ApplyRequest::batch(&batch).within(SHORT));
+        let timed = collection.apply(&ApplyRequest::from_writes(&batch).within_budget(SHORT));
         waiting.wait();
         assert_eq!(timed.unwrap_err().kind(), ErrorKind::TimedOut);
     });
@@ -82,26 +82,26 @@ fn work_that_takes_longer_than_its_budget_is_given_up_and_the_connection_serves_
     let budget = Some(Duration::from_millis(1));
     let calls: [&dyn Fn(Option<Duration>) -> Result<usize>; 3] = [
         &|budget| {
-            let request = Get {
+            let request = GetRequest {
                 document: slow.clone(),
                 budget,
-                ..Get::default()
+                ..GetRequest::default()
             };
             Ok(collection.get(&request)?.len())
         },
         &|budget| {
-            let request = Query {
+            let request = QueryRequest {
                 document: slow.clone(),
                 budget,
-                ..Query::nearest(vec![1.0; DIMENSION], 3)
+                ..QueryRequest::nearest_to(vec![1.0; DIMENSION], 3)
             };
             Ok(collection.query(&request)?[0].len())
         },
         &|budget| {
-            let request = Lexical {
+            let request = LexicalRequest {
                 document: slow.clone(),
                 budget,
-                ..Lexical::words("harbour", 3)
+                ..LexicalRequest::for_words("harbour", 3)
             };
             Ok(collection.lexical(&request)?.len())
         },
@@ -115,7 +115,7 @@ fn work_that_takes_longer_than_its_budget_is_given_up_and_the_connection_serves_
         .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
         .collect();
     let error = collection
-        .apply(&ApplyRequest::batch(&batch).within(Duration::from_millis(5)))
+        .apply(&ApplyRequest::from_writes(&batch).within_budget(Duration::from_millis(5)))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert_eq!(collection.count(&Filter::All.into()).unwrap(), 4000);
@@ -126,12 +126,12 @@ fn work_that_takes_longer_than_its_budget_is_given_up_and_the_connection_serves_
 fn a_moment_keeps_its_state_after_a_read_of_it_timed_out() {
     let (_folder, collection) = filled(2000);
     let moment = collection.moment().unwrap().unwrap();
-    let slow = Get {
+    let slow = GetRequest {
         document: DocumentFilter::Contains("never there".into()),
         budget: Some(Duration::from_millis(1)),
-        ..Get::default()
+        ..GetRequest::default()
     };
-    collection.delete(truth::id(1)).unwrap();
+    collection.delete_drawer(truth::id(1)).unwrap();
     assert_eq!(moment.get(&slow).unwrap_err().kind(), ErrorKind::TimedOut);
     assert_eq!(moment.count(&Filter::All.into()).unwrap(), 2000);
     assert_eq!(moment.info().unwrap().drawers, 2000);

@@ -7,7 +7,7 @@ use crate::scene::look::{Known, Look};
 use crate::scene::raw::{self, PAGE, Page};
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, campaign_rounds, made_once};
 
 const DIMENSION: usize = 16;
@@ -37,14 +37,14 @@ fn batches() -> Vec<Vec<Write>> {
         .step_by(43)
         .map(|n| Write::Upsert(truth::drawer(n, 1, DIMENSION)));
     batches.push(again.collect());
-    batches.push(vec![Write::Delete(Selection::Ids(
+    batches.push(vec![Write::Delete(DeleteSelection::Ids(
         (7..DRAWERS).step_by(61).map(truth::id).collect(),
     ))]);
     batches
 }
 
 fn make_sound(folder: &Path) {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     for batch in batches() {
         collection.apply_batch(&batch).unwrap();
@@ -152,7 +152,7 @@ fn random_pages_overwritten_zeroed_or_swapped_are_noticed() {
         let mut random = SeededRandom::new(100 + seed);
         let offset = random.below(sound().bytes.len() - 4096);
         damaged(&format!("4 KiB overwritten at {offset}, seed {seed}"), |bytes| {
-            bytes[offset..offset + 4096].fill_with(|| random.bits() as u8);
+            bytes[offset..offset + 4096].fill_with(|| random.next_bits() as u8);
         });
         let number = 1 + random.below(pages);
         damaged(&format!("page {number} zeroed, seed {seed}"), |bytes| {
@@ -254,10 +254,10 @@ fn noise_behind_the_end_of_the_file_changes_no_answer() {
 #[test]
 fn a_file_cut_to_nothing_is_said_to_hold_no_palace() {
     let folder = raw::folder_with(b"");
-    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
     assert!(error.message().contains("empty"), "{error:?}");
-    let examined = Embedded::new().examine(folder.path());
+    let examined = EmbeddedBackend::new().examine(folder.path());
     assert!(examined.is_err(), "{examined:?}");
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const DIMENSION: usize = 16;
@@ -44,9 +44,9 @@ fn assert_whole(collection: &dyn Collection, told: &Truth, when: &str) {
     assert_eq!(Truth::unfound(collection, some), Vec::<String>::new(), "{when}");
 }
 
-/// Fills the disk, reads on, makes room, goes on; all in one process.
+/// Fills the disk, keeps reading, frees space and continues, all in one process.
 fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
-    let collection = truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap();
     let mut told = Truth::default();
     let error = fill(&*collection, &mut told);
     println!(
@@ -71,7 +71,7 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
             .is_some_and(|hint| hint.contains("open the palace again")),
         "{refused:?}"
     );
-    let revision = Revision {
+    let revision = SourceRevision {
         source: "a.md".to_owned(),
         expects: None,
         stamp: Some("1".to_owned()),
@@ -83,7 +83,7 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
         .revise(vec![revision])
         .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused:?}");
-    let fresh = truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap();
+    let fresh = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, false).unwrap();
     assert_whole(&*fresh, &told, "through a new handle, without room");
     let again = fill(&*fresh, &mut told);
     assert_eq!(
@@ -92,14 +92,14 @@ fn fill_and_go_on(folder: &Path, make_room: impl FnOnce()) {
         "a smaller batch may fit, a full disk stays full: {again:?}"
     );
     make_room();
-    let reopened = truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap();
+    let reopened = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, false).unwrap();
     for _ in 0..3 {
         let number = told.drawers.len() / BATCH;
         reopened.apply_batch(&batch(number)).unwrap();
         told.apply(&batch(number));
     }
     assert_whole(&*reopened, &told, "with room again");
-    let diagnosis = Embedded::new().examine(folder).unwrap();
+    let diagnosis = EmbeddedBackend::new().examine(folder).unwrap();
     assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
 }
 
@@ -119,7 +119,7 @@ fn a_child_process_does_its_task() {
         bytes if bytes.starts_with("close:") => {
             let mut told = prefilled(&folder);
             limit(bytes.strip_prefix("close:").and_then(|bytes| bytes.parse().ok()));
-            let collection = truth::open(&Embedded::new(), &folder, DIMENSION, false).unwrap();
+            let collection = truth::open(&EmbeddedBackend::new(), &folder, DIMENSION, false).unwrap();
             fill(&*collection, &mut told);
             println!("\n{} drawers fitted, then the process ends", told.drawers.len());
         }
@@ -167,7 +167,7 @@ fn a_file_that_may_not_grow_costs_only_the_batch_that_did_not_fit() {
 
 /// A palace whose file is longer than any log here grows: with no room for the log there is none for the file either.
 fn prefilled(folder: &Path) -> Truth {
-    let collection = truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap();
     let mut told = Truth::default();
     for number in 0..40 {
         collection.apply_batch(&batch(number)).unwrap();
@@ -176,11 +176,11 @@ fn prefilled(folder: &Path) -> Truth {
     told
 }
 
-/// How long the log is after each of the next batches.
+/// Returns the length of the log after each of the next batches.
 fn log_lengths(batches: usize) -> Vec<u64> {
     let folder = tempfile::tempdir().unwrap();
     let first = prefilled(folder.path()).drawers.len() / BATCH;
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     let log = folder.path().join("palace.db-wal");
     let length = |number| {
         collection.apply_batch(&batch(number)).unwrap();
@@ -209,10 +209,10 @@ fn a_commit_that_did_not_fit_is_not_taken_for_a_lost_one_later() {
         let fitted: usize = fitted.unwrap().parse().unwrap();
         let mut told = Truth::default();
         (0..fitted / BATCH).for_each(|number| told.apply(&batch(number)));
-        let reopened = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        let reopened = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
         assert_whole(&*reopened, &told, &task);
         assert_eq!(reopened.info().unwrap().warnings, [], "{task}");
-        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        let diagnosis = EmbeddedBackend::new().examine(folder.path()).unwrap();
         assert!(diagnosis.healthy, "{task}: {:?}", diagnosis.findings);
     }
 }

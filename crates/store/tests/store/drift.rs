@@ -8,7 +8,7 @@ use crate::scene::raw;
 use crate::scene::spaces::{self, model};
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::made_once;
 use rusqlite::MAIN_DB;
 
@@ -19,13 +19,15 @@ fn batches(version: usize) -> [Vec<Write>; 2] {
     let adds: Vec<Write> = (0..1300)
         .map(|n| Write::Add(truth::drawer(n, version, DIMENSION)))
         .collect();
-    let deletes = Write::Delete(Selection::Ids((3..1200).step_by(97).map(truth::id).collect()));
+    let deletes = Write::Delete(DeleteSelection::Ids(
+        (3..1200).step_by(97).map(truth::id).collect(),
+    ));
     [adds, vec![deletes]]
 }
 
 /// Makes a palace of these batches.
 fn build(folder: &Path, version: usize) {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     for batch in batches(version) {
         collection.apply_batch(&batch).unwrap();
@@ -194,7 +196,7 @@ fn words_attributes_marks_and_records_that_differ_from_the_rows_are_named() {
     for (sql, code) in cases {
         let folder = raw::folder_with(&sound().0);
         raw::execute(folder.path(), sql);
-        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        let diagnosis = EmbeddedBackend::new().examine(folder.path()).unwrap();
         let codes: Vec<&str> = diagnosis
             .findings
             .iter()
@@ -221,7 +223,7 @@ fn places_that_differ_from_the_rows_are_named_and_change_no_count_where_a_reader
         assert_eq!(codes, ["places_differ"], "{sql}");
         let look = sound().1.look(folder.path());
         assert_eq!(look.silent.is_empty(), seen, "{sql}: {:?}", look.silent);
-        let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
         collection
             .require_upkeep()
             .unwrap()
@@ -242,7 +244,7 @@ fn a_rebuild_from_rows_mends_every_index() {
     ] {
         let folder = raw::folder_with(&sound().0);
         raw::execute(folder.path(), sql);
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
         let status = collection
             .require_upkeep()
@@ -282,31 +284,31 @@ fn three_spaces() -> &'static [u8] {
 
 fn make_three_spaces(folder: &Path) {
     std::fs::write(raw::file(folder), &sound().0).unwrap();
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, false).unwrap();
     let [_, retired, building] = three_models();
     spaces::switch_to(&*collection, &retired);
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Rollback)
+        .take_step(&SwitchStep::Rollback)
         .unwrap();
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(building.clone()))
+        .take_step(&SwitchStep::Begin(building.clone()))
         .unwrap();
     spaces::fill(&*collection, &building, 1200, 300);
     let gone = (5..1100).step_by(101).map(truth::id).collect();
     collection
-        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .apply_batch(&[Write::Delete(DeleteSelection::Ids(gone))])
         .unwrap();
     assert_eq!(collection.info().unwrap().coverage.nearest, 1276);
     backend.close();
 }
 
-fn examined(folder: &Path) -> Vec<Finding> {
-    Embedded::new().examine(folder).unwrap().findings
+fn examined(folder: &Path) -> Vec<PalaceFinding> {
+    EmbeddedBackend::new().examine(folder).unwrap().findings
 }
 
 /// Damage to a space that does not answer: named by verify, mended by a rebuild, and made whole by filling.
@@ -364,7 +366,7 @@ fn a_space_that_does_not_answer_is_examined_and_mended_too() {
 
 /// Rebuilds, fills what is missing then, and turns to the space: every drawer is found there and nothing else is.
 fn mend_and_finish(folder: &Path, active: &EmbedderIdentity, of: &EmbedderIdentity, sql: &str) {
-    let collection = truth::open_as(&Embedded::new(), folder, Some(active.clone()), false).unwrap();
+    let collection = truth::open_as(&EmbeddedBackend::new(), folder, Some(active.clone()), false).unwrap();
     collection
         .require_upkeep()
         .unwrap()
@@ -380,7 +382,7 @@ fn mend_and_finish(folder: &Path, active: &EmbedderIdentity, of: &EmbedderIdenti
         collection
             .require_spaces()
             .unwrap()
-            .take_step(&Switch::Rollback)
+            .take_step(&SwitchStep::Rollback)
             .unwrap();
     }
     spaces::switch_to(&*collection, of);
@@ -401,8 +403,8 @@ fn spaces_whose_states_contradict_each_other_are_named_and_answers_go_on() {
             found.iter().any(|finding| finding.code == "space_states"),
             "{sql}: {found:?}"
         );
-        let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-        let nearest = Query::nearest(truth::vector(1, 0, DIMENSION), 1);
+        let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
+        let nearest = QueryRequest::nearest_to(truth::vector(1, 0, DIMENSION), 1);
         assert_eq!(collection.query(&nearest).unwrap()[0][0].drawer.id, truth::id(1));
     }
 }
@@ -411,20 +413,20 @@ fn spaces_whose_states_contradict_each_other_are_named_and_answers_go_on() {
 fn a_switch_is_not_finished_on_counters_alone() {
     let folder = raw::folder_with(three_spaces());
     let [_, _, building] = three_models();
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     spaces::fill(&*collection, &building, usize::MAX, 500);
     drop(collection);
     raw::execute(folder.path(), "DELETE FROM vectors_3 WHERE row = 61");
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     assert_eq!(
-        collection.require_spaces().unwrap().list_spaces().unwrap()[1].missing(),
+        collection.require_spaces().unwrap().list_spaces().unwrap()[1].missing_vectors(),
         0,
         "the counters say all are there"
     );
     let error = collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Finish)
+        .take_step(&SwitchStep::Finish)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}");
     assert!(
@@ -438,7 +440,7 @@ fn compacting_gives_back_what_every_space_holds_of_removed_drawers() {
     let folder = raw::folder_with(three_spaces());
     let dead = "SELECT count(DISTINCT space) FROM dead";
     assert_eq!(raw::number(folder.path(), dead), 3);
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     let due = collection.require_upkeep().unwrap().state().unwrap().due;
     assert!(
         due.iter().any(|(kind, _)| *kind == MaintenanceKind::COMPACT),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 
 use crate::scene::{raw, spaces, truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 4;
 
@@ -19,7 +19,7 @@ fn name(name: &str) -> CollectionName {
 
 fn create(folder: &Path, collection: &str, mode: CreateMode) -> Result<Arc<dyn Collection>> {
     let options = OpenOptions::default();
-    Embedded::new().create(&PalaceRef::local(folder), &name(collection), mode, &options)
+    EmbeddedBackend::new().create(&PalaceRef::local(folder), &name(collection), mode, &options)
 }
 
 /// A palace with two collections that have a bit of everything: sealed rows, gone rows, records, keys, two spaces.
@@ -31,7 +31,7 @@ fn filled() -> tempfile::TempDir {
             ..OpenOptions::default()
         };
         let palace = PalaceRef::local(folder.path());
-        let handle = Embedded::new()
+        let handle = EmbeddedBackend::new()
             .create(&palace, &name(collection), CreateMode::OpenExisting, &options)
             .unwrap();
         let batch: Vec<Write> = (0..1040)
@@ -39,13 +39,13 @@ fn filled() -> tempfile::TempDir {
             .collect();
         let key = IdempotencyKey::new("filled").unwrap();
         handle
-            .apply(&ApplyRequest::batch(&batch).under_key(&key))
+            .apply(&ApplyRequest::from_writes(&batch).under_key(&key))
             .unwrap();
         let gone = (5..9).map(truth::id).collect();
         handle
-            .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+            .apply_batch(&[Write::Delete(DeleteSelection::Ids(gone))])
             .unwrap();
-        let revision = Revision {
+        let revision = SourceRevision {
             source: "a.md".into(),
             expects: None,
             stamp: Some("1".into()),
@@ -58,7 +58,7 @@ fn filled() -> tempfile::TempDir {
 }
 
 fn drop_drawers(folder: &Path) -> Result<()> {
-    Embedded::new().drop_collection(&PalaceRef::local(folder), &name("drawers"))
+    EmbeddedBackend::new().drop_collection(&PalaceRef::local(folder), &name("drawers"))
 }
 
 #[test]
@@ -88,7 +88,10 @@ fn nothing_of_a_dropped_collection_is_left_and_others_are_unchanged() {
         AND (name GLOB 'vectors_*' OR name GLOB 'words_*' OR name GLOB 'attributes_*')";
     assert_eq!(raw::number(folder.path(), own), 7);
     assert_eq!(before.difference(&truth::Truth::read(&*other).unwrap()), None);
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
 }
 
 #[test]
@@ -98,10 +101,12 @@ fn a_handle_on_a_dropped_collection_does_not_take_its_namesake_for_it() {
     for _ in 0..3 {
         drop_drawers(folder.path()).unwrap();
         let new = create(folder.path(), "drawers", CreateMode::Exclusive).unwrap();
-        new.add(NewDrawer::new(truth::id(1), "text")).unwrap();
+        new.add_drawer(NewDrawer::new(truth::id(1), "text")).unwrap();
         let errors = [
             handle.count(&Filter::All.into()).unwrap_err(),
-            handle.add(NewDrawer::new(truth::id(2), "text")).unwrap_err(),
+            handle
+                .add_drawer(NewDrawer::new(truth::id(2), "text"))
+                .unwrap_err(),
             handle.moment().unwrap_err(),
             handle
                 .require_upkeep()
@@ -172,7 +177,7 @@ fn a_drop_that_is_killed_leaves_the_collection_whole() {
             .status()
             .unwrap();
         assert!(!status.success(), "it ended at {point}");
-        let found = Embedded::new().open(
+        let found = EmbeddedBackend::new().open(
             &PalaceRef::local(folder.path()),
             &name("drawers"),
             &OpenOptions::default(),
@@ -185,6 +190,9 @@ fn a_drop_that_is_killed_leaves_the_collection_whole() {
             Err(error) if !there => assert_eq!(error.kind(), ErrorKind::NotFound),
             other => panic!("{point}: {other:?}"),
         }
-        assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+        assert_eq!(
+            EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+            []
+        );
     }
 }

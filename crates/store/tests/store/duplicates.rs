@@ -8,7 +8,7 @@ use crate::scene::raw;
 use crate::scene::spaces::{self, model};
 use crate::scene::truth;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use tempfile::TempDir;
 
 const DIMENSION: usize = 4;
@@ -58,21 +58,21 @@ fn vector(at: usize) -> Vec<f32> {
 /// Every copy is filed under a source of its own, with all that is indexed of it and a vector in two spaces; then the
 /// index that would have kept them apart is dropped and the sources are made one.
 fn make(folder: &Path) {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     let write = |(at, copy): (usize, &Copy)| {
         Write::Add(NewDrawer {
-            metadata: Metadata::new().with("copy", copy.id),
-            place: Place {
+            metadata: Metadata::new().with_entry("copy", copy.id),
+            place: DrawerPlace {
                 wing: Some("w".into()),
                 source: Some(format!("file{}.md#{at}", copy.group)),
-                span: Some(Span {
+                span: Some(SourceSpan {
                     start: 8,
                     end: 30,
                     line_start: 1,
                     line_end: 1,
                 }),
-                ..Place::default()
+                ..DrawerPlace::default()
             },
             filed_at: Some(Timestamp::from_micros(copy.filed_at).unwrap()),
             uses: copy.uses,
@@ -87,7 +87,7 @@ fn make(folder: &Path) {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(newer.clone()))
+        .take_step(&SwitchStep::Begin(newer.clone()))
         .unwrap();
     assert_eq!(spaces::fill(&*collection, &newer, usize::MAX, 4), 11);
     backend.close();
@@ -105,13 +105,13 @@ fn fixture() -> TempDir {
     let path = [
         env!("CARGO_MANIFEST_DIR"),
         "tests/fixtures/duplicates-1",
-        Embedded::FILE,
+        EmbeddedBackend::FILE,
     ];
     raw::folder_with(&std::fs::read(path.iter().collect::<PathBuf>()).unwrap())
 }
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder, DIMENSION, false).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder, DIMENSION, false).unwrap()
 }
 
 fn staying(stays: bool) -> BTreeSet<&'static str> {
@@ -134,7 +134,7 @@ fn assert_collapsed(folder: &Path) {
     assert_eq!(collection.count(&Filter::All.into()).unwrap(), 5);
     for (at, copy) in COPIES.iter().enumerate() {
         let hits = collection
-            .lexical(&Lexical::words(format!("zqgroup{}", copy.group), 9))
+            .lexical(&LexicalRequest::for_words(format!("zqgroup{}", copy.group), 9))
             .unwrap();
         let drawers: Vec<Drawer> = hits.into_iter().map(|hit| hit.drawer).collect();
         assert!(
@@ -143,7 +143,7 @@ fn assert_collapsed(folder: &Path) {
             copy.id
         );
         let nearest = collection
-            .query(&Query::nearest(vector(at), 20))
+            .query(&QueryRequest::nearest_to(vector(at), 20))
             .unwrap()
             .remove(0);
         let found: Vec<Drawer> = nearest.into_iter().map(|hit| hit.drawer).collect();
@@ -174,7 +174,7 @@ fn assert_collapsed(folder: &Path) {
         gone.map(|change| change.id.as_str()).collect::<BTreeSet<_>>(),
         staying(false)
     );
-    let diagnosis = Embedded::new().examine(folder).unwrap();
+    let diagnosis = EmbeddedBackend::new().examine(folder).unwrap();
     assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
 }
 
@@ -196,7 +196,7 @@ fn each_group_of_duplicates_becomes_its_most_used_oldest_smallest_drawer() {
 #[test]
 fn an_examination_leaves_duplicates_as_they_are_and_says_so() {
     let folder = fixture();
-    let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+    let diagnosis = EmbeddedBackend::new().examine(folder.path()).unwrap();
     let codes: Vec<&str> = diagnosis
         .findings
         .iter()
@@ -243,19 +243,19 @@ fn many_that_open_at_once_collapse_once() {
 fn a_duplicate_is_a_twin_once_the_palace_was_opened() {
     let folder = fixture();
     let again = NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             source: Some("file1.md".into()),
-            span: Some(Span {
+            span: Some(SourceSpan {
                 start: 8,
                 end: 30,
                 line_start: 1,
                 line_end: 1,
             }),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         ..NewDrawer::new(DrawerId::new("again").unwrap(), text(1))
     };
-    let receipt = open(folder.path()).add(again).unwrap();
+    let receipt = open(folder.path()).add_drawer(again).unwrap();
     assert_eq!(receipt.twins.len(), 1);
     assert_eq!(receipt.twins[0].existing.as_str(), "old");
 }
@@ -274,10 +274,10 @@ fn duplicates_leave_no_vector_in_any_space() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Finish)
+        .take_step(&SwitchStep::Finish)
         .unwrap();
     let newer = model("newer", 5);
     assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
-    let examined = Embedded::new().examine(folder.path()).unwrap();
+    let examined = EmbeddedBackend::new().examine(folder.path()).unwrap();
     assert!(examined.healthy, "{:?}", examined.findings);
 }

@@ -7,7 +7,7 @@ use crate::scene::raw;
 use crate::scene::spaces::{self, model};
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ const DIMENSION: usize = 4;
 
 /// Makes a palace by some batches and closes it.
 fn build(folder: &Path, batches: &[Vec<Write>]) -> Truth {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     let mut told = Truth::default();
     for batch in batches {
@@ -34,19 +34,19 @@ fn assert_refused_untouched(folder: &Path, kind: ErrorKind) {
     };
     let before = content(folder);
     for create in [false, true] {
-        let error = truth::open(&Embedded::new(), folder, DIMENSION, create).unwrap_err();
+        let error = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, create).unwrap_err();
         assert_eq!(error.kind(), kind, "{error:?}");
         assert!(
             error.hint_text().is_some_and(|hint| hint.contains("untouched")),
             "{error:?}"
         );
     }
-    let listed = Embedded::new()
+    let listed = EmbeddedBackend::new()
         .collections(&PalaceRef::local(folder))
         .unwrap_err();
     assert_eq!(listed.kind(), kind);
-    assert!(!Embedded::new().health(Some(&PalaceRef::local(folder))).ok);
-    let examined = Embedded::new().examine(folder);
+    assert!(!EmbeddedBackend::new().health(Some(&PalaceRef::local(folder))).ok);
+    let examined = EmbeddedBackend::new().examine(folder);
     assert!(!examined.is_ok_and(|diagnosis| diagnosis.healthy));
     let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert_eq!(
@@ -71,7 +71,7 @@ fn a_newer_version_is_refused_untouched() {
     build(folder.path(), &small());
     raw::execute(folder.path(), "PRAGMA user_version = 6");
     assert_refused_untouched(folder.path(), ErrorKind::Format);
-    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(
         error.message().contains("format 6") && error.hint_text().unwrap().contains("newer"),
         "{error:?}"
@@ -88,7 +88,7 @@ fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
         std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
     }
     let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
-    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(error.message().contains("format 6"), "{error:?}");
     assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
 }
@@ -127,32 +127,37 @@ fn a_file_that_is_no_database_is_refused_untouched() {
 #[test]
 fn an_empty_file_is_no_palace_until_one_is_made_there() {
     let folder = raw::folder_with(b"");
-    let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error:?}");
     assert_eq!(std::fs::read(raw::file(folder.path())).unwrap(), b"");
     assert_eq!(raw::names(folder.path()), ["palace.db"]);
     build(folder.path(), &small());
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
 #[test]
 fn a_folder_where_the_file_should_be_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(raw::file(folder.path())).unwrap();
-    let missing = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap_err();
+    let missing = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound, "{missing:?}");
-    let refused = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap_err();
+    let refused = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, true).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Io, "{refused:?}");
     assert!(refused.hint_text().is_some());
     assert_eq!(raw::names(folder.path()), ["palace.db"]);
     assert_eq!(raw::names(&raw::file(folder.path())), Vec::<String>::new());
 }
 
-/// Where a fixture is kept in the tree.
+/// The path of a fixture in the source tree.
 fn kept(name: &str) -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests/fixtures", name, Embedded::FILE]
-        .iter()
-        .collect()
+    [
+        env!("CARGO_MANIFEST_DIR"),
+        "tests/fixtures",
+        name,
+        EmbeddedBackend::FILE,
+    ]
+    .iter()
+    .collect()
 }
 
 /// A copy of a fixture to work on. No build makes one of an earlier version again.
@@ -160,17 +165,17 @@ fn fixture(name: &str) -> TempDir {
     raw::folder_with(&std::fs::read(kept(name)).unwrap())
 }
 
-/// What the fixture of version 1 holds; never to be changed once it is kept.
+/// The content of the fixture of version 1; must never change once the fixture is kept.
 fn version_1() -> Vec<Vec<Write>> {
     let brief = |n: usize| NewDrawer {
         document: format!("zq{n}x0 note"),
-        metadata: Metadata::new().with("n", n as i64),
+        metadata: Metadata::new().with_entry("n", n as i64),
         context: None,
         ..truth::drawer(n, 0, DIMENSION)
     };
-    let place = Place {
+    let place = DrawerPlace {
         source: Some("notes.md".into()),
-        span: Some(Span {
+        span: Some(SourceSpan {
             start: 3,
             end: 40,
             line_start: 1,
@@ -179,12 +184,12 @@ fn version_1() -> Vec<Vec<Write>> {
         speaker: Some("ada".into()),
         kind: Some("note".into()),
         said_at: Some(Timestamp::from_micros(1_600_000_000_000_000).unwrap()),
-        ..Place::default()
+        ..DrawerPlace::default()
     };
     let odd = NewDrawer {
-        metadata: Metadata::new().with(
+        metadata: Metadata::new().with_entry(
             "tags",
-            Value::Many(vec![Scalar::Text("a".into()), Scalar::Int(1)]),
+            MetadataValue::Many(vec![MetadataScalar::Text("a".into()), MetadataScalar::Int(1)]),
         ),
         place,
         ..truth::drawer(2000, 0, DIMENSION)
@@ -203,7 +208,10 @@ fn version_1() -> Vec<Vec<Write>> {
             Write::Add(bare),
             Write::Upsert(truth::drawer(5, 1, DIMENSION)),
         ],
-        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(1030)]))],
+        vec![Write::Delete(DeleteSelection::Ids(vec![
+            truth::id(7),
+            truth::id(1030),
+        ]))],
     ]
 }
 
@@ -214,12 +222,12 @@ fn a_palace_of_version_1_opens_with_all_it_holds() {
     version_1().iter().for_each(|batch| told.apply(batch));
     let before = std::fs::read(raw::file(folder.path())).unwrap();
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 1);
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
     assert!(
         std::fs::read(raw::file(folder.path())).unwrap() == before,
         "an examination changes nothing"
     );
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     assert_eq!(
         collection.info().unwrap().coverage.packed,
@@ -243,9 +251,11 @@ fn a_palace_of_version_1_opens_with_all_it_holds() {
             .count(),
         2
     );
-    collection.upsert(truth::drawer(3000, 0, DIMENSION)).unwrap();
+    collection
+        .upsert_drawer(truth::drawer(3000, 0, DIMENSION))
+        .unwrap();
     assert!(
-        Embedded::new().examine(folder.path()).unwrap().healthy,
+        EmbeddedBackend::new().examine(folder.path()).unwrap().healthy,
         "and it can be written to"
     );
 }
@@ -258,17 +268,18 @@ fn a_palace_of_version_1_becomes_version_5_once_and_its_model_can_be_switched() 
         for _ in 0..4 {
             scope.spawn(|| {
                 start.wait();
-                let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+                let collection =
+                    truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
                 assert_eq!(collection.count(&Filter::All.into()).unwrap(), 1040);
             });
         }
     });
     assert_brought_up_to_date(folder.path(), 1);
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     let newer = model("newer", 6);
     spaces::switch_to(&*collection, &newer);
     assert_eq!(spaces::unfound(&*collection, &newer), Vec::new());
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
 /// A file of an earlier format has become one of this, by one opener, as if it had been made so.
@@ -281,7 +292,7 @@ fn assert_brought_up_to_date(folder: &Path, from: i64) {
     assert_eq!(schema(folder), schema(made.path()), "as if it had been made so");
 }
 
-/// How the tables that later formats brought or changed are written in a file, their columns in the order of their names: a
+/// The definitions in a file of the tables that later formats added or changed, with columns in the order of their names: a
 /// column that was added to an old file stands behind those it had.
 fn schema(folder: &Path) -> Vec<String> {
     let connection = raw::connect(folder);
@@ -316,7 +327,7 @@ fn models() -> [EmbedderIdentity; 4] {
     ]
 }
 
-/// What was written in the fixture of version 2 after its first switch; never to be changed once it is kept.
+/// The writes to the fixture of version 2 after its first switch; must never change once the fixture is kept.
 fn written_since() -> Vec<Write> {
     let second = &models()[1];
     let embedded = |drawer: NewDrawer| NewDrawer {
@@ -324,15 +335,15 @@ fn written_since() -> Vec<Write> {
         context: None,
         ..drawer
     };
-    let new_vector = Patch {
+    let new_vector = DrawerPatch {
         embedding: Some(vec![0.25, -1.0, 0.5]),
-        ..Patch::new(truth::id(9))
+        ..DrawerPatch::new(truth::id(9))
     };
     vec![
         Write::Add(embedded(truth::drawer(4000, 0, DIMENSION))),
         Write::Upsert(embedded(truth::drawer(11, 1, DIMENSION))),
         Write::Update(new_vector),
-        Write::Delete(Selection::Ids(vec![truth::id(12)])),
+        Write::Delete(DeleteSelection::Ids(vec![truth::id(12)])),
     ]
 }
 
@@ -342,7 +353,7 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
     let folder = fixture("version-2");
     let before = std::fs::read(raw::file(folder.path())).unwrap();
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 2);
-    let examined = Embedded::new().examine(folder.path()).unwrap();
+    let examined = EmbeddedBackend::new().examine(folder.path()).unwrap();
     assert!(examined.healthy, "{:?}", examined.findings);
     assert!(
         std::fs::read(raw::file(folder.path())).unwrap() == before,
@@ -355,8 +366,8 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
         drawer.embedding = Some(spaces::made_of(&second, drawer));
     }
     told.apply(&written_since());
-    told.apply(&[Write::Delete(Selection::Ids(vec![truth::id(20)]))]);
-    let collection = truth::open_as(&Embedded::new(), folder.path(), None, false).unwrap();
+    told.apply(&[Write::Delete(DeleteSelection::Ids(vec![truth::id(20)]))]);
+    let collection = truth::open_as(&EmbeddedBackend::new(), folder.path(), None, false).unwrap();
     assert_brought_up_to_date(folder.path(), 2);
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     let line = |of: &EmbedderIdentity, state, vectors| (of.model.clone(), state, vectors);
@@ -374,21 +385,21 @@ fn a_palace_of_version_2_opens_with_all_its_spaces() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Rollback)
+        .take_step(&SwitchStep::Rollback)
         .unwrap();
     spaces::switch_to(&*collection, &third);
     assert_eq!(spaces::unfound(&*collection, &third), Vec::new());
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
 #[test]
 fn a_palace_of_version_3_opens_with_the_records_of_its_sources() {
     let folder = fixture("version-3");
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 3);
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     assert_brought_up_to_date(folder.path(), 3);
-    let all = Sources::Under {
+    let all = SourceRecordQuery::Under {
         prefix: String::new(),
         after: None,
         limit: usize::MAX,
@@ -418,12 +429,12 @@ fn a_palace_of_version_3_opens_with_the_records_of_its_sources() {
     );
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     version_3_goes_on(&*collection, found[0].revision);
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
 /// A record that was kept decides who may revise its source, as on the day it was written.
 fn version_3_goes_on(collection: &dyn Collection, revision: u64) {
-    let next = |expects| Revision {
+    let next = |expects| SourceRevision {
         source: "notes/a.md".to_owned(),
         expects,
         stamp: Some("5 500".to_owned()),
@@ -434,19 +445,19 @@ fn version_3_goes_on(collection: &dyn Collection, revision: u64) {
         .unwrap()
         .revise(vec![next(None), next(Some(revision))])
         .unwrap();
-    assert_eq!(revised[0], Revised::Overtaken);
-    assert!(matches!(revised[1], Revised::Done { revision: Some(new), .. } if new > revision));
+    assert_eq!(revised[0], RevisionOutcome::Overtaken);
+    assert!(matches!(revised[1], RevisionOutcome::Done { revision: Some(new), .. } if new > revision));
 }
 
-/// What the fixture of version 4 was given, in order; never to be changed once it is kept.
+/// The writes to the fixture of version 4, in order; must never change once the fixture is kept.
 fn version_4() -> Vec<Vec<Write>> {
     let brief = |n: usize, version: usize| NewDrawer {
         document: format!("zq{n}x{version} note of harbour {}", n % 7),
-        metadata: Metadata::new().with("n", n as i64),
-        place: Place {
+        metadata: Metadata::new().with_entry("n", n as i64),
+        place: DrawerPlace {
             wing: (!n.is_multiple_of(5)).then(|| format!("wing{}", n % 5)),
             room: (!n.is_multiple_of(3)).then(|| format!("room{}", n % 3)),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         filed_at: Some(Timestamp::from_micros(1_700_000_000_000_000 + n as i64).unwrap()),
         ..NewDrawer::new(truth::id(n), String::new())
@@ -454,7 +465,10 @@ fn version_4() -> Vec<Vec<Write>> {
     vec![
         (0..2060).map(|n| Write::Add(brief(n, 0))).collect(),
         vec![Write::Upsert(brief(5, 1)), Write::Add(brief(3000, 0))],
-        vec![Write::Delete(Selection::Ids(vec![truth::id(7), truth::id(2055)]))],
+        vec![Write::Delete(DeleteSelection::Ids(vec![
+            truth::id(7),
+            truth::id(2055),
+        ]))],
     ]
 }
 
@@ -466,13 +480,16 @@ fn a_palace_of_version_4_opens_with_its_words_and_places() {
         let sql = format!("SELECT count(*) FROM words_1_{table}");
         assert_eq!(raw::number(folder.path(), &sql), rows, "{table}");
     }
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     let mut told = Truth::default();
     version_4().iter().for_each(|batch| told.apply(batch));
     assert_eq!(told.difference(&Truth::read(&*collection).unwrap()), None);
     let found = |words: &str| {
-        let hits = collection.lexical(&Lexical::words(words, 3)).unwrap();
+        let hits = collection.lexical(&LexicalRequest::for_words(words, 3)).unwrap();
         hits.into_iter().map(|hit| hit.drawer.id).collect::<Vec<_>>()
     };
     for (words, expected) in [
@@ -489,10 +506,12 @@ fn a_palace_of_version_4_opens_with_its_words_and_places() {
         );
     }
     assert_eq!(found("harbour 3")[0], truth::id(3), "the first of equal ones");
-    let places = collection.facets(&Facets::by_room()).unwrap();
+    let places = collection.facets(&FacetRequest::by_room()).unwrap();
     assert_eq!((places.len(), places[0].values.clone()), (15, vec![None, None]));
     assert_eq!(
-        collection.count(&Filter::text("wing", "wing2").into()).unwrap(),
+        collection
+            .count(&Filter::text_equals("wing", "wing2").into())
+            .unwrap(),
         411
     );
 }

@@ -1,4 +1,4 @@
-//! A log that is deleted, cut, damaged or exchanged while nobody has the palace open must never be passed over in silence.
+//! A log that is deleted, truncated, damaged or exchanged while the palace is closed must never be ignored silently.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::scene::raw;
 use crate::scene::truth;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, campaign_rounds};
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ fn batch(number: usize, version: usize) -> Vec<Write> {
     drawers.map(Write::Upsert).collect()
 }
 
-/// What a child does after so many batches.
+/// The end of a child process after so many batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     /// Waits to be killed, having begun nothing more.
@@ -44,7 +44,7 @@ fn a_child_writes_until_it_is_killed() {
     let words: Vec<&str> = task.splitn(4, ' ').collect();
     let (version, batches): (usize, usize) = (words[0].parse().unwrap(), words[1].parse().unwrap());
     loop {
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         let collection = truth::open(&backend, Path::new(words[3]), DIMENSION, true).unwrap();
         let begun = collection.count(&Filter::All.into()).unwrap() as usize / EACH;
         for number in begun..begun + batches {
@@ -101,7 +101,7 @@ fn killed(version: usize) -> &'static Killed {
     static KILLED: [OnceLock<Killed>; 2] = [OnceLock::new(), OnceLock::new()];
     KILLED[version].get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         let collection = truth::open(&backend, folder.path(), DIMENSION, true).unwrap();
         (0..5).for_each(|number| drop(collection.apply_batch(&batch(number, version)).unwrap()));
         backend.close();
@@ -119,7 +119,7 @@ fn copied(from: &Path) -> TempDir {
     folder
 }
 
-/// What became of a palace.
+/// The state of a palace afterwards.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     /// Every acknowledged batch is there, whole.
@@ -152,8 +152,9 @@ const REFUSED: Found = Found {
 };
 
 fn is_told(folder: &Path) -> bool {
-    let diagnosis = Embedded::new().examine(folder).unwrap();
-    let told = |finding: &Finding| finding.code == "log_lost" || finding.message.contains("palace.db-wal");
+    let diagnosis = EmbeddedBackend::new().examine(folder).unwrap();
+    let told =
+        |finding: &PalaceFinding| finding.code == "log_lost" || finding.message.contains("palace.db-wal");
     assert_eq!(
         diagnosis.healthy,
         !diagnosis.findings.iter().any(told),
@@ -172,7 +173,7 @@ fn look(folder: &Path, batches: usize) -> Found {
 }
 
 fn look_once(folder: &Path, batches: usize) -> Found {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = match truth::open(&backend, folder, DIMENSION, false) {
         Ok(collection) => collection,
         Err(error) => {
@@ -369,7 +370,7 @@ fn shared_memory_may_be_gone_or_garbage() {
     );
     for seed in 0..4 {
         let mut random = SeededRandom::new(seed);
-        let noise: Vec<u8> = (0..32_768).map(|_| random.bits() as u8).collect();
+        let noise: Vec<u8> = (0..32_768).map(|_| random.next_bits() as u8).collect();
         assert_eq!(
             after(|folder| std::fs::write(shared(folder), &noise).unwrap()),
             WHOLE
@@ -388,7 +389,7 @@ fn a_new_palace_whose_tables_are_all_in_its_log_is_not_taken_for_an_empty_file()
     kill_after(start(folder.path(), 0, Then::Wait(1)), 1);
     std::fs::remove_file(log(folder.path())).unwrap();
     for create in [false, true] {
-        let error = truth::open(&Embedded::new(), folder.path(), DIMENSION, create).unwrap_err();
+        let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, create).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
         assert!(error.message().contains("palace.db-wal"), "{error:?}");
     }
@@ -398,7 +399,7 @@ fn a_new_palace_whose_tables_are_all_in_its_log_is_not_taken_for_an_empty_file()
 fn a_palace_that_lost_its_log_can_still_be_backed_up_and_the_copy_says_so() {
     let folder = copied(killed(0).folder.path());
     std::fs::remove_file(log(folder.path())).unwrap();
-    let (backend, palace) = (Embedded::new(), PalaceRef::local(folder.path()));
+    let (backend, palace) = (EmbeddedBackend::new(), PalaceRef::local(folder.path()));
     assert!(
         !truth::open(&backend, folder.path(), DIMENSION, false)
             .unwrap()
@@ -409,7 +410,7 @@ fn a_palace_that_lost_its_log_can_still_be_backed_up_and_the_copy_says_so() {
     );
     let copy = tempfile::tempdir().unwrap();
     backend
-        .backup(&palace, &raw::file(copy.path()), &mut |_, _| {})
+        .backup(&palace, &raw::file(copy.path()), &mut |_| {})
         .unwrap();
     assert!(is_told(copy.path()));
 }
@@ -427,11 +428,11 @@ fn killed_and_closed_at_random_nothing_is_ever_said_that_is_not_so() {
             kill_after(child, 1 + random.below(20));
         }
         if random.below(3) > 0 {
-            let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+            let diagnosis = EmbeddedBackend::new().examine(folder.path()).unwrap();
             assert!(diagnosis.healthy, "round {round}: {:?}", diagnosis.findings);
         }
         if random.below(2) > 0 {
-            let backend = Embedded::new();
+            let backend = EmbeddedBackend::new();
             let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
             assert_eq!(collection.info().unwrap().warnings, Vec::new(), "round {round}");
             backend.close();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::scene::raw;
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 8;
 const WRITERS: usize = 4;
@@ -20,7 +20,7 @@ const EACH: usize = 500;
 const TASK: &str = "LOCI_TEST_TASK";
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap()
 }
 
 /// The drawer a writer writes at one step; no two share a number.
@@ -32,7 +32,7 @@ fn write_share(folder: &Path, writer: usize) {
     let collection = open(folder);
     for step in 0..EACH {
         let receipt = collection
-            .add(truth::drawer(number(writer, step), 0, DIMENSION))
+            .add_drawer(truth::drawer(number(writer, step), 0, DIMENSION))
             .unwrap();
         assert_eq!(receipt.added.len(), 1);
     }
@@ -58,7 +58,7 @@ fn assert_complete(folder: &Path, writers: usize) {
         collection.info().unwrap().coverage.packed as usize,
         writers * EACH / 1024 * 1024
     );
-    let diagnosis = Embedded::new().examine(folder).unwrap();
+    let diagnosis = EmbeddedBackend::new().examine(folder).unwrap();
     assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
 }
 
@@ -145,9 +145,9 @@ fn a_palace_that_many_make_at_once_is_made_once() {
                 let (folder, start) = (folder.path(), &start);
                 scope.spawn(move || {
                     start.wait();
-                    let opened = truth::open(&Embedded::new(), folder, DIMENSION, true);
-                    let added =
-                        opened.and_then(|collection| collection.add(truth::drawer(writer, 0, DIMENSION)));
+                    let opened = truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true);
+                    let added = opened
+                        .and_then(|collection| collection.add_drawer(truth::drawer(writer, 0, DIMENSION)));
                     assert!(added.is_ok(), "round {round}: {added:?}");
                 });
             }
@@ -160,7 +160,7 @@ fn a_palace_that_many_make_at_once_is_made_once() {
 }
 
 /// Opens the collection of this number, making it, and files one drawer in it.
-fn fill_one(backend: &Embedded, folder: &Path, n: usize) -> Arc<dyn Collection> {
+fn fill_one(backend: &EmbeddedBackend, folder: &Path, n: usize) -> Arc<dyn Collection> {
     let name = CollectionName::new(format!("shelf-{n:02}")).unwrap();
     let opened = backend.create(
         &PalaceRef::local(folder),
@@ -169,7 +169,7 @@ fn fill_one(backend: &Embedded, folder: &Path, n: usize) -> Arc<dyn Collection> 
         &OpenOptions::default(),
     );
     let collection = opened.unwrap_or_else(|error| panic!("collection {n} was refused: {error:?}"));
-    collection.add(truth::drawer(n, 0, DIMENSION)).unwrap();
+    collection.add_drawer(truth::drawer(n, 0, DIMENSION)).unwrap();
     collection
 }
 
@@ -178,12 +178,12 @@ fn a_palace_takes_many_collections_from_one_handle_and_from_two() {
     const SHELVES: usize = 20;
     for handles in [1, 2] {
         let folder = tempfile::tempdir().unwrap();
-        let backends: Vec<Embedded> = (0..handles).map(|_| Embedded::new()).collect();
+        let backends: Vec<EmbeddedBackend> = (0..handles).map(|_| EmbeddedBackend::new()).collect();
         let shelves: Vec<Arc<dyn Collection>> = (0..SHELVES)
             .map(|n| fill_one(&backends[n % handles], folder.path(), n))
             .collect();
         for (n, shelf) in shelves.iter().enumerate() {
-            let found = shelf.get(&Get::ids([truth::id(n)])).unwrap();
+            let found = shelf.get(&GetRequest::by_ids([truth::id(n)])).unwrap();
             assert_eq!(
                 (found.len(), shelf.count(&Filter::All.into()).unwrap()),
                 (1, 1),
@@ -192,7 +192,7 @@ fn a_palace_takes_many_collections_from_one_handle_and_from_two() {
         }
         let listed = backends[0].collections(&PalaceRef::local(folder.path())).unwrap();
         assert_eq!(listed.len(), SHELVES);
-        let diagnosis = Embedded::new().examine(folder.path()).unwrap();
+        let diagnosis = EmbeddedBackend::new().examine(folder.path()).unwrap();
         assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
     }
 }
@@ -204,17 +204,17 @@ fn readers_never_wait_for_a_writer_and_see_one_moment() {
     let (done, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let reader = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+            let reader = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
             let mut newest = Cursor(0);
             while !done.load(Ordering::SeqCst) {
                 // A batch is ten drawers: a moment between two batches is a multiple of ten, whatever is asked.
                 let ids = reader
-                    .get(&Get {
-                        include: Include::NOTHING,
-                        ..Get::default()
+                    .get(&GetRequest {
+                        include: DrawerFields::NOTHING,
+                        ..GetRequest::default()
                     })
                     .unwrap();
-                let rooms = reader.facets(&Facets::by_room()).unwrap();
+                let rooms = reader.facets(&FacetRequest::by_room()).unwrap();
                 let counted: u64 = rooms.iter().map(|facet| facet.drawers).sum();
                 let info = reader.info().unwrap();
                 assert_eq!(ids.len() % 10, 0, "half a batch was listed");
@@ -237,7 +237,9 @@ fn readers_never_wait_for_a_writer_and_see_one_moment() {
 #[test]
 fn a_reader_is_served_while_a_writer_holds_the_lock() {
     let folder = tempfile::tempdir().unwrap();
-    open(folder.path()).add(truth::drawer(1, 0, DIMENSION)).unwrap();
+    open(folder.path())
+        .add_drawer(truth::drawer(1, 0, DIMENSION))
+        .unwrap();
     let holder = raw::connect(folder.path());
     holder
         .execute_batch("BEGIN IMMEDIATE; DELETE FROM drawers; DELETE FROM collections")
@@ -245,11 +247,11 @@ fn a_reader_is_served_while_a_writer_holds_the_lock() {
     holder
         .execute_batch("DELETE FROM vectors_1; DELETE FROM drawers")
         .unwrap();
-    let fresh = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+    let fresh = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     assert_eq!(fresh.count(&Filter::All.into()).unwrap(), 1);
     assert_eq!(
         fresh
-            .query(&Query::nearest(truth::vector(1, 0, DIMENSION), 1))
+            .query(&QueryRequest::nearest_to(truth::vector(1, 0, DIMENSION), 1))
             .unwrap()[0]
             .len(),
         1
@@ -265,7 +267,7 @@ fn a_writer_that_waits_in_vain_is_told_who_holds_the_palace() {
         ..OpenOptions::default()
     };
     let name = CollectionName::new("drawers").unwrap();
-    let collection = Embedded::new()
+    let collection = EmbeddedBackend::new()
         .create(
             &PalaceRef::local(folder.path()),
             &name,
@@ -277,7 +279,7 @@ fn a_writer_that_waits_in_vain_is_told_who_holds_the_palace() {
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "held"));
     let new = || NewDrawer::new(truth::id(1), "waits");
-    let error = collection.add(new()).unwrap_err();
+    let error = collection.add_drawer(new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked, "{error:?}");
     let pid = ("pid", holder.id().to_string());
     assert!(error.context().contains(&pid), "{error:?}");
@@ -287,7 +289,7 @@ fn a_writer_that_waits_in_vain_is_told_who_holds_the_palace() {
     );
     drop(holder.stdin.take());
     assert!(lines.all(|line| line.is_ok()) && holder.wait().unwrap().success());
-    collection.add(new()).unwrap();
+    collection.add_drawer(new()).unwrap();
 }
 
 #[test]
@@ -328,5 +330,5 @@ fn the_same_maintenance_twice_at_once_runs_once() {
         .run(&MaintenanceKind::REINDEX)
         .unwrap();
     assert_eq!(again.status, MaintenanceStatus::Ran, "its turn comes again");
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }

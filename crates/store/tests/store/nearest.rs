@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use loci_core::*;
 use loci_index::distance;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::SeededRandom;
 
 const DIMENSION: usize = 32;
@@ -17,7 +17,7 @@ fn vector(random: &mut SeededRandom) -> Vec<f32> {
 fn near(random: &mut SeededRandom, centre: &[f32], spread: f32) -> Vec<f32> {
     centre
         .iter()
-        .map(|value| value + spread * random.unit())
+        .map(|value| value + spread * random.next_unit())
         .collect()
 }
 
@@ -32,7 +32,7 @@ fn open(folder: &std::path::Path, metric: Metric) -> Arc<dyn Collection> {
         ..OpenOptions::default()
     };
     let name = CollectionName::new("drawers").unwrap();
-    Embedded::new()
+    EmbeddedBackend::new()
         .create(&PalaceRef::local(folder), &name, CreateMode::OpenExisting, &how)
         .unwrap()
 }
@@ -43,7 +43,9 @@ fn fill(collection: &dyn Collection, vectors: &[Vec<f32>]) {
         .enumerate()
         .map(|(n, vector)| {
             let mut drawer = NewDrawer::new(DrawerId::new(format!("{n:06}")).unwrap(), format!("drawer {n}"));
-            drawer.metadata = Metadata::new().with("n", n as i64).with("tenth", (n % 10) as i64);
+            drawer.metadata = Metadata::new()
+                .with_entry("n", n as i64)
+                .with_entry("tenth", (n % 10) as i64);
             drawer.embedding = Some(vector.clone());
             Write::Add(drawer)
         })
@@ -63,7 +65,7 @@ fn exact(
 ) -> Vec<f32> {
     let kept = vectors.iter().enumerate().filter(|(n, _)| keep(*n));
     let mut distances: Vec<f32> = kept
-        .map(|(_, vector)| distance::distance(metric, probe, vector))
+        .map(|(_, vector)| distance::measure_distance(metric, probe, vector))
         .collect();
     distances.sort_by(f32::total_cmp);
     distances.truncate(k);
@@ -93,9 +95,9 @@ fn check(metric: Metric, vectors: &[Vec<f32>], probes: &[Vec<f32>]) {
     ];
     for probe in probes {
         for (filter, keep) in &filters {
-            let request = Query {
+            let request = QueryRequest {
                 filter: Filter::parse_str(filter).unwrap(),
-                ..Query::nearest(probe.clone(), 10)
+                ..QueryRequest::nearest_to(probe.clone(), 10)
             };
             let hits = collection.query(&request).unwrap().remove(0);
             let found: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
@@ -173,14 +175,14 @@ fn updates_and_deletes_of_sealed_rows_are_seen_at_once_and_after_compaction() {
     let id = |n: usize| DrawerId::new(format!("{n:06}")).unwrap();
     let gone: Vec<DrawerId> = (0..3000).filter(|n| n % 3 == 0).map(id).collect();
     collection
-        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .apply_batch(&[Write::Delete(DeleteSelection::Ids(gone))])
         .unwrap();
     for n in (1..3000).step_by(50).filter(|n| n % 3 != 0) {
         vectors[n] = vector(&mut random);
         collection
-            .apply_batch(&[Write::Update(Patch {
+            .apply_batch(&[Write::Update(DrawerPatch {
                 embedding: Some(vectors[n].clone()),
-                ..Patch::new(id(n))
+                ..DrawerPatch::new(id(n))
             })])
             .unwrap();
     }
@@ -188,7 +190,7 @@ fn updates_and_deletes_of_sealed_rows_are_seen_at_once_and_after_compaction() {
         for _ in 0..10 {
             let probe = vector(&mut random);
             let hits = collection
-                .query(&Query::nearest(probe.clone(), 10))
+                .query(&QueryRequest::nearest_to(probe.clone(), 10))
                 .unwrap()
                 .remove(0);
             let found: Vec<f32> = hits.iter().map(|hit| hit.score).collect();
@@ -216,6 +218,8 @@ fn updates_and_deletes_of_sealed_rows_are_seen_at_once_and_after_compaction() {
     }
     let info = collection.info().unwrap();
     assert_eq!(info.coverage.nearest, 2000);
-    let diagnosis = Embedded::new().examine(&folder.path().join("palace")).unwrap();
+    let diagnosis = EmbeddedBackend::new()
+        .examine(&folder.path().join("palace"))
+        .unwrap();
     assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
 }

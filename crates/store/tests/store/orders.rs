@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::scene::truth::{self, Truth};
 use crate::scene::{listing, raw};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, campaign_rounds};
 
 const DIMENSION: usize = 3;
@@ -16,30 +16,33 @@ fn time(micros: usize) -> Option<Timestamp> {
 }
 
 fn some_drawer(random: &mut SeededRandom, n: usize) -> NewDrawer {
-    let mut metadata = Metadata::new().with("n", n as i64);
+    let mut metadata = Metadata::new().with_entry("n", n as i64);
     if random.below(3) > 0 {
         let members = (0..random.below(5)).map(|_| match random.below(4) {
-            0 => Scalar::Int(random.below(5) as i64),
-            1 => Scalar::Float(random.below(3) as f64),
-            2 => Scalar::Bool(random.below(2) == 0),
-            _ => Scalar::Text(format!("tag{}", random.below(4))),
+            0 => MetadataScalar::Int(random.below(5) as i64),
+            1 => MetadataScalar::Float(random.below(3) as f64),
+            2 => MetadataScalar::Bool(random.below(2) == 0),
+            _ => MetadataScalar::Text(format!("tag{}", random.below(4))),
         });
-        metadata.insert("tags", Value::Many(members.collect()));
+        metadata.insert("tags", MetadataValue::Many(members.collect()));
     }
     match random.below(8) {
         0 => metadata.insert("said_at", random.below(9) as i64),
-        1 => metadata.insert("room", Value::Many(vec![Scalar::Text("den".into())])),
-        2 => metadata.insert("filed_at", Value::Many(vec![Scalar::Int(7)])),
+        1 => metadata.insert(
+            "room",
+            MetadataValue::Many(vec![MetadataScalar::Text("den".into())]),
+        ),
+        2 => metadata.insert("filed_at", MetadataValue::Many(vec![MetadataScalar::Int(7)])),
         _ => {}
     }
     let start = random.below(50) as u64;
     let source = ["", "notes/a.md", "notes/b.md", "\u{65e5}"];
     let source = source.get(random.below(6)).map(|name| (*name).to_owned());
     NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             wing: (random.below(4) > 0).then(|| format!("wing{}", random.below(3))),
             source,
-            span: (random.below(3) > 0).then_some(Span {
+            span: (random.below(3) > 0).then_some(SourceSpan {
                 start,
                 end: 100,
                 line_start: 1,
@@ -47,7 +50,7 @@ fn some_drawer(random: &mut SeededRandom, n: usize) -> NewDrawer {
             }),
             said_at: time(1_600_000_000_000_000 + random.below(5) * 1_000_000)
                 .filter(|_| random.below(3) > 0 && metadata.get("said_at").is_none()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         metadata,
         filed_at: time(1_700_000_000_000_000 + random.below(9)),
@@ -64,10 +67,10 @@ fn open(folder: &Path, visible: Filter) -> Arc<dyn Collection> {
             revision: "1".into(),
             dimension: DIMENSION,
         }),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     let (palace, name) = (PalaceRef::local(folder), CollectionName::new("drawers").unwrap());
-    Embedded::new()
+    EmbeddedBackend::new()
         .create(&palace, &name, CreateMode::OpenExisting, &options)
         .unwrap()
 }
@@ -104,7 +107,7 @@ fn every_page_in_every_order_is_what_sorting_everything_would_give() {
             let mut batch: Vec<Write> = (0..150)
                 .map(|n| Write::Upsert(some_drawer(&mut random, step * 60 + n)))
                 .collect();
-            batch.push(Write::Delete(Selection::Matching(
+            batch.push(Write::Delete(DeleteSelection::Matching(
                 Filter::parse_str(r#"{"tags": {"$contains": "tag3"}}"#)
                     .unwrap()
                     .into(),
@@ -112,12 +115,12 @@ fn every_page_in_every_order_is_what_sorting_everything_would_give() {
             let receipt = whole.apply_batch(&batch).unwrap();
             told.apply(&batch);
             // The plain model knows nothing of twins, so they are taken as the store has them.
-            for Twin { given, .. } in &receipt.twins {
-                match whole.find(given).unwrap() {
+            for DrawerTwin { given, .. } in &receipt.twins {
+                match whole.find_drawer(given).unwrap() {
                     Some(kept) => {
-                        let everything = Get {
-                            include: Include::EVERYTHING,
-                            ..Get::ids([kept.id.clone()])
+                        let everything = GetRequest {
+                            include: DrawerFields::EVERYTHING,
+                            ..GetRequest::by_ids([kept.id.clone()])
                         };
                         told.drawers
                             .insert(kept.id, whole.get(&everything).unwrap().remove(0));
@@ -141,7 +144,10 @@ fn every_page_in_every_order_is_what_sorting_everything_would_give() {
                 &mut random,
             );
         }
-        assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+        assert_eq!(
+            EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+            []
+        );
     }
 }
 
@@ -160,15 +166,15 @@ fn a_page_continues_although_the_drawer_it_ended_with_is_gone() {
     collection.apply_batch(&batch).unwrap();
     for order in DrawerOrder::ALL {
         let all = listing::paged(&*collection, order, &Filter::All, 1000);
-        let first = Get {
+        let first = GetRequest {
             order,
             limit: Some(all.len() / 3),
-            ..Get::default()
+            ..GetRequest::default()
         };
         let last = collection.get(&first).unwrap().pop().unwrap();
-        collection.delete(last.id.clone()).unwrap();
+        collection.delete_drawer(last.id.clone()).unwrap();
         let rest = collection
-            .get(&Get {
+            .get(&GetRequest {
                 limit: None,
                 ..first.clone().continued_after(&last)
             })
@@ -216,9 +222,12 @@ fn notes_take_no_room_in_the_index_of_pieces_and_a_file_where_they_do_is_used_al
         place: piece.place.clone(),
         ..NewDrawer::new(truth::id(900), piece.document.clone().unwrap())
     };
-    let receipt = opened.add(again).unwrap();
+    let receipt = opened.add_drawer(again).unwrap();
     assert_eq!((receipt.added.len(), receipt.twins.len()), (0, 1));
     drop(opened);
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
     assert_eq!(entries(), told.drawers.len(), "the index is left as it is");
 }

@@ -8,7 +8,7 @@ use crate::power::image::{Disk, Mode};
 use crate::power::recorder::{self, Op};
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, campaign_rounds};
 
 const DIMENSION: usize = 8;
@@ -47,24 +47,24 @@ fn upserts(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
 }
 
 fn updates(numbers: impl Iterator<Item = usize>, version: usize) -> Vec<Write> {
-    let patch = |n: usize| Patch {
+    let patch = |n: usize| DrawerPatch {
         document: n.is_multiple_of(2).then(|| truth::text(n, version)),
         embedding: n.is_multiple_of(2).then(|| truth::vector(n, version, DIMENSION)),
-        metadata: [("patched".to_owned(), Some(Value::from(version as i64)))].into(),
-        ..Patch::new(truth::id(n))
+        metadata: [("patched".to_owned(), Some(MetadataValue::from(version as i64)))].into(),
+        ..DrawerPatch::new(truth::id(n))
     };
     numbers.map(|n| Write::Update(patch(n))).collect()
 }
 
 fn deletes(numbers: impl Iterator<Item = usize>) -> Step {
-    Step::Batch(vec![Write::Delete(Selection::Ids(
+    Step::Batch(vec![Write::Delete(DeleteSelection::Ids(
         numbers.map(truth::id).collect(),
     ))])
 }
 
 fn deletes_where(filter: &str) -> Step {
     let filter = Filter::parse_str(filter).unwrap();
-    Step::Batch(vec![Write::Delete(Selection::Matching(filter.into()))])
+    Step::Batch(vec![Write::Delete(DeleteSelection::Matching(filter.into()))])
 }
 
 /// Writes, deletes and maintenance that seal a segment, mark rows in it and rewrite it.
@@ -73,7 +73,7 @@ fn workload() -> Vec<Step> {
         let mut batch = upserts(from..from + 3, 1);
         batch.extend(updates(from + 3..from + 7, 1));
         batch.push(Write::Add(truth::drawer(5000 + from, 0, DIMENSION)));
-        batch.push(Write::Delete(Selection::Ids(vec![truth::id(from + 8)])));
+        batch.push(Write::Delete(DeleteSelection::Ids(vec![truth::id(from + 8)])));
         batch
     };
     vec![
@@ -119,8 +119,11 @@ fn record(steps: Vec<Step>) -> Recording {
     recorder::register(false);
     let folder = tempfile::tempdir().unwrap();
     recorder::start(folder.path());
-    let (mut backend, second) = (Embedded::over(recorder::NAME), Embedded::over(recorder::NAME));
-    let open = |backend: &Embedded| truth::open(backend, folder.path(), DIMENSION, true).unwrap();
+    let (mut backend, second) = (
+        EmbeddedBackend::over_vfs(recorder::NAME),
+        EmbeddedBackend::over_vfs(recorder::NAME),
+    );
+    let open = |backend: &EmbeddedBackend| truth::open(backend, folder.path(), DIMENSION, true).unwrap();
     let mut collection = open(&backend);
     let mut states = vec![Truth::default()];
     recorder::mark("done 0");
@@ -137,7 +140,7 @@ fn record(steps: Vec<Step>) -> Recording {
             Step::Reopen => {
                 backend.close();
                 second.close_palace(&PalaceRef::local(folder.path()));
-                backend = Embedded::over(recorder::NAME);
+                backend = EmbeddedBackend::over_vfs(recorder::NAME);
                 collection = open(&backend);
                 continue;
             }
@@ -154,7 +157,7 @@ fn record(steps: Vec<Step>) -> Recording {
             None => {
                 // Its receipt is one more thing that must be there exactly if the batch is.
                 let key = IdempotencyKey::new(stamp).unwrap();
-                let request = ApplyRequest::batch(&batches[0]).under_key(&key);
+                let request = ApplyRequest::from_writes(&batches[0]).under_key(&key);
                 through.apply(&request).unwrap();
             }
             Some(source) => file(&*through, source, stamp, batches),
@@ -174,9 +177,9 @@ fn file(collection: &dyn Collection, source: &str, stamp: String, parts: Vec<Vec
     let known = collection
         .require_sources()
         .unwrap()
-        .find_records(&Sources::Named(vec![source.to_owned()]))
+        .find_records(&SourceRecordQuery::Named(vec![source.to_owned()]))
         .unwrap();
-    let revision = Revision {
+    let revision = SourceRevision {
         source: source.to_owned(),
         expects: known.first().map(|record| record.revision),
         stamp: Some(stamp),
@@ -187,7 +190,7 @@ fn file(collection: &dyn Collection, source: &str, stamp: String, parts: Vec<Vec
         .unwrap()
         .revise(vec![revision])
         .unwrap();
-    assert_ne!(revised, [Revised::Overtaken]);
+    assert_ne!(revised, [RevisionOutcome::Overtaken]);
 }
 
 /// The number of the last mark that begins with `word`.
@@ -196,13 +199,13 @@ fn last(marks: &[String], word: &str) -> Option<usize> {
     marks.find_map(|mark| mark.strip_prefix(word)?.trim().parse().ok())
 }
 
-/// What of the image is not as promised.
+/// Lists everything in the image that is not as promised.
 fn violations(folder: &Path, marks: &[String], states: &[Truth], seed: u64, thorough: bool) -> Vec<String> {
     let Some(done) = last(marks, "done") else {
         return unborn(folder);
     };
     let tried = last(marks, "try").unwrap_or(0).max(done);
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = match truth::open(&backend, folder, DIMENSION, false) {
         Ok(collection) => collection,
         Err(error) => return vec![format!("it does not open: {error:?}")],
@@ -220,7 +223,7 @@ fn violations(folder: &Path, marks: &[String], states: &[Truth], seed: u64, thor
     if collection.count(&Filter::All.into()).ok() != Some(state.count()) {
         wrong.push("the count is wrong".to_owned());
     }
-    if collection.facets(&Facets::by_room()).ok() != Some(state.by_room()) {
+    if collection.facets(&FacetRequest::by_room()).ok() != Some(state.by_room()) {
         wrong.push("the rooms are wrong".to_owned());
     }
     if thorough
@@ -239,13 +242,13 @@ fn violations(folder: &Path, marks: &[String], states: &[Truth], seed: u64, thor
 /// Uses the key of a batch for another one, which is refused if that batch has left a receipt.
 fn free_key(collection: &dyn Collection, step: usize) -> Result<Receipt> {
     let key = IdempotencyKey::new(step.to_string()).unwrap();
-    let nothing = [Write::Delete(Selection::Ids(vec![truth::id(99_999)]))];
-    collection.apply(&ApplyRequest::batch(&nothing).under_key(&key))
+    let nothing = [Write::Delete(DeleteSelection::Ids(vec![truth::id(99_999)]))];
+    collection.apply(&ApplyRequest::from_writes(&nothing).under_key(&key))
 }
 
 /// Before its first acknowledgement a palace is there, empty, or not there; then it can be made.
 fn unborn(folder: &Path) -> Vec<String> {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     match truth::open(&backend, folder, DIMENSION, false) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -260,7 +263,7 @@ fn unborn(folder: &Path) -> Vec<String> {
 }
 
 fn findings(folder: &Path) -> Vec<String> {
-    match Embedded::new().examine(folder) {
+    match EmbeddedBackend::new().examine(folder) {
         Ok(diagnosis) if diagnosis.healthy => Vec::new(),
         other => vec![format!("examined: {other:?}")],
     }

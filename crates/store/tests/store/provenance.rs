@@ -2,16 +2,16 @@
 
 use crate::scene::{raw, truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 4;
 
 /// A palace with one drawer whose provenance column holds `text`.
 fn with_column(text: &str) -> (tempfile::TempDir, std::sync::Arc<dyn Collection>) {
     let folder = tempfile::tempdir().unwrap();
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, true).unwrap();
     collection
-        .add(NewDrawer {
+        .add_drawer(NewDrawer {
             provenance: Some(Provenance::new(FilingDoor::Agent, OriginKind::Note).filed_by("ada")),
             ..truth::drawer(1, 0, DIMENSION)
         })
@@ -42,11 +42,11 @@ fn garbage_is_none_and_said_with_the_drawer_and_by_an_examination() {
         r#"{"door":"agent","origin":3}"#,
     ] {
         let (folder, collection) = with_column(garbage);
-        let drawer = collection.find(&truth::id(1)).unwrap().unwrap();
+        let drawer = collection.find_drawer(&truth::id(1)).unwrap().unwrap();
         assert_eq!(drawer.provenance, None, "{garbage}");
         assert!(drawer.damage[0].contains("provenance"), "{:?}", drawer.damage);
         assert_eq!(drawer.document, Some(truth::text(1, 0)), "the rest is there");
-        let findings = Embedded::new().examine(folder.path()).unwrap().findings;
+        let findings = EmbeddedBackend::new().examine(folder.path()).unwrap().findings;
         assert!(
             findings.iter().any(|finding| finding.code == "drawer_damaged"),
             "{findings:?}"
@@ -58,19 +58,22 @@ fn garbage_is_none_and_said_with_the_drawer_and_by_an_examination() {
 fn a_name_of_a_later_release_is_none_and_no_damage_and_stays_when_the_drawer_changes() {
     let later = r#"{"door":"telepathy","origin":"note","mood":"calm"}"#;
     let (folder, collection) = with_column(later);
-    let drawer = collection.find(&truth::id(1)).unwrap().unwrap();
+    let drawer = collection.find_drawer(&truth::id(1)).unwrap().unwrap();
     assert_eq!((drawer.provenance, drawer.damage), (None, Vec::new()));
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
-    let moved = Patch {
-        place: Place {
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
+    let moved = DrawerPatch {
+        place: DrawerPlace {
             room: Some("other".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
-        ..Patch::new(truth::id(1))
+        ..DrawerPatch::new(truth::id(1))
     };
-    let reworded = Patch {
+    let reworded = DrawerPatch {
         document: Some("other words".into()),
-        ..Patch::new(truth::id(1))
+        ..DrawerPatch::new(truth::id(1))
     };
     for patch in [moved, reworded] {
         collection.apply_batch(&[Write::Update(patch)]).unwrap();
@@ -78,13 +81,13 @@ fn a_name_of_a_later_release_is_none_and_no_damage_and_stays_when_the_drawer_cha
     }
     let set = Provenance::new(FilingDoor::Hook, OriginKind::File);
     collection
-        .apply_batch(&[Write::Update(Patch {
+        .apply_batch(&[Write::Update(DrawerPatch {
             provenance: Some(set.clone()),
-            ..Patch::new(truth::id(1))
+            ..DrawerPatch::new(truth::id(1))
         })])
         .unwrap();
     assert_eq!(
-        collection.find(&truth::id(1)).unwrap().unwrap().provenance,
+        collection.find_drawer(&truth::id(1)).unwrap().unwrap().provenance,
         Some(set)
     );
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::scene::{raw, truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 4;
 
@@ -14,7 +14,7 @@ const DIMENSION: usize = 4;
 const FOLDER: &str = "LOCI_TEST_FOLDER";
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap()
 }
 
 fn key(name: &str) -> IdempotencyKey {
@@ -25,7 +25,7 @@ fn apply(collection: &dyn Collection, name: &str, drawers: std::ops::Range<usize
     let batch: Vec<Write> = drawers
         .map(|n| Write::Upsert(truth::drawer(n, 0, DIMENSION)))
         .collect();
-    collection.apply(&ApplyRequest::batch(&batch).under_key(&key(name)))
+    collection.apply(&ApplyRequest::from_writes(&batch).under_key(&key(name)))
 }
 
 const OLDER_BY_TWO_DAYS: &str = "UPDATE receipts SET at = at - 2 * 24 * 60 * 60 * 1000000";
@@ -74,29 +74,29 @@ fn callers_who_see_different_drawers_share_no_keys() {
     open(folder.path());
     let seeing = |wing: &str| {
         let options = OpenOptions {
-            visible: Filter::text("wing", wing),
-            ..OpenOptions::writable()
+            visible: Filter::text_equals("wing", wing),
+            ..OpenOptions::for_writing()
         };
         let name = CollectionName::new("drawers").unwrap();
-        Embedded::new()
+        EmbeddedBackend::new()
             .open(&PalaceRef::local(folder.path()), &name, &options)
             .unwrap()
     };
     let filed = |wing: &str, id: usize| NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             wing: Some(wing.into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         ..NewDrawer::new(truth::id(id), "text")
     };
     for (wing, n) in [("a", 1), ("b", 2)] {
         let batch = [Write::Add(filed(wing, n))];
         let receipt = seeing(wing)
-            .apply(&ApplyRequest::batch(&batch).under_key(&key("same")))
+            .apply(&ApplyRequest::from_writes(&batch).under_key(&key("same")))
             .unwrap();
         assert_eq!(receipt.added.len(), 1, "another's key is not there for {wing}");
         let again = seeing(wing)
-            .apply(&ApplyRequest::batch(&batch).under_key(&key("same")))
+            .apply(&ApplyRequest::from_writes(&batch).under_key(&key("same")))
             .unwrap();
         assert_eq!(again, receipt, "the key of {wing} itself is");
     }
@@ -140,7 +140,10 @@ fn a_key_is_remembered_exactly_if_its_batch_is() {
             apply(&*open(folder.path()), "crash", 0..4).unwrap_err().kind(),
             ErrorKind::Conflict
         );
-        assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+        assert_eq!(
+            EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+            []
+        );
     }
 }
 
@@ -155,7 +158,7 @@ fn a_receipt_that_no_writer_can_have_left_is_found() {
         let folder = tempfile::tempdir().unwrap();
         apply(&*open(folder.path()), "a", 0..3).unwrap();
         raw::execute(folder.path(), damage);
-        let codes: Vec<String> = Embedded::new()
+        let codes: Vec<String> = EmbeddedBackend::new()
             .examine(folder.path())
             .unwrap()
             .findings

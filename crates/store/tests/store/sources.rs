@@ -1,4 +1,4 @@
-//! New states of sources among kills and other processes: a source is old or new, and nobody's state is lost unseen.
+//! New states of sources among kills and other processes: a source is old or new, and no state is lost unseen.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::scene::raw;
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 /// Set for a child process: what to do, and where.
 const TASK: &str = "LOCI_TEST_TASK";
 
 const DIMENSION: usize = 8;
-/// How many drawers each source has, and how many of them come in one part.
+/// The number of drawers of each source, and how many of them come in one part.
 const PIECES: usize = 540;
 const PART: usize = 200;
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap()
 }
 
 /// Runs this test program again for one task, which may end itself at a point.
@@ -49,7 +49,7 @@ fn a_child_process_does_its_task() {
 }
 
 fn record(collection: &dyn Collection, source: &str) -> Option<SourceRecord> {
-    let named = Sources::Named(vec![source.to_owned()]);
+    let named = SourceRecordQuery::Named(vec![source.to_owned()]);
     collection
         .require_sources()
         .unwrap()
@@ -59,7 +59,7 @@ fn record(collection: &dyn Collection, source: &str) -> Option<SourceRecord> {
 }
 
 fn of_source(source: &str) -> Filter {
-    Filter::text("source", source)
+    Filter::text_equals("source", source)
 }
 
 /// The parts that take a source to a version: what it had goes, and what it has now comes.
@@ -70,7 +70,9 @@ fn parts(source: &str, from: usize, version: usize) -> Vec<Vec<Write>> {
         Write::Add(drawer)
     };
     let new: Vec<Write> = (from..from + PIECES).map(piece).collect();
-    let mut parts = vec![vec![Write::Delete(Selection::Matching(of_source(source).into()))]];
+    let mut parts = vec![vec![Write::Delete(DeleteSelection::Matching(
+        of_source(source).into(),
+    ))]];
     parts.extend(new.chunks(PART).map(<[Write]>::to_vec));
     parts
 }
@@ -78,8 +80,8 @@ fn parts(source: &str, from: usize, version: usize) -> Vec<Vec<Write>> {
 const SOURCES: [(&str, usize); 2] = [("a.md", 0), ("b.md", 5000)];
 
 /// Takes both sources to a version in one step.
-fn revise_both(collection: &dyn Collection, version: usize) -> Vec<Revised> {
-    let revision = |(source, from): (&str, usize)| Revision {
+fn revise_both(collection: &dyn Collection, version: usize) -> Vec<RevisionOutcome> {
+    let revision = |(source, from): (&str, usize)| SourceRevision {
         source: source.to_owned(),
         expects: record(collection, source).map(|record| record.revision),
         stamp: Some(format!("version {version}")),
@@ -92,7 +94,7 @@ fn revise_both(collection: &dyn Collection, version: usize) -> Vec<Revised> {
         .unwrap()
 }
 
-/// What a palace holds once both sources have this version.
+/// The expected content of a palace once both sources have this version.
 fn told(version: usize) -> Truth {
     let mut told = Truth::default();
     for (source, from) in SOURCES {
@@ -108,7 +110,7 @@ fn told(version: usize) -> Truth {
 #[test]
 fn sources_cut_off_on_their_way_to_a_new_state_are_old_or_new() {
     let made = tempfile::tempdir().unwrap();
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, made.path(), DIMENSION, true).unwrap();
     revise_both(&*collection, 0);
     drop(collection);
@@ -147,10 +149,13 @@ fn sources_cut_off_on_their_way_to_a_new_state_are_old_or_new() {
             told(version).difference(&found)
         );
         assert_eq!(feed(&*collection) == before, version == 0, "{point}");
-        let examined = Embedded::new().examine(folder.path()).unwrap();
+        let examined = EmbeddedBackend::new().examine(folder.path()).unwrap();
         assert!(examined.healthy, "{point}: {:?}", examined.findings);
         let revised = revise_both(&*collection, 2);
-        assert!(!revised.contains(&Revised::Overtaken), "{point}: it goes on");
+        assert!(
+            !revised.contains(&RevisionOutcome::Overtaken),
+            "{point}: it goes on"
+        );
         assert!(Truth::read(&*collection).unwrap() == told(2), "{point}");
         let every = found.drawers.len() / 20;
         let now = told(2);
@@ -175,7 +180,7 @@ fn count_up(folder: &Path) {
             .as_ref()
             .map_or(0, |record| record.stamp.parse::<usize>().unwrap());
         let counted = vec![Write::Add(truth::drawer(number, 0, DIMENSION))];
-        let revision = Revision {
+        let revision = SourceRevision {
             source: "counter".to_owned(),
             expects: before.map(|record| record.revision),
             stamp: Some((number + 1).to_string()),
@@ -188,11 +193,11 @@ fn count_up(folder: &Path) {
             .unwrap()
             .remove(0)
         {
-            Revised::Done { receipt, .. } => {
+            RevisionOutcome::Done { receipt, .. } => {
                 assert_eq!(receipt.added, [truth::id(number)]);
                 done += 1;
             }
-            Revised::Overtaken => {}
+            RevisionOutcome::Overtaken => {}
         }
     }
 }
@@ -213,7 +218,7 @@ fn processes_that_count_on_one_source_lose_no_step() {
         collection.count(&Filter::All.into()).unwrap() as usize,
         COUNTERS * STEPS
     );
-    assert!(Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
 const LARGE_PARTS: usize = 64;
@@ -238,7 +243,7 @@ fn file_a_large_source(folder: &Path) {
         (0..8).map(piece).collect::<Vec<_>>()
     };
     let before = peak();
-    let revision = Revision {
+    let revision = SourceRevision {
         source: "large.txt".to_owned(),
         expects: None,
         stamp: Some("1".to_owned()),
@@ -250,7 +255,7 @@ fn file_a_large_source(folder: &Path) {
         .revise(vec![revision])
         .unwrap()
         .remove(0);
-    let Revised::Done { receipt, .. } = revised else {
+    let RevisionOutcome::Done { receipt, .. } = revised else {
         panic!("nobody else is there");
     };
     assert_eq!(receipt.added.len(), 8 * LARGE_PARTS);
@@ -267,13 +272,15 @@ fn a_large_source_is_never_in_memory_whole() {
     }
     let folder = tempfile::tempdir().unwrap();
     assert!(child("large", folder.path(), None).wait().unwrap().success());
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
-    let hits = collection.lexical(&Lexical::words("zq63x7", 2)).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
+    let hits = collection
+        .lexical(&LexicalRequest::for_words("zq63x7", 2))
+        .unwrap();
     assert_eq!(hits.len(), 1, "the last piece is there");
 }
 
-fn remember<'a>(names: &[&str]) -> Vec<Revision<'a>> {
-    let revision = |name: &&str| Revision {
+fn remember<'a>(names: &[&str]) -> Vec<SourceRevision<'a>> {
+    let revision = |name: &&str| SourceRevision {
         source: (*name).to_owned(),
         expects: None,
         stamp: Some(String::new()),
@@ -299,7 +306,7 @@ fn names_with_zero_bytes_are_paged_like_any_others() {
         (Some("a\0b"), "a", "a\u{1}"),
         (None, "a\0b", "a\0b"),
     ] {
-        let request = Sources::Under {
+        let request = SourceRecordQuery::Under {
             prefix: prefix.to_owned(),
             after: after.map(str::to_owned),
             limit: 1,
@@ -336,7 +343,7 @@ fn revisions_that_are_all_overtaken_write_nothing_to_the_disk() {
         .unwrap()
         .revise(remember(&["a", "b"]))
         .unwrap();
-    assert_eq!(revised, [Revised::Overtaken, Revised::Overtaken]);
+    assert_eq!(revised, [RevisionOutcome::Overtaken, RevisionOutcome::Overtaken]);
     assert_eq!(log(), before);
     collection
         .require_sources()

@@ -10,7 +10,7 @@ use crate::scene::raw;
 use crate::scene::spaces::{self, model};
 use crate::scene::truth;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 /// Set for a child process: what to do, and where.
 const TASK: &str = "LOCI_TEST_TASK";
@@ -28,7 +28,7 @@ fn new() -> EmbedderIdentity {
 /// A drawer whose vector is the one the old model makes of it, so that every answer can be foretold.
 fn drawer(n: usize, version: usize) -> NewDrawer {
     let plain = truth::drawer(n, version, DIMENSION);
-    let text = Context::indexed(plain.context.as_ref(), &plain.document).into_owned();
+    let text = DrawerContext::indexed_text(plain.context.as_ref(), &plain.document).into_owned();
     NewDrawer {
         embedding: Some(spaces::made(&old(), &text)),
         ..plain
@@ -36,15 +36,15 @@ fn drawer(n: usize, version: usize) -> NewDrawer {
 }
 
 fn open(folder: &Path) -> Arc<dyn Collection> {
-    truth::open_as(&Embedded::new(), folder, None, true).unwrap()
+    truth::open_as(&EmbeddedBackend::new(), folder, None, true).unwrap()
 }
 
 fn writer(folder: &Path) -> Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder, DIMENSION, true).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder, DIMENSION, true).unwrap()
 }
 
 fn assert_sound(folder: &Path, what: &str) {
-    let examined = Embedded::new().examine(folder).unwrap();
+    let examined = EmbeddedBackend::new().examine(folder).unwrap();
     assert!(examined.healthy, "{what}: {:?}", examined.findings);
 }
 
@@ -72,16 +72,16 @@ fn a_child_process_does_its_task() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (verb, folder) = task.split_once(' ').unwrap();
     let folder = PathBuf::from(folder);
-    let step = |step: Switch| drop(open(&folder).require_spaces().unwrap().take_step(&step).unwrap());
+    let step = |step: SwitchStep| drop(open(&folder).require_spaces().unwrap().take_step(&step).unwrap());
     match verb {
         "write" => write_until_refused(&folder),
         "fill" => fill_until_turned(&folder),
-        "begin" => step(Switch::Begin(new())),
+        "begin" => step(SwitchStep::Begin(new())),
         "fill-once" => fill_all(&*open(&folder), &new(), 700),
         "fill-active" => fill_all(&*writer(&folder), &old(), 700),
-        "finish" => step(Switch::Finish),
-        "rollback" => step(Switch::Rollback),
-        "drop" => step(Switch::DropRetired),
+        "finish" => step(SwitchStep::Finish),
+        "rollback" => step(SwitchStep::Rollback),
+        "drop" => step(SwitchStep::DropRetired),
         "reindex" => drop(
             open(&folder)
                 .require_upkeep()
@@ -101,23 +101,23 @@ fn fill_all(collection: &dyn Collection, of: &EmbedderIdentity, at_once: usize) 
 const BEGUN_WITH: usize = 1500;
 const WRITES: usize = 160;
 
-/// Adds, rewords, replaces, re-embeds and removes drawers; then goes on until a switch shuts it out.
+/// Adds, rewords, replaces, re-embeds and removes drawers, and continues until a switch shuts it out.
 fn write_until_refused(folder: &Path) {
     let collection = writer(folder);
     for n in 0..WRITES {
         let other = BEGUN_WITH + n;
         let update = |n: usize| {
             let NewDrawer { id, embedding, .. } = drawer(n, 0);
-            Write::Update(Patch {
+            Write::Update(DrawerPatch {
                 embedding: embedding.map(|vector| vector.iter().map(|value| value * 2.0).collect()),
-                ..Patch::new(id)
+                ..DrawerPatch::new(id)
             })
         };
         let write = match n % 5 {
             0 | 1 => Write::Add(drawer(other, 0)),
             2 => Write::Upsert(drawer(n * 3, 1)),
             3 => update(n * 3),
-            _ => Write::Delete(Selection::Ids(vec![truth::id(n * 3)])),
+            _ => Write::Delete(DeleteSelection::Ids(vec![truth::id(n * 3)])),
         };
         if is_refused(&*collection, write) {
             return;
@@ -126,9 +126,9 @@ fn write_until_refused(folder: &Path) {
     // Only vectors of the old model change from here on, so that the switch can be finished.
     for round in 1.. {
         let NewDrawer { id, embedding, .. } = drawer(1400, 0);
-        let patch = Patch {
+        let patch = DrawerPatch {
             embedding: embedding.map(|vector| vector.iter().map(|value| value * round as f32).collect()),
-            ..Patch::new(id)
+            ..DrawerPatch::new(id)
         };
         if is_refused(&*collection, Write::Update(patch)) {
             return;
@@ -164,29 +164,35 @@ fn two_processes_fill_and_one_writes_while_readers_miss_nothing_before_or_after_
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(new()))
+        .take_step(&SwitchStep::Begin(new()))
         .unwrap();
     let children: Vec<Child> = ["write", "fill", "fill"]
         .map(|task| child(task, folder.path(), None))
         .into();
     let (mut before, mut refused) = (0, 0);
     loop {
-        // One call sees one moment: whoever answers then answers for every drawer there is then.
+        // One call sees one moment: the model that answers then answers for every drawer of that moment.
         let info = collection.info().unwrap();
         assert_eq!(info.coverage.nearest, info.drawers, "{info:?}");
         assert_eq!(info.identity, IdentityState::Known(old()));
         let steady = spaces::made_of(
             &old(),
-            &drawer(1450, 0).filed(Timestamp::from_micros(0).unwrap()).unwrap(),
+            &drawer(1450, 0)
+                .to_filed_drawer(Timestamp::from_micros(0).unwrap())
+                .unwrap(),
         );
         let hit = collection
-            .query(&Query::nearest(steady, 1))
+            .query(&QueryRequest::nearest_to(steady, 1))
             .unwrap()
             .remove(0)
             .remove(0);
         assert_eq!(hit.drawer.id, truth::id(1450));
         before += 1;
-        match collection.require_spaces().unwrap().take_step(&Switch::Finish) {
+        match collection
+            .require_spaces()
+            .unwrap()
+            .take_step(&SwitchStep::Finish)
+        {
             Ok(_) => break,
             Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}"),
         }
@@ -203,7 +209,7 @@ fn two_processes_fill_and_one_writes_while_readers_miss_nothing_before_or_after_
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Rollback)
+        .take_step(&SwitchStep::Rollback)
         .unwrap();
     let info = collection.info().unwrap();
     assert_eq!(
@@ -230,7 +236,7 @@ fn house(folder: &Path) {
     collection
         .apply_batch(&(0..1100).map(add).collect::<Vec<_>>())
         .unwrap();
-    collection.delete(truth::id(17)).unwrap();
+    collection.delete_drawer(truth::id(17)).unwrap();
 }
 
 /// A switch cut off at each point, by what is done and how far it was before.
@@ -307,7 +313,7 @@ fn go_on(folder: &Path, what: &str) {
 fn stages() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let kept = |change: &dyn Fn(&dyn Collection)| {
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         change(&*truth::open_as(&backend, folder.path(), None, false).unwrap());
         backend.close();
         std::fs::read(raw::file(folder.path())).unwrap()
@@ -320,7 +326,7 @@ fn stages() -> Vec<Vec<u8>> {
                 collection
                     .require_spaces()
                     .unwrap()
-                    .take_step(&Switch::Begin(new()))
+                    .take_step(&SwitchStep::Begin(new()))
                     .unwrap(),
             )
         }),
@@ -330,7 +336,7 @@ fn stages() -> Vec<Vec<u8>> {
                 collection
                     .require_spaces()
                     .unwrap()
-                    .take_step(&Switch::Finish)
+                    .take_step(&SwitchStep::Finish)
                     .unwrap(),
             )
         }),
@@ -371,7 +377,7 @@ fn an_upgrade_and_a_mending_cut_off_leave_the_palace_as_it_was() {
             .unwrap()
             .success()
     );
-    assert!(!Embedded::new().examine(folder.path()).unwrap().healthy);
+    assert!(!EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
     assert!(child("reindex", folder.path(), None).wait().unwrap().success());
     go_on(folder.path(), "after a mending");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::power::counter::{self, LockCounts};
 use crate::scene::truth;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 const DIMENSION: usize = 8;
 
@@ -22,9 +22,9 @@ const ONE_WRITE: LockCounts = LockCounts {
     writes: 1,
 };
 
-fn backend() -> Embedded {
+fn backend() -> EmbeddedBackend {
     counter::register();
-    Embedded::over(counter::NAME)
+    EmbeddedBackend::over_vfs(counter::NAME)
 }
 
 fn name() -> CollectionName {
@@ -42,18 +42,18 @@ fn model() -> EmbedderIdentity {
 fn adopting() -> OpenOptions {
     OpenOptions {
         adopts_model: true,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     }
 }
 
 /// A palace with twenty drawers, and what keeps it open with some of them in its log.
-fn make_palace(folder: &Path) -> (PalaceRef, Embedded) {
+fn make_palace(folder: &Path) -> (PalaceRef, EmbeddedBackend) {
     let palace = PalaceRef::local(folder.join("palace"));
     let options = OpenOptions {
         embedder: Some(model()),
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let drawers = backend
         .create(&palace, &name(), CreateMode::Exclusive, &options)
         .unwrap();
@@ -100,18 +100,20 @@ fn every_read_is_one_transaction() {
     let drawers = backend.open(&palace, &name(), &adopting()).unwrap();
     type Read = fn(&dyn Collection) -> usize;
     let reads: [(&str, Read); 8] = [
-        ("get", |all| all.get(&Get::default()).unwrap().len()),
+        ("get", |all| all.get(&GetRequest::default()).unwrap().len()),
         ("query", |all| {
-            let query = Query::nearest(truth::vector(1, 0, DIMENSION), 3);
+            let query = QueryRequest::nearest_to(truth::vector(1, 0, DIMENSION), 3);
             all.query(&query).unwrap().len()
         }),
         ("lexical", |all| {
-            all.lexical(&Lexical::words("text", 3)).unwrap().len()
+            all.lexical(&LexicalRequest::for_words("text", 3)).unwrap().len()
         }),
         ("count", |all| {
             all.count(&DrawerCondition::default()).unwrap() as usize
         }),
-        ("facets", |all| all.facets(&Facets::by_room()).unwrap().len()),
+        ("facets", |all| {
+            all.facets(&FacetRequest::by_room()).unwrap().len()
+        }),
         ("info", |all| all.info().unwrap().drawers as usize),
         ("spaces", |all| {
             all.require_spaces().unwrap().list_spaces().unwrap().len()
@@ -135,11 +137,11 @@ fn all_reads_of_a_moment_are_one_transaction() {
     let drawers = backend.open(&palace, &name(), &adopting()).unwrap();
     let (_, counted) = counter::count(|| {
         let moment = drawers.moment().unwrap().unwrap();
-        assert_eq!(moment.get(&Get::default()).unwrap().len(), 20);
+        assert_eq!(moment.get(&GetRequest::default()).unwrap().len(), 20);
         assert_eq!(moment.info().unwrap().drawers, 20);
-        let query = Query::nearest(truth::vector(1, 0, DIMENSION), 3);
+        let query = QueryRequest::nearest_to(truth::vector(1, 0, DIMENSION), 3);
         assert_eq!(moment.query(&query).unwrap()[0].len(), 3);
-        moment.lexical(&Lexical::words("text", 3)).unwrap();
+        moment.lexical(&LexicalRequest::for_words("text", 3)).unwrap();
     });
     assert_eq!(counted, ONE_READ);
     // While a moment holds the connection there is, another is opened, and its first read is the one it is opened in.
@@ -162,7 +164,8 @@ fn every_write_is_one_transaction_and_reads_nothing_before_it() {
     let backend = backend();
     let drawers = backend.open(&palace, &name(), &adopting()).unwrap();
     for n in 20..23 {
-        let (receipt, counted) = counter::count(|| drawers.add(truth::drawer(n, 0, DIMENSION)).unwrap());
+        let (receipt, counted) =
+            counter::count(|| drawers.add_drawer(truth::drawer(n, 0, DIMENSION)).unwrap());
         assert_eq!(receipt.added.len(), 1);
         assert_eq!(counted, ONE_WRITE, "drawer {n}");
     }
@@ -176,7 +179,7 @@ fn every_write_is_one_transaction_and_reads_nothing_before_it() {
 fn creating_is_one_read_where_the_collection_is_there_and_one_write_more_where_it_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let (palace, _other) = make_palace(folder.path());
-    let create = |backend: &Embedded, called: &str, mode| {
+    let create = |backend: &EmbeddedBackend, called: &str, mode| {
         let called = CollectionName::new(called).unwrap();
         backend.create(&palace, &called, mode, &adopting()).map(drop)
     };
@@ -214,7 +217,7 @@ fn a_new_palace_takes_few_transactions() {
             &palace,
             &name(),
             CreateMode::OpenExisting,
-            &OpenOptions::writable(),
+            &OpenOptions::for_writing(),
         )
     });
     made.unwrap();

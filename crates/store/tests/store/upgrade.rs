@@ -6,7 +6,7 @@ use crate::scene::lists::{DIMENSION, version_4_lists};
 use crate::scene::truth::{self, Truth};
 use crate::scene::{listing, raw};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use tempfile::TempDir;
 
 fn fixture() -> TempDir {
@@ -21,7 +21,7 @@ fn told() -> Truth {
 }
 
 fn open(folder: &TempDir) -> std::sync::Arc<dyn Collection> {
-    truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap()
+    truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap()
 }
 
 fn assert_answers(collection: &dyn Collection, told: &Truth) {
@@ -47,7 +47,10 @@ fn a_palace_of_version_4_with_lists_becomes_version_5_with_all_it_holds() {
     let folder = fixture();
     let before = std::fs::read(raw::file(folder.path())).unwrap();
     assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 4);
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
     assert!(
         std::fs::read(raw::file(folder.path())).unwrap() == before,
         "an examination changes nothing"
@@ -57,7 +60,10 @@ fn a_palace_of_version_4_with_lists_becomes_version_5_with_all_it_holds() {
     assert_answers(&*collection, &told());
     let all = collection.get(&truth::everything()).unwrap();
     assert!(all.iter().all(|drawer| drawer.provenance.is_none()));
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
     let marks = "SELECT count(*) FROM palace WHERE key LIKE 'bare%'";
     assert_eq!(raw::number(folder.path(), marks), 0);
 }
@@ -68,12 +74,16 @@ fn what_was_filed_before_the_upgrade_can_be_changed_and_rebuilt_after_it() {
     let collection = open(&folder);
     let mut told = told();
     let batch = [
-        Write::Update(Patch {
-            metadata: [("tags".to_owned(), Some(Value::Many(vec![Scalar::Int(4)])))].into(),
+        Write::Update(DrawerPatch {
+            metadata: [(
+                "tags".to_owned(),
+                Some(MetadataValue::Many(vec![MetadataScalar::Int(4)])),
+            )]
+            .into(),
             provenance: Some(Provenance::new(FilingDoor::Terminal, OriginKind::Hand)),
-            ..Patch::new(truth::id(3))
+            ..DrawerPatch::new(truth::id(3))
         }),
-        Write::Delete(Selection::Ids(vec![truth::id(9)])),
+        Write::Delete(DeleteSelection::Ids(vec![truth::id(9)])),
     ];
     collection.apply_batch(&batch).unwrap();
     told.apply(&batch);
@@ -84,7 +94,10 @@ fn what_was_filed_before_the_upgrade_can_be_changed_and_rebuilt_after_it() {
         .run(&MaintenanceKind::REINDEX)
         .unwrap();
     assert_answers(&*collection, &told);
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
 }
 
 #[test]
@@ -116,7 +129,7 @@ fn a_damaged_page_keeps_the_new_indexes_from_being_made_and_no_answer_from_being
 #[test]
 fn every_collection_of_the_file_is_brought_along_and_numbers_go_on_from_theirs() {
     let folder = fixture();
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let palace = PalaceRef::local(folder.path());
     let name = |name: &str| CollectionName::new(name).unwrap();
     let other = backend
@@ -134,5 +147,8 @@ fn every_collection_of_the_file_is_brought_along_and_numbers_go_on_from_theirs()
         .unwrap();
     let number = raw::number(folder.path(), "SELECT max(collection) FROM collections");
     assert_eq!(number, 3, "the number 2 is not given again");
-    assert_eq!(Embedded::new().examine(folder.path()).unwrap().findings, []);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
 }

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use crate::scene::raw;
 use crate::scene::truth;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 use loci_testkit::made_once;
 
 const DIMENSION: usize = 4;
 
-fn examined(folder: &Path) -> Vec<Finding> {
-    Embedded::new().examine(folder).unwrap().findings
+fn examined(folder: &Path) -> Vec<PalaceFinding> {
+    EmbeddedBackend::new().examine(folder).unwrap().findings
 }
 
 /// A palace whose words are sealed in part: segments, a tail and rows that are gone.
@@ -22,7 +22,7 @@ fn sealed_words() -> &'static [u8] {
 }
 
 fn make_sealed_words(folder: &Path) {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, true).unwrap();
     let bare = |n: usize| NewDrawer {
         embedding: None,
@@ -34,7 +34,7 @@ fn make_sealed_words(folder: &Path) {
     }
     let gone = (3..2400).step_by(97).map(truth::id).collect();
     collection
-        .apply_batch(&[Write::Delete(Selection::Ids(gone))])
+        .apply_batch(&[Write::Delete(DeleteSelection::Ids(gone))])
         .unwrap();
     backend.close();
     assert_eq!(raw::number(folder, "SELECT count(*) FROM words_1_segments"), 1);
@@ -43,11 +43,11 @@ fn make_sealed_words(folder: &Path) {
 
 /// The hits of some words with their scores.
 fn matches(folder: &Path) -> Vec<Vec<(DrawerId, u32)>> {
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder, DIMENSION, false).unwrap();
     let asked = [10, 700, 2300].map(|n| truth::text(n, 0));
     let found = asked.map(|words| {
-        let hits = collection.lexical(&Lexical::words(words, 40)).unwrap();
+        let hits = collection.lexical(&LexicalRequest::for_words(words, 40)).unwrap();
         hits.into_iter()
             .map(|hit| (hit.drawer.id, hit.score.to_bits()))
             .collect()
@@ -105,7 +105,7 @@ fn words_that_differ_from_the_rows_are_named_and_change_no_answer_where_a_reader
             codes.iter().any(|code| code.starts_with("full_text_")),
             "{sql}: {codes:?}"
         );
-        let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, false).unwrap();
+        let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
         collection
             .require_upkeep()
             .unwrap()
@@ -119,10 +119,10 @@ fn words_that_differ_from_the_rows_are_named_and_change_no_answer_where_a_reader
 
 /// The hits and scores of some words under a filter.
 fn scored(collection: &dyn Collection, filter: &Filter, document: &DocumentFilter) -> Vec<(DrawerId, u32)> {
-    let request = Lexical {
+    let request = LexicalRequest {
         filter: filter.clone(),
         document: document.clone(),
-        ..Lexical::words("before 3 note harbour zq77x0 zq2350x0", 60)
+        ..LexicalRequest::for_words("before 3 note harbour zq77x0 zq2350x0", 60)
     };
     let hits = collection.lexical(&request).unwrap();
     hits.into_iter()
@@ -133,7 +133,7 @@ fn scored(collection: &dyn Collection, filter: &Filter, document: &DocumentFilte
 #[test]
 fn a_filtered_match_over_segments_is_the_match_of_a_collection_of_its_own() {
     let folder = raw::folder_with(sealed_words());
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
     let filters = [
         ("{}", DocumentFilter::All),
@@ -149,11 +149,11 @@ fn a_filtered_match_over_segments_is_the_match_of_a_collection_of_its_own() {
     let mut all = Vec::new();
     for (n, (json, document)) in filters.iter().enumerate() {
         let filter = Filter::parse_str(json).unwrap();
-        let request = Get {
+        let request = GetRequest {
             filter: filter.clone(),
             document: document.clone(),
-            include: Include::EVERYTHING,
-            ..Get::default()
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::default()
         };
         let accepted = collection.get(&request).unwrap();
         let name = CollectionName::new(format!("alone-{n}")).unwrap();
@@ -206,31 +206,33 @@ fn again(drawer: Drawer) -> NewDrawer {
 #[test]
 fn places_follow_drawers_that_are_filed_moved_replaced_and_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let collection = truth::open(&Embedded::new(), folder.path(), DIMENSION, true).unwrap();
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, true).unwrap();
     let adds: Vec<Write> = (0..60)
         .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
         .collect();
     collection.apply_batch(&adds).unwrap();
     let moved = |n: usize, wing: Option<&str>| NewDrawer {
-        place: Place {
+        place: DrawerPlace {
             wing: wing.map(str::to_owned),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         ..truth::drawer(n, 1, DIMENSION)
     };
-    let patch = Patch {
-        place: Place {
+    let patch = DrawerPatch {
+        place: DrawerPlace {
             wing: Some("harbour".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
-        ..Patch::new(truth::id(4))
+        ..DrawerPatch::new(truth::id(4))
     };
     collection
         .apply_batch(&[
             Write::Upsert(moved(3, None)),
             Write::Upsert(moved(5, Some("harbour"))),
             Write::Update(patch),
-            Write::Delete(Selection::Matching(Filter::text("wing", "wing2").into())),
+            Write::Delete(DeleteSelection::Matching(
+                Filter::text_equals("wing", "wing2").into(),
+            )),
         ])
         .unwrap();
     let sums = "SELECT count(*) * 1000 + sum(drawers) FROM places WHERE drawers > 0";
@@ -244,7 +246,9 @@ fn places_follow_drawers_that_are_filed_moved_replaced_and_removed() {
         2
     );
     assert_eq!(
-        collection.count(&Filter::text("wing", "harbour").into()).unwrap(),
+        collection
+            .count(&Filter::text_equals("wing", "harbour").into())
+            .unwrap(),
         2
     );
     assert_eq!(examined(folder.path()), Vec::new());
@@ -266,12 +270,12 @@ fn a_damaged_palace_of_an_earlier_format_opens_and_finds_what_can_be_read() {
         let mut bytes = bytes.clone();
         bytes[(page.number - 1) * raw::PAGE + 200] ^= 4;
         let folder = raw::folder_with(&bytes);
-        let opened = truth::open(&Embedded::new(), folder.path(), DIMENSION, false);
+        let opened = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false);
         let collection = opened.unwrap_or_else(|error| panic!("page {} of {owner}: {error:?}", page.number));
         assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 5);
         let found = |n: usize| {
             let hits = collection
-                .lexical(&Lexical::words(format!("zq{n}x0"), 2))
+                .lexical(&LexicalRequest::for_words(format!("zq{n}x0"), 2))
                 .unwrap();
             hits.into_iter().map(|hit| hit.drawer.id).collect::<Vec<_>>()
         };
@@ -284,7 +288,7 @@ fn a_damaged_palace_of_an_earlier_format_opens_and_finds_what_can_be_read() {
             "{owner}: {missed:?} {warned:?}"
         );
         assert!(owner == "drawers" || missed.is_empty(), "{owner}: {missed:?}");
-        let written = collection.upsert(truth::drawer(4000, 0, DIMENSION));
+        let written = collection.upsert_drawer(truth::drawer(4000, 0, DIMENSION));
         assert!(written.is_ok(), "{owner}: {written:?}");
         assert_eq!(found(4000), [truth::id(4000)], "{owner}");
     }

@@ -2,7 +2,7 @@
 
 use super::made::{LATE, Made, Recipe};
 use super::{check, check_live, rows_of, salvaged};
-use crate::salvage::salvage;
+use crate::salvage::salvage_database;
 
 fn made(page_size: usize, vacuum: bool) -> Made {
     Made::new(Recipe {
@@ -51,8 +51,8 @@ fn a_whole_file_is_saved_whole() {
         let saved = salvaged(&made.bytes);
         assert!(rows_of(&saved, &made) == made.live, "pages of {page_size}");
         assert_eq!(saved.losses, [], "pages of {page_size}");
-        assert!(saved.loose.is_empty() && saved.restored == 0);
-        assert!(saved.saved["embeddings"] > 100);
+        assert!(saved.loose_rows.is_empty() && saved.restored_documents == 0);
+        assert!(saved.saved_rows["embeddings"] > 100);
     }
 }
 
@@ -62,9 +62,9 @@ fn without_its_first_page_a_file_keeps_every_other_row() {
         let made = made(page_size, vacuum);
         let saved = check_live(&made, &wipe(&made, &[1]));
         assert!(
-            saved.loose.is_empty(),
+            saved.loose_rows.is_empty(),
             "what the other pages say leads to every row: {:?}",
-            saved.loose
+            saved.loose_rows
         );
         assert!(!saved.losses.is_empty());
     }
@@ -75,9 +75,9 @@ fn a_large_first_page_takes_the_names_of_all_tables_with_it_and_the_rows_stay() 
     let made = made(65_536, false);
     let saved = check(&made, &wipe(&made, &[1]));
     assert!(
-        saved.loose["embeddings"] > 100,
+        saved.loose_rows["embeddings"] > 100,
         "all rows are on loose pages: {:?}",
-        saved.loose
+        saved.loose_rows
     );
 }
 
@@ -102,11 +102,11 @@ fn without_its_inner_pages_a_table_keeps_every_row_and_no_deleted_one_comes_back
             assert!(!inner.is_empty(), "{table} is too small to lose anything");
             let saved = check_live(&made, &wipe(&made, &inner));
             assert!(
-                saved.loose.get(table).is_some_and(|rows| *rows > 100),
+                saved.loose_rows.get(table).is_some_and(|rows| *rows > 100),
                 "{:?}",
-                saved.loose
+                saved.loose_rows
             );
-            assert!(saved.saved[table] > 100);
+            assert!(saved.saved_rows[table] > 100);
         }
     }
 }
@@ -127,7 +127,11 @@ fn a_lost_document_is_put_back_from_the_copy_in_the_full_text() {
     let mut some: Vec<_> = leaves.iter().step_by(4).copied().collect();
     some.extend(made.pages_of("embedding_metadata", "overflow").iter().step_by(9));
     let saved = check_live(&made, &wipe(&made, &some));
-    assert!(saved.restored > 10, "{} documents were put back", saved.restored);
+    assert!(
+        saved.restored_documents > 10,
+        "{} documents were put back",
+        saved.restored_documents
+    );
     let documents =
         |row: &&String| row.starts_with("embedding_metadata: ") && row.contains("chroma:document");
     let rows = rows_of(&saved, &made);
@@ -211,7 +215,7 @@ fn a_tree_that_still_leads_to_all_its_leaves_needs_no_loose_ones() {
     let leaves = made.pages_of("embedding_metadata", "leaf");
     let first_free = u32::from_be_bytes(made.bytes[32..36].try_into().unwrap());
     let saved = check_live(&made, &wipe(&made, &[leaves[3], leaves[8], first_free]));
-    assert!(saved.loose.is_empty(), "{:?}", saved.loose);
+    assert!(saved.loose_rows.is_empty(), "{:?}", saved.loose_rows);
     let pages: Vec<_> = saved.losses.iter().map(|loss| loss.page).collect();
     assert_eq!(pages, [Some(leaves[3]), Some(leaves[8])], "{:?}", saved.losses);
 }
@@ -273,7 +277,7 @@ fn pages_that_end_before_their_last_bytes_are_read_too() {
 fn a_file_is_known_as_a_database_without_its_first_page_too() {
     let known = |bytes: &[u8]| {
         let file = super::file_of(bytes);
-        salvage(&file, &|_, _| {}).is_ok()
+        salvage_database(&file, &|_, _| {}).is_ok()
     };
     let made = usual();
     assert!(known(&made.bytes));

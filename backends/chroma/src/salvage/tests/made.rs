@@ -79,7 +79,7 @@ pub(super) struct Made {
     pub(super) pages: Vec<(u32, String, String)>,
 }
 
-/// How to make a file.
+/// The recipe for a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recipe {
     pub(super) page_size: usize,
@@ -153,7 +153,7 @@ impl Made {
         &self.bytes[start..start + self.page_size]
     }
 
-    /// What marks the rows on pages that are not as they were.
+    /// The marks of the rows on pages that were changed.
     pub(super) fn markers_lost_in(&self, damaged: &[u8]) -> BTreeSet<String> {
         let mut lost = BTreeSet::new();
         for (index, page) in self.bytes.chunks(self.page_size).enumerate() {
@@ -267,7 +267,7 @@ fn fill(connection: &Connection, recipe: Recipe, look: &mut dyn FnMut(&Connectio
     connection.execute_batch("COMMIT").unwrap();
 }
 
-/// What a record says: some a line, some a page or two, some a hundred thousand letters.
+/// The text of a record: some a line, some a page or two, some a hundred thousand letters.
 fn document(record: u32, version: u32) -> String {
     let repeats = match record % 50 {
         49 => 5000,
@@ -352,8 +352,9 @@ fn delete(connection: &Connection, record: u32) {
         .unwrap();
 }
 
-/// Whether a row is metadata of the segment, taken for that of a collection because neither the segment nor a collection of
-/// its id was saved. Nothing tells the two apart then, and under an id that no collection has nothing reads it.
+/// Whether a row is metadata of the segment, taken for that of a collection because neither the segment nor a
+/// collection of its id was saved. Nothing tells the two apart then, and under an id that no collection has nothing
+/// reads it.
 pub(super) fn is_metadata_of_a_lost_segment(row: &str, saved: &BTreeSet<String>) -> bool {
     const SEGMENT: &str = "22222222-aaaa-4bbb-8ccc-000000000002";
     let names = |table: &str| {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::check;
 use super::damage::garbage;
 use super::made::{Made, Recipe};
-use crate::salvage::salvage;
+use crate::salvage::salvage_database;
 
 static FILES: LazyLock<Vec<Made>> = LazyLock::new(|| {
     let recipe = |page_size, records, vacuum| {
@@ -122,7 +122,7 @@ proptest! {
         for blow in &blows {
             strike(&mut bytes, made.page_size, blow);
         }
-        match salvage(&super::file_of(&bytes), &|_, _| {}) {
+        match salvage_database(&super::file_of(&bytes), &|_, _| {}) {
             Ok(_) => drop(check(made, &bytes)),
             Err(cause) => prop_assert_eq!(cause.kind(), ErrorKind::Corrupt),
         }
@@ -139,7 +139,7 @@ proptest! {
             bytes[at] = byte;
         }
         let file = super::file_of(&bytes);
-        let saved = salvage(&file, &|_, _| {}).unwrap();
-        prop_assert!(saved.saved["embeddings"] > 0);
+        let saved = salvage_database(&file, &|_, _| {}).unwrap();
+        prop_assert!(saved.saved_rows["embeddings"] > 0);
     }
 }

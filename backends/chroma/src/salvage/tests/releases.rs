@@ -59,7 +59,7 @@ fn an_early_file_is_saved_with_and_without_its_words() {
 fn a_late_file_is_saved_without_its_words() {
     let made = Made::new(RECIPE);
     let saved = check(&made, &without_schema(&made));
-    let loose: Vec<_> = saved.loose.keys().map(String::as_str).collect();
+    let loose: Vec<_> = saved.loose_rows.keys().map(String::as_str).collect();
     assert_eq!(
         loose.len(),
         11,

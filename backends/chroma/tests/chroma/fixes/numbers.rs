@@ -112,9 +112,10 @@ fn bytes_that_are_no_number_are_left_and_named() {
 
 /// Sets positions beyond every write, as a shim did that read bytes wrongly.
 fn set_absurd(folder: &Folder, scopes: &str) {
-    let kept = match folder.name.starts_with('1') {
-        true => "1200000000000000000",
-        false => "x'10A741A462780000'",
+    let kept = if folder.name.starts_with('1') {
+        "1200000000000000000"
+    } else {
+        "x'10A741A462780000'"
     };
     folder.sql(&format!(
         "UPDATE max_seq_id SET seq_id = {kept} WHERE segment_id IN (SELECT id FROM segments WHERE scope IN ({scopes}))"

@@ -1,4 +1,4 @@
-//! What the real package says of a folder.
+//! Compares a folder with the answers of the real package.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(crate) fn python(release: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a folder should hold once the records `gone` are not there any more.
+/// The expected content of a folder once the records `gone` are deleted.
 #[derive(Debug)]
 pub(crate) struct Truth {
     release: String,

@@ -102,7 +102,7 @@ fn taking_back_is_refused_once_something_was_written() {
         let before = folder.look();
         let error = fix(folder.path(), step, FixMode::Undo).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{step}: {error}");
-        assert!(error.to_string().contains("1 writes came since"), "{error}");
+        assert!(error.to_string().contains("1 writes were added since"), "{error}");
         assert!(error.hint_text().unwrap().contains(".before-"), "{error:?}");
         assert_eq!(before, folder.look(), "{step}");
     }
@@ -145,7 +145,7 @@ fn a_record_that_was_not_completed_is_enough_to_take_back() {
             if killed_before_the_change {
                 let copy = folder.path().join(json["copy"].as_str().unwrap());
                 fs::copy(copy, folder.database()).unwrap();
-                // What a transaction that was rolled back leaves in pages nobody uses; page 1 tells one of them.
+                // The bytes that a rolled-back transaction leaves in unused pages; page 1 names one of them.
                 folder.change(&folder.database(), |bytes| {
                     let free = u32::from_be_bytes(bytes[32..36].try_into().unwrap()) as usize;
                     let end = free * 4096;

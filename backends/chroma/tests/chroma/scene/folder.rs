@@ -19,7 +19,7 @@ const RELEASES: [&str; 7] = ["0.4.14", "0.4.24", "0.5.23", "0.6.3", "1.0.20", "1
 /// The last release that keeps sequence numbers as bytes, and the newest.
 const BOTH_KINDS: [&str; 2] = ["0.6.3", "1.5.9"];
 
-/// How much of a file is compared; only one that is mostly holes has more.
+/// The number of bytes of a file that are compared; only a sparse file has more.
 const COMPARED: u64 = 8 << 20;
 
 /// The releases whose folders are there, oldest first.
@@ -46,7 +46,7 @@ fn runs(release: &str) -> bool {
 pub(crate) struct Folder {
     /// Which release wrote it and what it is called.
     pub(crate) name: String,
-    /// What it holds.
+    /// Its expected content.
     pub(crate) expected: Json,
     place: TempDir,
 }
@@ -155,12 +155,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 fn copy_all(from: &Path, to: &Path) {
     for path in entries(from) {
         let target = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => {
-                fs::create_dir(&target).unwrap();
-                copy_all(&path, &target);
-            }
-            false => drop(fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            fs::create_dir(&target).unwrap();
+            copy_all(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
         }
     }
 }

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use loci_chroma::Chroma;
+use loci_chroma::ChromaBackend;
 use loci_core::{
-    Backend, CollectionName, Diagnosis, Doctor, Drawer, DrawerPosition, Get, Include, Metadata, OpenOptions,
-    PalaceRef, Severity,
+    Backend, CollectionName, Doctor, Drawer, DrawerFields, DrawerPosition, FindingSeverity, GetRequest,
+    Metadata, OpenOptions, PalaceDiagnosis, PalaceRef,
 };
 use serde_json::Value as Json;
 
 use super::folder::Folder;
 
-/// How far a value of a vector of a cosine graph may be from the one that was written.
+/// The tolerated deviation of a value in a cosine graph from the written one.
 const NEAR: f32 = 1e-6;
 /// Small enough that every walk takes several pages.
 const PAGE: usize = 137;
 
-/// What a damaged folder may lack.
+/// The parts that a damaged folder may lack.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lacks {
     /// Whether vectors that only the graph held may be gone.
@@ -28,23 +28,23 @@ pub(crate) struct Lacks {
     pub(crate) rows_of: BTreeSet<String>,
 }
 
-/// What was read of one collection, by id.
+/// The drawers read from one collection, by id.
 pub(crate) type Drawers = BTreeMap<String, Drawer>;
 
 /// Every drawer of a collection, in pages, with everything.
 pub(crate) fn walk(path: &Path, collection: &str) -> Drawers {
-    let chroma = Chroma::new();
+    let chroma = ChromaBackend::new();
     let name = CollectionName::new(collection).unwrap();
     let opened = chroma.open(&PalaceRef::local(path), &name, &OpenOptions::default());
     let opened = opened.unwrap_or_else(|error| panic!("{collection}: {error}"));
     let mut drawers = Drawers::new();
     let mut after: Option<DrawerPosition> = None;
     loop {
-        let request = Get {
+        let request = GetRequest {
             after: after.clone(),
             limit: Some(PAGE),
-            include: Include::EVERYTHING,
-            ..Get::default()
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::default()
         };
         let page = opened.get(&request).unwrap();
         let Some(last) = page.last() else { break };
@@ -61,9 +61,9 @@ pub(crate) fn walk(path: &Path, collection: &str) -> Drawers {
     drawers
 }
 
-/// What the doctor says.
-pub(crate) fn examine(folder: &Folder) -> Diagnosis {
-    let examined = Chroma::new().examine(folder.path());
+/// The doctor's diagnosis.
+pub(crate) fn examine(folder: &Folder) -> PalaceDiagnosis {
+    let examined = ChromaBackend::new().examine(folder.path());
     examined.unwrap_or_else(|error| panic!("{}: {error}", folder.name))
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn is_healthy(folder: &Folder) {
     let grave: Vec<_> = diagnosis
         .findings
         .iter()
-        .filter(|finding| finding.severity > Severity::Note)
+        .filter(|finding| finding.severity > FindingSeverity::Note)
         .collect();
     assert!(
         grave.is_empty() && diagnosis.healthy,
@@ -129,7 +129,7 @@ pub(crate) fn is_there(folder: &Folder, lacks: &Lacks) {
     );
 }
 
-/// What a collection is called here: with its database where two have one of its name.
+/// The name of a collection here: qualified by its database if two databases share the name.
 fn called(collection: &Json, all: &[Json]) -> String {
     let text = |key: &str| collection[key].as_str().unwrap_or_default().to_owned();
     let (name, database, tenant) = (text("name"), text("database"), text("tenant"));
@@ -230,6 +230,6 @@ fn sextet(letter: u8) -> u8 {
         b'0'..=b'9' => letter - b'0' + 52,
         b'+' => 62,
         b'/' => 63,
-        other => panic!("{other} is no letter of base 64"),
+        other => panic!("{other} is not a letter of base 64"),
     }
 }

@@ -3,21 +3,22 @@
 use std::path::Path;
 
 use loci_core::{Error, ErrorKind, FilingDoor, OriginKind, Provenance};
-use loci_engine::{Committed, ImportRequest, Importer, OnBadLine, OnConflict};
+use loci_engine::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict};
 
-use crate::errors::{Done, Exit};
-use crate::input::Lines;
-use crate::output::Output;
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::input::InputLines;
+use crate::output::TerminalOutput;
+use crate::session::CommandSession;
 
 /// Files the lines of `path` in batches; a line that cannot be filed stops it.
-pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session) -> Done {
-    let mut lines = Lines::open(path)?;
-    let palace = session.palace()?;
+pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut CommandSession) -> CommandResult {
+    let mut lines = InputLines::open(path)?;
+    let palace = session.open_palace()?;
     let request = ImportRequest {
-        on_conflict: match upsert {
-            true => OnConflict::Replace,
-            false => OnConflict::Keep,
+        on_conflict: if upsert {
+            OnConflict::Replace
+        } else {
+            OnConflict::Keep
         },
         on_bad_line: OnBadLine::Stop,
         batch,
@@ -38,13 +39,13 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
                 (committed, more)
             }),
         };
-        let (committed, more) = committed.map_err(|error| stopped(error, &lines.name, at, &importer))?;
+        let (committed, more) = committed.map_err(|error| explain_stop(error, &lines.name, at, &importer))?;
         if let Some(committed) = committed {
             if made.is_none() {
                 made = importer.report().made_palace.clone();
                 session.out.note_made(made.as_deref());
             }
-            tell(&committed, &mut session.out)?;
+            write_batch(&committed, &mut session.out)?;
         }
         if !more {
             break;
@@ -56,15 +57,15 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Session
         let message = super::without_vector(&what, report.lacking.as_deref());
         session.out.note(&message);
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn tell(committed: &Committed, out: &mut Output) -> Done<()> {
+fn write_batch(committed: &CommittedBatch, out: &mut TerminalOutput) -> CommandResult<()> {
     let receipt = &committed.receipt;
     if out.is_json() {
-        out.json(committed)?;
+        out.write_json(committed)?;
     } else {
-        out.page(|page| {
+        out.write_page(|page| {
             page.plain(&format!("batch {}: ", committed.batch));
             page.plain(&format!(
                 "{} added, {} kept, {} replaced",
@@ -79,7 +80,7 @@ fn tell(committed: &Committed, out: &mut Output) -> Done<()> {
 }
 
 /// The error that stopped the run, with where it stood and what is durable.
-fn stopped(error: Error, name: &str, at: u64, importer: &Importer<'_>) -> Error {
+fn explain_stop(error: Error, name: &str, at: u64, importer: &LineImporter<'_>) -> Error {
     let message = match error.kind() {
         ErrorKind::Invalid | ErrorKind::DimensionMismatch => format!("{name}:{at}: {error}"),
         _ => error.to_string(),
@@ -94,8 +95,8 @@ fn stopped(error: Error, name: &str, at: u64, importer: &Importer<'_>) -> Error 
         None => format!("{durable}; mend the line and run it again, what is there is kept"),
     };
     let told = Error::new(error.kind(), message)
-        .with("file", name)
-        .with("line", at)
-        .with("durable_batches", importer.batches());
-    told.hint(hint)
+        .with_context("file", name)
+        .with_context("line", at)
+        .with_context("durable_batches", importer.batches());
+    told.with_hint(hint)
 }

@@ -8,11 +8,12 @@ use loci_core::{Error, ErrorKind, Result};
 
 use crate::errors;
 
-/// Reads the environment. With `project`, the settings of the current folder are meant.
+/// Reads the folders from the environment. With `project`, the settings are those of the current folder.
 pub(super) fn read_tool_folders(project: bool) -> Result<ToolFolders> {
     let strategy = etcetera::base_strategy::choose_native_strategy().map_err(|_| {
         let message = "this user has no home folder, so there are no settings to edit";
-        Error::new(ErrorKind::NotFound, message).hint("set HOME, or print the entries with --print --project")
+        Error::new(ErrorKind::NotFound, message)
+            .with_hint("set HOME, or print the entries with --print --project")
     })?;
     // On a Mac, applications keep their settings in the folder for data.
     let applications = if cfg!(target_os = "macos") {
@@ -24,7 +25,7 @@ pub(super) fn read_tool_folders(project: bool) -> Result<ToolFolders> {
     Ok(ToolFolders {
         home: strategy.home_dir().to_owned(),
         applications,
-        project: project.map_err(|cause| errors::io("cannot find the current folder", cause))?,
+        project: project.map_err(|cause| errors::io_error("cannot find the current folder", cause))?,
         claude_code: read_folder("CLAUDE_CONFIG_DIR")?,
         codex: read_folder("CODEX_HOME")?,
         gemini: read_folder("GEMINI_CLI_HOME")?,
@@ -33,7 +34,8 @@ pub(super) fn read_tool_folders(project: bool) -> Result<ToolFolders> {
 
 /// Reads a variable that names a folder. An empty one counts as not set.
 fn read_folder(variable: &str) -> Result<Option<PathBuf>> {
+    // Absolute: the settings are read by a tool that is started in another folder.
     let value = std::env::var_os(variable).filter(|value| !value.is_empty());
     let folder = value.map(std::path::absolute).transpose();
-    folder.map_err(|cause| errors::io(format!("cannot find the folder in {variable}"), cause))
+    folder.map_err(|cause| errors::io_error(format!("cannot find the folder in {variable}"), cause))
 }

@@ -1,11 +1,11 @@
-//! The figures of examined collections, one line each.
+//! The table of examined collections, one line each.
 
 use loci_core::CollectionDiagnosis;
 use serde_json::Value as Json;
 
-use crate::page::Page;
+use crate::page::TextPage;
 
-/// Figures that a format may give, with what stands above them.
+/// The figures that a format may give, with the heading of each.
 const COLUMNS: [(&str, &str); 6] = [
     ("documents", "documents"),
     ("vectors_from_graph", "in graph"),
@@ -15,10 +15,11 @@ const COLUMNS: [(&str, &str); 6] = [
     ("dimension", "dimension"),
 ];
 
-/// Sets down a table of collections; columns that no collection has a figure for are left out.
-pub(super) fn collections(collections: &[CollectionDiagnosis], page: &mut Page) {
+/// Prints a table of collections, with those columns for which at least one collection has a figure.
+pub(super) fn print_collections(collections: &[CollectionDiagnosis], page: &mut TextPage) {
     let given = |key: &str| collections.iter().any(|one| one.figures.contains_key(key));
     let columns: Vec<(&str, &str)> = COLUMNS.into_iter().filter(|(key, _)| given(key)).collect();
+    // Embedded palaces have none of these figures, and a table with one column needs no heading.
     if !columns.is_empty() {
         page.dim(&format!("{:>8}", "rows"));
         for (_, above) in &columns {
@@ -29,13 +30,13 @@ pub(super) fn collections(collections: &[CollectionDiagnosis], page: &mut Page) 
     for one in collections {
         page.plain(&format!("{:>8}", one.rows));
         for (key, _) in &columns {
-            page.plain(&format!("  {:>9}", figure(one.figures.get(*key))));
+            page.plain(&format!("  {:>9}", show_figure(one.figures.get(*key))));
         }
         page.plain("  ").plain(&one.name).end();
     }
 }
 
-fn figure(value: Option<&Json>) -> String {
+fn show_figure(value: Option<&Json>) -> String {
     match value {
         Some(Json::String(text)) => text.clone(),
         Some(Json::Number(number)) => number.to_string(),

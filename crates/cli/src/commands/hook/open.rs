@@ -1,18 +1,19 @@
-//! Failing open: a call of `loci hook` whose arguments cannot be read must stop no harness.
+//! Failing open: a call of `loci hook` with invalid arguments must not stop a harness.
 
 use std::ffi::OsString;
 
-use loci_engine::spool::Spool;
+use loci_engine::spool::EventSpool;
 use serde_json::json;
 
-use crate::environment::{Environment, now};
-use crate::errors::Exit;
+use crate::environment::{ProcessEnvironment, now};
+use crate::errors::ExitStatus;
 
 /// Global options that take the next word.
 const WITH_VALUE: [&str; 3] = ["--palace", "--collection", "--color"];
 
-/// Whether the first word that is no global option is `hook`.
+/// Whether the first word that is not a global option is `hook`.
 pub(crate) fn is_hook(words: &[OsString]) -> bool {
+    // Clap has refused the words, so they are read once more by hand.
     let mut words = words.iter().skip(1);
     while let Some(word) = words.next() {
         match word.to_str() {
@@ -24,14 +25,14 @@ pub(crate) fn is_hook(words: &[OsString]) -> bool {
     false
 }
 
-/// Answers arguments that could not be read as if nothing were to be said, and notes what is wrong with them.
-pub(crate) fn fail_open(error: &clap::Error, environment: &Environment) -> Exit {
+/// Answers invalid arguments with an empty object, and writes the error to the log.
+pub(crate) fn fail_open(error: &clap::Error, environment: &ProcessEnvironment) -> ExitStatus {
     if let Some(data) = &environment.data {
         let text = error.render().to_string();
-        Spool::at(data.join("loci").join("spool")).note(now(), text.trim());
+        EventSpool::at(data.join("loci").join("spool")).log_message(now(), text.trim());
     }
-    super::say(&json!({}));
-    Exit::Done
+    super::print_answer(&json!({}));
+    ExitStatus::Done
 }
 
 #[cfg(test)]

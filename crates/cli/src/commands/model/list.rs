@@ -1,25 +1,26 @@
-//! `loci model list`: what can be used, and what could be installed.
+//! `loci model list`: the models that are installed and those that can be.
 
-use loci_embed::models::{Listed, State};
+use loci_embed::models::{ListedModel, ModelState};
 use serde_json::{Value as Json, json};
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
-/// List the models that are here and those that can be installed
+/// List installed models and those that can be installed
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  loci model list --json")]
-pub(crate) struct Args {}
+pub(crate) struct ModelListArgs {}
 
-/// Lists them.
-pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
+/// Lists the models and servers.
+pub(crate) fn run(_: &ModelListArgs, session: &mut CommandSession) -> CommandResult {
     let models = session.embedders.models()?;
-    let listed = models.list();
-    let servers = models.servers()?;
+    let listed = models.list_models();
+    let servers = models.list_servers()?;
     let folder = models.folder().display().to_string();
     let out = &mut session.out;
     if out.is_json() {
-        let mut rows: Vec<Json> = listed.iter().map(row).collect();
+        let mut rows: Vec<Json> = listed.iter().map(model_to_json).collect();
+        // A server whose file cannot be read is listed, so that it can be removed.
         rows.extend(servers.iter().map(|(name, config)| match config {
             Ok(config) => json!({
                 "name": name, "kind": "server", "state": "installed", "url": config.url, "model": config.model,
@@ -29,13 +30,13 @@ pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
                 "name": name, "kind": "server", "state": "damaged", "why": error.to_string(),
             }),
         }));
-        out.json(&json!({ "models": rows, "folder": folder }))?;
-        return Ok(Exit::Done);
+        out.write_json(&json!({ "models": rows, "folder": folder }))?;
+        return Ok(ExitStatus::Done);
     }
-    out.page(|page| {
+    out.write_page(|page| {
         for one in &listed {
-            page.bold(&one.name).plain("  ").plain(&state(one).0);
-            page.dim(&format!("  {}", about(one))).end();
+            page.bold(&one.name).plain("  ").plain(&describe_state(one).0);
+            page.dim(&format!("  {}", describe_model(one))).end();
         }
         for (name, config) in &servers {
             page.bold(name).plain("  ");
@@ -46,28 +47,30 @@ pub(crate) fn run(_: &Args, session: &mut Session) -> Done {
             page.end();
         }
     })?;
-    Ok(Exit::Done)
+    Ok(ExitStatus::Done)
 }
 
-fn row(one: &Listed) -> Json {
-    let (state, why) = state(one);
+fn model_to_json(one: &ListedModel) -> Json {
+    let (state, why) = describe_state(one);
+    // The built-in model is part of the program and takes no space of its own.
     let kind = if one.size == 0 { "builtin" } else { "package" };
     json!({
         "name": one.name, "kind": kind, "state": state, "why": why, "bytes": one.size, "licence": one.licence,
     })
 }
 
-fn state(one: &Listed) -> (String, Option<&str>) {
+fn describe_state(one: &ListedModel) -> (String, Option<&str>) {
     match &one.state {
-        State::Absent => ("absent".into(), None),
-        State::Installed => ("installed".into(), None),
-        State::Damaged(why) => ("damaged".into(), Some(why)),
+        ModelState::Absent => ("absent".into(), None),
+        ModelState::Installed => ("installed".into(), None),
+        ModelState::Damaged(why) => ("damaged".into(), Some(why)),
     }
 }
 
-fn about(one: &Listed) -> String {
+fn describe_model(one: &ListedModel) -> String {
     match one.size {
         0 => "part of this program".to_owned(),
+        // Megabytes as download pages count them.
         size => format!("{} MB, {}", size.div_ceil(1_000_000), one.licence),
     }
 }

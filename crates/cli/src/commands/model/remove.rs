@@ -1,35 +1,36 @@
-//! `loci model remove`: takes a model off this machine, or forgets a server.
+//! `loci model remove`: deletes a model from this machine, or forgets a server.
 
 use serde_json::json;
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
 /// Remove a model from this machine, or forget a server
 ///
-/// No palace changes. Palaces whose vectors it made go on answering by keyword, and by meaning once it is
-/// installed again. Exits with 1 if there was nothing to remove.
+/// No palace changes. Palaces with vectors of this model are still searched by words, and by meaning again once it is
+/// reinstalled. Exits with 1 if there is nothing to remove.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  loci model remove minilm")]
-pub(crate) struct Args {
+pub(crate) struct ModelRemoveArgs {
     /// The model or server
     #[arg(value_name = "NAME")]
     name: String,
 }
 
-/// Removes it.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
-    let removed = session.embedders.models()?.remove(&args.name)?;
+/// Removes the model or the server.
+pub(crate) fn run(args: &ModelRemoveArgs, session: &mut CommandSession) -> CommandResult {
+    // Palaces are not asked: they name their model, and take it again once it is back.
+    let removed = session.embedders.models()?.remove_model(&args.name)?;
     let out = &mut session.out;
     if out.is_json() {
-        out.json(&json!({ "name": args.name, "removed": removed }))?;
+        out.write_json(&json!({ "name": args.name, "removed": removed }))?;
     } else {
-        out.page(|page| {
-            page.plain(if removed { "removed" } else { "was not here:" })
+        out.write_page(|page| {
+            page.plain(if removed { "removed" } else { "not installed:" })
                 .plain(" ")
                 .bold(&args.name)
                 .end();
         })?;
     }
-    Ok(Exit::found(removed))
+    Ok(ExitStatus::from_found(removed))
 }

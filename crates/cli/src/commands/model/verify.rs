@@ -1,62 +1,67 @@
-//! `loci model verify`: reads every file of a model, compares it with what is pinned, and asks for a known answer.
+//! `loci model verify`: compares every file of a model with its pinned hash, and tests the model.
 
 use loci_core::{Error, ErrorKind, Result};
 use loci_embed::builtin;
-use loci_embed::models::{Finding, State};
+use loci_embed::models::{ModelFileFinding, ModelState};
 use serde_json::{Value as Json, json};
 
-use crate::errors::{Done, Exit};
-use crate::session::Session;
+use crate::errors::{CommandResult, ExitStatus};
+use crate::session::CommandSession;
 
-/// Check models against what is pinned
+/// Check models against their pinned hashes
 ///
-/// Reads every file of a model and compares its SHA-256, then asks the model for a known answer. Without a name,
-/// everything that is here is checked. Exits with 1 if something is wrong.
+/// Compares the SHA-256 of every file of a model, then embeds a text with a known vector. Without a name, checks every
+/// installed model and server. Exits with 1 if something is wrong.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci model verify\n  loci model verify minilm --json")]
-pub(crate) struct Args {
-    /// The model [default: all that are here]
+pub(crate) struct ModelVerifyArgs {
+    /// The model or server [default: all that are installed]
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
 
-/// What was found of one model.
-struct Checked {
+/// The check of one model.
+struct ModelCheck {
     name: String,
-    files: Vec<Finding>,
-    /// Why it cannot be used, if it cannot.
+    files: Vec<ModelFileFinding>,
+    /// The error that keeps it from being used, if there is one.
     trouble: Option<Error>,
 }
 
-impl Checked {
+impl ModelCheck {
     fn is_good(&self) -> bool {
-        self.trouble.is_none() && self.files.iter().all(Finding::is_good)
+        self.trouble.is_none() && self.files.iter().all(ModelFileFinding::is_good)
     }
 }
 
-/// Checks them.
-pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
+/// Checks the models.
+pub(crate) fn run(args: &ModelVerifyArgs, session: &mut CommandSession) -> CommandResult {
     let names = match &args.name {
         Some(name) => vec![name.clone()],
-        None => here(session)?,
+        None => list_installed(session)?,
     };
     let mut all = Vec::new();
-    for name in names {
-        all.push(check(name, session)?);
+    let mut progress = session.out.progress("models checked");
+    let total = names.len() as u64;
+    for (number, name) in names.into_iter().enumerate() {
+        progress.tick(number as u64, Some(total));
+        all.push(check_model(name, session)?);
     }
-    let good = all.iter().all(Checked::is_good);
+    drop(progress);
+    let good = all.iter().all(ModelCheck::is_good);
     let out = &mut session.out;
     if out.is_json() {
-        let rows: Vec<Json> = all.iter().map(row).collect();
-        out.json(&json!({ "ok": good, "models": rows }))?;
-        return Ok(Exit::found(good));
+        let rows: Vec<Json> = all.iter().map(check_to_json).collect();
+        out.write_json(&json!({ "ok": good, "models": rows }))?;
+        return Ok(ExitStatus::from_found(good));
     }
-    out.page(|page| {
+    out.write_page(|page| {
         for one in &all {
             page.bold(&one.name)
                 .plain("  ")
                 .plain(if one.is_good() { "ok" } else { "not ok" })
                 .end();
+            // Sound files are not worth a line; --json lists them all.
             for file in one.files.iter().filter(|file| !file.is_good()) {
                 let found = file.found.as_deref().unwrap_or("missing");
                 page.plain("    ")
@@ -69,48 +74,54 @@ pub(crate) fn run(args: &Args, session: &mut Session) -> Done {
             }
         }
     })?;
-    Ok(Exit::found(good))
+    Ok(ExitStatus::from_found(good))
 }
 
-/// Every model that is here, whole or damaged.
-fn here(session: &Session) -> Result<Vec<String>> {
+/// Every model and server on this machine, whole or damaged.
+fn list_installed(session: &CommandSession) -> Result<Vec<String>> {
     let models = session.embedders.models()?;
-    let listed = models.list().into_iter().filter(|one| one.state != State::Absent);
-    let servers = models.servers()?.into_iter().map(|(name, _)| name);
+    let listed = models
+        .list_models()
+        .into_iter()
+        .filter(|one| one.state != ModelState::Absent);
+    let servers = models.list_servers()?.into_iter().map(|(name, _)| name);
     Ok(listed.map(|one| one.name).chain(servers).collect())
 }
 
-fn check(name: String, session: &Session) -> Result<Checked> {
+fn check_model(name: String, session: &CommandSession) -> Result<ModelCheck> {
     let models = session.embedders.models()?;
-    let listed = models.list().into_iter().any(|one| one.name == name);
+    let listed = models.list_models().into_iter().any(|one| one.name == name);
+    // Whatever is not a model of this build is a server, or an error that lists the known names.
     if !listed {
-        let trouble = session.embedders.server(&name)?.self_check().err();
-        return Ok(Checked {
+        let trouble = session.embedders.find_server(&name)?.self_check().err();
+        return Ok(ModelCheck {
             name,
             files: Vec::new(),
             trouble,
         });
     }
+    // The built-in model has no files; its table is checked when it is loaded.
     let files = if name == builtin::NAME {
         Vec::new()
     } else {
-        models.verify(&name)?
+        models.verify_model(&name)?
     };
-    let good = files.iter().all(Finding::is_good);
-    let trouble = good.then(|| answer(&name, session)).and_then(Result::err);
-    Ok(Checked { name, files, trouble })
+    // A damaged file would only give a worse error when the model is loaded.
+    let good = files.iter().all(ModelFileFinding::is_good);
+    let trouble = good.then(|| test_model(&name, session)).and_then(Result::err);
+    Ok(ModelCheck { name, files, trouble })
 }
 
-/// Asks for two vectors; every model refuses to give one before its known answer came out right.
-fn answer(name: &str, session: &Session) -> Result<()> {
-    let embedder = session.embedders.named(name)?;
+/// Embeds two texts. Every model first checks itself against a known vector, and fails if that differs.
+fn test_model(name: &str, session: &CommandSession) -> Result<()> {
+    let embedder = session.embedders.find_by_name(name)?;
     let embedder = embedder.ok_or_else(|| Error::new(ErrorKind::Internal, "a model makes no vectors"))?;
     embedder
-        .passages(&["A known text.", "Something else entirely."])
+        .embed_passages(&["A known text.", "Something else entirely."])
         .map(drop)
 }
 
-fn row(one: &Checked) -> Json {
+fn check_to_json(one: &ModelCheck) -> Json {
     let files = one.files.iter().map(|file| {
         json!({ "file": file.file, "ok": file.is_good(), "expected": file.expected, "found": file.found })
     });

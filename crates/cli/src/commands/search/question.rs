@@ -8,27 +8,25 @@ use loci_engine::search::SearchRequest;
 use crate::environment::now;
 use crate::scope::ScopeArgs;
 
-/// A query, the number of hits, and the drawers searched.
+/// The options of a query: the number of hits, how they are ranked, and the drawers searched.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Question {
-    /// The question, or some words
-    #[arg(value_name = "QUERY", required = true)]
-    query: Vec<String>,
-
-    /// Show this many hits at most
+pub(crate) struct QuestionArgs {
+    /// Show at most N hits
     #[arg(short, long = "limit", value_name = "N", default_value = "10",
         value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(super) n: usize,
 
-    /// Search tool output, too, which is left out unless --kind or --where names a kind
+    /// Also search tool output
+    ///
+    /// Tool output is excluded by default. Naming a kind with --kind or --where overrides that.
     #[arg(long)]
     tools: bool,
 
-    /// Put the newest first, rather than only among equals
+    /// Rank newer drawers higher; otherwise age only breaks ties
     #[arg(long)]
     recent: bool,
 
-    /// Read no times in the query
+    /// Do not interpret times in the query
     #[arg(long)]
     no_dates: bool,
 
@@ -36,18 +34,16 @@ pub(crate) struct Question {
     scope: ScopeArgs,
 }
 
-impl Question {
-    /// The request; one that no palace could answer is refused.
-    pub(crate) fn request(&self) -> Result<SearchRequest> {
-        let request = SearchRequest {
+impl QuestionArgs {
+    /// Builds the request for `query`, unchecked.
+    pub(crate) fn build_request(&self, query: &[String]) -> Result<SearchRequest> {
+        Ok(SearchRequest {
             limit: self.n,
-            scope: self.scope.scope()?,
+            scope: self.scope.build_scope()?,
             tools: self.tools,
             recent: self.recent,
             dates: !self.no_dates,
-            ..SearchRequest::new(self.query.join(" "), now())
-        };
-        request.check()?;
-        Ok(request)
+            ..SearchRequest::new(query.join(" "), now())
+        })
     }
 }

@@ -52,7 +52,7 @@ fn nothing_is_written_unasked() {
 
 /// Runs on a terminal with `typed` on its keyboard, and gives what was shown.
 #[cfg(target_os = "linux")]
-fn on_a_terminal(home: &Home, args: &[&str], typed: &str) -> String {
+pub(super) fn on_a_terminal(home: &Home, args: &[&str], typed: &str) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     use std::io::{Read as _, Write as _};
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

@@ -32,7 +32,7 @@ fn mines(harness: &str, events: &[&str], fixture: &str) {
         assert!(scene.count() > 1, "{harness} {event}: {}", scene.log());
         assert_eq!(scene.log(), "", "{harness} {event}");
         let wings = scene.json(&["wings"]);
-        assert_eq!(wings["wings"][0]["wing"], "garden", "{harness} {event}: {wings}");
+        assert_eq!(wings["facets"][0]["wing"], "garden", "{harness} {event}: {wings}");
     }
 }
 

@@ -60,13 +60,13 @@ fn a_transcript_of_two_hundred_megabytes_is_answered_and_kept_in_the_spool() {
         written += block.len();
     }
     drop(file);
-    let turn = scene.spool().turn().unwrap().expect("nobody drains yet");
+    let turn = scene.spool().take_turn().unwrap().expect("nobody drains yet");
     assert_eq!(scene.stop(&talk), json!({}));
     assert!(
         scene.drainers().is_empty(),
         "whoever has the turn is left in peace"
     );
-    assert_eq!(scene.spool().standing().unwrap().waiting, 1);
+    assert_eq!(scene.spool().count_events().unwrap().waiting, 1);
     drop(turn);
 }
 
@@ -103,10 +103,10 @@ fn what_is_no_regular_file_is_never_opened_and_what_is_gone_waits_no_turn() {
         scene.count() == 2 && scene.log().lines().count() >= 2
     });
     until("the drainer is gone", || scene.drainers().is_empty());
-    assert!(scene.log().contains("folder.jsonl: it is not a regular file"));
-    assert!(scene.log().contains("gone.jsonl: there is no such file"));
+    assert!(scene.log().contains("folder.jsonl: not a regular file"));
+    assert!(scene.log().contains("gone.jsonl: no such file"));
     assert_eq!(
-        scene.spool().standing().unwrap().waiting,
+        scene.spool().count_events().unwrap().waiting,
         2,
         "they are tried again later"
     );
@@ -117,7 +117,7 @@ fn status_says_what_waits_and_what_failed_and_nothing_where_nothing_does() {
     let scene = Scene::new();
     scene.json(&["init"]);
     assert!(scene.json(&["status"]).get("spool").is_none());
-    let turn = scene.spool().turn().unwrap();
+    let turn = scene.spool().take_turn().unwrap();
     let talk = scene.transcript("talk.jsonl", &["Plant the beans."]);
     scene.stop(&talk);
     scene.stop(&talk);

@@ -37,7 +37,7 @@ fn garbage_on_standard_input_is_answered_and_noted() {
         assert_eq!(prompt, json!({"continue": true}));
     }
     assert!(scene.log().contains("not JSON"), "{}", scene.log());
-    assert_eq!(scene.spool().standing().unwrap().waiting, 0);
+    assert_eq!(scene.spool().count_events().unwrap().waiting, 0);
     assert!(!scene.palace().exists());
 }
 
@@ -58,8 +58,8 @@ fn unknown_harnesses_events_and_arguments_are_answered_and_noted() {
     for line in lines {
         assert_eq!(scene.hook(line, "{}").answer(), json!({}), "{line:?}");
     }
-    assert!(scene.log().contains("emacs Stop: there is no such harness"));
-    assert!(scene.log().contains("PreToolUse: there is no such event"));
+    assert!(scene.log().contains("emacs Stop: unknown harness"));
+    assert!(scene.log().contains("PreToolUse: unknown event"));
     let common = std::fs::read_to_string(scene.path("data/loci/spool/hook.log")).unwrap();
     assert!(common.contains("--nonsense"), "{common}");
     let help = scene.hook(&["--help"], "");
@@ -81,7 +81,7 @@ fn a_palace_that_cannot_be_meant_is_noted() {
 fn a_writer_that_never_closes_its_pipe_is_not_waited_for_and_its_event_is_kept() {
     let scene = Scene::new();
     let talk = scene.transcript("talk.jsonl", &["Plant the beans."]);
-    let turn = scene.spool().turn().unwrap();
+    let turn = scene.spool().take_turn().unwrap();
     let mut child = scene
         .command(&["hook", "claude-code", "Stop"])
         .stdin(Stdio::piped())
@@ -95,7 +95,12 @@ fn a_writer_that_never_closes_its_pipe_is_not_waited_for_and_its_event_is_kept()
     let mut out = String::new();
     child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
     assert_eq!(out, "{}\n");
-    assert_eq!(scene.spool().standing().unwrap().waiting, 1, "{}", scene.log());
+    assert_eq!(
+        scene.spool().count_events().unwrap().waiting,
+        1,
+        "{}",
+        scene.log()
+    );
     drop((stdin, turn));
 }
 
@@ -125,7 +130,7 @@ fn a_full_disk_is_answered() {
         .arg(env!("CARGO_BIN_EXE_loci"));
     assert_eq!(scene.run(shell, stopped(&talk).as_bytes()).answer(), json!({}));
     assert_eq!(
-        scene.spool().standing().unwrap().waiting,
+        scene.spool().count_events().unwrap().waiting,
         0,
         "nothing half is kept"
     );

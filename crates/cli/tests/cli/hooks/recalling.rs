@@ -151,7 +151,7 @@ fn the_budget_of_tokens_is_kept() {
     let text = "Which runner beans climb the trellis in the south bed?";
     assert_eq!(prompt(&scene, text, &["--recall-tokens", "30"]), json!({}));
     let answer = prompt(&scene, text, &["--recall-tokens", "120"]);
-    let tokens = loci_engine::tokens::estimate(context(&answer));
+    let tokens = loci_engine::tokens::estimate_tokens(context(&answer));
     assert!((30..=120).contains(&tokens), "{tokens}: {answer}");
 }
 
@@ -194,7 +194,7 @@ fn a_session_starts_with_what_its_project_has() {
     let cursor = start("cursor", "sessionStart", "/home/ada/billing");
     let text = cursor["additional_context"].as_str().unwrap();
     assert!(text.contains("Fridays") && !text.contains("trellis"), "{text}");
-    assert!(loci_engine::tokens::estimate(text) <= 400);
+    assert!(loci_engine::tokens::estimate_tokens(text) <= 400);
 }
 
 #[test]

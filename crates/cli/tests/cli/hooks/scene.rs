@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use loci_engine::spool::Spool;
+use loci_engine::spool::EventSpool;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -58,8 +58,8 @@ impl Scene {
         self.path("palace")
     }
 
-    pub(crate) fn spool(&self) -> Spool {
-        Spool::of_palace(&self.path("data/loci/spool"), &self.palace())
+    pub(crate) fn spool(&self) -> EventSpool {
+        EventSpool::for_palace(&self.path("data/loci/spool"), &self.palace())
     }
 
     pub(crate) fn log(&self) -> String {
@@ -120,10 +120,10 @@ impl Scene {
     pub(crate) fn drained(&self) {
         until("the spool is empty", || {
             self.spool()
-                .standing()
+                .count_events()
                 .is_ok_and(|standing| standing.waiting == 0)
         });
-        let standing = self.spool().standing().unwrap();
+        let standing = self.spool().count_events().unwrap();
         assert_eq!(standing.failed, 0, "{}", self.log());
     }
 

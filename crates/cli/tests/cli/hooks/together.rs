@@ -38,7 +38,7 @@ fn a_locked_palace_keeps_no_hook_waiting_and_loses_nothing() {
     let held = hold(&scene);
     let talk = scene.transcript("talk.jsonl", &["Plant the beans."]);
     assert_eq!(scene.stop(&talk), json!({}));
-    assert_eq!(scene.spool().standing().unwrap().waiting, 1);
+    assert_eq!(scene.spool().count_events().unwrap().waiting, 1);
     drop(held);
     scene.drained();
     assert_eq!(scene.count(), 2, "{}", scene.log());
@@ -62,7 +62,12 @@ fn fifty_hooks_at_once_start_one_drainer_and_every_word_is_mined_once() {
     // The first of them cannot go on before the palace is let go of.
     until("a drainer runs", || !scene.drainers().is_empty());
     assert_eq!(scene.drainers().len(), 1);
-    assert_eq!(scene.spool().standing().unwrap().waiting, 50, "{}", scene.log());
+    assert_eq!(
+        scene.spool().count_events().unwrap().waiting,
+        50,
+        "{}",
+        scene.log()
+    );
     drop(held);
     scene.drained();
     until("the drainer is gone", || scene.drainers().is_empty());
@@ -109,9 +114,9 @@ fn what_a_killed_drainer_left_is_mined_after_the_next_hook() {
     for pid in scene.drainers() {
         kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
     }
-    until("it is dead", || scene.spool().turn().unwrap().is_some());
+    until("it is dead", || scene.spool().take_turn().unwrap().is_some());
     drop(held);
-    assert_eq!(scene.spool().standing().unwrap().waiting, 3);
+    assert_eq!(scene.spool().count_events().unwrap().waiting, 3);
     assert_eq!(scene.count(), 0);
     let last = scene.transcript("d.jsonl", &["Water them."]);
     scene.stop(&last);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 use super::writer::{Ended, Sample, sample};
 
@@ -37,11 +37,11 @@ impl Ledger {
                 .iter()
                 .map(|id| DrawerId::new(id.clone()).unwrap())
                 .collect();
-            let include = Include::EVERYTHING;
+            let include = DrawerFields::EVERYTHING;
             let found = collection
-                .get(&Get {
+                .get(&GetRequest {
                     include,
-                    ..Get::ids(wanted)
+                    ..GetRequest::by_ids(wanted)
                 })
                 .unwrap();
             assert_eq!(found.len(), chunk.len(), "acknowledged drawers are missing");
@@ -53,13 +53,16 @@ impl Ledger {
         }
         for id in ids.iter().step_by(1 + ids.len() / 300) {
             let Sample { word, vector, .. } = sample(id);
-            let nearest = collection.query(&Query::nearest(vector, 1)).unwrap().remove(0);
+            let nearest = collection
+                .query(&QueryRequest::nearest_to(vector, 1))
+                .unwrap()
+                .remove(0);
             assert_eq!(
                 nearest[0].drawer.id.as_str(),
                 id,
                 "not the first hit of its own vector"
             );
-            let matches = collection.lexical(&Lexical::words(word, 2)).unwrap();
+            let matches = collection.lexical(&LexicalRequest::for_words(word, 2)).unwrap();
             assert_eq!(
                 matches.len(),
                 1,
@@ -72,9 +75,9 @@ impl Ledger {
     /// Checks everything: nothing lost, nothing doubled, no batch in part, and the palace sound.
     pub(crate) fn check_all(&self, palace: &Path) -> u64 {
         let collection = open(palace);
-        let request = Get {
-            include: Include::NOTHING,
-            ..Get::default()
+        let request = GetRequest {
+            include: DrawerFields::NOTHING,
+            ..GetRequest::default()
         };
         let listed: Vec<String> = collection
             .get(&request)
@@ -108,7 +111,7 @@ impl Ledger {
             stored.iter().all(|id| given.contains(*id)),
             "a drawer nobody gave is stored"
         );
-        let diagnosis = Embedded::new().examine(palace).unwrap();
+        let diagnosis = EmbeddedBackend::new().examine(palace).unwrap();
         assert!(diagnosis.healthy, "{:?}", diagnosis.findings);
         let info = collection.info().unwrap();
         assert!(info.warnings.is_empty(), "{:?}", info.warnings);
@@ -118,7 +121,7 @@ impl Ledger {
 
 fn open(palace: &Path) -> Arc<dyn Collection> {
     let name = CollectionName::new(CollectionName::DEFAULT).unwrap();
-    Embedded::new()
+    EmbeddedBackend::new()
         .open(&PalaceRef::local(palace), &name, &OpenOptions::default())
         .unwrap()
 }

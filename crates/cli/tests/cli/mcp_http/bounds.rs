@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result, Timestamp};
 use loci_engine::{EmbedderCatalog, Palace, PalaceAddress};
-use loci_serve::mcp::{Dialect, Limits, Listening, Rate, Server, address, serve_http};
+use loci_serve::mcp::{
+    HttpLimits, HttpOptions, McpServer, RequestRate, ToolDialect, parse_listen_address, serve_http,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -18,11 +20,11 @@ use super::wire::{Ask, DEADLINE, Wire, ask};
 struct Nothing;
 
 impl EmbedderCatalog for Nothing {
-    fn usual(&self) -> Result<Option<Arc<dyn Embedder>>> {
+    fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
         Ok(None)
     }
 
-    fn find(&self, _: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
+    fn find_embedder(&self, _: &EmbedderIdentity) -> Result<Arc<dyn Embedder>> {
         Err(Error::new(ErrorKind::NotFound, "nothing embeds here"))
     }
 }
@@ -39,7 +41,7 @@ struct Bounded {
 }
 
 impl Bounded {
-    fn start(limits: Limits) -> Self {
+    fn start(limits: HttpLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let token_file = folder.path().join("token");
         let (look, looked) = mpsc::channel();
@@ -51,15 +53,15 @@ impl Bounded {
             Err(Error::new(ErrorKind::NotFound, "there is no palace"))
         };
         let clock = || Timestamp::from_micros(0).unwrap();
-        let palace = Palace::located_by(find, Arc::new(Nothing), clock);
+        let palace = Palace::with_locator(find, Arc::new(Nothing), clock);
         let (ready, told) = mpsc::channel();
-        let listening = Listening {
-            address: address("0").unwrap(),
+        let listening = HttpOptions {
+            address: parse_listen_address("0").unwrap(),
             token_file: token_file.clone(),
             limits,
             ready: Box::new(move |address| ready.send(address).unwrap()),
         };
-        std::thread::spawn(move || serve_http(Server::new(palace, Dialect::Loci), listening));
+        std::thread::spawn(move || serve_http(McpServer::new(palace, ToolDialect::Loci), listening));
         Self {
             address: told.recv().unwrap(),
             token: std::fs::read_to_string(token_file).unwrap().trim().to_owned(),
@@ -80,8 +82,8 @@ impl Bounded {
 }
 
 /// So many at once, and hardly one more after that.
-fn only(burst: f64) -> Rate {
-    Rate {
+fn only(burst: f64) -> RequestRate {
+    RequestRate {
         per_second: 0.001,
         burst,
     }
@@ -89,9 +91,9 @@ fn only(burst: f64) -> Rate {
 
 #[test]
 fn whoever_guesses_is_slowed_down_and_whoever_knows_is_not() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         failures: only(3.0),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let wrong = server.hello().having("Authorization", "Bearer wrong");
     let mut wire = Wire::open(server.address);
@@ -105,9 +107,9 @@ fn whoever_guesses_is_slowed_down_and_whoever_knows_is_not() {
 
 #[test]
 fn too_many_requests_are_told_when_to_come_again() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         requests: only(3.0),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.client();
     client.ask("ping", &json!({}));
@@ -125,10 +127,10 @@ fn too_many_requests_are_told_when_to_come_again() {
 
 #[test]
 fn one_connection_too_many_is_told_so_and_let_in_when_another_leaves() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         connections: 2,
         head: DEADLINE,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let life = Ask::new("GET", "/healthz");
     let mut kept: Vec<Wire> = (0..2).map(|_| Wire::open(server.address)).collect();
@@ -144,9 +146,9 @@ fn one_connection_too_many_is_told_so_and_let_in_when_another_leaves() {
 
 #[test]
 fn a_head_that_never_ends_is_given_up() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         head: Duration::from_millis(100),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut wire = Wire::open(server.address);
     wire.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow");
@@ -157,9 +159,9 @@ fn a_head_that_never_ends_is_given_up() {
 
 #[test]
 fn a_session_of_which_nothing_is_heard_ends() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         idle: Duration::from_millis(50),
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let opened = ask(server.address, &server.hello()).is(200);
     let said = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -176,9 +178,9 @@ fn a_session_of_which_nothing_is_heard_ends() {
 
 #[test]
 fn one_session_too_many_takes_the_place_of_the_silent_one() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         sessions: 2,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut first = server.client();
     let second = server.client();
@@ -192,9 +194,9 @@ fn one_session_too_many_takes_the_place_of_the_silent_one() {
 
 #[test]
 fn a_client_that_goes_away_in_mid_call_makes_room_for_another() {
-    let server = Bounded::start(Limits {
+    let server = Bounded::start(HttpLimits {
         sessions: 1,
-        ..Limits::default()
+        ..HttpLimits::default()
     });
     let mut client = server.client();
     client

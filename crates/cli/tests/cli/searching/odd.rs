@@ -101,7 +101,7 @@ fn hostile() -> TempHome {
             format!("ferry{EVIL} ferry, in May 2024{EVIL}\nnext{EVIL} ferry"),
         ),
     ];
-    home.file(&lines.join("\n"));
+    home.file_lines(&lines.join("\n"));
     home
 }
 
@@ -174,7 +174,7 @@ fn hostile_text_is_found_and_given_back_as_it_was() {
     );
     let words = home
         .run(&["search", "ferry in May", "-n", "1", "--color", "always"])
-        .ends(0);
+        .expect_code(0);
     assert!(
         words.out.contains("\\u{202e}") && words.out.contains("\u{1b}[1;33m"),
         "{words:?}"

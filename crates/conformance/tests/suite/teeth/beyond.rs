@@ -1,4 +1,4 @@
-//! What stands beyond an open handle: the folder of its palace, and the collection that has its name now.
+//! The surroundings of an open handle: the folder of its palace, and the collection that has its name now.
 
 use std::fmt;
 use std::fs::File;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use loci_core::{Collection, Result, Write};
 
-pub(crate) struct Beyond {
+pub(crate) struct BeyondHandle {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) by_name: Box<dyn Fn() -> Result<Arc<dyn Collection>> + Send + Sync>,
 }
 
-impl fmt::Debug for Beyond {
+impl fmt::Debug for BeyondHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beyond")
             .field("folder", &self.folder)
@@ -21,7 +21,7 @@ impl fmt::Debug for Beyond {
     }
 }
 
-impl Beyond {
+impl BeyondHandle {
     /// Appends the texts of a batch to a log that no erasure reaches.
     pub(crate) fn log_texts(&self, batch: &[Write]) {
         let Some(folder) = &self.folder else { return };

@@ -1,45 +1,51 @@
-//! Collections that are wrong in one way, made of those of the reference.
+//! Collections with one flaw, wrapped around those of the reference.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use loci_core::write::check_vector;
 use loci_core::{
-    ApplyRequest, ChangeFeed, ChangeKind, Changes, Collection, CollectionExt, CollectionInfo,
-    CollectionReader, CollectionReaderExt, Comparison, Cursor, DocumentFilter, Drawer, DrawerCondition,
-    DrawerId, DrawerOrder, EmbedderIdentity, EmbeddingSpaces, Erasure, Error, ErrorKind, Facet, Facets,
-    Filter, Get, Hit, IdentityChange, IdentityState, Include, Lexical, Maintenance, Metadata, NewDrawer,
-    Patch, Query, Receipt, Result, Scalar, Selection, SourceLedger, Value, Write,
+    ApplyRequest, ChangeFeed, ChangeKind, ChangePage, Collection, CollectionExt, CollectionInfo,
+    CollectionReader, CollectionReaderExt, Cursor, DeleteSelection, DocumentFilter, Drawer, DrawerCondition,
+    DrawerFields, DrawerHit, DrawerId, DrawerOrder, DrawerPatch, EmbedderIdentity, EmbeddingSpaces, Erasure,
+    Error, ErrorKind, FacetCount, FacetRequest, Filter, FilterComparison, GetRequest, IdentityChange,
+    IdentityState, LexicalRequest, Maintenance, Metadata, MetadataScalar, MetadataValue, NewDrawer,
+    QueryRequest, Receipt, Result, SourceLedger, Write,
 };
 
-use super::beyond::Beyond;
-use super::keys::Keys;
+use super::beyond::BeyondHandle;
+use super::keys::WrongKeys;
 use super::moving::MovingMoment;
-use super::revising::Revising;
-use super::sight::Sight;
-use super::turning::Turning;
-use super::wrong::Flaw;
+use super::revising::WrongRevisions;
+use super::sight::HandleSight;
+use super::turning::WrongSwitches;
+use super::wrong::BackendFlaw;
 
 #[derive(Debug)]
 pub(crate) struct WrongCollection {
     inner: Arc<dyn Collection>,
-    flaw: Flaw,
+    flaw: BackendFlaw,
     remembered: Mutex<HashMap<DrawerId, Option<Drawer>>>,
-    /// How many drawers the pages so far held.
+    /// The number of drawers on the pages so far.
     paged: Mutex<usize>,
-    turning: Turning,
-    revising: Revising,
-    keys: Keys,
-    sight: Sight,
-    beyond: Beyond,
+    turning: WrongSwitches,
+    revising: WrongRevisions,
+    keys: WrongKeys,
+    sight: HandleSight,
+    beyond: BeyondHandle,
 }
 
 impl WrongCollection {
-    pub(crate) fn new(inner: Arc<dyn Collection>, sight: Sight, beyond: Beyond, flaw: Flaw) -> Self {
+    pub(crate) fn new(
+        inner: Arc<dyn Collection>,
+        sight: HandleSight,
+        beyond: BeyondHandle,
+        flaw: BackendFlaw,
+    ) -> Self {
         Self {
-            turning: Turning::new(Arc::clone(&inner), flaw),
-            revising: Revising::new(Arc::clone(&inner), flaw),
-            keys: Keys::new(Arc::clone(&inner), flaw),
+            turning: WrongSwitches::new(Arc::clone(&inner), flaw),
+            revising: WrongRevisions::new(Arc::clone(&inner), flaw),
+            keys: WrongKeys::new(Arc::clone(&inner), flaw),
             inner,
             flaw,
             remembered: Mutex::default(),
@@ -49,39 +55,39 @@ impl WrongCollection {
         }
     }
 
-    /// What a flawed backend makes of one write.
-    fn mistaken(&self, write: &Write) -> Write {
+    /// Returns the write that a flawed backend applies instead.
+    fn mistake_write(&self, write: &Write) -> Write {
         match (self.flaw, write.clone()) {
-            (Flaw::OverwritesOnAdd, Write::Add(drawer)) => Write::Upsert(drawer),
-            (Flaw::MergesOnUpsert, Write::Upsert(drawer)) if self.has(&drawer.id) => {
-                Write::Update(merged(drawer))
+            (BackendFlaw::OverwritesOnAdd, Write::Add(drawer)) => Write::Upsert(drawer),
+            (BackendFlaw::MergesOnUpsert, Write::Upsert(drawer)) if self.has_drawer(&drawer.id) => {
+                Write::Update(merge_into_patch(drawer))
             }
-            (Flaw::CreatesOnUpdate, Write::Update(patch)) if !self.has(&patch.id) => {
-                Write::Add(created(patch))
+            (BackendFlaw::CreatesOnUpdate, Write::Update(patch)) if !self.has_drawer(&patch.id) => {
+                Write::Add(create_from_patch(patch))
             }
-            (Flaw::ForgetsBadVectors, Write::Add(mut drawer)) => {
+            (BackendFlaw::ForgetsBadVectors, Write::Add(mut drawer)) => {
                 drawer.embedding = drawer.embedding.filter(|vector| check_vector(vector).is_ok());
                 Write::Add(drawer)
             }
-            (Flaw::GarblesContext, Write::Add(mut drawer)) => {
+            (BackendFlaw::GarblesContext, Write::Add(mut drawer)) => {
                 if let Some(context) = &mut drawer.context {
                     context.before = context.before.replace(' ', "");
                 }
                 Write::Add(drawer)
             }
-            (Flaw::DeletesWithoutText, Write::Delete(Selection::Matching(condition))) => {
-                Write::Delete(Selection::Matching(condition.filter.into()))
+            (BackendFlaw::DeletesWithoutText, Write::Delete(DeleteSelection::Matching(condition))) => {
+                Write::Delete(DeleteSelection::Matching(condition.filter.into()))
             }
-            (Flaw::LosesProvenanceOnUpdate, Write::Update(patch)) => self.rewritten(patch),
+            (BackendFlaw::LosesProvenanceOnUpdate, Write::Update(patch)) => self.rewrite_update(patch),
             (_, write) => write,
         }
     }
 
     /// The update as a replacement with everything but the provenance.
-    fn rewritten(&self, patch: Patch) -> Write {
-        let request = Get {
-            include: Include::EVERYTHING,
-            ..Get::ids([patch.id.clone()])
+    fn rewrite_update(&self, patch: DrawerPatch) -> Write {
+        let request = GetRequest {
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::by_ids([patch.id.clone()])
         };
         let Some(mut drawer) = self.inner.get(&request).ok().and_then(|mut found| found.pop()) else {
             return Write::Update(patch);
@@ -98,64 +104,74 @@ impl WrongCollection {
     }
 
     /// The request as a flawed backend reads it.
-    fn misread_get(&self, request: &Get) -> Get {
-        let mut request = Get {
-            filter: self.filter(&request.filter),
+    fn misread_get(&self, request: &GetRequest) -> GetRequest {
+        let mut request = GetRequest {
+            filter: self.misread_filter(&request.filter),
             ..request.clone()
         };
         match self.flaw {
-            Flaw::DropsDocumentFilter => request.document = DocumentFilter::All,
-            Flaw::IgnoresOffset => request.offset = 0,
-            Flaw::ReturnsEveryField => request.include = Include::EVERYTHING,
-            Flaw::IgnoresBudgets => request.budget = None,
-            Flaw::IgnoresOrder if request.after.is_none() => request.order = DrawerOrder::Id,
-            Flaw::PagesByOffset if request.after.take().is_some() => {
+            BackendFlaw::DropsDocumentFilter => request.document = DocumentFilter::All,
+            BackendFlaw::IgnoresOffset => request.offset = 0,
+            BackendFlaw::ReturnsEveryField => request.include = DrawerFields::EVERYTHING,
+            BackendFlaw::IgnoresBudgets => request.budget = None,
+            BackendFlaw::IgnoresOrder if request.after.is_none() => request.order = DrawerOrder::Id,
+            BackendFlaw::PagesByOffset if request.after.take().is_some() => {
                 request.offset += *self.paged.lock().expect("no holder of this lock panics");
             }
-            Flaw::PagesByOffset => *self.paged.lock().expect("no holder of this lock panics") = 0,
+            BackendFlaw::PagesByOffset => *self.paged.lock().expect("no holder of this lock panics") = 0,
             _ => {}
         }
         request
     }
 
     /// The drawers a flawed backend finds.
-    fn misfound(&self, request: &Get) -> Result<Vec<Drawer>> {
+    fn misfind_drawers(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         match (self.flaw, &request.filter) {
-            (Flaw::LeaksById, _) if request.ids.is_some() => return self.sight.whole.get(request),
-            (Flaw::FindsMembersByPart, Filter::Compare(key, Comparison::Contains(Scalar::Text(part)))) => {
-                let all = self.inner.get(&Get::default())?.into_iter();
-                let holds = |drawer: &Drawer| format!("{:?}", drawer.members(key)).contains(part.as_str());
+            (BackendFlaw::LeaksById, _) if request.ids.is_some() => return self.sight.whole.get(request),
+            (
+                BackendFlaw::FindsMembersByPart,
+                Filter::Compare(key, FilterComparison::Contains(MetadataScalar::Text(part))),
+            ) => {
+                let all = self.inner.get(&GetRequest::default())?.into_iter();
+                let holds =
+                    |drawer: &Drawer| format!("{:?}", drawer.list_members(key)).contains(part.as_str());
                 return Ok(all.filter(holds).collect());
             }
             _ => {}
         }
         let found = self.inner.get(request);
         match (self.flaw, found) {
-            (Flaw::AnswersAfterDrop, Err(error)) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            (Flaw::FollowsTheName, Err(error)) if error.kind() == ErrorKind::NotFound => {
+            (BackendFlaw::AnswersAfterDrop, Err(error)) if error.kind() == ErrorKind::NotFound => {
+                Ok(Vec::new())
+            }
+            (BackendFlaw::FollowsTheName, Err(error)) if error.kind() == ErrorKind::NotFound => {
                 (self.beyond.by_name)()?.get(request)
             }
             (_, found) => found,
         }
     }
 
-    fn has(&self, id: &DrawerId) -> bool {
-        self.inner.find(id).is_ok_and(|found| found.is_some())
+    fn has_drawer(&self, id: &DrawerId) -> bool {
+        self.inner.find_drawer(id).is_ok_and(|found| found.is_some())
     }
 
-    fn filter(&self, filter: &Filter) -> Filter {
+    fn misread_filter(&self, filter: &Filter) -> Filter {
         match self.flaw {
-            Flaw::DropsFilter => Filter::All,
+            BackendFlaw::DropsFilter => Filter::All,
             _ => filter.clone(),
         }
     }
 
-    /// What a flawed backend makes of what it read.
-    fn misread(&self, mut drawer: Drawer) -> Drawer {
+    /// Returns the drawer as a flawed backend shows it.
+    fn misread_drawer(&self, mut drawer: Drawer) -> Drawer {
         match self.flaw {
-            Flaw::TrimsText => drawer.document = drawer.document.map(|text| text.trim_end().to_owned()),
-            Flaw::TurnsIntegersToFloats => drawer.metadata = drawer.metadata.as_ref().map(floats),
-            Flaw::HidesProvenance if drawer.document.is_none() => drawer.provenance = None,
+            BackendFlaw::TrimsText => {
+                drawer.document = drawer.document.map(|text| text.trim_end().to_owned())
+            }
+            BackendFlaw::TurnsIntegersToFloats => {
+                drawer.metadata = drawer.metadata.as_ref().map(turn_to_floats)
+            }
+            BackendFlaw::HidesProvenance if drawer.document.is_none() => drawer.provenance = None,
             _ => {}
         }
         drawer
@@ -164,38 +180,38 @@ impl WrongCollection {
 
 impl WrongCollection {
     /// Applies a batch as a flawed backend does.
-    fn misapply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
+    fn misapply_batch(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         let unhurried = ApplyRequest {
             budget: None,
             ..*request
         };
         match self.flaw {
-            Flaw::IgnoresBudgets => self.inner.apply(&unhurried),
-            Flaw::WritesThenTimesOut => {
+            BackendFlaw::IgnoresBudgets => self.inner.apply(&unhurried),
+            BackendFlaw::WritesThenTimesOut => {
                 let receipt = self.inner.apply(&unhurried)?;
                 if request.budget.is_some_and(|budget| budget.is_zero()) {
                     return Err(Error::new(ErrorKind::TimedOut, "too late"));
                 }
                 Ok(receipt)
             }
-            Flaw::ChecksSightBeforeTheWrite if self.sight.visible.is_restricted() => {
+            BackendFlaw::ChecksSightBeforeTheWrite if self.sight.visible.is_restricted() => {
                 self.sight.apply_in_two_steps(request)
             }
-            Flaw::NamesHiddenTwins => {
+            BackendFlaw::NamesHiddenTwins => {
                 let applied = self.inner.apply(request);
                 applied.map_err(|error| self.sight.name_the_twin(error))
             }
-            Flaw::KeepsALogOfTexts => {
+            BackendFlaw::KeepsALogOfTexts => {
                 self.beyond.log_texts(request.writes);
                 self.inner.apply(request)
             }
-            Flaw::AdoptsOnEachWrite => (self.beyond.by_name)()?.apply(request),
+            BackendFlaw::AdoptsOnEachWrite => (self.beyond.by_name)()?.apply(request),
             _ => self.keys.apply(request),
         }
     }
 }
 
-/// Turns the drawers around that tie in an order.
+/// Reverses the drawers that tie in an order.
 fn turn_ties(drawers: &mut [Drawer], order: DrawerOrder) {
     let key = |drawer: &Drawer| match order {
         DrawerOrder::Id => (Some(drawer.id.to_string()), None),
@@ -211,31 +227,31 @@ fn turn_ties(drawers: &mut [Drawer], order: DrawerOrder) {
         .for_each(<[Drawer]>::reverse);
 }
 
-/// Turns the hits around that do equally well.
-fn turn_equal_hits(hits: &mut [Hit]) {
+/// Reverses the hits with equal scores.
+fn turn_equal_hits(hits: &mut [DrawerHit]) {
     hits.chunk_by_mut(|a, b| a.score == b.score)
-        .for_each(<[Hit]>::reverse);
+        .for_each(<[DrawerHit]>::reverse);
 }
 
-fn merged(drawer: NewDrawer) -> Patch {
+fn merge_into_patch(drawer: NewDrawer) -> DrawerPatch {
     let keys = drawer.metadata.iter();
-    Patch {
+    DrawerPatch {
         document: Some(drawer.document.clone()),
         metadata: keys
             .map(|(key, value)| (key.to_owned(), Some(value.clone())))
             .collect(),
         embedding: drawer.embedding.clone(),
-        ..Patch::new(drawer.id)
+        ..DrawerPatch::new(drawer.id)
     }
 }
 
-fn created(patch: Patch) -> NewDrawer {
+fn create_from_patch(patch: DrawerPatch) -> NewDrawer {
     NewDrawer::new(patch.id, patch.document.unwrap_or_default())
 }
 
-fn floats(metadata: &Metadata) -> Metadata {
-    let float = |value: &Value| match value {
-        Value::One(Scalar::Int(int)) => Value::from(*int as f64),
+fn turn_to_floats(metadata: &Metadata) -> Metadata {
+    let float = |value: &MetadataValue| match value {
+        MetadataValue::One(MetadataScalar::Int(int)) => MetadataValue::from(*int as f64),
         other => other.clone(),
     };
     metadata
@@ -245,9 +261,9 @@ fn floats(metadata: &Metadata) -> Metadata {
 }
 
 impl CollectionReader for WrongCollection {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         let request = self.misread_get(request);
-        if let (Flaw::RemembersReads, Some([id])) = (self.flaw, request.ids.as_deref()) {
+        if let (BackendFlaw::RemembersReads, Some([id])) = (self.flaw, request.ids.as_deref()) {
             let mut remembered = self.remembered.lock().expect("no holder of this lock panics");
             if let Some(known) = remembered.get(id) {
                 return Ok(known.iter().cloned().collect());
@@ -256,52 +272,55 @@ impl CollectionReader for WrongCollection {
             remembered.insert(id.clone(), found.first().cloned());
             return Ok(found);
         }
-        let mut found = self.misfound(&request)?;
+        let mut found = self.misfind_drawers(&request)?;
         *self.paged.lock().expect("no holder of this lock panics") += found.len();
-        if self.flaw == Flaw::IgnoresTies {
+        if self.flaw == BackendFlaw::IgnoresTies {
             turn_ties(&mut found, request.order);
         }
-        Ok(found.into_iter().map(|drawer| self.misread(drawer)).collect())
+        Ok(found
+            .into_iter()
+            .map(|drawer| self.misread_drawer(drawer))
+            .collect())
     }
 
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
-        let mut mistaken = Query {
-            filter: self.filter(&request.filter),
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
+        let mut mistaken = QueryRequest {
+            filter: self.misread_filter(&request.filter),
             ..request.clone()
         };
-        if self.flaw == Flaw::IgnoresBudgets {
+        if self.flaw == BackendFlaw::IgnoresBudgets {
             mistaken.budget = None;
         }
         let mut lists = self.turning.query(&mistaken)?;
-        if self.flaw == Flaw::LosesAHit && !request.filter.is_all() {
+        if self.flaw == BackendFlaw::LosesAHit && !request.filter.is_all() {
             lists.iter_mut().for_each(|hits| drop(hits.pop()));
         }
-        if self.flaw == Flaw::DropsEmptyLists {
+        if self.flaw == BackendFlaw::DropsEmptyLists {
             lists.retain(|hits| !hits.is_empty());
         }
         for hits in &mut lists {
             match self.flaw {
-                Flaw::IgnoresTies => turn_equal_hits(hits),
-                Flaw::MissesTooMany => hits.truncate(hits.len() * 4 / 5),
-                Flaw::GuessesDistances => hits.iter_mut().for_each(|hit| hit.score *= 1.01),
+                BackendFlaw::IgnoresTies => turn_equal_hits(hits),
+                BackendFlaw::MissesTooMany => hits.truncate(hits.len() * 4 / 5),
+                BackendFlaw::GuessesDistances => hits.iter_mut().for_each(|hit| hit.score *= 1.01),
                 _ => {}
             }
         }
         Ok(lists)
     }
 
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        let mut mistaken = Lexical {
-            filter: self.filter(&request.filter),
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        let mut mistaken = LexicalRequest {
+            filter: self.misread_filter(&request.filter),
             ..request.clone()
         };
         match self.flaw {
-            Flaw::LeaksWordStatistics => return self.sight.lexical_over_everything(request),
-            Flaw::IgnoresBudgets => mistaken.budget = None,
+            BackendFlaw::LeaksWordStatistics => return self.sight.lexical_over_everything(request),
+            BackendFlaw::IgnoresBudgets => mistaken.budget = None,
             _ => {}
         }
         let mut hits = self.inner.lexical(&mistaken)?;
-        if self.flaw == Flaw::IgnoresTies {
+        if self.flaw == BackendFlaw::IgnoresTies {
             turn_equal_hits(&mut hits);
         }
         Ok(hits)
@@ -309,17 +328,17 @@ impl CollectionReader for WrongCollection {
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
         let mut mistaken = DrawerCondition {
-            filter: self.filter(&condition.filter),
+            filter: self.misread_filter(&condition.filter),
             ..condition.clone()
         };
-        if self.flaw == Flaw::CountsWithoutText {
+        if self.flaw == BackendFlaw::CountsWithoutText {
             mistaken.document = DocumentFilter::All;
         }
         self.inner.count(&mistaken)
     }
 
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
-        if self.flaw == Flaw::LeaksFacets {
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
+        if self.flaw == BackendFlaw::LeaksFacets {
             return self.sight.whole.facets(request);
         }
         self.inner.facets(request)
@@ -327,7 +346,7 @@ impl CollectionReader for WrongCollection {
 
     fn info(&self) -> Result<CollectionInfo> {
         let mut info = self.inner.info()?;
-        if self.flaw == Flaw::LeaksSeq {
+        if self.flaw == BackendFlaw::LeaksSeq {
             info.seq = self.sight.whole.info()?.seq;
         }
         Ok(info)
@@ -336,27 +355,31 @@ impl CollectionReader for WrongCollection {
 
 impl Collection for WrongCollection {
     fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
-        let batch: Vec<Write> = request.writes.iter().map(|write| self.mistaken(write)).collect();
-        self.turning.before(&batch)?;
-        if self.flaw == Flaw::AppliesOneByOne && !batch.is_empty() {
+        let batch: Vec<Write> = request
+            .writes
+            .iter()
+            .map(|write| self.mistake_write(write))
+            .collect();
+        self.turning.spoil_before_write(&batch)?;
+        if self.flaw == BackendFlaw::AppliesOneByOne && !batch.is_empty() {
             let mut last = Receipt::default();
             for write in batch {
                 last = self.inner.apply_batch(&[write])?;
             }
             return Ok(last);
         }
-        let mut receipt = self.misapply(&ApplyRequest {
+        let mut receipt = self.misapply_batch(&ApplyRequest {
             writes: &batch,
             ..*request
         })?;
         match self.flaw {
-            Flaw::ReportsKeptAsAdded => receipt.added.append(&mut receipt.kept),
-            Flaw::ForgetsMissingVectors => receipt.without_vector.clear(),
-            Flaw::FilesTwins if !receipt.twins.is_empty() => {
+            BackendFlaw::ReportsKeptAsAdded => receipt.added.append(&mut receipt.kept),
+            BackendFlaw::ForgetsMissingVectors => receipt.without_vector.clear(),
+            BackendFlaw::FilesTwins if !receipt.twins.is_empty() => {
                 for write in batch {
                     if let Write::Add(mut drawer) = write {
                         drawer.place.span = None;
-                        receipt = self.inner.add(drawer)?;
+                        receipt = self.inner.add_drawer(drawer)?;
                     }
                 }
             }
@@ -366,7 +389,7 @@ impl Collection for WrongCollection {
     }
 
     fn model(&self) -> IdentityState {
-        if self.flaw == Flaw::TellsTheModelOfNow {
+        if self.flaw == BackendFlaw::TellsTheModelOfNow {
             return self
                 .inner
                 .info()
@@ -381,8 +404,8 @@ impl Collection for WrongCollection {
 
     fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
         match self.flaw {
-            Flaw::MomentOfEverything => self.sight.whole.moment(),
-            Flaw::MovingMoment => Ok(Some(Box::new(MovingMoment(self.inner.as_ref())))),
+            BackendFlaw::MomentOfEverything => self.sight.whole.moment(),
+            BackendFlaw::MovingMoment => Ok(Some(Box::new(MovingMoment(self.inner.as_ref())))),
             _ => self.inner.moment(),
         }
     }
@@ -398,7 +421,7 @@ impl Collection for WrongCollection {
     }
 
     fn feed(&self) -> Option<&dyn ChangeFeed> {
-        if self.flaw == Flaw::OffersTheFeed {
+        if self.flaw == BackendFlaw::OffersTheFeed {
             return self.sight.whole.feed();
         }
         let own: &dyn ChangeFeed = self;
@@ -415,16 +438,16 @@ impl Collection for WrongCollection {
 }
 
 impl ChangeFeed for WrongCollection {
-    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<Changes> {
-        let limit = if self.flaw == Flaw::FeedIgnoresLimit {
+    fn changes_since(&self, cursor: Cursor, limit: usize) -> Result<ChangePage> {
+        let limit = if self.flaw == BackendFlaw::FeedIgnoresLimit {
             usize::MAX
         } else {
             limit
         };
         let mut page = self.inner.require_feed()?.changes_since(cursor, limit)?;
         match self.flaw {
-            Flaw::FeedForgetsDeletes => page.changes.retain(|change| change.op == ChangeKind::Put),
-            Flaw::FeedSkips => page.next = Cursor(page.next.0 + 1),
+            BackendFlaw::FeedForgetsDeletes => page.changes.retain(|change| change.op == ChangeKind::Put),
+            BackendFlaw::FeedSkips => page.next = Cursor(page.next.0 + 1),
             _ => {}
         }
         Ok(page)

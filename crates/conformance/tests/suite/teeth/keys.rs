@@ -1,24 +1,24 @@
-//! Idempotency keys that are wrong in one way.
+//! Idempotency keys with one flaw.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use loci_core::{ApplyRequest, Collection, Error, ErrorKind, IdempotencyKey, Receipt, Result, Write};
 
-use super::wrong::Flaw;
+use super::wrong::BackendFlaw;
 
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub(crate) struct WrongKeys {
     inner: Arc<dyn Collection>,
-    flaw: Flaw,
+    flaw: BackendFlaw,
     /// The batches applied through this handle.
     applied: Mutex<HashMap<IdempotencyKey, (Vec<Write>, Receipt)>>,
     /// The keys of batches that failed.
     used_up: Mutex<HashSet<IdempotencyKey>>,
 }
 
-impl Keys {
-    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: Flaw) -> Self {
+impl WrongKeys {
+    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: BackendFlaw) -> Self {
         Self {
             inner,
             flaw,
@@ -32,9 +32,9 @@ impl Keys {
             return self.inner.apply(request);
         };
         match self.flaw {
-            Flaw::ForgetsKeysElsewhere => self.remember_here(request, key),
-            Flaw::UsesUpTheKeyOfAFailure => self.use_up(request, key),
-            Flaw::TakesAKeyForOtherWrites => match self.inner.apply(request) {
+            BackendFlaw::ForgetsKeysElsewhere => self.remember_here(request, key),
+            BackendFlaw::UsesUpTheKeyOfAFailure => self.use_up(request, key),
+            BackendFlaw::TakesAKeyForOtherWrites => match self.inner.apply(request) {
                 Err(error) if error.kind() == ErrorKind::Conflict => self.inner.apply(&ApplyRequest {
                     key: None,
                     ..*request

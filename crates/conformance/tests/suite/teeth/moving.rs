@@ -1,23 +1,23 @@
 //! A moment that moves: it answers with what is there now.
 
 use loci_core::{
-    Collection, CollectionInfo, CollectionReader, Drawer, DrawerCondition, Facet, Facets, Get, Hit, Lexical,
-    Query, Result,
+    Collection, CollectionInfo, CollectionReader, Drawer, DrawerCondition, DrawerHit, FacetCount,
+    FacetRequest, GetRequest, LexicalRequest, QueryRequest, Result,
 };
 
 #[derive(Debug)]
 pub(crate) struct MovingMoment<'a>(pub(crate) &'a dyn Collection);
 
 impl CollectionReader for MovingMoment<'_> {
-    fn get(&self, request: &Get) -> Result<Vec<Drawer>> {
+    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         self.0.get(request)
     }
 
-    fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
         self.0.query(request)
     }
 
-    fn lexical(&self, request: &Lexical) -> Result<Vec<Hit>> {
+    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
         self.0.lexical(request)
     }
 
@@ -25,7 +25,7 @@ impl CollectionReader for MovingMoment<'_> {
         self.0.count(condition)
     }
 
-    fn facets(&self, request: &Facets) -> Result<Vec<Facet>> {
+    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
         self.0.facets(request)
     }
 

@@ -1,69 +1,69 @@
 //! Handles that know or do more than they may, keys, budgets, creations and drops that are wrong are caught.
 
-use super::wrong::Flaw;
-use super::{check, check_by_chance};
+use super::wrong::BackendFlaw;
+use super::{expect_caught, expect_caught_by_chance};
 
 #[test]
 fn leaks_past_the_filter_of_a_handle_are_caught() {
     for (flaw, name) in [
         (
-            Flaw::IgnoresSight,
+            BackendFlaw::IgnoresSight,
             "visibility::a_drawer_out_of_sight_is_never_returned_by_filter",
         ),
         (
-            Flaw::IgnoresSight,
+            BackendFlaw::IgnoresSight,
             "visibility::a_drawer_out_of_sight_is_never_counted",
         ),
         (
-            Flaw::LeaksById,
+            BackendFlaw::LeaksById,
             "visibility::a_drawer_out_of_sight_is_never_returned_by_id",
         ),
         (
-            Flaw::LeaksFacets,
+            BackendFlaw::LeaksFacets,
             "visibility::facets_count_no_drawer_out_of_sight_and_name_none_of_its_values",
         ),
         (
-            Flaw::LeaksWordStatistics,
+            BackendFlaw::LeaksWordStatistics,
             "visibility::words_are_matched_and_scored_as_if_the_drawers_out_of_sight_did_not_exist",
         ),
         (
-            Flaw::LeaksSeq,
+            BackendFlaw::LeaksSeq,
             "visibility::info_does_not_move_when_drawers_out_of_sight_are_written",
         ),
         (
-            Flaw::OffersTheFeed,
+            BackendFlaw::OffersTheFeed,
             "visibility::a_restricted_handle_has_none_of_the_sub_traits",
         ),
         (
-            Flaw::MomentOfEverything,
+            BackendFlaw::MomentOfEverything,
             "visibility::a_moment_sees_what_its_handle_sees",
         ),
         (
-            Flaw::IgnoresSight,
+            BackendFlaw::IgnoresSight,
             "restricted_writes::an_update_of_a_drawer_out_of_sight_lists_its_id_as_missing_and_changes_nothing",
         ),
         (
-            Flaw::IgnoresSight,
+            BackendFlaw::IgnoresSight,
             "restricted_writes::a_delete_by_condition_removes_only_drawers_in_sight",
         ),
         (
-            Flaw::AppliesOneByOne,
+            BackendFlaw::AppliesOneByOne,
             "restricted_writes::a_new_drawer_that_the_filter_would_not_accept_is_invalid_and_nothing_of_the_batch_is_written",
         ),
         (
-            Flaw::ChecksSightBeforeTheWrite,
+            BackendFlaw::ChecksSightBeforeTheWrite,
             "restricted_writes::an_update_whose_result_the_filter_would_not_accept_is_invalid_and_nothing_of_the_batch_is_written",
         ),
         (
-            Flaw::NamesHiddenTwins,
+            BackendFlaw::NamesHiddenTwins,
             "restricted_writes::errors_and_receipts_name_no_id_out_of_sight",
         ),
         (
-            Flaw::LeaksSeq,
+            BackendFlaw::LeaksSeq,
             "restricted_writes::the_receipt_of_a_batch_that_changed_nothing_is_the_same_whatever_was_written_out_of_sight",
         ),
     ] {
-        check(flaw, name);
+        expect_caught(flaw, name);
     }
 }
 
@@ -73,7 +73,7 @@ fn a_check_apart_from_the_write_is_caught() {
         "restricted_writes::a_drawer_that_moves_out_of_sight_is_never_changed_by_a_write_that_was_decided_before",
         "restricted_writes::a_drawer_that_moves_out_of_sight_in_another_process_is_never_changed_by_a_write_that_was_decided_before",
     ] {
-        check_by_chance(Flaw::ChecksSightBeforeTheWrite, name);
+        expect_caught_by_chance(BackendFlaw::ChecksSightBeforeTheWrite, name);
     }
 }
 
@@ -88,7 +88,7 @@ fn writes_through_a_handle_that_may_not_write_are_caught() {
         "read_handles::through_a_handle_that_may_not_write_no_upkeep_runs",
         "read_handles::through_a_handle_that_may_not_write_nothing_is_erased",
     ] {
-        check(Flaw::IgnoresWritable, name);
+        expect_caught(BackendFlaw::IgnoresWritable, name);
     }
 }
 
@@ -96,35 +96,35 @@ fn writes_through_a_handle_that_may_not_write_are_caught() {
 fn wrong_words_about_the_recorded_model_are_caught() {
     for (flaw, name) in [
         (
-            Flaw::ForgetsToAdopt,
+            BackendFlaw::ForgetsToAdopt,
             "recorded_model::a_handle_that_adopts_the_recorded_model_writes_as_if_it_had_declared_exactly_that_one",
         ),
         (
-            Flaw::InventsAModel,
+            BackendFlaw::InventsAModel,
             "recorded_model::where_no_model_is_recorded_a_handle_that_adopts_it_declares_nothing",
         ),
         (
-            Flaw::AdoptsOnEachWrite,
+            BackendFlaw::AdoptsOnEachWrite,
             "recorded_model::if_the_recorded_model_changes_later_a_write_that_carries_vectors_is_an_identity_mismatch",
         ),
         (
-            Flaw::AdoptsOnEachWrite,
+            BackendFlaw::AdoptsOnEachWrite,
             "recorded_model::where_no_model_is_recorded_a_handle_that_adopts_it_declares_nothing",
         ),
         (
-            Flaw::AdoptsOverTheEmbedder,
+            BackendFlaw::AdoptsOverTheEmbedder,
             "recorded_model::a_given_embedder_wins_over_the_recorded_model",
         ),
         (
-            Flaw::TellsTheModelOfNow,
+            BackendFlaw::TellsTheModelOfNow,
             "recorded_model::the_model_is_the_one_recorded_when_the_handle_was_opened_whatever_is_recorded_later",
         ),
         (
-            Flaw::TellsTheModelOfNow,
+            BackendFlaw::TellsTheModelOfNow,
             "recorded_model::the_model_is_answered_without_a_look_at_the_store_also_once_that_is_closed",
         ),
     ] {
-        check(flaw, name);
+        expect_caught(flaw, name);
     }
 }
 
@@ -132,42 +132,42 @@ fn wrong_words_about_the_recorded_model_are_caught() {
 fn wrong_keys_and_budgets_are_caught() {
     for (flaw, name) in [
         (
-            Flaw::ForgetsKeysElsewhere,
+            BackendFlaw::ForgetsKeysElsewhere,
             "idempotency::a_batch_applied_before_by_another_process_is_not_applied_again_and_its_receipt_is_returned_as_it_was",
         ),
         (
-            Flaw::ForgetsKeysElsewhere,
+            BackendFlaw::ForgetsKeysElsewhere,
             "idempotency::a_key_is_remembered_after_its_palace_was_closed",
         ),
         (
-            Flaw::UsesUpTheKeyOfAFailure,
+            BackendFlaw::UsesUpTheKeyOfAFailure,
             "idempotency::a_batch_that_failed_leaves_its_key_unused",
         ),
         (
-            Flaw::UsesUpTheKeyOfAFailure,
+            BackendFlaw::UsesUpTheKeyOfAFailure,
             "idempotency::a_batch_that_timed_out_leaves_its_key_unused",
         ),
         (
-            Flaw::TakesAKeyForOtherWrites,
+            BackendFlaw::TakesAKeyForOtherWrites,
             "idempotency::the_key_together_with_other_writes_is_a_conflict_and_nothing_is_written",
         ),
         (
-            Flaw::IgnoresBudgets,
+            BackendFlaw::IgnoresBudgets,
             "budgets::a_write_whose_budget_is_used_up_is_timed_out_and_nothing_was_written",
         ),
         (
-            Flaw::IgnoresBudgets,
+            BackendFlaw::IgnoresBudgets,
             "budgets::a_read_whose_budget_is_used_up_is_timed_out",
         ),
         (
-            Flaw::WritesThenTimesOut,
+            BackendFlaw::WritesThenTimesOut,
             "budgets::a_write_whose_budget_is_used_up_is_timed_out_and_nothing_was_written",
         ),
     ] {
-        check(flaw, name);
+        expect_caught(flaw, name);
     }
-    check_by_chance(
-        Flaw::ForgetsKeysElsewhere,
+    expect_caught_by_chance(
+        BackendFlaw::ForgetsKeysElsewhere,
         "idempotency::of_processes_that_apply_a_batch_under_one_key_at_once_one_applies_it_and_all_have_its_receipt",
     );
 }
@@ -176,34 +176,34 @@ fn wrong_keys_and_budgets_are_caught() {
 fn wrong_creations_drops_and_erasures_are_caught() {
     for (flaw, name) in [
         (
-            Flaw::OpensOnExclusiveCreate,
+            BackendFlaw::OpensOnExclusiveCreate,
             "creation::exclusive_creation_of_a_collection_that_exists_is_a_conflict_and_leaves_it_unchanged",
         ),
         (
-            Flaw::OpensOnExclusiveCreate,
+            BackendFlaw::OpensOnExclusiveCreate,
             "creation::of_several_exclusive_creations_at_once_exactly_one_succeeds",
         ),
         (
-            Flaw::AnswersAfterDrop,
+            BackendFlaw::AnswersAfterDrop,
             "dropping::handles_on_the_dropped_collection_are_not_found_from_then_on",
         ),
         (
-            Flaw::FollowsTheName,
+            BackendFlaw::FollowsTheName,
             "dropping::handles_on_the_dropped_collection_are_not_found_after_a_collection_of_that_name_was_made_again",
         ),
         (
-            Flaw::FollowsTheName,
+            BackendFlaw::FollowsTheName,
             "dropping::handles_in_other_processes_are_not_found_after_a_collection_of_that_name_was_made_again",
         ),
         (
-            Flaw::KeepsALogOfTexts,
+            BackendFlaw::KeepsALogOfTexts,
             "erasure::no_byte_of_the_text_metadata_words_or_vectors_of_an_erased_drawer_is_left_in_any_file_of_the_palace",
         ),
     ] {
-        check(flaw, name);
+        expect_caught(flaw, name);
     }
-    check_by_chance(
-        Flaw::ChecksBeforeItCreates,
+    expect_caught_by_chance(
+        BackendFlaw::ChecksBeforeItCreates,
         "creation::of_several_exclusive_creations_by_processes_at_once_exactly_one_succeeds",
     );
 }

@@ -1,25 +1,25 @@
-//! Revisions of sources that are wrong in one way.
+//! Revisions of sources with one flaw.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Collection, CollectionExt, DrawerId, NewDrawer, Receipt, Result, Revised, Revision, SourceLedger,
-    SourceRecord, Sources, Write,
+    Collection, CollectionExt, DrawerId, NewDrawer, Receipt, Result, RevisionOutcome, SourceLedger,
+    SourceRecord, SourceRecordQuery, SourceRevision, Write,
 };
 
-use super::wrong::Flaw;
+use super::wrong::BackendFlaw;
 
 #[derive(Debug)]
-pub(crate) struct Revising {
+pub(crate) struct WrongRevisions {
     inner: Arc<dyn Collection>,
-    flaw: Flaw,
+    flaw: BackendFlaw,
     /// Numbers counted anew for each record, beside those the reference gave.
     counted: Mutex<HashMap<String, (u64, u64)>>,
 }
 
-impl Revising {
-    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: Flaw) -> Self {
+impl WrongRevisions {
+    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: BackendFlaw) -> Self {
         Self {
             inner,
             flaw,
@@ -27,64 +27,66 @@ impl Revising {
         }
     }
 
-    /// What a flawed backend makes of a request.
-    fn misread(&self, request: &Sources) -> Sources {
+    /// Returns the request that a flawed backend answers instead.
+    fn misread_request(&self, request: &SourceRecordQuery) -> SourceRecordQuery {
         match (self.flaw, request.clone()) {
-            (Flaw::RepeatsTheLastSource, Sources::Under { prefix, after, limit }) => Sources::Under {
-                prefix,
-                after: after.and_then(|mut after| after.pop().map(|_| after)),
-                limit,
-            },
+            (BackendFlaw::RepeatsTheLastSource, SourceRecordQuery::Under { prefix, after, limit }) => {
+                SourceRecordQuery::Under {
+                    prefix,
+                    after: after.and_then(|mut after| after.pop().map(|_| after)),
+                    limit,
+                }
+            }
             (_, request) => request,
         }
     }
 
-    fn one(&self, revision: Revision<'_>) -> Result<Revised> {
+    fn revise_one(&self, revision: SourceRevision<'_>) -> Result<RevisionOutcome> {
         Ok(self.inner.require_sources()?.revise(vec![revision])?.remove(0))
     }
 
-    fn record(&self, source: &str) -> Result<Option<SourceRecord>> {
+    fn find_record(&self, source: &str) -> Result<Option<SourceRecord>> {
         Ok(self
             .inner
             .require_sources()?
-            .find_records(&Sources::Named(vec![source.to_owned()]))?
+            .find_records(&SourceRecordQuery::Named(vec![source.to_owned()]))?
             .pop())
     }
 
-    fn expecting_what_is<'a>(&self, revision: Revision<'a>) -> Result<Revision<'a>> {
-        Ok(Revision {
-            expects: self.record(&revision.source)?.map(|record| record.revision),
+    fn expecting_what_is<'a>(&self, revision: SourceRevision<'a>) -> Result<SourceRevision<'a>> {
+        Ok(SourceRevision {
+            expects: self.find_record(&revision.source)?.map(|record| record.revision),
             ..revision
         })
     }
 
-    fn is_overtaken(&self, revision: &Revision<'_>) -> Result<bool> {
-        let record = self.record(&revision.source)?;
+    fn is_overtaken(&self, revision: &SourceRevision<'_>) -> Result<bool> {
+        let record = self.find_record(&revision.source)?;
         Ok(record.map(|record| record.revision) != revision.expects)
     }
 
-    /// Commits each part before the next, and the record at last.
-    fn in_parts(&self, mut revision: Revision<'_>) -> Result<Revised> {
-        revision.check()?;
+    /// Commits each part before the next, and the record last.
+    fn revise_in_parts(&self, mut revision: SourceRevision<'_>) -> Result<RevisionOutcome> {
+        revision.check_source()?;
         if self.is_overtaken(&revision)? {
-            return Ok(Revised::Overtaken);
+            return Ok(RevisionOutcome::Overtaken);
         }
         let mut whole = Receipt::default();
         for part in revision.parts.filter(|part| !part.is_empty()) {
-            join(&mut whole, self.inner.apply_batch(&part)?);
+            join_receipts(&mut whole, self.inner.apply_batch(&part)?);
         }
         revision.parts = Box::new(std::iter::empty());
-        match self.one(revision)? {
-            Revised::Done { revision, .. } => Ok(Revised::Done {
+        match self.revise_one(revision)? {
+            RevisionOutcome::Done { revision, .. } => Ok(RevisionOutcome::Done {
                 receipt: whole,
                 revision,
             }),
-            Revised::Overtaken => Ok(Revised::Overtaken),
+            RevisionOutcome::Overtaken => Ok(RevisionOutcome::Overtaken),
         }
     }
 
     /// Counts the revisions of a record from one, again after it was forgotten.
-    fn recounted(&self, mut revision: Revision<'_>) -> Result<Revised> {
+    fn revise_recounted(&self, mut revision: SourceRevision<'_>) -> Result<RevisionOutcome> {
         let source = revision.source.clone();
         let mut counted = self.counted.lock().expect("no holder of this lock panics");
         let known = counted.get(&source).copied();
@@ -92,34 +94,34 @@ impl Revising {
             (Some(own), Some((given, known))) if own == known => Some(given),
             (expects, _) => expects,
         };
-        let revised = self.one(revision)?;
-        let Revised::Done { receipt, revision } = revised else {
+        let revised = self.revise_one(revision)?;
+        let RevisionOutcome::Done { receipt, revision } = revised else {
             return Ok(revised);
         };
         let Some(given) = revision else {
             counted.remove(&source);
-            return Ok(Revised::Done { receipt, revision });
+            return Ok(RevisionOutcome::Done { receipt, revision });
         };
         let own = known.map_or(1, |(_, own)| own + 1);
         counted.insert(source, (given, own));
-        Ok(Revised::Done {
+        Ok(RevisionOutcome::Done {
             receipt,
             revision: Some(own),
         })
     }
 
-    /// Keeps a newer record, but applies the drawers all the same.
-    fn regardless(&self, revision: Revision<'_>) -> Result<Revised> {
+    /// Keeps a newer record, but applies the drawers of the overtaken revision.
+    fn revise_regardless(&self, revision: SourceRevision<'_>) -> Result<RevisionOutcome> {
         if !self.is_overtaken(&revision)? {
-            return self.one(revision);
+            return self.revise_one(revision);
         }
         for part in revision.parts.filter(|part| !part.is_empty()) {
             self.inner.apply_batch(&part)?;
         }
-        Ok(Revised::Overtaken)
+        Ok(RevisionOutcome::Overtaken)
     }
 
-    fn with_drawers(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+    fn revise_with_drawers(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>> {
         let records: Vec<(String, Option<String>)> = revisions
             .iter()
             .map(|revision| (revision.source.clone(), revision.stamp.clone()))
@@ -127,39 +129,40 @@ impl Revising {
         let revised = self.inner.require_sources()?.revise(revisions)?;
         for (source, stamp) in records {
             self.inner
-                .upsert(NewDrawer::new(DrawerId::new(source)?, stamp.unwrap_or_default()))?;
+                .upsert_drawer(NewDrawer::new(DrawerId::new(source)?, stamp.unwrap_or_default()))?;
         }
         Ok(revised)
     }
 
-    /// Leaves what stands behind an overtaken revision undone.
-    fn until_overtaken(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+    /// Skips every revision after an overtaken one.
+    fn revise_until_overtaken(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>> {
         let mut over = false;
-        let mut one = |revision: Revision<'_>| {
+        let mut one = |revision: SourceRevision<'_>| {
             over = over || self.is_overtaken(&revision)?;
-            match over {
-                true => Ok(Revised::Overtaken),
-                false => self.one(revision),
+            if over {
+                Ok(RevisionOutcome::Overtaken)
+            } else {
+                self.revise_one(revision)
             }
         };
         revisions.into_iter().map(&mut one).collect()
     }
 }
 
-impl SourceLedger for Revising {
-    fn find_records(&self, request: &Sources) -> Result<Vec<SourceRecord>> {
+impl SourceLedger for WrongRevisions {
+    fn find_records(&self, request: &SourceRecordQuery) -> Result<Vec<SourceRecord>> {
         let mut found = self
             .inner
             .require_sources()?
-            .find_records(&self.misread(request))?;
+            .find_records(&self.misread_request(request))?;
         match (self.flaw, request) {
-            (Flaw::RestartsRevisions, _) => {
+            (BackendFlaw::RestartsRevisions, _) => {
                 let counted = self.counted.lock().expect("no holder of this lock panics");
                 for record in &mut found {
                     record.revision = counted.get(&record.source).map_or(1, |(_, own)| *own);
                 }
             }
-            (Flaw::ListsSourcesAsAsked, Sources::Named(names)) => {
+            (BackendFlaw::ListsSourcesAsAsked, SourceRecordQuery::Named(names)) => {
                 found.sort_by_key(|record| names.iter().position(|name| *name == record.source));
             }
             _ => {}
@@ -167,40 +170,52 @@ impl SourceLedger for Revising {
         Ok(found)
     }
 
-    fn revise(&self, revisions: Vec<Revision<'_>>) -> Result<Vec<Revised>> {
+    fn revise(&self, revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionOutcome>> {
         match self.flaw {
-            Flaw::IgnoresExpects => {
-                let anyway = |revision: Revision<'_>| self.one(self.expecting_what_is(revision)?);
+            BackendFlaw::IgnoresExpects => {
+                let anyway =
+                    |revision: SourceRevision<'_>| self.revise_one(self.expecting_what_is(revision)?);
                 revisions.into_iter().map(anyway).collect()
             }
-            Flaw::LosesTheLastPart => self
+            BackendFlaw::LosesTheLastPart => self
                 .inner
                 .require_sources()?
-                .revise(revisions.into_iter().map(shortened).collect()),
-            Flaw::CommitsPartsApart => revisions.into_iter().map(|one| self.in_parts(one)).collect(),
-            Flaw::CommitsRevisionsApart => revisions.into_iter().map(|one| self.one(one)).collect(),
-            Flaw::RestartsRevisions => revisions.into_iter().map(|one| self.recounted(one)).collect(),
-            Flaw::WritesDrawersOfOvertaken => revisions.into_iter().map(|one| self.regardless(one)).collect(),
-            Flaw::FilesRecordsAsDrawers => self.with_drawers(revisions),
-            Flaw::StopsAtOvertaken => self.until_overtaken(revisions),
+                .revise(revisions.into_iter().map(drop_last_part).collect()),
+            BackendFlaw::CommitsPartsApart => revisions
+                .into_iter()
+                .map(|one| self.revise_in_parts(one))
+                .collect(),
+            BackendFlaw::CommitsRevisionsApart => {
+                revisions.into_iter().map(|one| self.revise_one(one)).collect()
+            }
+            BackendFlaw::RestartsRevisions => revisions
+                .into_iter()
+                .map(|one| self.revise_recounted(one))
+                .collect(),
+            BackendFlaw::WritesDrawersOfOvertaken => revisions
+                .into_iter()
+                .map(|one| self.revise_regardless(one))
+                .collect(),
+            BackendFlaw::FilesRecordsAsDrawers => self.revise_with_drawers(revisions),
+            BackendFlaw::StopsAtOvertaken => self.revise_until_overtaken(revisions),
             _ => self.inner.require_sources()?.revise(revisions),
         }
     }
 }
 
 /// A revision without its last part, if it has more than one.
-fn shortened(revision: Revision<'_>) -> Revision<'_> {
+fn drop_last_part(revision: SourceRevision<'_>) -> SourceRevision<'_> {
     let mut parts: Vec<Vec<Write>> = revision.parts.collect();
     if parts.len() > 1 {
         parts.pop();
     }
-    Revision {
+    SourceRevision {
         parts: Box::new(parts.into_iter()),
         ..revision
     }
 }
 
-fn join(whole: &mut Receipt, part: Receipt) {
+fn join_receipts(whole: &mut Receipt, part: Receipt) {
     whole.added.extend(part.added);
     whole.kept.extend(part.kept);
     whole.replaced.extend(part.replaced);

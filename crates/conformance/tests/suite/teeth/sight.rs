@@ -1,45 +1,45 @@
-//! Restricted handles that are wrong in one way: they know more than they may.
+//! Restricted handles with one flaw: they reveal more than they may.
 
 use std::sync::Arc;
 
 use loci_core::{
-    ApplyRequest, Collection, CollectionReaderExt, Error, ErrorKind, Filter, Get, Hit, Include, Lexical,
-    Receipt, Result, Visibility, Write,
+    ApplyRequest, Collection, CollectionReaderExt, DrawerFields, DrawerHit, Error, ErrorKind, Filter,
+    GetRequest, LexicalRequest, Receipt, Result, Visibility, Write,
 };
 
-/// Everything there is, and what of it may be seen.
+/// The whole collection, and the filter that a restricted handle should apply.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct HandleSight {
     pub(crate) whole: Arc<dyn Collection>,
     pub(crate) visible: Visibility,
 }
 
-impl Sight {
+impl HandleSight {
     /// Matches words over everything and leaves out what is out of sight afterwards.
-    pub(crate) fn lexical_over_everything(&self, request: &Lexical) -> Result<Vec<Hit>> {
-        let mut hits = self.whole.lexical(&Lexical {
+    pub(crate) fn lexical_over_everything(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
+        let mut hits = self.whole.lexical(&LexicalRequest {
             k: usize::MAX,
             filter: Filter::All,
-            include: Include::default(),
+            include: DrawerFields::default(),
             ..request.clone()
         })?;
-        hits.retain(|hit| self.visible.sees(&hit.drawer) && request.filter.accepts(&hit.drawer));
+        hits.retain(|hit| self.visible.sees_drawer(&hit.drawer) && request.filter.accepts(&hit.drawer));
         hits.truncate(request.k);
         Ok(hits)
     }
 
-    /// Looks whether every drawer of the batch is in sight, and writes in a second step.
+    /// Checks whether every drawer of the batch is in sight, and writes in a second step.
     pub(crate) fn apply_in_two_steps(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
         for write in request.writes {
             if let Write::Add(drawer) | Write::Upsert(drawer) = write
-                && let Some(there) = self.whole.find(&drawer.id)?
-                && !self.visible.sees(&there)
+                && let Some(there) = self.whole.find_drawer(&drawer.id)?
+                && !self.visible.sees_drawer(&there)
             {
-                return Err(Visibility::id_taken(&drawer.id));
+                return Err(Visibility::id_taken_error(&drawer.id));
             }
             if let Write::Update(patch) = write
-                && let Some(there) = self.whole.find(&patch.id)?
-                && !self.visible.sees(&there)
+                && let Some(there) = self.whole.find_drawer(&patch.id)?
+                && !self.visible.sees_drawer(&there)
             {
                 return Ok(Receipt {
                     missing: vec![patch.id.clone()],
@@ -56,8 +56,8 @@ impl Sight {
         if error.kind() != ErrorKind::Conflict {
             return error;
         }
-        let all = self.whole.get(&Get::default()).unwrap_or_default();
-        let mut hidden = all.into_iter().filter(|drawer| !self.visible.sees(drawer));
+        let all = self.whole.get(&GetRequest::default()).unwrap_or_default();
+        let mut hidden = all.into_iter().filter(|drawer| !self.visible.sees_drawer(drawer));
         let twin = hidden.find(|drawer| drawer.place.span.is_some());
         twin.map_or(error, |twin| {
             Error::new(ErrorKind::Conflict, format!("that is {}", twin.id))

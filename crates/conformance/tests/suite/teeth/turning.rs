@@ -1,27 +1,28 @@
-//! Changes of model that are wrong in one way.
+//! Model switches with one flaw.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loci_core::{
-    Collection, CollectionExt, Drawer, EmbedderIdentity, EmbeddingSpaces, ErrorKind, Filled, Filling, Get,
-    Hit, IdentityState, Pending, Query, Result, Selection, Space, SpaceState, Switch, Unembedded, Write,
+    Collection, CollectionExt, DeleteSelection, Drawer, DrawerHit, EmbedderIdentity, EmbeddingSpace,
+    EmbeddingSpaces, ErrorKind, GetRequest, IdentityState, PendingRequest, QueryRequest, Result, SpaceState,
+    SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Write,
 };
 
-use super::wrong::Flaw;
+use super::wrong::BackendFlaw;
 
 #[derive(Debug)]
-pub(crate) struct Turning {
+pub(crate) struct WrongSwitches {
     inner: Arc<dyn Collection>,
-    flaw: Flaw,
+    flaw: BackendFlaw,
     /// Whether a switch was finished through this handle.
     turned: AtomicBool,
     /// Drawers that were removed while a space was being built.
     ghosts: Mutex<Vec<Drawer>>,
 }
 
-impl Turning {
-    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: Flaw) -> Self {
+impl WrongSwitches {
+    pub(crate) fn new(inner: Arc<dyn Collection>, flaw: BackendFlaw) -> Self {
         Self {
             inner,
             flaw,
@@ -30,16 +31,16 @@ impl Turning {
         }
     }
 
-    /// What a flawed backend does about its other spaces before a write.
-    pub(crate) fn before(&self, batch: &[Write]) -> Result<()> {
+    /// Spoils the other spaces before a write, as the flaw demands.
+    pub(crate) fn spoil_before_write(&self, batch: &[Write]) -> Result<()> {
         for write in batch {
             match (self.flaw, write) {
-                (Flaw::LeavesAGhost, Write::Delete(Selection::Ids(ids))) => {
-                    let gone = self.inner.get(&Get::ids(ids.iter().cloned()))?;
+                (BackendFlaw::LeavesAGhost, Write::Delete(DeleteSelection::Ids(ids))) => {
+                    let gone = self.inner.get(&GetRequest::by_ids(ids.iter().cloned()))?;
                     let mut ghosts = self.ghosts.lock().expect("no holder of this lock panics");
                     ghosts.extend(gone);
                 }
-                (Flaw::ForgetsOtherSpaces, Write::Update(patch)) if patch.embedding.is_some() => {
+                (BackendFlaw::ForgetsOtherSpaces, Write::Update(patch)) if patch.embedding.is_some() => {
                     self.begin_anew()?;
                 }
                 _ => {}
@@ -48,35 +49,39 @@ impl Turning {
         Ok(())
     }
 
-    /// Throws the space being built away and begins it again, empty.
+    /// Discards the space being built and begins it again, empty.
     fn begin_anew(&self) -> Result<()> {
         let built = self.inner.require_spaces()?.list_spaces()?.into_iter().nth(1);
-        if let Some(Space {
+        if let Some(EmbeddingSpace {
             identity: IdentityState::Known(model),
             state: SpaceState::Building,
             ..
         }) = built
         {
-            for step in [Switch::Rollback, Switch::DropRetired, Switch::Begin(model)] {
+            for step in [
+                SwitchStep::Rollback,
+                SwitchStep::DropRetired,
+                SwitchStep::Begin(model),
+            ] {
                 self.inner.require_spaces()?.take_step(&step)?;
             }
         }
         Ok(())
     }
 
-    pub(crate) fn query(&self, request: &Query) -> Result<Vec<Vec<Hit>>> {
+    pub(crate) fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
         let turned = self.turned.load(Ordering::SeqCst);
-        if self.flaw == Flaw::AnswersFromTheOldSpace && turned {
-            self.inner.require_spaces()?.take_step(&Switch::Rollback)?;
+        if self.flaw == BackendFlaw::AnswersFromTheOldSpace && turned {
+            self.inner.require_spaces()?.take_step(&SwitchStep::Rollback)?;
             let answer = self.inner.query(request);
-            self.inner.require_spaces()?.take_step(&Switch::Rollback)?;
+            self.inner.require_spaces()?.take_step(&SwitchStep::Rollback)?;
             return answer;
         }
         let mut lists = self.inner.query(request)?;
         if turned {
             let ghosts = self.ghosts.lock().expect("no holder of this lock panics");
             for hits in &mut lists {
-                let ghost = |drawer: &Drawer| Hit {
+                let ghost = |drawer: &Drawer| DrawerHit {
                     drawer: drawer.clone(),
                     score: 9.0,
                 };
@@ -92,8 +97,8 @@ impl Turning {
         let Some(IdentityState::Known(model)) = built.map(|space| space.identity) else {
             return Ok(());
         };
-        let pending = self.inner.require_spaces()?.list_pending(&everything(&model))?;
-        let some = pending.into_iter().map(|drawer| Filling {
+        let pending = self.inner.require_spaces()?.list_pending(&all_pending(&model))?;
+        let some = pending.into_iter().map(|drawer| VectorFill {
             id: drawer.id,
             version: drawer.version,
             vector: vec![1.0; model.dimension],
@@ -105,16 +110,16 @@ impl Turning {
     }
 }
 
-impl EmbeddingSpaces for Turning {
-    fn list_spaces(&self) -> Result<Vec<Space>> {
+impl EmbeddingSpaces for WrongSwitches {
+    fn list_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
         self.inner.require_spaces()?.list_spaces()
     }
 
-    fn take_step(&self, step: &Switch) -> Result<Vec<Space>> {
-        if *step != Switch::Finish {
+    fn take_step(&self, step: &SwitchStep) -> Result<Vec<EmbeddingSpace>> {
+        if *step != SwitchStep::Finish {
             return self.inner.require_spaces()?.take_step(step);
         }
-        if self.flaw == Flaw::FinishesIncomplete {
+        if self.flaw == BackendFlaw::FinishesIncomplete {
             self.fill_with_nothing()?;
         }
         let spaces = self.inner.require_spaces()?.take_step(step)?;
@@ -122,13 +127,13 @@ impl EmbeddingSpaces for Turning {
         Ok(spaces)
     }
 
-    fn list_pending(&self, request: &Pending) -> Result<Vec<Unembedded>> {
+    fn list_pending(&self, request: &PendingRequest) -> Result<Vec<UnembeddedDrawer>> {
         self.inner.require_spaces()?.list_pending(request)
     }
 
-    fn fill_vectors(&self, model: &EmbedderIdentity, vectors: &[Filling]) -> Result<Filled> {
-        if self.flaw == Flaw::FillsStaleTexts {
-            let pending = self.inner.require_spaces()?.list_pending(&everything(model))?;
+    fn fill_vectors(&self, model: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<VectorFillReport> {
+        if self.flaw == BackendFlaw::FillsStaleTexts {
+            let pending = self.inner.require_spaces()?.list_pending(&all_pending(model))?;
             let mut given = vectors.to_vec();
             for filling in &mut given {
                 let now = pending.iter().find(|drawer| drawer.id == filling.id);
@@ -137,12 +142,14 @@ impl EmbeddingSpaces for Turning {
             return self.inner.require_spaces()?.fill_vectors(model, &given);
         }
         match self.inner.require_spaces()?.fill_vectors(model, vectors) {
-            Err(error) if self.flaw == Flaw::FillsWhilePaused && error.kind() == ErrorKind::Conflict => {
+            Err(error)
+                if self.flaw == BackendFlaw::FillsWhilePaused && error.kind() == ErrorKind::Conflict =>
+            {
                 self.inner
                     .require_spaces()?
-                    .take_step(&Switch::Begin(model.clone()))?;
+                    .take_step(&SwitchStep::Begin(model.clone()))?;
                 let filled = self.inner.require_spaces()?.fill_vectors(model, vectors)?;
-                self.inner.require_spaces()?.take_step(&Switch::Pause)?;
+                self.inner.require_spaces()?.take_step(&SwitchStep::Pause)?;
                 Ok(filled)
             }
             done => done,
@@ -150,8 +157,8 @@ impl EmbeddingSpaces for Turning {
     }
 }
 
-fn everything(model: &EmbedderIdentity) -> Pending {
-    Pending {
+fn all_pending(model: &EmbedderIdentity) -> PendingRequest {
+    PendingRequest {
         identity: model.clone(),
         after: 0,
         limit: usize::MAX,

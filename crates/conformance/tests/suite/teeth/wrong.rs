@@ -1,21 +1,21 @@
-//! Backends that are wrong in one way, made of the reference.
+//! Backends with exactly one flaw, wrapped around the reference.
 
 use std::fs;
 use std::sync::Arc;
 
-use loci_conformance::{Harness, Reference, ReferenceHarness, World};
+use loci_conformance::{BackendHarness, Reference, ReferenceHarness, TestWorld};
 use loci_core::{
-    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Descriptor, Doctor,
-    EmbedderIdentity, Filter, Health, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
+    Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
+    CreateMode, Doctor, EmbedderIdentity, Filter, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
 };
 
-use super::beyond::Beyond;
+use super::beyond::BeyondHandle;
 use super::collection::WrongCollection;
-use super::sight::Sight;
+use super::sight::HandleSight;
 
 /// The one way in which a backend is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum BackendFlaw {
     None,
     OverwritesOnAdd,
     ReportsKeptAsAdded,
@@ -98,26 +98,26 @@ pub(crate) enum Flaw {
     GuessesDistances,
 }
 
-impl Flaw {
-    /// What the reference behind the flaw advertises.
+impl BackendFlaw {
+    /// Returns the reference behind the flaw, with the capabilities that the broken case needs.
     fn reference(self) -> Reference {
         let approximate = matches!(self, Self::MissesTooMany | Self::GuessesDistances);
         let more = approximate.then_some(Capability::ApproximateQuery);
-        Reference::with(Reference::FULL.into_iter().chain(more))
+        Reference::with_capabilities(Reference::FULL.into_iter().chain(more))
     }
 }
 
 /// Makes worlds of the reference, seen through a flaw.
-pub(crate) struct WrongHarness(pub(crate) Flaw);
+pub(crate) struct WrongHarness(pub(crate) BackendFlaw);
 
-impl Harness for WrongHarness {
+impl BackendHarness for WrongHarness {
     fn name(&self) -> String {
         format!("the reference with the flaw {:?}", self.0)
     }
 
-    fn fresh(&self) -> std::result::Result<Box<dyn World>, String> {
+    fn make_world(&self) -> std::result::Result<Box<dyn TestWorld>, String> {
         let flaw = self.0;
-        let inner = ReferenceHarness::new(move || flaw.reference()).fresh()?;
+        let inner = ReferenceHarness::new(move || flaw.reference()).make_world()?;
         Ok(Box::new(WrongWorld {
             backend: Arc::new(WrongBackend {
                 inner: inner.backend(),
@@ -131,11 +131,11 @@ impl Harness for WrongHarness {
 
 struct WrongWorld {
     backend: Arc<WrongBackend>,
-    inner: Box<dyn World>,
-    flaw: Flaw,
+    inner: Box<dyn TestWorld>,
+    flaw: BackendFlaw,
 }
 
-impl World for WrongWorld {
+impl TestWorld for WrongWorld {
     fn backend(&self) -> Arc<dyn Backend> {
         Arc::clone(&self.backend) as Arc<dyn Backend>
     }
@@ -159,20 +159,20 @@ impl World for WrongWorld {
 #[derive(Debug)]
 struct WrongBackend {
     inner: Arc<dyn Backend>,
-    flaw: Flaw,
+    flaw: BackendFlaw,
 }
 
 impl WrongBackend {
-    /// The palace a flawed backend takes the given one for.
-    fn mistaken(&self, palace: &PalaceRef) -> PalaceRef {
+    /// Returns the palace that a flawed backend uses instead of the given one.
+    fn mistake_palace(&self, palace: &PalaceRef) -> PalaceRef {
         let mut palace = palace.clone();
         match self.flaw {
-            Flaw::SeesAnotherPalace => PalaceRef::named("shared"),
-            Flaw::IgnoresNamespace => {
+            BackendFlaw::SeesAnotherPalace => PalaceRef::from_id("shared"),
+            BackendFlaw::IgnoresNamespace => {
                 palace.namespace = None;
                 palace
             }
-            Flaw::ForgetsTheFiles => {
+            BackendFlaw::ForgetsTheFiles => {
                 palace.local_path = None;
                 palace
             }
@@ -182,28 +182,28 @@ impl WrongBackend {
 }
 
 impl WrongBackend {
-    /// The options a flawed backend takes the given ones for.
-    fn misread(&self, options: &OpenOptions) -> OpenOptions {
+    /// Returns the options that a flawed backend uses instead of the given ones.
+    fn misread_options(&self, options: &OpenOptions) -> OpenOptions {
         let mut options = options.clone();
         match self.flaw {
-            Flaw::IgnoresEmbedder => options.embedder = None,
-            Flaw::ForgetsToAdopt => options.adopts_model = false,
-            Flaw::AdoptsOverTheEmbedder if options.adopts_model => options.embedder = None,
-            Flaw::InventsAModel if options.adopts_model => {
+            BackendFlaw::IgnoresEmbedder => options.embedder = None,
+            BackendFlaw::ForgetsToAdopt => options.adopts_model = false,
+            BackendFlaw::AdoptsOverTheEmbedder if options.adopts_model => options.embedder = None,
+            BackendFlaw::InventsAModel if options.adopts_model => {
                 options.embedder = Some(EmbedderIdentity {
                     model: "invented".into(),
                     revision: "1".into(),
                     dimension: 4,
                 });
             }
-            Flaw::IgnoresSight => options.visible = Filter::All,
-            Flaw::IgnoresWritable => options.writable = true,
+            BackendFlaw::IgnoresSight => options.visible = Filter::All,
+            BackendFlaw::IgnoresWritable => options.writable = true,
             _ => {}
         }
         options
     }
 
-    fn wrap(
+    fn wrap_collection(
         &self,
         inner: Arc<dyn Collection>,
         palace: &PalaceRef,
@@ -214,13 +214,15 @@ impl WrongBackend {
             visible: Filter::All,
             ..options.clone()
         };
-        let sight = Sight {
-            whole: self.inner.open(&self.mistaken(palace), collection, &whole)?,
+        let sight = HandleSight {
+            whole: self
+                .inner
+                .open(&self.mistake_palace(palace), collection, &whole)?,
             visible: Visibility::new(options.visible.clone()),
         };
-        let (backend, address) = (Arc::clone(&self.inner), self.mistaken(palace));
+        let (backend, address) = (Arc::clone(&self.inner), self.mistake_palace(palace));
         let collection = collection.clone();
-        let beyond = Beyond {
+        let beyond = BeyondHandle {
             folder: palace.local_path.clone(),
             by_name: Box::new(move || backend.open(&address, &collection, &whole)),
         };
@@ -229,7 +231,7 @@ impl WrongBackend {
 }
 
 impl Backend for WrongBackend {
-    fn descriptor(&self) -> &Descriptor {
+    fn descriptor(&self) -> &BackendDescriptor {
         self.inner.descriptor()
     }
 
@@ -239,12 +241,14 @@ impl Backend for WrongBackend {
         collection: &CollectionName,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        if self.flaw == Flaw::CreatesOnOpen {
+        if self.flaw == BackendFlaw::CreatesOnOpen {
             return self.create(palace, collection, CreateMode::OpenExisting, options);
         }
-        let options = self.misread(options);
-        let inner = self.inner.open(&self.mistaken(palace), collection, &options)?;
-        self.wrap(inner, palace, collection, &options)
+        let options = self.misread_options(options);
+        let inner = self
+            .inner
+            .open(&self.mistake_palace(palace), collection, &options)?;
+        self.wrap_collection(inner, palace, collection, &options)
     }
 
     fn create(
@@ -254,45 +258,46 @@ impl Backend for WrongBackend {
         mode: CreateMode,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let options = self.misread(options);
+        let options = self.misread_options(options);
         let exists = || {
             let listed = self.inner.collections(palace).unwrap_or_default();
             listed.iter().any(|info| info.name == *collection)
         };
         let mode = match self.flaw {
-            Flaw::OpensOnExclusiveCreate => CreateMode::OpenExisting,
-            Flaw::ChecksBeforeItCreates if !exists() => {
+            BackendFlaw::OpensOnExclusiveCreate => CreateMode::OpenExisting,
+            BackendFlaw::ChecksBeforeItCreates if !exists() => {
                 std::thread::yield_now();
                 CreateMode::OpenExisting
             }
             _ => mode,
         };
-        let palace_meant = self.mistaken(palace);
+        let palace_meant = self.mistake_palace(palace);
         let inner = self.inner.create(&palace_meant, collection, mode, &options)?;
-        if let (Flaw::ForgetsTheFiles, Some(folder)) = (self.flaw, &palace.local_path) {
+        if let (BackendFlaw::ForgetsTheFiles, Some(folder)) = (self.flaw, &palace.local_path) {
             fs::create_dir_all(folder).expect("a temporary folder can be made");
         }
-        self.wrap(inner, palace, collection, &options)
+        self.wrap_collection(inner, palace, collection, &options)
     }
 
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
-        self.inner.drop_collection(&self.mistaken(palace), collection)
+        self.inner
+            .drop_collection(&self.mistake_palace(palace), collection)
     }
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
-        self.inner.collections(&self.mistaken(palace))
+        self.inner.collections(&self.mistake_palace(palace))
     }
 
-    fn health(&self, palace: Option<&PalaceRef>) -> Health {
+    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.inner.health(palace)
     }
 
     fn close_palace(&self, palace: &PalaceRef) {
-        self.inner.close_palace(&self.mistaken(palace));
+        self.inner.close_palace(&self.mistake_palace(palace));
     }
 
     fn close(&self) {
-        if self.flaw != Flaw::AnswersAfterClose {
+        if self.flaw != BackendFlaw::AnswersAfterClose {
             self.inner.close();
         }
     }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use loci_testkit::SeededRandom;
 
-use super::super::weights::Shape;
+use super::super::weights::ModelShape;
 
 /// A model whose sizes fill no panel.
-pub(super) const TINY: Shape = Shape {
+pub(super) const TINY: ModelShape = ModelShape {
     layers: 2,
     hidden: 24,
     heads: 3,
@@ -21,13 +21,13 @@ pub(super) const TINY: Shape = Shape {
 /// Named tensors.
 #[derive(Debug, Clone)]
 pub(super) struct Plain {
-    pub(super) shape: Shape,
+    pub(super) shape: ModelShape,
     tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
 }
 
 impl Plain {
     /// A model of this shape with random weights, lively enough that attention matters.
-    pub(super) fn random(shape: Shape) -> Self {
+    pub(super) fn random(shape: ModelShape) -> Self {
         let (wide, inner) = (shape.hidden, shape.inner);
         let mut plain = Self {
             shape,
@@ -71,7 +71,9 @@ impl Plain {
 
     fn fill(&mut self, random: &mut SeededRandom, name: &str, shape: &[usize], about: f32, spread: f32) {
         let size: usize = shape.iter().product();
-        let values = (0..size).map(|_| about + spread * 2.0 * random.unit()).collect();
+        let values = (0..size)
+            .map(|_| about + spread * 2.0 * random.next_unit())
+            .collect();
         self.tensors.insert(name.to_owned(), (shape.to_vec(), values));
     }
 

@@ -1,8 +1,8 @@
-//! What a well-behaved server gets and gives: both APIs, order, batches, prefixes, long and foreign texts.
+//! Requests to and answers of a well-behaved server: both APIs, order, batches, prefixes, long and foreign texts.
 
 use loci_core::Embedder;
-use loci_embed::Checked;
-use loci_embed::http::{Api, Limits};
+use loci_embed::CheckedEmbedder;
+use loci_embed::http::{EmbeddingApi, RequestLimits};
 use serde_json::Value;
 
 use super::server::{TestServer, ollama, openai, reply, vector};
@@ -21,17 +21,17 @@ fn both_apis_give_the_vectors_of_the_texts_in_order() {
     let texts = ["a red boat", "the blue sea", "a red boat at sea"];
     let expect: Vec<_> = texts.iter().map(|text| vector(text)).collect();
     for (api, path) in [
-        (Api::OpenAi, "POST /v1/embeddings"),
-        (Api::Ollama, "POST /api/embed"),
+        (EmbeddingApi::OpenAi, "POST /v1/embeddings"),
+        (EmbeddingApi::Ollama, "POST /api/embed"),
     ] {
         let server = TestServer::start(move |_, request| match api {
-            Api::OpenAi => reply(200, &openai(request)),
-            Api::Ollama => reply(200, &ollama(request)),
+            EmbeddingApi::OpenAi => reply(200, &openai(request)),
+            EmbeddingApi::Ollama => reply(200, &ollama(request)),
         });
         let (embedder, book) = embedder(&server.url(), api);
-        let embedder = Checked::new(embedder);
-        assert_eq!(embedder.passages(&texts).unwrap(), expect);
-        assert_eq!(embedder.query("the blue sea").unwrap(), expect[1]);
+        let embedder = CheckedEmbedder::new(embedder);
+        assert_eq!(embedder.embed_passages(&texts).unwrap(), expect);
+        assert_eq!(embedder.embed_query("the blue sea").unwrap(), expect[1]);
         let requests = server.requests();
         assert_eq!(requests.len(), 2);
         for request in requests {
@@ -57,24 +57,24 @@ fn answers_are_put_back_by_their_index() {
         data.swap(1, 3);
         reply(200, &answer)
     });
-    let (embedder, _) = embedder(&server.url(), Api::OpenAi);
+    let (embedder, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
     let texts = ["one", "two", "three", "four", "five", "six"];
     let expect: Vec<_> = texts.iter().map(|text| vector(text)).collect();
-    assert_eq!(embedder.passages(&texts).unwrap(), expect);
+    assert_eq!(embedder.embed_passages(&texts).unwrap(), expect);
 }
 
 #[test]
 fn texts_go_in_batches_over_one_connection() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (embedder, _) = embedder(&server.url(), Api::OpenAi);
-    assert!(embedder.passages(&[]).unwrap().is_empty());
+    let (embedder, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
+    assert!(embedder.embed_passages(&[]).unwrap().is_empty());
     assert_eq!(server.requests().len(), 0, "nothing to ask");
     let texts: Vec<_> = (0..150).map(|n| format!("text number {n}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let expect: Vec<_> = texts.iter().map(|text| vector(text)).collect();
-    assert_eq!(embedder.passages(&texts).unwrap(), expect);
-    assert_eq!(embedder.passages(&texts[..64]).unwrap(), expect[..64]);
-    assert_eq!(embedder.passages(&texts[..65]).unwrap(), expect[..65]);
+    assert_eq!(embedder.embed_passages(&texts).unwrap(), expect);
+    assert_eq!(embedder.embed_passages(&texts[..64]).unwrap(), expect[..64]);
+    assert_eq!(embedder.embed_passages(&texts[..65]).unwrap(), expect[..65]);
     assert_eq!(sizes(&server), [64, 64, 22, 64, 64, 1]);
     assert_eq!(server.connections(), 1);
 }
@@ -82,7 +82,7 @@ fn texts_go_in_batches_over_one_connection() {
 #[test]
 fn long_texts_are_sent_whole() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (embedder, _) = embedder(&server.url(), Api::OpenAi);
+    let (embedder, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
     // Four of these and four bytes more are exactly what one request may hold.
     let quarter = "word ".repeat(64 * 1024 / 5);
     let huge = "x1 y2 z3 ".repeat(1024 * 1024 / 9);
@@ -96,7 +96,7 @@ fn long_texts_are_sent_whole() {
         "short",
         "last",
     ];
-    let vectors = embedder.passages(&texts).unwrap();
+    let vectors = embedder.embed_passages(&texts).unwrap();
     assert_eq!(sizes(&server), [5, 1, 2]);
     assert_eq!(server.requests()[1].texts(), [huge.as_str()]);
     for (text, found) in texts.iter().zip(vectors) {
@@ -107,27 +107,27 @@ fn long_texts_are_sent_whole() {
 #[test]
 fn a_batch_ends_at_the_last_byte_that_fits() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let limits = Limits {
+    let limits = RequestLimits {
         batch_bytes: 20,
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let mut config = config(&server.url(), Api::OpenAi);
+    let mut config = config(&server.url(), EmbeddingApi::OpenAi);
     config.passage_prefix = "p: ".into();
     let (embedder, _) = limited(config, limits);
-    embedder.passages(&["1234567", "1234567", "x"]).unwrap();
-    embedder.passages(&["1234567", "12345678"]).unwrap();
+    embedder.embed_passages(&["1234567", "1234567", "x"]).unwrap();
+    embedder.embed_passages(&["1234567", "12345678"]).unwrap();
     assert_eq!(sizes(&server), [2, 1, 1, 1], "prefixes count");
 }
 
 #[test]
 fn questions_and_passages_get_their_own_prefix() {
     let server = TestServer::start(|_, request| reply(200, &ollama(request)));
-    let mut config = config(&server.url(), Api::Ollama);
+    let mut config = config(&server.url(), EmbeddingApi::Ollama);
     config.query_prefix = "search_query: ".into();
     config.passage_prefix = "search_document: ".into();
-    let (embedder, _) = limited(config, Limits::default());
-    embedder.passages(&["a boat", ""]).unwrap();
-    embedder.query("a boat").unwrap();
+    let (embedder, _) = limited(config, RequestLimits::default());
+    embedder.embed_passages(&["a boat", ""]).unwrap();
+    embedder.embed_query("a boat").unwrap();
     let requests = server.requests();
     assert_eq!(
         requests[0].texts(),
@@ -139,28 +139,28 @@ fn questions_and_passages_get_their_own_prefix() {
 #[test]
 fn every_script_and_control_character_arrives_as_it_is() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (embedder, _) = embedder(&server.url(), Api::OpenAi);
+    let (embedder, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
     let texts = [
         "čaj 茶 🍵 שלום",
         "\0\u{1}\u{7f}\u{2028}\"\\\n",
         "\u{10ffff}e\u{301}",
         "/v1\r\n\r\nGET / HTTP/1.1",
     ];
-    embedder.passages(&texts).unwrap();
+    embedder.embed_passages(&texts).unwrap();
     assert_eq!(server.requests()[0].texts(), texts);
     assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
 fn the_identity_is_the_registered_one() {
-    let mut config = config("http://localhost:1", Api::Ollama);
-    let (unpinned, _) = limited(config.clone(), Limits::default());
+    let mut config = config("http://localhost:1", EmbeddingApi::Ollama);
+    let (unpinned, _) = limited(config.clone(), RequestLimits::default());
     assert_eq!(
         unpinned.identity().to_string(),
         "bag-of-words (unpinned, 64 dimensions)"
     );
     config.revision = Some("v2".into());
-    let (pinned, _) = limited(config, Limits::default());
+    let (pinned, _) = limited(config, RequestLimits::default());
     assert_eq!(pinned.identity().revision, "v2");
     assert_ne!(pinned.identity(), unpinned.identity());
 }
@@ -168,6 +168,9 @@ fn the_identity_is_the_registered_one() {
 #[test]
 fn localhost_is_this_machine() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (embedder, _) = embedder(&format!("http://LocalHost:{}/v1/", server.port()), Api::OpenAi);
-    assert_eq!(embedder.query("sea").unwrap(), vector("sea"));
+    let (embedder, _) = embedder(
+        &format!("http://LocalHost:{}/v1/", server.port()),
+        EmbeddingApi::OpenAi,
+    );
+    assert_eq!(embedder.embed_query("sea").unwrap(), vector("sea"));
 }

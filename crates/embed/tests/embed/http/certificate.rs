@@ -40,7 +40,7 @@ impl Certificate {
         )
     }
 
-    /// What makes a connection speak TLS with this certificate.
+    /// Returns the wrapper that makes a connection speak TLS with this certificate.
     pub(crate) fn wrap(&self) -> Wrap {
         let chain = vec![CertificateDer::from(self.der.clone())];
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.clone()));
@@ -59,7 +59,7 @@ impl Certificate {
     }
 }
 
-/// What is signed: version 3, a number, names, years, the public key, and that it is for 127.0.0.1.
+/// The signed part: version 3, a number, names, years, the public key, and that it is for 127.0.0.1.
 fn body(public: &[u8]) -> Vec<u8> {
     let common_name = sequence(&[&tagged(0x06, &[0x55, 4, 3]), &tagged(0x0c, b"loci test")]);
     let name = sequence(&[&tagged(0x31, &common_name)]);

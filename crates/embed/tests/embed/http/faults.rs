@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use loci_core::{Embedder, Error, ErrorKind};
-use loci_embed::http::{Api, Limits};
+use loci_embed::http::{EmbeddingApi, RequestLimits};
 use loci_testkit::SeededRandom;
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use super::{config, embedder, limited};
 /// The error of three passages at a server with this behaviour, how often it was asked, and how often it was waited.
 fn fails(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> (Error, usize, usize) {
     let server = TestServer::start(handler);
-    let (embedder, book) = embedder(&server.url(), Api::OpenAi);
-    let error = embedder.passages(&["one", "two", "three"]).unwrap_err();
+    let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
+    let error = embedder.embed_passages(&["one", "two", "three"]).unwrap_err();
     assert!(
         error.hint_text().is_some_and(|hint| hint.contains("nothing was")),
         "{error:?}"
@@ -23,7 +23,7 @@ fn fails(handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static) -> 
     (error, server.requests().len(), book.pauses().len())
 }
 
-/// What every failure of a batch must say.
+/// Checks the message that every failure of a batch must have.
 fn names_the_batch(error: &Error) {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let begin =
@@ -55,8 +55,8 @@ fn what_passes_by_itself_is_tried_again() {
             0 | 1 => reply(status, &json!({"error": "busy"})),
             _ => reply(200, &openai(request)),
         });
-        let (embedder, book) = embedder(&server.url(), Api::OpenAi);
-        assert_eq!(embedder.query("sea").unwrap(), vector("sea"), "{status}");
+        let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
+        assert_eq!(embedder.embed_query("sea").unwrap(), vector("sea"), "{status}");
         assert_eq!(server.requests().len(), 3);
         let pauses = book.pauses();
         assert_eq!(pauses.len(), 2);
@@ -86,8 +86,8 @@ fn the_server_says_when_to_come_back() {
             0 => Reply::Answer(429, format!("Retry-After: {said}\r\n"), Vec::new()),
             _ => reply(200, &openai(request)),
         });
-        let (embedder, book) = embedder(&server.url(), Api::OpenAi);
-        embedder.query("sea").unwrap();
+        let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
+        embedder.embed_query("sea").unwrap();
         assert_eq!(book.pauses(), [Duration::from_secs(waited)]);
     }
     let server = TestServer::start(|before, request| match before {
@@ -98,8 +98,8 @@ fn the_server_says_when_to_come_back() {
         ),
         _ => reply(200, &openai(request)),
     });
-    let (embedder, book) = embedder(&server.url(), Api::OpenAi);
-    embedder.query("sea").unwrap();
+    let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
+    embedder.embed_query("sea").unwrap();
     assert!(
         book.pauses()[0] <= Duration::from_millis(250),
         "a date is not understood"
@@ -109,12 +109,12 @@ fn the_server_says_when_to_come_back() {
 #[test]
 fn all_attempts_together_have_an_end() {
     let server = TestServer::start(|_, _| Reply::Answer(503, "Retry-After: 60\r\n".into(), Vec::new()));
-    let limits = Limits {
+    let limits = RequestLimits {
         total: Duration::from_secs(100),
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let (embedder, book) = limited(config(&server.url(), Api::OpenAi), limits);
-    let error = embedder.query("sea").unwrap_err();
+    let (embedder, book) = limited(config(&server.url(), EmbeddingApi::OpenAi), limits);
+    let error = embedder.embed_query("sea").unwrap_err();
     assert!(error.message().contains("after 2 attempts"), "{error}");
     assert_eq!(book.pauses(), [Duration::from_secs(60)]);
 }
@@ -166,11 +166,11 @@ fn a_batch_that_is_too_much_is_halved() {
             1..=3 => reply(200, &openai(request)),
             _ => reply(status, &body),
         });
-        let (embedder, book) = embedder(&server.url(), Api::OpenAi);
+        let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
         let texts: Vec<_> = (0..13).map(|n| format!("text number {n}")).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let expect: Vec<_> = texts.iter().map(|text| vector(text)).collect();
-        assert_eq!(embedder.passages(&texts).unwrap(), expect);
+        assert_eq!(embedder.embed_passages(&texts).unwrap(), expect);
         let sizes: Vec<_> = server
             .requests()
             .iter()
@@ -189,10 +189,10 @@ fn a_text_that_is_too_long_alone_is_named() {
         }
         reply(200, &ollama(request))
     });
-    let (embedder, _) = embedder(&server.url(), Api::Ollama);
+    let (embedder, _) = embedder(&server.url(), EmbeddingApi::Ollama);
     let long = "long ".repeat(40);
     let error = embedder
-        .passages(&["a", "b", "c", "d", "e", &long, "g"])
+        .embed_passages(&["a", "b", "c", "d", "e", &long, "g"])
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(
@@ -212,7 +212,7 @@ fn answers_that_cannot_be_right_are_refused() {
         let error = spoiled(spoil);
         assert!(error.message().contains(expect), "{error}");
     };
-    check(|answer| *answer = json!([1, 2]), "not what the openai API says");
+    check(|answer| *answer = json!([1, 2]), "does not follow the openai API");
     check(
         |answer| *answer = json!({"error": "Unexpected endpoint"}),
         "Unexpected endpoint",
@@ -274,8 +274,8 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
             _ => whole,
         })
     });
-    let (embedder, book) = embedder(&server.url(), Api::OpenAi);
-    assert_eq!(embedder.query("sea").unwrap(), vector("sea"));
+    let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
+    assert_eq!(embedder.embed_query("sea").unwrap(), vector("sea"));
     assert_eq!(book.pauses().len(), 3);
     let (error, asked, _) =
         fails(|_, _| Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{".to_vec()));
@@ -284,7 +284,7 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
     assert!(
         error
             .message()
-            .contains("broke off the connection, after 5 attempts"),
+            .contains("closed the connection too early, after 5 attempts"),
         "{error}"
     );
 }
@@ -292,12 +292,12 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
 #[test]
 fn an_answer_without_end_is_refused() {
     let server = TestServer::start(|_, _| Reply::Answer(200, String::new(), vec![b' '; 100_001]));
-    let limits = Limits {
+    let limits = RequestLimits {
         answer_bytes: 100_000,
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let (embedder, book) = limited(config(&server.url(), Api::OpenAi), limits);
-    let error = embedder.query("sea").unwrap_err();
+    let (embedder, book) = limited(config(&server.url(), EmbeddingApi::OpenAi), limits);
+    let error = embedder.embed_query("sea").unwrap_err();
     assert!(error.message().contains("longer than 100000 bytes"), "{error}");
     assert!(book.pauses().is_empty());
 }
@@ -305,12 +305,12 @@ fn an_answer_without_end_is_refused() {
 #[test]
 fn a_server_that_never_answers_is_left() {
     let server = TestServer::start(|_, _| Reply::Silence);
-    let limits = Limits {
+    let limits = RequestLimits {
         request: Duration::from_millis(60),
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let (embedder, book) = limited(config(&server.url(), Api::OpenAi), limits);
-    let error = embedder.query("sea").unwrap_err();
+    let (embedder, book) = limited(config(&server.url(), EmbeddingApi::OpenAi), limits);
+    let error = embedder.embed_query("sea").unwrap_err();
     assert!(
         error
             .message()
@@ -323,13 +323,13 @@ fn a_server_that_never_answers_is_left() {
 #[test]
 fn a_server_that_goes_away_between_batches_is_said_so() {
     let server = TestServer::start(|_, request| Reply::Last(fitting(openai(request).to_string().as_bytes())));
-    let (embedder, book) = embedder(&server.url(), Api::OpenAi);
+    let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
     let texts: Vec<_> = (0..65).map(|n| format!("text number {n}")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let error = embedder.passages(&texts).unwrap_err();
+    let error = embedder.embed_passages(&texts).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let expect = format!(
-        "batch 2 of 2 (texts 64..65 of 65): nobody answers at {}, after 5",
+        "batch 2 of 2 (texts 64..65 of 65): no server is listening at {}, after 5",
         server.url()
     );
     assert!(error.message().contains(&expect), "{error}");
@@ -340,13 +340,13 @@ fn a_server_that_goes_away_between_batches_is_said_so() {
 #[test]
 fn where_nobody_listens_it_is_said_so() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (embedder, book) = embedder(&format!("http://{free}"), Api::OpenAi);
-    let error = embedder.query("sea").unwrap_err();
+    let (embedder, book) = embedder(&format!("http://{free}"), EmbeddingApi::OpenAi);
+    let error = embedder.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(
-        error
-            .message()
-            .contains(&format!("nobody answers at http://{free}, after 5 attempts")),
+        error.message().contains(&format!(
+            "no server is listening at http://{free}, after 5 attempts"
+        )),
         "{error}"
     );
     assert_eq!(book.pauses().len(), 4);
@@ -370,13 +370,14 @@ fn no_bytes_make_it_panic_or_take_what_is_no_vector() {
     let server = TestServer::start(|before, request| {
         let chunked = before % 2 == 1;
         let body = openai(request).to_string();
-        let mut bytes = match chunked {
-            true => format!(
+        let mut bytes = if chunked {
+            format!(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
                 body.len()
             )
-            .into_bytes(),
-            false => fitting(body.as_bytes()),
+            .into_bytes()
+        } else {
+            fitting(body.as_bytes())
         };
         // The same bytes are spoiled in every run: a step through them, and what is put there.
         let mut random = SeededRandom::new(before as u64);
@@ -392,14 +393,14 @@ fn no_bytes_make_it_panic_or_take_what_is_no_vector() {
         }
         Reply::Bytes(bytes)
     });
-    let once = Limits {
+    let once = RequestLimits {
         attempts: 1,
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let (embedder, _) = limited(config(&server.url(), Api::OpenAi), once);
+    let (embedder, _) = limited(config(&server.url(), EmbeddingApi::OpenAi), once);
     let (mut good, mut bad) = (0, 0);
     for _ in 0..400 {
-        match embedder.query("sea") {
+        match embedder.embed_query("sea") {
             Ok(found) => {
                 assert!(found.len() == DIMENSION && found.iter().all(|value| value.is_finite()));
                 good += 1;

@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use loci_core::{Embedder, ErrorKind, Result};
 use loci_embed::http::probe::probe_with_limits;
-use loci_embed::http::{Api, Candidate, Limits, Server, ServerConfig};
+use loci_embed::http::{EmbeddingApi, EmbeddingServer, RequestLimits, ServerCandidate, ServerConfig};
 use serde_json::json;
 
 use super::server::{DIMENSION, Reply, Request, TestServer, ollama, openai, reply, vector};
 use super::{Book, config, embedder, limited};
 
-fn candidate(url: &str) -> Candidate {
-    Candidate {
+fn candidate(url: &str) -> ServerCandidate {
+    ServerCandidate {
         name: "desk".into(),
         url: url.into(),
         model: "bag-of-words".into(),
-        ..Candidate::default()
+        ..ServerCandidate::default()
     }
 }
 
-fn ask(candidate: &Candidate) -> Result<ServerConfig> {
-    probe_with_limits(candidate, Limits::default(), Arc::new(Book::default()))
+fn ask(candidate: &ServerCandidate) -> Result<ServerConfig> {
+    probe_with_limits(candidate, RequestLimits::default(), Arc::new(Book::default()))
 }
 
 fn lines(server: &TestServer) -> Vec<String> {
@@ -58,11 +58,11 @@ fn like_openai(request: &Request) -> Reply {
 fn ollama_is_recognised_and_pinned_by_its_digest() {
     let server = like_ollama(digest());
     let found = ask(&candidate(&server.url())).unwrap();
-    assert_eq!((found.api, found.dimension), (Api::Ollama, DIMENSION));
+    assert_eq!((found.api, found.dimension), (EmbeddingApi::Ollama, DIMENSION));
     assert_eq!(found.revision, Some(digest()));
     assert_eq!(lines(&server), ["GET /api/tags", "POST /api/embed"]);
-    let registered = Server::new(found).unwrap();
-    assert_eq!(registered.query("sea").unwrap(), vector("sea"));
+    let registered = EmbeddingServer::new(found).unwrap();
+    assert_eq!(registered.embed_query("sea").unwrap(), vector("sea"));
     assert_eq!(registered.identity().revision, digest());
 }
 
@@ -72,7 +72,7 @@ fn any_other_server_is_asked_the_common_way() {
     let found = ask(&candidate(&server.url())).unwrap();
     assert_eq!(
         (found.api, found.dimension, found.revision),
-        (Api::OpenAi, DIMENSION, None)
+        (EmbeddingApi::OpenAi, DIMENSION, None)
     );
     assert_eq!(lines(&server), ["GET /api/tags", "POST /v1/embeddings"]);
 }
@@ -81,10 +81,10 @@ fn any_other_server_is_asked_the_common_way() {
 fn what_the_user_says_of_the_api_is_believed() {
     let server = TestServer::start(|_, request| like_openai(request));
     let mut told = candidate(&server.url());
-    told.api = Some(Api::OpenAi);
-    assert_eq!(ask(&told).unwrap().api, Api::OpenAi);
+    told.api = Some(EmbeddingApi::OpenAi);
+    assert_eq!(ask(&told).unwrap().api, EmbeddingApi::OpenAi);
     let by_path = candidate(&format!("{}/v1/", server.url()));
-    assert_eq!(ask(&by_path).unwrap().api, Api::OpenAi);
+    assert_eq!(ask(&by_path).unwrap().api, EmbeddingApi::OpenAi);
     assert_eq!(lines(&server), ["POST /v1/embeddings", "POST /v1/embeddings"]);
 
     let unlisted = TestServer::start(|_, request| match request.line.as_str() {
@@ -92,9 +92,9 @@ fn what_the_user_says_of_the_api_is_believed() {
         _ => reply(404, &json!({})),
     });
     let mut told = candidate(&unlisted.url());
-    told.api = Some(Api::Ollama);
+    told.api = Some(EmbeddingApi::Ollama);
     let found = ask(&told).unwrap();
-    assert_eq!((found.api, found.revision), (Api::Ollama, None));
+    assert_eq!((found.api, found.revision), (EmbeddingApi::Ollama, None));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn what_is_no_embedding_server_is_not_registered() {
     let empty = TestServer::start(|_, _| reply(200, &json!({"data": [{"index": 0, "embedding": []}]})));
     for (server, expect) in [
         (&missing, "it answered 404: model not found"),
-        (&talk, "not what the openai API says"),
+        (&talk, "does not follow the openai API"),
         (&empty, "has no values"),
     ] {
         let error = ask(&candidate(&server.url())).unwrap_err();
@@ -135,7 +135,7 @@ fn what_is_no_embedding_server_is_not_registered() {
     let url = missing.url();
     drop(missing);
     let error = ask(&candidate(&url)).unwrap_err();
-    assert!(error.message().contains("nobody answers"), "{error}");
+    assert!(error.message().contains("no server is listening"), "{error}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_server_elsewhere_is_not_even_asked() {
 #[test]
 fn a_server_that_tells_texts_apart_passes_its_check() {
     let server = like_ollama(digest());
-    let (good, _) = embedder(&server.url(), Api::Ollama);
+    let (good, _) = embedder(&server.url(), EmbeddingApi::Ollama);
     assert!(good.self_check().unwrap().is_empty());
 }
 
@@ -167,10 +167,10 @@ fn one_vector_for_everything_is_refused() {
             let same = vec![vec![value; DIMENSION]; request.texts().len()];
             reply(200, &json!({"embeddings": same}))
         });
-        let (constant, _) = embedder(&server.url(), Api::Ollama);
+        let (constant, _) = embedder(&server.url(), EmbeddingApi::Ollama);
         let error = constant.self_check().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-        assert!(error.message().contains("is of no use"), "{error}");
+        assert!(error.message().contains("cannot be used"), "{error}");
     }
 }
 
@@ -181,7 +181,7 @@ fn a_vector_of_zeros_is_refused() {
         answer["data"][2]["embedding"] = json!(vec![0.0; DIMENSION]);
         reply(200, &answer)
     });
-    let (zero, _) = embedder(&server.url(), Api::OpenAi);
+    let (zero, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
     let error = zero.self_check().unwrap_err();
     assert!(error.message().contains("a vector of zeros"), "{error}");
 }
@@ -195,7 +195,7 @@ fn a_poor_order_is_a_doubt_and_no_error() {
         }
         reply(200, &answer)
     });
-    let (poor, _) = embedder(&server.url(), Api::OpenAi);
+    let (poor, _) = embedder(&server.url(), EmbeddingApi::OpenAi);
     let doubts = poor.self_check().unwrap();
     assert_eq!(doubts.len(), 1);
     assert!(
@@ -207,9 +207,9 @@ fn a_poor_order_is_a_doubt_and_no_error() {
 #[test]
 fn a_wrong_length_fails_the_check() {
     let server = like_ollama(digest());
-    let mut config = config(&server.url(), Api::Ollama);
+    let mut config = config(&server.url(), EmbeddingApi::Ollama);
     config.dimension = DIMENSION + 1;
-    let (wrong, _) = limited(config, Limits::default());
+    let (wrong, _) = limited(config, RequestLimits::default());
     let error = wrong.self_check().unwrap_err();
     assert!(error.message().contains("has 64 values, not 65"), "{error}");
 }
@@ -217,9 +217,9 @@ fn a_wrong_length_fails_the_check() {
 #[test]
 fn a_model_exchanged_under_its_name_is_noticed() {
     let server = like_ollama("0b".repeat(32));
-    let mut config = config(&server.url(), Api::Ollama);
+    let mut config = config(&server.url(), EmbeddingApi::Ollama);
     config.revision = Some(digest());
-    let (changed, _) = limited(config.clone(), Limits::default());
+    let (changed, _) = limited(config.clone(), RequestLimits::default());
     let error = changed.self_check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::IdentityMismatch);
     assert!(
@@ -227,6 +227,6 @@ fn a_model_exchanged_under_its_name_is_noticed() {
         "{error}"
     );
     config.revision = Some("a name the user chose".into());
-    let (named, _) = limited(config, Limits::default());
+    let (named, _) = limited(config, RequestLimits::default());
     assert!(named.self_check().unwrap().is_empty());
 }

@@ -1,11 +1,11 @@
-//! What may leave this machine, where to, and that keys appear nowhere but in their header.
+//! Texts and keys leave this machine only as permitted, and keys appear nowhere but in their header.
 
 use std::process::Command;
 use std::sync::Arc;
 
 use loci_core::{Embedder, Error, ErrorKind};
 use loci_embed::http::probe::probe_with_limits;
-use loci_embed::http::{Api, Candidate, Limits, Server};
+use loci_embed::http::{EmbeddingApi, EmbeddingServer, RequestLimits, ServerCandidate};
 use serde_json::json;
 
 use super::certificate::Certificate;
@@ -32,10 +32,10 @@ fn inside(test: &str, variables: &[(&str, &str)]) -> bool {
     false
 }
 
-fn with_key(url: &str, api: Api) -> (Server, Arc<Book>) {
+fn with_key(url: &str, api: EmbeddingApi) -> (EmbeddingServer, Arc<Book>) {
     let mut config = config(url, api);
     config.key_env = Some("LOCI_TEST_KEY".into());
-    limited(config, Limits::default())
+    limited(config, RequestLimits::default())
 }
 
 fn tells_no_key(error: &Error) {
@@ -55,16 +55,16 @@ fn a_key_is_sent_once_in_each_request_and_only_in_its_header() {
         (_, "GET /api/tags") => reply(200, &json!({"models": []})),
         _ => reply(200, &ollama(request)),
     });
-    let (keyed, _) = with_key(&server.url(), Api::Ollama);
-    keyed.passages(&["one", "two"]).unwrap();
-    let wanted = Candidate {
+    let (keyed, _) = with_key(&server.url(), EmbeddingApi::Ollama);
+    keyed.embed_passages(&["one", "two"]).unwrap();
+    let wanted = ServerCandidate {
         name: "desk".into(),
         url: server.url(),
         model: "bag-of-words".into(),
         key_env: Some("LOCI_TEST_KEY".into()),
-        ..Candidate::default()
+        ..ServerCandidate::default()
     };
-    probe_with_limits(&wanted, Limits::default(), Arc::new(Book::default())).unwrap();
+    probe_with_limits(&wanted, RequestLimits::default(), Arc::new(Book::default())).unwrap();
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
     for request in requests {
@@ -94,16 +94,16 @@ fn a_key_is_in_no_message_even_where_the_server_repeats_it() {
             let more = format!("Location: http://localhost/{KEY}\r\nX-Key: {KEY}\r\n");
             Reply::Answer(status, more, body.into_bytes())
         });
-        let (keyed, _) = with_key(&server.url(), Api::OpenAi);
-        let error = keyed.query("sea").unwrap_err();
+        let (keyed, _) = with_key(&server.url(), EmbeddingApi::OpenAi);
+        let error = keyed.embed_query("sea").unwrap_err();
         tells_no_key(&error);
         if status != 200 {
             assert!(error.message().contains(&status.to_string()), "{error}");
         }
     }
     let echo = TestServer::start(|_, _| reply(200, &json!({"data": format!("Bearer {KEY}")})));
-    let (keyed, _) = with_key(&echo.url(), Api::OpenAi);
-    tells_no_key(&keyed.query("sea").unwrap_err());
+    let (keyed, _) = with_key(&echo.url(), EmbeddingApi::OpenAi);
+    tells_no_key(&keyed.embed_query("sea").unwrap_err());
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn a_wrong_key_is_said_so_with_the_variable_to_set() {
         return;
     }
     let server = TestServer::start(|_, _| reply(401, &json!({"error": "unauthorized"})));
-    let (keyed, book) = with_key(&server.url(), Api::OpenAi);
-    let error = keyed.query("sea").unwrap_err();
+    let (keyed, book) = with_key(&server.url(), EmbeddingApi::OpenAi);
+    let error = keyed.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("401"), "{error}");
     assert!(error.hint_text().unwrap().contains("LOCI_TEST_KEY"), "{error:?}");
@@ -125,11 +125,11 @@ fn a_wrong_key_is_said_so_with_the_variable_to_set() {
 #[test]
 fn without_its_key_nothing_is_sent() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (keyed, _) = with_key(&server.url(), Api::OpenAi);
-    let error = keyed.query("sea").unwrap_err();
+    let (keyed, _) = with_key(&server.url(), EmbeddingApi::OpenAi);
+    let error = keyed.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(
-        error.message().contains("LOCI_TEST_KEY with its key is not set"),
+        error.message().contains("LOCI_TEST_KEY for its key is not set"),
         "{error}"
     );
     assert_eq!(server.connections(), 0);
@@ -142,8 +142,8 @@ fn a_key_no_header_can_hold_is_refused() {
         return;
     }
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (keyed, _) = with_key(&server.url(), Api::OpenAi);
-    let error = keyed.query("sea").unwrap_err();
+    let (keyed, _) = with_key(&server.url(), EmbeddingApi::OpenAi);
+    let error = keyed.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     tells_no_key(&error);
     assert_eq!(server.connections(), 0);
@@ -152,14 +152,14 @@ fn a_key_no_header_can_hold_is_refused() {
 #[test]
 fn a_key_given_for_its_variable_is_refused_and_not_repeated() {
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
-    let wanted = Candidate {
+    let wanted = ServerCandidate {
         name: "desk".into(),
         url: server.url(),
         model: "bag-of-words".into(),
         key_env: Some(KEY.into()),
-        ..Candidate::default()
+        ..ServerCandidate::default()
     };
-    let error = probe_with_limits(&wanted, Limits::default(), Arc::new(Book::default())).unwrap_err();
+    let error = probe_with_limits(&wanted, RequestLimits::default(), Arc::new(Book::default())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     tells_no_key(&error);
     assert_eq!(server.connections(), 0);
@@ -174,14 +174,14 @@ fn what_is_elsewhere_is_refused_without_leave() {
         "http://localhost.embed.invalid",
         "http://[2001:db8::1]",
     ] {
-        let mut config = config(url, Api::OpenAi);
-        let error = Server::new(config.clone()).unwrap_err();
+        let mut config = config(url, EmbeddingApi::OpenAi);
+        let error = EmbeddingServer::new(config.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert!(error.message().contains("not this machine"), "{error}");
         config.allow_remote = true;
-        assert!(Server::new(config.clone()).is_ok(), "{url}");
+        assert!(EmbeddingServer::new(config.clone()).is_ok(), "{url}");
         config.key_env = Some("LOCI_TEST_KEY".into());
-        let keyed = Server::new(config);
+        let keyed = EmbeddingServer::new(config);
         assert_eq!(keyed.is_ok(), url.starts_with("https"), "{url}");
     }
 }
@@ -208,13 +208,13 @@ fn proxies_are_for_elsewhere_only() {
     }
     let server = TestServer::start(|_, request| reply(200, &openai(request)));
     for host in ["localhost", "127.0.0.1"] {
-        let (here, _) = embedder(&format!("http://{host}:{}", server.port()), Api::OpenAi);
-        assert_eq!(here.query("sea").unwrap(), vector("sea"));
+        let (here, _) = embedder(&format!("http://{host}:{}", server.port()), EmbeddingApi::OpenAi);
+        assert_eq!(here.embed_query("sea").unwrap(), vector("sea"));
     }
-    let mut config = config("http://embed.invalid", Api::OpenAi);
+    let mut config = config("http://embed.invalid", EmbeddingApi::OpenAi);
     config.allow_remote = true;
-    let (elsewhere, _) = limited(config, Limits::default());
-    let error = elsewhere.query("sea").unwrap_err();
+    let (elsewhere, _) = limited(config, RequestLimits::default());
+    let error = elsewhere.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
@@ -231,21 +231,33 @@ fn a_certificate_must_be_one_this_machine_trusts() {
     let trusted = Certificate::new();
     std::fs::write(std::env::var("SSL_CERT_FILE").unwrap(), trusted.pem()).unwrap();
     let server = TestServer::wrapped(trusted.wrap(), |_, request| reply(200, &openai(request)));
-    let (good, _) = with_key(&format!("https://127.0.0.1:{}", server.port()), Api::OpenAi);
-    assert_eq!(good.query("sea").unwrap(), vector("sea"));
+    let (good, _) = with_key(
+        &format!("https://127.0.0.1:{}", server.port()),
+        EmbeddingApi::OpenAi,
+    );
+    assert_eq!(good.embed_query("sea").unwrap(), vector("sea"));
     assert!(server.requests()[0].head.contains(KEY));
 
     let stranger = TestServer::wrapped(Certificate::new().wrap(), |_, request| {
         reply(200, &openai(request))
     });
-    let (untrusted, book) = with_key(&format!("https://127.0.0.1:{}", stranger.port()), Api::OpenAi);
-    let error = untrusted.query("sea").unwrap_err();
+    let (untrusted, book) = with_key(
+        &format!("https://127.0.0.1:{}", stranger.port()),
+        EmbeddingApi::OpenAi,
+    );
+    let error = untrusted.embed_query("sea").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("invalid peer certificate"), "{error}");
     assert!(book.pauses().is_empty());
 
     let plain = TestServer::start(|_, request| reply(200, &openai(request)));
-    let (unwrapped, _) = with_key(&format!("https://127.0.0.1:{}", plain.port()), Api::OpenAi);
-    assert_eq!(unwrapped.query("sea").unwrap_err().kind(), ErrorKind::Unavailable);
+    let (unwrapped, _) = with_key(
+        &format!("https://127.0.0.1:{}", plain.port()),
+        EmbeddingApi::OpenAi,
+    );
+    assert_eq!(
+        unwrapped.embed_query("sea").unwrap_err().kind(),
+        ErrorKind::Unavailable
+    );
     assert!(stranger.requests().is_empty() && plain.requests().is_empty());
 }

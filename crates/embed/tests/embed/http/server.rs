@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
-/// How many values the vectors have.
+/// The number of values in the vectors.
 pub(crate) const DIMENSION: usize = 64;
 
 /// A request as it came in.
@@ -31,13 +31,13 @@ impl Request {
     }
 }
 
-/// What is sent back.
+/// The answer of the server.
 pub(crate) enum Reply {
     /// A well-formed answer: status, more header lines, body.
     Answer(u16, String, Vec<u8>),
     /// These bytes, and then the connection ends.
     Bytes(Vec<u8>),
-    /// These bytes, after which the connection ends and nobody can connect any more.
+    /// These bytes, after which the connection ends and no client can connect any more.
     Last(Vec<u8>),
     /// Nothing, until the client goes away.
     Silence,
@@ -48,7 +48,7 @@ pub(crate) fn reply(status: u16, body: &Value) -> Reply {
     Reply::Answer(status, String::new(), body.to_string().into_bytes())
 }
 
-/// What wraps a connection, such as TLS.
+/// A wrapper around a connection, such as TLS.
 pub(crate) type Wrap = Box<dyn Fn(TcpStream) -> Box<dyn Stream> + Send + Sync>;
 
 /// A connection, plain or wrapped.
@@ -117,7 +117,7 @@ impl TestServer {
         self.shared.log.lock().unwrap().clone()
     }
 
-    /// How many connections were made.
+    /// Returns the number of connections made.
     pub(crate) fn connections(&self) -> usize {
         self.shared.open.lock().unwrap().len()
     }
@@ -134,7 +134,7 @@ impl Drop for TestServer {
 }
 
 impl Shared {
-    /// Listens no more; when this returns, nobody can connect.
+    /// Stops listening; once this returns, no client can connect.
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         if let Some(accepting) = self.accepting.lock().unwrap().take() {

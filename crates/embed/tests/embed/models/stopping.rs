@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::Barrier;
 
-use loci_embed::models::{From, Outcome, State};
+use loci_embed::models::{InstallOutcome, InstallSource, ModelState};
 
 use super::toy::{Place, files};
 
-/// What a process that was killed leaves: half a model under a temporary name.
+/// Leaves half a model under a temporary name, as a killed process does.
 fn leave_half(place: &Place) {
     let left = place.models.folder().join(".toy.4711.0.tmp/ready");
     fs::create_dir_all(&left).unwrap();
@@ -19,20 +19,20 @@ fn leave_half(place: &Place) {
 fn what_a_stopped_installation_left_is_no_model_and_goes_with_the_next() {
     let place = Place::new();
     leave_half(&place);
-    assert_eq!(place.models.state("toy").unwrap(), State::Absent);
-    assert_eq!(place.install(&place.wheel()).unwrap(), Outcome::Installed);
+    assert_eq!(place.models.model_state("toy").unwrap(), ModelState::Absent);
+    assert_eq!(place.install(&place.wheel()).unwrap(), InstallOutcome::Installed);
     place.assert_whole();
 
     leave_half(&place);
-    assert_eq!(place.install(&place.wheel()).unwrap(), Outcome::Already);
+    assert_eq!(place.install(&place.wheel()).unwrap(), InstallOutcome::Already);
     place.assert_whole();
 
     leave_half(&place);
-    assert!(place.models.remove("toy").unwrap());
+    assert!(place.models.remove_model("toy").unwrap());
     assert!(place.names().is_empty(), "{:?}", place.names());
 
     leave_half(&place);
-    assert!(!place.models.remove("toy").unwrap());
+    assert!(!place.models.remove_model("toy").unwrap());
     assert!(place.names().is_empty(), "{:?}", place.names());
 }
 
@@ -43,12 +43,12 @@ fn nothing_is_in_place_before_everything_was_copied() {
     let total: u64 = files().iter().map(|(_, bytes)| bytes.len() as u64).sum();
     let look = &mut |done, _, _| {
         looks += 1;
-        assert_eq!(place.models.state("toy").unwrap(), State::Absent);
+        assert_eq!(place.models.model_state("toy").unwrap(), ModelState::Absent);
         assert!(done < total || place.names().len() == 1, "{:?}", place.names());
     };
     place
         .models
-        .install("toy", &From::Path(place.wheel()), look)
+        .install_model("toy", &InstallSource::Path(place.wheel()), look)
         .unwrap();
     assert!(looks >= files().len());
     place.assert_whole();
@@ -61,13 +61,13 @@ fn an_installation_that_panics_half_way_leaves_nothing() {
     let stopped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         place
             .models
-            .install("toy", &From::Path(wheel.clone()), &mut |_, _, _| {
+            .install_model("toy", &InstallSource::Path(wheel.clone()), &mut |_, _, _| {
                 panic!("stopped by the test")
             })
     }));
     assert!(stopped.is_err());
     assert!(place.names().is_empty(), "{:?}", place.names());
-    assert_eq!(place.install(&wheel).unwrap(), Outcome::Installed);
+    assert_eq!(place.install(&wheel).unwrap(), InstallOutcome::Installed);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn many_installations_at_once_end_with_one_whole_model() {
             fs::write(place.toy().join("config.json"), "").unwrap();
         }
         let start = Barrier::new(8);
-        let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let outcomes: Vec<InstallOutcome> = std::thread::scope(|scope| {
             let install = || {
                 start.wait();
                 place.install(&wheel).unwrap()
@@ -91,7 +91,7 @@ fn many_installations_at_once_end_with_one_whole_model() {
         assert_eq!(
             outcomes
                 .iter()
-                .filter(|outcome| **outcome == Outcome::Installed)
+                .filter(|outcome| **outcome == InstallOutcome::Installed)
                 .count(),
             1,
             "{outcomes:?}"
@@ -112,7 +112,7 @@ fn installing_and_removing_at_once_leave_a_whole_model_or_none() {
                 start.wait();
                 for _ in 0..20 {
                     if remove {
-                        place.models.remove("toy").unwrap();
+                        place.models.remove_model("toy").unwrap();
                     } else {
                         place.install(wheel).unwrap();
                     }
@@ -120,7 +120,7 @@ fn installing_and_removing_at_once_leave_a_whole_model_or_none() {
             });
         }
     });
-    if place.models.state("toy").unwrap() == State::Absent {
+    if place.models.model_state("toy").unwrap() == ModelState::Absent {
         assert!(place.names().is_empty(), "{:?}", place.names());
     } else {
         place.assert_whole();

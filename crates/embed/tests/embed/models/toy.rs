@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use loci_embed::models::{From, Model, Models, Outcome, Pinned, Stage, catalogue};
+use loci_embed::models::{
+    CatalogueModel, InstallOutcome, InstallSource, InstallStage, ModelFolder, PinnedFile, known_models,
+};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use zip::ZipWriter;
@@ -13,7 +15,7 @@ use zip::write::SimpleFileOptions;
 /// A folder for one test, with models in one corner of it.
 pub(crate) struct Place {
     pub(crate) home: TempDir,
-    pub(crate) models: Models,
+    pub(crate) models: ModelFolder,
 }
 
 /// The toy's files.
@@ -28,13 +30,13 @@ pub(crate) fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn model() -> Model {
-    let pin = |(path, bytes): (&str, Vec<u8>)| Pinned {
+fn model() -> CatalogueModel {
+    let pin = |(path, bytes): (&str, Vec<u8>)| PinnedFile {
         path: path.to_owned(),
         size: bytes.len() as u64,
         sha256: sha256(&bytes),
     };
-    Model {
+    CatalogueModel {
         name: "toy".to_owned(),
         licence: "CC0-1.0".to_owned(),
         package: None,
@@ -52,8 +54,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 impl Place {
     pub(crate) fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let known = catalogue().into_iter().chain([model()]).collect();
-        let models = Models::with_catalogue(home.path().join("deep/models"), known);
+        let known = known_models().into_iter().chain([model()]).collect();
+        let models = ModelFolder::with_catalogue(home.path().join("deep/models"), known);
         Self { home, models }
     }
 
@@ -95,17 +97,20 @@ impl Place {
         path
     }
 
-    pub(crate) fn install(&self, from: &Path) -> loci_core::Result<Outcome> {
-        self.models
-            .install("toy", &From::Path(from.to_owned()), &mut |_, _, _: Stage| {})
+    pub(crate) fn install(&self, from: &Path) -> loci_core::Result<InstallOutcome> {
+        self.models.install_model(
+            "toy",
+            &InstallSource::Path(from.to_owned()),
+            &mut |_, _, _: InstallStage| {},
+        )
     }
 
-    /// Where the installed toy lies.
+    /// Returns the folder of the installed toy.
     pub(crate) fn toy(&self) -> PathBuf {
         self.models.folder().join("toy")
     }
 
-    /// What lies in the models folder, the lock aside.
+    /// Lists the models folder without the lock.
     pub(crate) fn names(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.models.folder()) else {
             return Vec::new();
@@ -129,7 +134,7 @@ impl Place {
         }
         assert!(
             self.models
-                .verify("toy")
+                .verify_model("toy")
                 .unwrap()
                 .iter()
                 .all(|finding| finding.is_good())

@@ -1,37 +1,37 @@
-//! The drawers of a file: its text from first byte to last.
+//! The drawers of a file: its text from the first byte to the last.
 
-use loci_core::{Context, DrawerId, Metadata, NewDrawer, Place, Span};
+use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan};
 
 use loci_mine::FileDocument;
-use loci_mine::cut::{self, Piece};
-use loci_mine::decode::{Encoding, piece_strays, write_strays};
+use loci_mine::cut::{self, TextPiece};
+use loci_mine::decode::{TextEncoding, piece_strays, write_strays};
 
-/// How much of its neighbours is indexed with a piece, in characters.
+/// The number of characters of each neighbour that are indexed with a piece.
 const EDGE: usize = 120;
 
-/// What kind of drawer a piece of a file is.
-pub(crate) const KIND: &str = "file";
+/// The kind of drawers that are pieces of a file.
+pub(crate) const FILE_KIND: &str = "file";
 
-/// A file's text, where it is cut, and what it is called.
+/// The text of a file, its pieces and its label.
 #[derive(Debug)]
 pub(crate) struct FileBody {
     document: FileDocument,
-    /// What it is called within its project.
+    /// The path of the file within its project.
     label: String,
 }
 
 impl FileBody {
-    /// The drawers of a file that is called `label` within its project.
+    /// Wraps a document of a file that has the path `label` within its project.
     pub(crate) fn new(document: FileDocument, label: String) -> Self {
         Self { document, label }
     }
 
-    /// The texts of the pieces, in order.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.document.pieces.iter().map(|piece| self.text_of(piece))
+    /// Returns the texts of the pieces, in order.
+    pub(crate) fn piece_texts(&self) -> impl Iterator<Item = &str> {
+        self.document.pieces.iter().map(|piece| self.piece_text(piece))
     }
 
-    fn text_of(&self, piece: &Piece) -> &str {
+    fn piece_text(&self, piece: &TextPiece) -> &str {
         self.document
             .decoded
             .text
@@ -39,28 +39,29 @@ impl FileBody {
             .unwrap_or_default()
     }
 
-    /// Drawer number `n`, not yet filed anywhere.
-    pub(crate) fn drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
+    /// Builds drawer number `n`, without source, wing and room.
+    pub(crate) fn make_drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
         let piece = self.document.pieces.get(n)?;
-        let mut drawer = NewDrawer::new(id, self.text_of(piece));
-        drawer.context = Some(self.context(piece));
-        drawer.metadata = self.metadata(piece);
-        drawer.place = Place {
-            span: Some(Span {
+        let mut drawer = NewDrawer::new(id, self.piece_text(piece));
+        drawer.context = Some(self.piece_context(piece));
+        drawer.metadata = self.piece_metadata(piece);
+        drawer.place = DrawerPlace {
+            span: Some(SourceSpan {
                 start: piece.start as u64,
                 end: piece.end as u64,
                 line_start: piece.line_start,
                 line_end: piece.line_end,
             }),
-            kind: Some(KIND.into()),
+            kind: Some(FILE_KIND.into()),
             said_at: self.document.modified,
-            ..Place::default()
+            ..DrawerPlace::default()
         };
         Some(drawer)
     }
 
-    fn context(&self, piece: &Piece) -> Context {
+    fn piece_context(&self, piece: &TextPiece) -> DrawerContext {
         let text = &self.document.decoded.text;
+        // Path and headings often hold the very words a question uses, and the piece itself does not.
         let mut before = self.label.clone();
         if let Some(heading) = &piece.heading {
             before.push_str(" > ");
@@ -71,15 +72,16 @@ impl FileBody {
             before.push('\n');
             before.push_str(edge);
         }
-        Context {
+        DrawerContext {
             before,
             after: cut::edge_after(text, piece.end, EDGE).to_owned(),
         }
     }
 
-    fn metadata(&self, piece: &Piece) -> Metadata {
-        let mut metadata = Metadata::new().with("format", self.document.shape.name());
-        if self.document.decoded.encoding != Encoding::Utf8 {
+    fn piece_metadata(&self, piece: &TextPiece) -> Metadata {
+        let mut metadata = Metadata::new().with_entry("format", self.document.shape.name());
+        if self.document.decoded.encoding != TextEncoding::Utf8 {
+            // With the encoding and the stray bytes, `loci cat` can give the file back byte for byte.
             metadata.insert("encoding", self.document.decoded.encoding.name());
         }
         let strays = piece_strays(&self.document.decoded.strays, piece.start..piece.end);

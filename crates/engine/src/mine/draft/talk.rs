@@ -1,87 +1,89 @@
-//! The drawers of a conversation: each message from first byte to last, one message after the other.
+//! The drawers of a conversation: each message from the first byte to the last, in order.
 //!
-//! A conversation's own text is its messages in order, one line end between each and the next. Spans count in that
-//! text, so that the pieces of one message follow each other without a gap and two messages never do.
+//! The text of a conversation is its messages joined by line ends. Spans count bytes in that text, so the
+//! pieces of one message touch each other and the pieces of two messages never do.
 
 use std::borrow::Cow;
 
-use loci_core::{Context, DrawerId, Metadata, NewDrawer, Place, Span, Timestamp};
+use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan, Timestamp};
 
-use loci_mine::conversation::{Conversation, Kind, Message};
-use loci_mine::cut::{self, Cutting, Piece, Shape};
+use loci_mine::conversation::{Conversation, ConversationMessage, MessageKind};
+use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
 
-/// How much of what was said before and after is indexed with a short piece, in characters: a brief answer means
-/// little without its question.
+/// The number of characters of each neighbour that are indexed with a short piece: a brief answer means little
+/// without its question.
 const SHORT_EDGE: usize = 240;
 
-/// The same for a longer piece, whose own words must outweigh its neighbours'.
+/// The same for a longer piece, whose own words must outweigh those of its neighbours.
 const LONG_EDGE: usize = 80;
 
-/// Up to how many bytes a piece is short.
+/// The size up to which a piece is short, in bytes.
 const SHORT: usize = 320;
 
-fn edge_of(piece: &Piece) -> usize {
-    match piece.end - piece.start <= SHORT {
-        true => SHORT_EDGE,
-        false => LONG_EDGE,
+fn choose_edge_length(piece: &TextPiece) -> usize {
+    if piece.end - piece.start <= SHORT {
+        SHORT_EDGE
+    } else {
+        LONG_EDGE
     }
 }
 
-/// A conversation and where its messages are cut.
+/// A conversation and the pieces of its messages.
 #[derive(Debug)]
 pub(crate) struct TalkBody {
     conversation: Conversation,
     format: &'static str,
-    slots: Vec<Slot>,
-    /// Where each message begins in the conversation's own text.
-    begins: Vec<Begin>,
+    slots: Vec<MessageSlot>,
+    /// The start of each message in the text of the conversation.
+    begins: Vec<MessageStart>,
 }
 
 /// One piece of one message.
 #[derive(Debug)]
-struct Slot {
+struct MessageSlot {
     message: usize,
-    piece: Piece,
+    piece: TextPiece,
 }
 
-/// A place in the conversation's own text.
+/// A position in the text of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Begin {
+struct MessageStart {
     offset: u64,
     line: u64,
 }
 
-impl Begin {
+impl MessageStart {
     const FIRST: Self = Self { offset: 0, line: 1 };
 
-    /// Where the next message begins after one of `bytes` with so many line ends in it.
-    fn past(self, bytes: u64, line_ends: u64) -> Self {
+    /// Returns the start of the next message after one of `bytes` bytes with this many line ends.
+    fn after_message(self, bytes: u64, line_ends: u64) -> Self {
         Self {
+            // One more for the line end between two messages.
             offset: self.offset + bytes + 1,
             line: self.line + line_ends + 1,
         }
     }
 }
 
-/// A message that is no longer in its source, whose drawers stay.
+/// A message that left its source and whose drawers stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Gone {
-    /// The message it comes after; first of all, if none.
+pub(crate) struct GoneMessage {
+    /// The number of the message it follows; it comes first if `None`.
     pub(crate) after: Option<usize>,
     /// Its pieces, in order.
-    pub(crate) pieces: Vec<(DrawerId, Span)>,
+    pub(crate) pieces: Vec<(DrawerId, SourceSpan)>,
 }
 
-impl Gone {
-    /// Moves its pieces to where the message now begins; says where the next one does.
-    fn settle(&mut self, at: Begin) -> Begin {
+impl GoneMessage {
+    /// Moves its pieces to the start `at` and returns the start of the next message.
+    fn move_pieces(&mut self, at: MessageStart) -> MessageStart {
         let Some(first) = self.pieces.first().map(|(_, span)| *span) else {
             return at;
         };
         let mut end = first;
         for (_, span) in &mut self.pieces {
             let moved = |n: u64, from: u64, to: u64| to + n.saturating_sub(from);
-            *span = Span {
+            *span = SourceSpan {
                 start: moved(span.start, first.start, at.offset),
                 end: moved(span.end, first.start, at.offset),
                 line_start: moved(span.line_start, first.line_start, at.line),
@@ -89,25 +91,27 @@ impl Gone {
             };
             end = *span;
         }
-        at.past(end.end - at.offset, end.line_end - at.line)
+        at.after_message(end.end - at.offset, end.line_end - at.line)
     }
 }
 
 impl TalkBody {
-    /// Cuts the messages said at or after `since`, where that is given; the others keep their place.
+    /// Cuts the messages said at or after `since`, if it is given; earlier ones get no pieces but keep their
+    /// place.
     pub(crate) fn new(
         conversation: Conversation,
         format: &'static str,
         since: Option<Timestamp>,
-        how: &Cutting,
+        how: &PieceLengths,
     ) -> Self {
         let mut slots = Vec::new();
         for (number, message) in conversation.messages.iter().enumerate() {
+            // A message without a time is never too old.
             if since.is_some_and(|since| message.at.is_some_and(|at| at < since)) {
                 continue;
             }
-            let pieces = cut::cut(&message.text, shape_of(message.kind), how);
-            slots.extend(pieces.into_iter().map(|piece| Slot {
+            let pieces = cut::cut_text(&message.text, cutting_shape(message.kind), how);
+            slots.extend(pieces.into_iter().map(|piece| MessageSlot {
                 message: number,
                 piece,
             }));
@@ -118,18 +122,18 @@ impl TalkBody {
             slots,
             begins: Vec::new(),
         };
-        body.lay_out(&mut []);
+        body.lay_out_messages(&mut []);
         body
     }
 
-    /// Gives every message its place, leaving room for those that are gone from the source and stay in the palace.
-    pub(crate) fn lay_out(&mut self, gone: &mut [Gone]) {
-        let mut at = Begin::FIRST;
+    /// Gives every message its position, leaving room for messages that left the source and stay in the palace.
+    pub(crate) fn lay_out_messages(&mut self, gone: &mut [GoneMessage]) {
+        let mut at = MessageStart::FIRST;
         let mut gone = gone.iter_mut().peekable();
         let mut begins = Vec::with_capacity(self.conversation.messages.len());
-        let mut settle = |after: Option<usize>, mut at: Begin| {
+        let mut settle = |after: Option<usize>, mut at: MessageStart| {
             while let Some(one) = gone.next_if(|one| one.after == after) {
-                at = one.settle(at);
+                at = one.move_pieces(at);
             }
             at
         };
@@ -137,13 +141,13 @@ impl TalkBody {
         for (number, message) in self.conversation.messages.iter().enumerate() {
             begins.push(at);
             let line_ends = message.text.bytes().filter(|byte| *byte == b'\n').count();
-            at = at.past(message.text.len() as u64, line_ends as u64);
+            at = at.after_message(message.text.len() as u64, line_ends as u64);
             at = settle(Some(number), at);
         }
         self.begins = begins;
     }
 
-    /// The id of message `number`, its own or the one its place gives it.
+    /// Returns the id of message `number`: its own, or one made of its number.
     fn message_id(&self, number: usize) -> Cow<'_, str> {
         match self
             .conversation
@@ -156,53 +160,53 @@ impl TalkBody {
         }
     }
 
-    /// The ids that messages have of their own, with the last place of each.
+    /// Returns the messages' own ids with their numbers.
     pub(crate) fn own_ids(&self) -> impl Iterator<Item = (&str, usize)> {
         let messages = self.conversation.messages.iter().enumerate();
         messages.filter_map(|(number, message)| Some((message.id.as_deref()?, number)))
     }
 
-    /// The text of message `number`, if it has no id of its own.
-    pub(crate) fn unnamed(&self, number: usize) -> Option<&str> {
+    /// Returns the text of message `number`, if the message has no id of its own.
+    pub(crate) fn text_without_id(&self, number: usize) -> Option<&str> {
         let message = self.conversation.messages.get(number)?;
         message.id.is_none().then_some(message.text.as_str())
     }
 
-    /// Which message drawer `n` is a piece of.
-    pub(crate) fn message_of(&self, n: usize) -> Option<usize> {
+    /// Returns the number of the message that drawer `n` is a piece of.
+    pub(crate) fn message_number(&self, n: usize) -> Option<usize> {
         self.slots.get(n).map(|slot| slot.message)
     }
 
-    /// The texts of the pieces with the messages they belong to, in order.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+    /// Returns the texts of the pieces with the ids of their messages, in order.
+    pub(crate) fn piece_texts(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         self.slots.iter().map(|slot| {
-            // A message without an id of its own is told by its text alone, so that its place may change.
+            // A message without its own id is identified by its text alone, so that it may move.
             let owned = self.conversation.messages.get(slot.message);
             let owner = owned
                 .and_then(|message| message.id.as_deref())
                 .unwrap_or_default();
-            (Cow::Borrowed(owner), self.text_of(slot))
+            (Cow::Borrowed(owner), self.slot_text(slot))
         })
     }
 
-    fn text_of(&self, slot: &Slot) -> &str {
+    fn slot_text(&self, slot: &MessageSlot) -> &str {
         let message = self.conversation.messages.get(slot.message);
         message
             .and_then(|message| message.text.get(slot.piece.start..slot.piece.end))
             .unwrap_or_default()
     }
 
-    /// Drawer number `n`, not yet filed anywhere.
-    pub(crate) fn drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
+    /// Builds drawer number `n`, without source, wing and room.
+    pub(crate) fn make_drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
         let slot = self.slots.get(n)?;
         let message = self.conversation.messages.get(slot.message)?;
         let begin = self.begins.get(slot.message)?;
         let piece = &slot.piece;
-        let mut drawer = NewDrawer::new(id, self.text_of(slot));
-        drawer.context = Some(self.context(slot, message));
-        drawer.metadata = self.metadata(slot.message, message);
-        drawer.place = Place {
-            span: Some(Span {
+        let mut drawer = NewDrawer::new(id, self.slot_text(slot));
+        drawer.context = Some(self.slot_context(slot, message));
+        drawer.metadata = self.message_metadata(slot.message, message);
+        drawer.place = DrawerPlace {
+            span: Some(SourceSpan {
                 start: begin.offset + piece.start as u64,
                 end: begin.offset + piece.end as u64,
                 line_start: begin.line + piece.line_start - 1,
@@ -211,15 +215,17 @@ impl TalkBody {
             speaker: message.speaker.clone(),
             kind: Some(message.kind.name().into()),
             said_at: message.at,
-            ..Place::default()
+            ..DrawerPlace::default()
         };
         Some(drawer)
     }
 
-    fn metadata(&self, number: usize, message: &Message) -> Metadata {
+    fn message_metadata(&self, number: usize, message: &ConversationMessage) -> Metadata {
         let talk = &self.conversation;
         let mut metadata = message.about.clone();
-        for key in Place::TEXT_KEYS.into_iter().chain(["said_at", "filed_at"]) {
+        // These keys name parts of a place; in the metadata they would contradict the place, which the store
+        // refuses.
+        for key in DrawerPlace::TEXT_KEYS.into_iter().chain(["said_at", "filed_at"]) {
             metadata.remove(key);
         }
         metadata.insert("format", self.format);
@@ -238,10 +244,11 @@ impl TalkBody {
         metadata
     }
 
-    /// Title, speaker and day, then what was said just before; after it, what was said next.
-    fn context(&self, slot: &Slot, message: &Message) -> Context {
+    /// Builds the context of a piece: title, speaker, day and heading, then the end of the text before it;
+    /// behind it, the beginning of the text that follows.
+    fn slot_context(&self, slot: &MessageSlot, message: &ConversationMessage) -> DrawerContext {
         let piece = &slot.piece;
-        let edge = edge_of(piece);
+        let edge = choose_edge_length(piece);
         let mut lines = Vec::new();
         lines.extend(self.conversation.title.clone());
         let day = message
@@ -255,54 +262,58 @@ impl TalkBody {
             lines.push(said.join(" "));
         }
         lines.extend(piece.heading.as_deref().map(str::to_owned));
+        // Within a message the neighbour is the rest of the message, at its edges the neighbouring message.
         let before = match piece.start {
             0 => self
-                .beside(slot.message, Side::Before)
+                .find_neighbour(slot.message, NeighbourSide::Before)
                 .map(|other| cut::edge_before(&other.text, other.text.len(), edge)),
             start => Some(cut::edge_before(&message.text, start, edge)),
         };
         lines.extend(before.filter(|text| !text.is_empty()).map(str::to_owned));
-        let after = match piece.end == message.text.len() {
-            true => self
-                .beside(slot.message, Side::After)
-                .map(|other| cut::edge_after(&other.text, 0, edge)),
-            false => Some(cut::edge_after(&message.text, piece.end, edge)),
+        let after = if piece.end == message.text.len() {
+            self.find_neighbour(slot.message, NeighbourSide::After)
+                .map(|other| cut::edge_after(&other.text, 0, edge))
+        } else {
+            Some(cut::edge_after(&message.text, piece.end, edge))
         };
-        Context {
+        DrawerContext {
             before: lines.join("\n"),
             after: after.unwrap_or_default().to_owned(),
         }
     }
 
-    /// The nearest message on one side that is of the same sort: what people and models say to each other, or what
-    /// goes on between a model and its tools.
-    fn beside(&self, number: usize, side: Side) -> Option<&Message> {
+    /// Finds the nearest message on one side of the same sort: speech between people and models, or traffic
+    /// between a model and its tools. Tool output between a question and its answer would otherwise separate
+    /// them.
+    fn find_neighbour(&self, number: usize, side: NeighbourSide) -> Option<&ConversationMessage> {
         let messages = &self.conversation.messages;
         let sort = is_talk(messages.get(number)?.kind);
-        let fits = |message: &&Message| is_talk(message.kind) == sort;
+        let fits = |message: &&ConversationMessage| is_talk(message.kind) == sort;
         match side {
-            Side::Before => messages.get(..number)?.iter().rev().take(REACH).find(fits),
-            Side::After => messages.get(number + 1..)?.iter().take(REACH).find(fits),
+            NeighbourSide::Before => messages.get(..number)?.iter().rev().take(REACH).find(fits),
+            NeighbourSide::After => messages.get(number + 1..)?.iter().take(REACH).find(fits),
         }
     }
 }
 
-/// How many messages away a neighbour may be.
+/// The farthest a neighbour may be, in messages.
 const REACH: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
-enum Side {
+enum NeighbourSide {
     Before,
     After,
 }
 
-fn is_talk(kind: Kind) -> bool {
-    matches!(kind, Kind::Human | Kind::Assistant)
+fn is_talk(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Human | MessageKind::Assistant)
 }
 
-fn shape_of(kind: Kind) -> Shape {
+fn cutting_shape(kind: MessageKind) -> TextShape {
     match kind {
-        Kind::ToolCall | Kind::ToolResult => Shape::Prose,
-        Kind::Human | Kind::Assistant | Kind::Thinking | Kind::System => Shape::Markdown,
+        MessageKind::ToolCall | MessageKind::ToolResult => TextShape::Prose,
+        MessageKind::Human | MessageKind::Assistant | MessageKind::Thinking | MessageKind::System => {
+            TextShape::Markdown
+        }
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wake_up::snippet::flat;
+use crate::wake_up::snippet::flatten_line;
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -48,19 +48,19 @@ fn any_drawer() -> impl Strategy<Value = NewDrawer> {
             |(text, (wing, room, source, kind, said_at, piece), importance, mined, uses)| {
                 let mut drawer = NewDrawer::new(DrawerId::new("x").unwrap(), text);
                 let nonempty = |text: Option<String>| text.filter(|text| !text.is_empty());
-                drawer.place = Place {
+                drawer.place = DrawerPlace {
                     wing: nonempty(wing),
                     room: nonempty(room),
                     source: nonempty(source),
                     kind: kind.map(str::to_owned),
                     said_at: said_at.map(|at| Timestamp::from_micros(at * 1_000_000).unwrap()),
-                    span: Some(Span {
+                    span: Some(SourceSpan {
                         start: piece,
                         end: piece + 1,
                         line_start: 1,
                         line_end: 1,
                     }),
-                    ..Place::default()
+                    ..DrawerPlace::default()
                 };
                 drawer.uses = uses;
                 drawer.filed_at = Some("2026-05-01T00:00:00Z".parse().unwrap());
@@ -104,7 +104,7 @@ proptest! {
         let named = drawers.into_iter().map(|(id, drawer)| NewDrawer { id: DrawerId::new(id).unwrap(), ..drawer });
         let (_backend, collection) = filed(named.collect());
         let request = asked(in_boat.then_some("boat"), tokens);
-        let report = match wake_up(collection.as_ref(), &request) {
+        let report = match write_wake_up(collection.as_ref(), &request) {
             Ok(report) => report,
             Err(error) => {
                 prop_assert!(tokens < FEWEST_TOKENS && error.kind() == ErrorKind::Invalid, "{error}");
@@ -112,14 +112,14 @@ proptest! {
             }
         };
         prop_assert!(report.tokens <= tokens);
-        prop_assert_eq!(report.tokens, estimate(&report.text));
+        prop_assert_eq!(report.tokens, estimate_tokens(&report.text));
         prop_assert!(!report.text.contains(|c: char| c.is_control() && c != '\n'));
-        prop_assert_eq!(&report, &wake_up(collection.as_ref(), &request).unwrap());
+        prop_assert_eq!(&report, &write_wake_up(collection.as_ref(), &request).unwrap());
         let mut seen = HashSet::new();
         for id in &report.drawers {
             prop_assert!(seen.insert(id), "{} is named twice", id);
-            let drawer = collection.find(id).unwrap().unwrap();
-            let (words, _) = flat(drawer.document.as_deref().unwrap(), usize::MAX);
+            let drawer = collection.find_drawer(id).unwrap().unwrap();
+            let (words, _) = flatten_line(drawer.document.as_deref().unwrap(), usize::MAX);
             prop_assert!(is_quoted(&words, &report.text), "{:?} is not in {}", words, report.text);
         }
     }

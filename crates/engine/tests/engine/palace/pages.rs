@@ -10,7 +10,7 @@ fn listed(backend: &Reference) -> Palace {
         drawer.filed_at = Some(format!("2026-01-{:02}", 1 + n * 7 % 20).parse().unwrap());
         drawer.place.said_at = (n % 4 > 0).then(|| format!("2025-02-{:02}", 1 + n * 5 % 9).parse().unwrap());
         drawer.place.source = (n % 3 > 0).then(|| format!("/t/{}.md", n * 3 % 5));
-        drawer.place.span = (n % 3 > 1).then_some(Span {
+        drawer.place.span = (n % 3 > 1).then_some(SourceSpan {
             start: 100 - n,
             end: 200,
             line_start: 1,

@@ -6,7 +6,7 @@ use loci_conformance::Reference;
 use loci_core::{
     Backend, Capability, Collection, CollectionExt as _, CreateMode, ErrorKind, NewDrawer, OpenOptions, Write,
 };
-use loci_engine::search::{Answer, Leg};
+use loci_engine::search::{LegStatus, SearchAnswer};
 
 use super::{World, asked, drawer, find, machine, names};
 use crate::embedders::Machine;
@@ -17,12 +17,12 @@ const FOX: &str = "a fox sleeps in the garden";
 
 /// A leg that did not reach everything has a reason, and a warning says so.
 #[track_caller]
-fn nothing_is_silent(answer: &Answer) {
+fn nothing_is_silent(answer: &SearchAnswer) {
     for (name, leg) in [
         ("nearest", &answer.legs.nearest),
         ("lexical", &answer.legs.lexical),
     ] {
-        let Leg {
+        let LegStatus {
             ran,
             coverage,
             reason,
@@ -36,12 +36,12 @@ fn nothing_is_silent(answer: &Answer) {
     }
 }
 
-fn warned(answer: &Answer) -> Vec<&str> {
+fn warned(answer: &SearchAnswer) -> Vec<&str> {
     answer.warnings.iter().map(|told| told.code.as_str()).collect()
 }
 
 /// Searches for the ship, and sees it found.
-fn the_ship(collection: &Arc<dyn Collection>, machine: &Machine) -> Answer {
+fn the_ship(collection: &Arc<dyn Collection>, machine: &Machine) -> SearchAnswer {
     let answer = find(collection, machine, &asked("ship"));
     nothing_is_silent(&answer);
     assert_eq!(names(&answer.hits)[0], "ship", "{answer:?}");
@@ -92,7 +92,7 @@ fn what_lacks_a_vector_is_counted_in_scope_only_however_large_the_scope() {
         let filed = world.file(&NOBODY, [500, 502, 503].map(numbered).into());
         for (of, missing, scope) in [("even", 2, 252_u64), ("odd", 1, 251)] {
             let mut request = asked("ship");
-            request.scope.filter = loci_core::Filter::text("wing", of);
+            request.scope.filter = loci_core::Filter::text_equals("wing", of);
             let answer = find(&filed, &machine(), &request);
             nothing_is_silent(&answer);
             assert_eq!(answer.in_scope, scope);
@@ -102,7 +102,7 @@ fn what_lacks_a_vector_is_counted_in_scope_only_however_large_the_scope() {
             assert_eq!(answer.legs.nearest.coverage, share);
         }
         let mut request = asked("ship");
-        request.scope.filter = loci_core::Filter::text("wing", "none");
+        request.scope.filter = loci_core::Filter::text_equals("wing", "none");
         let nothing = find(&filed, &machine(), &request);
         nothing_is_silent(&nothing);
         assert!(
@@ -193,7 +193,7 @@ fn a_backend_without_keywords_is_searched_by_meaning_and_says_so() {
         .into_iter()
         .filter(|one| !matches!(one, Capability::Lexical | Capability::Local));
     let world = World {
-        backend: Arc::new(Reference::with(without)) as Arc<dyn Backend>,
+        backend: Arc::new(Reference::with_capabilities(without)) as Arc<dyn Backend>,
         palace: palace(),
         _folder: None,
     };
@@ -203,7 +203,7 @@ fn a_backend_without_keywords_is_searched_by_meaning_and_says_so() {
     assert_eq!(names(&answer.hits)[0], "ship");
     assert!(!answer.legs.lexical.ran && answer.legs.nearest.ran);
     assert_eq!(warned(&answer), ["lexical_missing"]);
-    // Where nothing can be searched nothing is claimed, and what stopped the words is said.
-    let neither = loci_engine::search(filed.as_ref(), &NOBODY, &asked("ship")).unwrap_err();
+    // If nothing can be searched, nothing is claimed, and the error is the one of the word search.
+    let neither = loci_engine::search_collection(filed.as_ref(), &NOBODY, &asked("ship")).unwrap_err();
     assert_eq!(neither.kind(), ErrorKind::Unsupported, "{neither:?}");
 }

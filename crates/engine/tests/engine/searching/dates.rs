@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use loci_core::{Collection, Comparison, Filter, NewDrawer, Scalar};
-use loci_engine::search::{Found, SearchRequest, why_not};
+use loci_core::{Collection, Filter, FilterComparison, MetadataScalar, NewDrawer};
+use loci_engine::search::{SearchHit, SearchRequest, explain_absence};
 
 use super::{World, asked, drawer, find, id, machine, names, time};
 
@@ -24,7 +24,7 @@ fn decisions(world: &World) -> Arc<dyn Collection> {
     world.file(&machine(), drawers)
 }
 
-fn hit<'a>(hits: &'a [Found], key: &str) -> &'a Found {
+fn hit<'a>(hits: &'a [SearchHit], key: &str) -> &'a SearchHit {
     hits.iter().find(|hit| hit.drawer.id.as_str() == key).unwrap()
 }
 
@@ -88,8 +88,8 @@ fn a_time_in_which_nothing_was_said_hides_nothing() {
 fn bounds_are_by_when_it_was_said_and_leave_out_what_was_never_dated() {
     for world in World::both() {
         let decided = decisions(&world);
-        let within = |comparison: fn(Scalar) -> Comparison, moment: &str| {
-            let at = Scalar::Int(time(moment).as_micros());
+        let within = |comparison: fn(MetadataScalar) -> FilterComparison, moment: &str| {
+            let at = MetadataScalar::Int(time(moment).as_micros());
             let request = SearchRequest {
                 scope: Filter::Compare("said_at".into(), comparison(at)).into(),
                 ..asked("we decide on budget")
@@ -100,10 +100,13 @@ fn bounds_are_by_when_it_was_said_and_leave_out_what_was_never_dated() {
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(within(Comparison::Gte, "2024-06-01"), ["june"]);
-        assert_eq!(within(Comparison::Lt, "2024-06-01"), ["may"]);
-        assert_eq!(within(Comparison::Gte, "2024-05-14T09:00:00Z"), ["june", "may"]);
-        assert_eq!(within(Comparison::Lt, "2024-05-14T09:00:00Z"), [""; 0]);
+        assert_eq!(within(FilterComparison::Gte, "2024-06-01"), ["june"]);
+        assert_eq!(within(FilterComparison::Lt, "2024-06-01"), ["may"]);
+        assert_eq!(
+            within(FilterComparison::Gte, "2024-05-14T09:00:00Z"),
+            ["june", "may"]
+        );
+        assert_eq!(within(FilterComparison::Lt, "2024-05-14T09:00:00Z"), [""; 0]);
     }
 }
 
@@ -116,7 +119,7 @@ fn what_was_said_then_is_a_candidate_behind_hundreds_of_better_matches() {
         drawers.push(said("may", "budget 999 budget", "2024-05-14"));
         let filed = world.file(&machine(), drawers);
         let rank = |query: &str| {
-            why_not(filed.as_ref(), &machine(), &id("may"), &asked(query))
+            explain_absence(filed.as_ref(), &machine(), &id("may"), &asked(query))
                 .unwrap()
                 .rank
         };

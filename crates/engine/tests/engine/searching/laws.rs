@@ -1,7 +1,7 @@
 //! The laws of search, for any drawers, filter and query, over both backends.
 
 use loci_core::{Drawer, DrawerId, Filter, NewDrawer};
-use loci_engine::search::{Answer, SearchRequest};
+use loci_engine::search::{SearchAnswer, SearchRequest};
 use loci_index::tokenise::query_tokens;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
@@ -10,10 +10,10 @@ use super::random::{Made, drawers, filed, filter, query};
 use super::{World, asked, everything, find, machine, time};
 
 fn stored(new: &NewDrawer) -> Drawer {
-    new.filed(time("2024-01-01T00:00:00Z")).unwrap()
+    new.to_filed_drawer(time("2024-01-01T00:00:00Z")).unwrap()
 }
 
-/// What a search that shows everything must show: what `scope` accepts and a vector or a word finds.
+/// The drawers that a search for everything must show: those `scope` accepts and a vector or a word finds.
 fn exact(drawers: &[NewDrawer], scope: &Filter, words: &[String]) -> Vec<DrawerId> {
     let holds = |new: &NewDrawer| {
         query_tokens(&new.document)
@@ -28,7 +28,9 @@ fn exact(drawers: &[NewDrawer], scope: &Filter, words: &[String]) -> Vec<DrawerI
 
 /// The drawers that a request searches.
 fn searched(request: &SearchRequest) -> Filter {
-    request.searched(&request.scope.filter.clone().into()).filter
+    request
+        .searched_condition(&request.scope.filter.clone().into())
+        .filter
 }
 
 fn the_answer_is_the_exact_one(world: &World, made: &[Made], request: &SearchRequest) -> TestCaseResult {
@@ -75,16 +77,15 @@ fn a_filter_is_a_smaller_palace(world: &World, made: &[Made], request: &SearchRe
         find(&small, &machine, &unfiltered),
     );
     // A collection without a vector knows no model, so its leg does not run where the other's finds nothing.
-    match accepted.iter().any(|drawer| drawer.embedding.is_some()) {
-        true => same_hits(&one, &other),
-        false => {
-            prop_assert_eq!(&one.hits, &other.hits);
-            Ok(())
-        }
+    if accepted.iter().any(|drawer| drawer.embedding.is_some()) {
+        same_hits(&one, &other)
+    } else {
+        prop_assert_eq!(&one.hits, &other.hits);
+        Ok(())
     }
 }
 
-fn same_hits(one: &Answer, other: &Answer) -> TestCaseResult {
+fn same_hits(one: &SearchAnswer, other: &SearchAnswer) -> TestCaseResult {
     prop_assert_eq!(&one.hits, &other.hits);
     prop_assert_eq!(&one.legs, &other.legs);
     prop_assert_eq!(one.in_scope, other.in_scope);
@@ -115,7 +116,7 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     let tools = accepted
         .clone()
         .filter(|new| new.place.kind.as_deref() == Some("tool_result"));
-    let left_out = if request.takes_tools() {
+    let left_out = if request.includes_tool_output() {
         0
     } else {
         tools.count() as u64

@@ -1,4 +1,4 @@
-//! How many hits there are, what is folded into one, and queries of every kind.
+//! The number of hits, folding of near-identical ones, and queries of every kind.
 
 use loci_core::ErrorKind;
 use loci_engine::search::SearchRequest;
@@ -175,7 +175,7 @@ fn what_asks_for_nothing_is_refused() {
         ..asked("ship")
     };
     for request in [asked(""), asked(" \t\n\u{a0}\u{3000}"), nothing] {
-        let refused = loci_engine::search(filed.as_ref(), &machine(), &request).unwrap_err();
+        let refused = loci_engine::search_collection(filed.as_ref(), &machine(), &request).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{request:?}");
     }
 }
@@ -299,10 +299,11 @@ fn any_text_can_be_looked_for_in_any_text() {
             };
             let filing = world.filing(&crate::name("drawers"), &machine());
             filing.apply(vec![super::Write::Upsert(new)]).unwrap();
-            let answer = loci_engine::search(filed.as_ref(), &machine(), &asked(&query));
-            match query.trim().is_empty() {
-                true => prop_assert!(answer.is_err()),
-                false => prop_assert_eq!(everything(&answer.unwrap()).len(), 2),
+            let answer = loci_engine::search_collection(filed.as_ref(), &machine(), &asked(&query));
+            if query.trim().is_empty() {
+                prop_assert!(answer.is_err());
+            } else {
+                prop_assert_eq!(everything(&answer.unwrap()).len(), 2);
             }
             Ok(())
         });

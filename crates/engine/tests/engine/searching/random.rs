@@ -1,6 +1,6 @@
 //! Random drawers, filters and queries for the laws of search.
 
-use loci_core::{Comparison, Filter, Metadata, NewDrawer, Place, Scalar, Span};
+use loci_core::{DrawerPlace, Filter, FilterComparison, Metadata, MetadataScalar, NewDrawer, SourceSpan};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -34,7 +34,7 @@ pub(super) fn drawers(most: usize) -> impl Strategy<Value = Vec<Made>> {
         let numbered = list.into_iter().enumerate().map(|(at, (mut new, near))| {
             new.id = crate::id(&format!("d{at:03}"));
             let at = at as u64;
-            new.place.span = new.place.source.is_some().then_some(Span {
+            new.place.span = new.place.source.is_some().then_some(SourceSpan {
                 start: at * 10,
                 end: at * 10 + 9,
                 line_start: at + 1,
@@ -51,17 +51,17 @@ fn one() -> impl Strategy<Value = Made> {
     let said = prop::option::weighted(0.7, 1_u32..29);
     (text(), places, said, 0_i64..4, prop::bool::weighted(0.85)).prop_map(
         |(text, (wing, room, source, kind), said, n, near)| {
-            let place = Place {
+            let place = DrawerPlace {
                 wing,
                 room,
                 source,
                 kind,
                 said_at: said.map(|day| time(&format!("2024-02-{day:02}T10:00:00Z"))),
-                ..Place::default()
+                ..DrawerPlace::default()
             };
             let new = NewDrawer {
                 place,
-                metadata: Metadata::new().with("n", n),
+                metadata: Metadata::new().with_entry("n", n),
                 ..drawer("unnamed", &text)
             };
             (new, near)
@@ -81,9 +81,12 @@ pub(super) fn query() -> impl Strategy<Value = String> {
         words,
         select(&["", "the", "zebra", "where is my", "last february"][..]),
     )
-        .prop_map(|(words, more)| match words.is_empty() && more.is_empty() {
-            true => "ship".to_owned(),
-            false => format!("{more} {}", words.join(" ")),
+        .prop_map(|(words, more)| {
+            if words.is_empty() && more.is_empty() {
+                "ship".to_owned()
+            } else {
+                format!("{more} {}", words.join(" "))
+            }
         })
 }
 
@@ -100,7 +103,7 @@ pub(super) fn filter() -> impl Strategy<Value = Filter> {
         2 => comparison("source", &SOURCES),
         2 => comparison("kind", &KINDS),
         3 => said(),
-        1 => (0_i64..4).prop_map(|n| Filter::Compare("n".into(), Comparison::Gte(Scalar::Int(n)))),
+        1 => (0_i64..4).prop_map(|n| Filter::Compare("n".into(), FilterComparison::Gte(MetadataScalar::Int(n)))),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
@@ -111,14 +114,14 @@ pub(super) fn filter() -> impl Strategy<Value = Filter> {
 }
 
 fn comparison(key: &'static str, of: &'static [&'static str]) -> impl Strategy<Value = Filter> {
-    let text = |text: &str| Scalar::Text(text.to_owned());
+    let text = |text: &str| MetadataScalar::Text(text.to_owned());
     (select(of), subsequence(of, 1..=of.len()), 0..4).prop_map(move |(one, some, how)| {
         let some = some.into_iter().map(text).collect();
         let comparison = match how {
-            0 => Comparison::Eq(text(one)),
-            1 => Comparison::Ne(text(one)),
-            2 => Comparison::In(some),
-            _ => Comparison::Nin(some),
+            0 => FilterComparison::Eq(text(one)),
+            1 => FilterComparison::Ne(text(one)),
+            2 => FilterComparison::In(some),
+            _ => FilterComparison::Nin(some),
         };
         Filter::Compare(key.into(), comparison)
     })
@@ -126,12 +129,12 @@ fn comparison(key: &'static str, of: &'static [&'static str]) -> impl Strategy<V
 
 fn said() -> impl Strategy<Value = Filter> {
     (1_u32..29, 0..4).prop_map(|(day, how)| {
-        let at = Scalar::Int(time(&format!("2024-02-{day:02}T10:00:00Z")).as_micros());
+        let at = MetadataScalar::Int(time(&format!("2024-02-{day:02}T10:00:00Z")).as_micros());
         let comparison = match how {
-            0 => Comparison::Gte(at),
-            1 => Comparison::Lt(at),
-            2 => Comparison::Gt(at),
-            _ => Comparison::Lte(at),
+            0 => FilterComparison::Gte(at),
+            1 => FilterComparison::Lt(at),
+            2 => FilterComparison::Gt(at),
+            _ => FilterComparison::Lte(at),
         };
         Filter::Compare("said_at".into(), comparison)
     })

@@ -3,15 +3,20 @@
 use std::sync::Arc;
 
 use loci_core::{Collection, ErrorKind, Filter, NewDrawer};
-use loci_engine::search::{SearchRequest, WhyNot, search, why_not};
+use loci_engine::search::{SearchRequest, WhyNotReport, explain_absence, search_collection};
 
 use super::{World, asked, drawer, machine};
 use crate::embedders::Machine;
 use crate::{NOBODY, id};
 
-fn told(collection: &Arc<dyn Collection>, machine: &Machine, key: &str, request: &SearchRequest) -> WhyNot {
-    let told = why_not(collection.as_ref(), machine, &id(key), request).unwrap();
-    let answer = search(collection.as_ref(), machine, request).unwrap();
+fn told(
+    collection: &Arc<dyn Collection>,
+    machine: &Machine,
+    key: &str,
+    request: &SearchRequest,
+) -> WhyNotReport {
+    let told = explain_absence(collection.as_ref(), machine, &id(key), request).unwrap();
+    let answer = search_collection(collection.as_ref(), machine, request).unwrap();
     let place = answer.hits.iter().position(|hit| hit.drawer.id == told.id);
     assert_eq!(told.found, place.map(|at| at + 1), "as the search says: {told:?}");
     assert_eq!(told.in_scope, answer.in_scope);
@@ -23,7 +28,7 @@ fn told(collection: &Arc<dyn Collection>, machine: &Machine, key: &str, request:
     told
 }
 
-fn codes(told: &WhyNot) -> Vec<&str> {
+fn codes(told: &WhyNotReport) -> Vec<&str> {
     told.reasons.iter().map(|reason| reason.code).collect()
 }
 
@@ -58,7 +63,7 @@ fn filtered() {
         a.place.wing = Some("work".into());
         let filed = world.file(&machine(), vec![a, drawer("b", "ship")]);
         let mut request = asked("ship");
-        request.scope.filter = Filter::text("wing", "home").and(Filter::text("room", "attic"));
+        request.scope.filter = Filter::text_equals("wing", "home").and(Filter::text_equals("room", "attic"));
         let told = told(&filed, &machine(), "a", &request);
         assert_eq!(codes(&told), ["filtered", "filtered"]);
         assert!(told.reasons[0].message.contains("home") && told.reasons[1].message.contains("attic"));
@@ -187,10 +192,10 @@ fn far() {
 fn a_drawer_that_is_not_there_is_an_error_with_a_hint() {
     for world in World::both() {
         let filed = world.file(&machine(), ships(3));
-        let error = why_not(filed.as_ref(), &machine(), &id("nobody"), &asked("ship")).unwrap_err();
+        let error = explain_absence(filed.as_ref(), &machine(), &id("nobody"), &asked("ship")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert!(error.to_string().contains("nobody") && error.hint_text().is_some());
-        let nothing = why_not(filed.as_ref(), &machine(), &id("ship-001"), &asked(" ")).unwrap_err();
+        let nothing = explain_absence(filed.as_ref(), &machine(), &id("ship-001"), &asked(" ")).unwrap_err();
         assert_eq!(nothing.kind(), ErrorKind::Invalid);
     }
 }

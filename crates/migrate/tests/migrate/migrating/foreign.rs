@@ -1,15 +1,16 @@
-//! Sources of other origin: what they hold that the contract does not know is carried as far as it can be, and named.
+//! Sources of other software: contents that the contract cannot hold are carried as far as possible, and
+//! named.
 
 use super::*;
 use crate::damaged::{Damaged, Harm};
 
 fn foreign(harms: impl IntoIterator<Item = (&'static str, Harm)>) -> Damaged<Reference> {
     use Capability::{EmbeddingsOut, EmbeddingsPassthrough, Lexical, RangeFilters};
-    let backend = Reference::with([EmbeddingsOut, EmbeddingsPassthrough, Lexical, RangeFilters]);
+    let backend = Reference::with_capabilities([EmbeddingsOut, EmbeddingsPassthrough, Lexical, RangeFilters]);
     let drawers = made(address(&backend, &palace()), "drawers", Some(model()));
     let drawer = |called: &str, text: &str| NewDrawer {
         embedding: Some(vec![1.0, 2.0, 3.0, 4.0]),
-        metadata: Metadata::new().with("wing", "w"),
+        metadata: Metadata::new().with_entry("wing", "w"),
         ..NewDrawer::new(id(called), text)
     };
     let all = ["a", "b", "c", "d", "e"].map(|called| Write::Add(drawer(called, "text")));
@@ -44,7 +45,7 @@ fn what_other_software_leaves_out_is_carried_and_counted() {
         "the metadata is kept exactly"
     );
     assert_eq!(report.record.hash.from, report.record.hash.to);
-    let compared = compare(to, from, None, &mut |_| {}).unwrap();
+    let compared = compare_palaces(to, from, None, &mut |_| {}).unwrap();
     assert_eq!(compared.findings, []);
     assert_eq!(compared.against.hash, Some(hash(to)));
 }
@@ -94,8 +95,8 @@ fn one_drawer_that_the_target_refuses_leaves_only_itself_behind() {
     let others = Reference::FULL.into_iter();
     let plain =
         others.filter(|one| ![Capability::Local, Capability::Sources, Capability::Spaces].contains(one));
-    let goal = Damaged::new(Reference::with(plain), [("d00007", Harm::Refused)]);
-    let place = PalaceRef::named("there");
+    let goal = Damaged::new(Reference::with_capabilities(plain), [("d00007", Harm::Refused)]);
+    let place = PalaceRef::from_id("there");
     let to = address(&goal, &place);
     let report = Moving::new(from, to).go().unwrap();
     assert!(!report.ok && report.rows == 1199, "{report:?}");
@@ -125,7 +126,7 @@ fn the_same_piece_under_several_ids_is_carried_under_all_of_them() {
         .map(|drawer| drawer.place.span.is_some())
         .collect();
     assert_eq!(spans, [false, true, false, false, false]);
-    let compared = compare(to, from, None, &mut |_| {}).unwrap();
+    let compared = compare_palaces(to, from, None, &mut |_| {}).unwrap();
     let codes: Vec<&str> = compared.findings.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["span_left_out"], "{compared:?}");
 }
@@ -136,9 +137,9 @@ fn repeated(side: BorrowedAddress<'_>) {
     let copy = |called: &str, uses: u64, filed_at: &str| NewDrawer {
         uses,
         filed_at: Some(filed_at.parse().unwrap()),
-        place: Place {
+        place: DrawerPlace {
             source: Some("book".into()),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         ..NewDrawer::new(id(called), "the same")
     };
@@ -182,12 +183,12 @@ fn duplicates_are_carried_as_they_are_and_collapsed_only_on_request() {
         "most uses, then the oldest, then the smallest id"
     );
     for sample in [None, Some(3)] {
-        let compared = compare(to, from, sample, &mut |_| {}).unwrap();
+        let compared = compare_palaces(to, from, sample, &mut |_| {}).unwrap();
         assert!(
             compared
                 .findings
                 .iter()
-                .all(|one| one.severity == loci_core::Severity::Note),
+                .all(|one| one.severity == loci_core::FindingSeverity::Note),
             "{compared:?}"
         );
         assert!(compared.findings.iter().any(|one| one.code == "collapsed"));

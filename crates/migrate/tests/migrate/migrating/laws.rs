@@ -1,4 +1,4 @@
-//! Whatever drawers there are, they arrive.
+//! Laws of migration: random drawers all arrive.
 
 use proptest::collection::{btree_map, vec};
 use proptest::option::of;
@@ -6,16 +6,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn a_value() -> impl Strategy<Value = loci_core::Value> {
+fn a_value() -> impl Strategy<Value = loci_core::MetadataValue> {
     let scalar = prop_oneof![
-        any::<bool>().prop_map(Scalar::Bool),
-        any::<i64>().prop_map(Scalar::Int),
-        proptest::num::f64::NORMAL.prop_map(Scalar::Float),
-        ".{0,8}".prop_map(Scalar::Text),
+        any::<bool>().prop_map(MetadataScalar::Bool),
+        any::<i64>().prop_map(MetadataScalar::Int),
+        proptest::num::f64::NORMAL.prop_map(MetadataScalar::Float),
+        ".{0,8}".prop_map(MetadataScalar::Text),
     ];
     prop_oneof![
-        scalar.clone().prop_map(Value::One),
-        vec(scalar, 0..3).prop_map(Value::Many),
+        scalar.clone().prop_map(MetadataValue::One),
+        vec(scalar, 0..3).prop_map(MetadataValue::Many),
     ]
 }
 
@@ -36,11 +36,11 @@ prop_compose! {
     ) -> NewDrawer {
         NewDrawer {
             metadata: metadata.into_iter().collect(),
-            place: Place {
+            place: DrawerPlace {
                 wing,
                 source,
-                span: start.map(|start| Span { start, end: start + 1, line_start: 1, line_end: 1 }),
-                ..Place::default()
+                span: start.map(|start| SourceSpan { start, end: start + 1, line_start: 1, line_end: 1 }),
+                ..DrawerPlace::default()
             },
             filed_at: filed_at.map(|micros| loci_core::Timestamp::from_micros(micros).unwrap()),
             uses,
@@ -63,7 +63,7 @@ proptest! {
         let how = OpenOptions {
             embedder: known.then(model),
             carries_unknown: true,
-            ..OpenOptions::writable()
+            ..OpenOptions::for_writing()
         };
         let source = backend.create(&there, &name("drawers"), CreateMode::OpenExisting, &how).unwrap();
         for (called, mut drawer) in drawers {
@@ -78,7 +78,7 @@ proptest! {
         let (before, after) = (everything(from, "drawers"), everything(to, "drawers"));
         prop_assert_eq!(&before, &after);
         prop_assert_eq!(hash(from), hash(to));
-        prop_assert_eq!(compare(to, from, None, &mut |_| {}).unwrap().findings, vec![]);
+        prop_assert_eq!(compare_palaces(to, from, None, &mut |_| {}).unwrap().findings, vec![]);
         prop_assert_eq!(source.info().unwrap().identity, opened(to, "drawers").info().unwrap().identity);
     }
 }

@@ -1,4 +1,4 @@
-//! What cannot be carried as it is: refused before anything is made, and done once it is allowed.
+//! Changes on the way: refused before anything is created, and made once they are allowed.
 
 use loci_core::{Capability, CollectionExt as _};
 
@@ -6,10 +6,10 @@ use super::*;
 
 fn without(capability: &Capability) -> Reference {
     let others = Reference::FULL.into_iter();
-    Reference::with(others.filter(|one| one != capability && *one != Capability::Local))
+    Reference::with_capabilities(others.filter(|one| one != capability && *one != Capability::Local))
 }
 
-/// Expects a refusal that says all of `words`, and that nothing was made.
+/// Expects a refusal that contains all of `words`, and that nothing was created.
 #[track_caller]
 fn refuses(moving: &Moving<'_>, home: &Home, kind: ErrorKind, words: &[&str]) {
     let before = home.names();
@@ -63,7 +63,7 @@ fn a_source_that_hands_no_vectors_over_is_embedded_anew_only_if_that_is_accepted
 #[test]
 fn a_target_that_keeps_no_vectors_is_refused_by_name() {
     let (from, to) = (reference(), without(&Capability::EmbeddingsPassthrough));
-    let (here, there) = (palace(), PalaceRef::named("there"));
+    let (here, there) = (palace(), PalaceRef::from_id("there"));
     furnished(address(&from, &here));
     let mut moving = Moving::new(address(&from, &here), address(&to, &there));
     let home = Home::new();
@@ -103,7 +103,7 @@ fn another_model_is_refused_unless_it_is_forced() {
         everything(to, "drawers")[3].embedding,
         Some(Bag::new("other", 6).of("text 3"))
     );
-    let compared = compare(to, from, None, &mut |_| {}).unwrap();
+    let compared = compare_palaces(to, from, None, &mut |_| {}).unwrap();
     let codes: Vec<&str> = compared.findings.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["other_model"], "{compared:?}");
     moving.embedder = None;
@@ -170,7 +170,7 @@ fn drawers_without_a_vector_are_listed_and_embedded_only_on_request() {
         everything(to, "drawers")[2].embedding,
         Some(Bag::new("model", 4).of("words of x"))
     );
-    let compared = compare(to, from, None, &mut |_| {}).unwrap();
+    let compared = compare_palaces(to, from, None, &mut |_| {}).unwrap();
     let codes: Vec<&str> = compared.findings.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["embedded_here"], "{compared:?}");
 }
@@ -192,7 +192,7 @@ fn nobody_embeds_for_a_model_that_nobody_knows() {
         &moving,
         &home,
         ErrorKind::IdentityMismatch,
-        &["nobody recorded", "--force-model-swap"],
+        &["unrecorded model", "--force-model-swap"],
     );
 }
 
@@ -254,7 +254,7 @@ fn what_stands_at_the_target_is_refused_or_moved_aside_and_never_lost() {
         },
         &home,
         ErrorKind::Invalid,
-        &["no folder"],
+        &["is not a folder"],
     );
 }
 
@@ -268,6 +268,6 @@ fn a_palace_that_takes_no_writes_is_no_target() {
         &Moving::new(address(&from, &there), address(&to, &there)),
         &home,
         ErrorKind::Unsupported,
-        &["takes no writes"],
+        &["is read-only"],
     );
 }

@@ -1,14 +1,14 @@
-//! Migrations that end before their end, and several at once.
+//! Interrupted migrations, and several at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 
-/// Runs a migration that ends, as if its process did, once more than `after` drawers are copied.
+/// Runs a migration that stops, as if its process was killed, once more than `after` drawers are copied.
 fn stops(moving: &Moving<'_>, after: u64) {
     let ended = catch_unwind(AssertUnwindSafe(|| {
         moving.watched(&mut |step| match step {
-            Step::Copied(done, _) if done > after => std::panic::resume_unwind(Box::new("stopped")),
+            MigrateStep::Copied(done, _) if done > after => std::panic::resume_unwind(Box::new("stopped")),
             _ => {}
         })
     }));
@@ -38,10 +38,10 @@ fn what_was_stopped_goes_on_where_it_was() {
     let (mut first, mut told) = (None, None);
     let report = moving
         .watched(&mut |step| match step {
-            Step::Copied(done, _) => {
+            MigrateStep::Copied(done, _) => {
                 first.get_or_insert(done);
             }
-            Step::Staged { resumed, .. } => told = Some(resumed),
+            MigrateStep::Staged { resumed, .. } => told = Some(resumed),
             _ => {}
         })
         .unwrap();
@@ -71,7 +71,7 @@ fn what_another_request_began_is_kept_aside_and_not_gone_on_with() {
     let mut aside = None;
     let report = moving
         .watched(&mut |step| {
-            if let Step::SetAside(path) = step {
+            if let MigrateStep::SetAside(path) = step {
                 aside = Some(path.to_path_buf());
             }
         })
@@ -93,7 +93,7 @@ fn a_target_that_remembers_nothing_is_filled_again_and_holds_nothing_twice() {
         .unwrap();
     let home = Home::new();
     let others = Reference::FULL.into_iter();
-    let goal = Reference::with(others.filter(|one| *one != Capability::Sources));
+    let goal = Reference::with_capabilities(others.filter(|one| *one != Capability::Sources));
     let place = home.local("new");
     let to = address(&goal, &place);
     let moving = Moving::new(from, to);
@@ -111,7 +111,7 @@ fn a_target_that_remembers_nothing_is_filled_again_and_holds_nothing_twice() {
 #[test]
 fn a_direct_target_goes_on_where_it_was() {
     let (backend, goal) = (reference(), reference());
-    let (here, there) = (palace(), PalaceRef::named("there"));
+    let (here, there) = (palace(), PalaceRef::from_id("there"));
     let (from, to) = (address(&backend, &here), address(&goal, &there));
     made(from, "drawers", Some(model()))
         .apply_batch(&many(2500))
@@ -137,7 +137,7 @@ fn the_second_of_two_to_one_target_is_refused() {
     let mut refused = Vec::new();
     let report = moving
         .watched(&mut |step| {
-            if matches!(step, Step::Copied(..)) {
+            if matches!(step, MigrateStep::Copied(..)) {
                 refused.push(moving.go().unwrap_err().kind());
             }
         })
@@ -162,7 +162,7 @@ fn a_source_that_changes_while_it_is_read_is_said() {
     let to = address(&home.embedded, &place);
     let report = Moving::new(from, to)
         .watched(&mut |step| {
-            if matches!(step, Step::Copied(1000, _)) {
+            if matches!(step, MigrateStep::Copied(1000, _)) {
                 let late = ["a", "z"].map(|called| Write::Add(NewDrawer::new(id(called), "late")));
                 drawers.apply_batch(&late).unwrap();
             }

@@ -1,31 +1,31 @@
-//! Whose session it is and where it was had: from the records and from the names of the folders around the file.
+//! The session id and working folder of a file, from its records and the names of the folders around it.
 
 use std::path::Path;
 
-use super::super::json::Fields;
-use super::super::workspace::name;
+use super::super::json::JsonFields;
+use super::super::workspace::utf8_file_name;
 use crate::conversation::Conversation;
 
-/// What the records say about their place.
+/// The sessions and folders that the records name.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct SessionPlace {
     sessions: Vec<String>,
     folders: Vec<String>,
     agent: Option<String>,
 }
 
-impl Place {
-    /// Takes note of where a record says it belongs.
-    pub(super) fn see(&mut self, fields: &Fields<'_>) {
-        add(&mut self.sessions, fields.any_text(&["sessionId", "session_id"]));
-        add(&mut self.folders, fields.text("cwd"));
+impl SessionPlace {
+    /// Registers the session and folder of a record.
+    pub(super) fn note_record(&mut self, fields: &JsonFields<'_>) {
+        push_new(&mut self.sessions, fields.any_text(&["sessionId", "session_id"]));
+        push_new(&mut self.folders, fields.text("cwd"));
         if self.agent.is_none() {
             self.agent = fields.text("agentId");
         }
     }
 
-    /// Says in the conversation whose it is. A sub-agent's file is known by its name or by its folder.
-    pub(super) fn settle(self, path: &Path, conversation: &mut Conversation) {
+    /// Fills in the ids and the folder of the conversation. A sub-agent's file is known by its name or by its folder.
+    pub(super) fn fill_in(self, path: &Path, conversation: &mut Conversation) {
         let stem = path
             .file_stem()
             .and_then(|stem| stem.to_str())
@@ -34,11 +34,13 @@ impl Place {
         let session = self
             .sessions
             .iter()
+            // A resumed session begins with records of the one before it; the file is named after the session
+            // it holds.
             .find(|id| *id == stem)
             .or_else(|| self.sessions.first());
         let beside = above.iter().position(|name| *name == "subagents");
         let agent = stem.strip_prefix("agent-");
-        conversation.cwd = self.cwd(&above);
+        conversation.cwd = self.project_folder(&above);
         if agent.is_some() || beside.is_some() {
             let folder = beside.and_then(|at| above.get(at + 1).copied());
             conversation.parent = session.cloned().or_else(|| folder.map(str::to_owned));
@@ -48,33 +50,35 @@ impl Place {
         }
     }
 
-    /// The folder that the project's folder is named after, or else the first that was worked in.
-    fn cwd(&self, above: &[&str]) -> Option<String> {
+    /// Returns the folder that the project's folder is named after, or else the first working folder.
+    fn project_folder(&self, above: &[&str]) -> Option<String> {
         self.folders
             .iter()
-            .flat_map(|folder| ancestors(folder))
-            .find(|folder| above.contains(&slug(folder).as_str()))
+            .flat_map(|folder| path_ancestors(folder))
+            // `cwd` changes when the model runs `cd`. The slug of the project's folder tells where the
+            // session was started, but cannot be reversed, so candidates are slugged and compared.
+            .find(|folder| above.contains(&project_slug(folder).as_str()))
             .map(str::to_owned)
             .or_else(|| self.folders.first().cloned())
     }
 }
 
-fn add(known: &mut Vec<String>, new: Option<String>) {
+fn push_new(known: &mut Vec<String>, new: Option<String>) {
     if let Some(new) = new.filter(|new| !known.contains(new)) {
         known.push(new);
     }
 }
 
-/// The names of the folders above a file, the nearest first.
+/// Returns the names of the folders above a file, the nearest first.
 fn folders_above(path: &Path) -> Vec<&str> {
     path.ancestors()
         .skip(1)
-        .filter_map(|path| name(Some(path)))
+        .filter_map(|path| utf8_file_name(Some(path)))
         .collect()
 }
 
-/// A folder and those it lies in, the nearest first; written with either separator.
-fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
+/// Returns a folder and its ancestors, the nearest first, with either separator.
+fn path_ancestors(folder: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(folder), |folder| {
         folder
             .rfind(['/', '\\'])
@@ -83,8 +87,8 @@ fn ancestors(folder: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a project's folder is called: every character that is no letter and no digit becomes a dash.
-fn slug(folder: &str) -> String {
+/// Returns the name of a project's folder: every character but ASCII letters and digits becomes a dash.
+fn project_slug(folder: &str) -> String {
     folder
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
@@ -96,12 +100,12 @@ mod tests {
     use super::*;
 
     fn check(path: &str, cwd: &[&str], expect: &str) {
-        let place = Place {
+        let place = SessionPlace {
             folders: cwd.iter().map(|&folder| folder.to_owned()).collect(),
-            ..Place::default()
+            ..SessionPlace::default()
         };
         let mut conversation = Conversation::default();
-        place.settle(Path::new(path), &mut conversation);
+        place.fill_in(Path::new(path), &mut conversation);
         assert_eq!(conversation.cwd.as_deref(), Some(expect), "{path}");
     }
 

@@ -1,44 +1,47 @@
-//! What the editor showed of a task: who said what, and when.
+//! The editor's record of a task, which tells typed texts from generated ones and has the times.
 
 use std::collections::HashMap;
 
 use loci_core::Timestamp;
 
-use super::super::json::whole::objects;
-use super::super::json::{Fields, Json};
+use super::super::json::whole::first_objects;
+use super::super::json::{JsonFields, JsonSlice};
 use super::super::transcript::{ASSISTANT, HUMAN, RecordStamp, SYSTEM, TranscriptBuilder};
 
-/// Whether a record is one that was shown.
-pub(super) fn is_shown(fields: &Fields<'_>) -> bool {
+/// Returns whether a record is one that the editor showed.
+pub(super) fn is_shown(fields: &JsonFields<'_>) -> bool {
     let kind = fields.text("type").unwrap_or_default();
     fields.number("ts").is_some() && matches!(kind.as_str(), "ask" | "say") && fields.has(&kind)
 }
 
-/// What was shown, as far as it helps to read the talk.
+/// The parts of the shown records that help to read the exchange with the model.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
-    /// What a person typed; `None` where nothing is known of it.
+pub(super) struct ClineScreen {
+    /// The texts that a person typed; `None` if the screen has none.
     typed: Option<Vec<String>>,
-    /// When the request after a record was sent.
+    /// The time the request after a record was sent, by index.
     sent: HashMap<u64, Timestamp>,
-    /// When something was first shown after a record.
+    /// The time something was first shown after a record, by index.
     shown: HashMap<u64, Timestamp>,
     start: Option<Timestamp>,
 }
 
-impl Shown {
-    /// Reads what was shown; what is broken says nothing.
+impl ClineScreen {
+    /// Reads the shown records; a broken file counts as empty.
     pub(super) fn read(text: &str) -> Self {
         let text = text.trim_start_matches('\u{feff}');
-        let list = Json::parse(text).ok().and_then(Json::items).unwrap_or_default();
+        let list = JsonSlice::parse(text)
+            .ok()
+            .and_then(JsonSlice::items)
+            .unwrap_or_default();
         let mut shown = Self::default();
-        for (at, fields) in objects(&list, usize::MAX).iter().enumerate() {
-            shown.see(fields, at == 0);
+        for (at, fields) in first_objects(&list, usize::MAX).iter().enumerate() {
+            shown.note_shown(fields, at == 0);
         }
         shown
     }
 
-    fn see(&mut self, fields: &Fields<'_>, first: bool) {
+    fn note_shown(&mut self, fields: &JsonFields<'_>, first: bool) {
         let said = fields.text("say").unwrap_or_default();
         if is_typed(&said, first)
             && let Some(text) = fields.text("text").filter(|text| !text.trim().is_empty())
@@ -46,12 +49,13 @@ impl Shown {
             self.typed.get_or_insert_default().push(text.trim().to_owned());
         }
         if first {
-            self.start = fields.moment("ts");
+            self.start = fields.timestamp("ts");
         }
-        let (Some(index), Some(time)) = (fields.number("conversationHistoryIndex"), fields.moment("ts"))
+        let (Some(index), Some(time)) = (fields.number("conversationHistoryIndex"), fields.timestamp("ts"))
         else {
             return;
         };
+        // The first record is shown before anything was sent and carries -1.
         if index < 0.0 {
             return;
         }
@@ -60,18 +64,19 @@ impl Shown {
                 self.sent.insert(index as u64, time);
             }
             _ => {
+                // The first thing shown is when the answer began; later ones are its updates.
                 self.shown.entry(index as u64).or_insert(time);
             }
         }
     }
 
-    /// Takes note of when the task began, where nothing shown tells it.
-    pub(super) fn begin(&mut self, start: Option<Timestamp>) {
+    /// Sets the start of the task, unless a shown record has it.
+    pub(super) fn set_default_start(&mut self, start: Option<Timestamp>) {
         self.start = self.start.or(start);
     }
 
-    /// When a record of the talk was said. What is shown stands under the record that was last before it.
-    pub(super) fn time(&self, at: usize, by_user: bool) -> Option<Timestamp> {
+    /// Returns the time of a record of the exchange. A shown record carries the index of the record before it.
+    pub(super) fn said_at(&self, at: usize, by_user: bool) -> Option<Timestamp> {
         let Some(before) = at.checked_sub(1) else {
             return self.start;
         };
@@ -79,22 +84,22 @@ impl Shown {
         times.get(&(before as u64)).copied()
     }
 
-    /// Whether a text in the user's place holds what a person typed. All do, where nothing is known.
+    /// Returns whether a text in the user's role contains words that a person typed. Without a screen, all do.
     pub(super) fn is_typed(&self, text: &str) -> bool {
         let details = text.trim();
         if details.starts_with("<environment_details>") && details.ends_with("</environment_details>") {
             return false;
         }
         match &self.typed {
-            Some(typed) => typed.iter().any(|typed| holds(text, typed)),
+            Some(typed) => typed.iter().any(|typed| contains_typed(text, typed)),
             None => true,
         }
     }
 }
 
-/// Whether a text is what was typed, or holds it between tags or line breaks. A few letters may stand anywhere; a long
-/// text does not.
-fn holds(text: &str, typed: &str) -> bool {
+/// Returns whether a text is a typed text, or contains it between tags. A short typed text may occur anywhere by
+/// chance; a long one does not.
+fn contains_typed(text: &str, typed: &str) -> bool {
     const LONG: usize = 40;
     text.trim() == typed
         || (typed.len() >= LONG && text.contains(typed))
@@ -103,42 +108,42 @@ fn holds(text: &str, typed: &str) -> bool {
         })
 }
 
-/// Whether a person typed what is said; the first thing is the task.
+/// Returns whether a person typed a record of this kind; the first text is the task.
 fn is_typed(said: &str, first: bool) -> bool {
     matches!(said, "task" | "user_feedback" | "user_feedback_diff") || (first && said == "text")
 }
 
-/// Writes down what was shown, where that is all there is.
-pub(super) fn show(script: &mut TranscriptBuilder, fields: &Fields<'_>, first: bool) {
+/// Adds a shown record, for tasks without the exchange with the model.
+pub(super) fn add_shown_record(script: &mut TranscriptBuilder, fields: &JsonFields<'_>, first: bool) {
     let stamp = RecordStamp {
-        at: fields.moment("ts"),
+        at: fields.timestamp("ts"),
         ..RecordStamp::default()
     };
     for _ in fields.items("images") {
         script.note_not_kept("an image", None, None);
     }
     if let Some(thought) = fields.text("reasoning") {
-        script.think(&stamp, thought);
+        script.add_thought(&stamp, thought);
     }
     let text = fields.text("text").unwrap_or_default();
     let kind = fields.any_text(&["say", "ask"]).unwrap_or_default();
     match kind.as_str() {
-        said if is_typed(said, first) => script.say(&stamp, HUMAN, text),
+        said if is_typed(said, first) => script.add_text(&stamp, HUMAN, text),
         "text" | "completion_result" | "followup" | "plan_mode_respond" => {
-            script.say(&stamp, ASSISTANT, text);
+            script.add_text(&stamp, ASSISTANT, text);
         }
-        "reasoning" => script.think(&stamp, text),
+        "reasoning" => script.add_thought(&stamp, text),
         "tool" | "use_mcp_server" | "browser_action_launch" | "browser_action" => {
-            script.call_tool(&stamp, Some(kind), None, text);
+            script.add_model_call(&stamp, Some(kind), None, text);
         }
         "command" => {
-            script.call_tool(&stamp, Some("execute_command".to_owned()), None, text);
+            script.add_model_call(&stamp, Some("execute_command".to_owned()), None, text);
         }
-        "command_output" => script.answer(&stamp, Some("execute_command".to_owned()), None, text),
-        "mcp_server_response" | "browser_action_result" => script.answer(&stamp, Some(kind), None, text),
-        // Requests repeat what was said, with the program's own figures.
+        "command_output" => script.add_answer(&stamp, Some("execute_command".to_owned()), None, text),
+        "mcp_server_response" | "browser_action_result" => script.add_answer(&stamp, Some(kind), None, text),
+        // Requests repeat the messages, with the program's own figures.
         "api_req_started" | "api_req_finished" | "api_req_retried" | "api_req_deleted"
         | "checkpoint_created" | "checkpoint_saved" => {}
-        _ => script.say(&stamp, SYSTEM, text),
+        _ => script.add_text(&stamp, SYSTEM, text),
     }
 }

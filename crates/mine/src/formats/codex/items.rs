@@ -1,35 +1,36 @@
-//! The items that went to the model and came from it.
+//! The items exchanged with the model.
 
-use super::super::json::{Fields, Json};
+use super::super::json::{JsonFields, JsonSlice};
 use super::super::transcript::{
-    ASSISTANT, HUMAN, RecordStamp, SYSTEM, TranscriptBuilder, Voice, blocks, decoded_size,
+    ASSISTANT, HUMAN, RecordStamp, RecordVoice, SYSTEM, TranscriptBuilder, blocks, decoded_size,
 };
-use super::echoes::Said;
+use super::echoes::CodexSpeaker;
 
-/// Writes down an item, and says whose it is.
-pub(super) fn item(
+/// Adds an item, and returns its speaker.
+pub(super) fn add_item(
     script: &mut TranscriptBuilder,
     stamp: &RecordStamp,
     model: Option<String>,
-    fields: &Fields<'_>,
-) -> Said {
+    fields: &JsonFields<'_>,
+) -> CodexSpeaker {
     let kind = fields.text("type").unwrap_or_else(|| "message".to_owned());
+    // Outputs of tools and messages of the user keep the plain stamp: no model made them.
     let by_model = stamp.clone().with("model", model);
     match kind.as_str() {
-        "message" => return message(script, stamp, &by_model, fields),
+        "message" => return add_message(script, stamp, &by_model, fields),
         "reasoning" => {
             for value in fields.items("summary").into_iter().chain(fields.items("content")) {
                 let text = value.fields().and_then(|part| part.text("text"));
-                script.think(&by_model, text.or_else(|| value.text()).unwrap_or_default());
+                script.add_thought(&by_model, text.or_else(|| value.text()).unwrap_or_default());
             }
-            return Said::Thought;
+            return CodexSpeaker::Thought;
         }
-        "local_shell_call" => call(script, &by_model, fields, Some("local_shell"), &["action"]),
-        "web_search_call" => call(script, &by_model, fields, Some("web_search"), &["action"]),
-        "tool_search_call" => call(script, &by_model, fields, Some("tool_search"), &["arguments"]),
-        "tool_search_output" => output(script, stamp, fields, "tools"),
+        "local_shell_call" => add_call(script, &by_model, fields, Some("local_shell"), &["action"]),
+        "web_search_call" => add_call(script, &by_model, fields, Some("web_search"), &["action"]),
+        "tool_search_call" => add_call(script, &by_model, fields, Some("tool_search"), &["arguments"]),
+        "tool_search_output" => add_output(script, stamp, fields, "tools"),
         "image_generation_call" => {
-            call(
+            add_call(
                 script,
                 &by_model,
                 fields,
@@ -39,9 +40,9 @@ pub(super) fn item(
             let size = fields.text("result").map(|image| decoded_size(&image));
             script.note_not_kept("a generated image", None, size);
         }
-        kind if kind.ends_with("_call_output") => output(script, stamp, fields, "output"),
+        kind if kind.ends_with("_call_output") => add_output(script, stamp, fields, "output"),
         kind if kind.ends_with("_call") => {
-            call(
+            add_call(
                 script,
                 &by_model,
                 fields,
@@ -49,53 +50,56 @@ pub(super) fn item(
                 &["arguments", "input", "summary"],
             );
         }
+        // Commit ids and encrypted summaries; neither holds readable text.
         "ghost_snapshot" | "compaction" | "compaction_summary" | "context_compaction" => {}
         _ => {
             if let Some(value) = fields.get("content").or_else(|| fields.get("message")) {
-                blocks::content(script, &stamp.spoken(SYSTEM), value);
+                blocks::add_content(script, &stamp.record_for(SYSTEM), value);
             }
         }
     }
-    Said::Other
+    CodexSpeaker::Other
 }
 
-fn message(
+fn add_message(
     script: &mut TranscriptBuilder,
     stamp: &RecordStamp,
     by_model: &RecordStamp,
-    fields: &Fields<'_>,
-) -> Said {
-    let (stamp, voice, said): (&RecordStamp, Voice, Said) = match fields.text("role").as_deref() {
-        Some("assistant") => (by_model, ASSISTANT, Said::Assistant),
-        Some("user") => (stamp, HUMAN, Said::ForUser),
-        _ => (stamp, SYSTEM, Said::Other),
+    fields: &JsonFields<'_>,
+) -> CodexSpeaker {
+    let (stamp, voice, said): (&RecordStamp, RecordVoice, CodexSpeaker) = match fields.text("role").as_deref()
+    {
+        Some("assistant") => (by_model, ASSISTANT, CodexSpeaker::Assistant),
+        // Whether it was a person is decided at the end, when all events of typed text are known.
+        Some("user") => (stamp, HUMAN, CodexSpeaker::ForUser),
+        _ => (stamp, SYSTEM, CodexSpeaker::Other),
     };
     if let Some(content) = fields.get("content") {
-        blocks::content(script, &stamp.spoken(voice), content);
+        blocks::add_content(script, &stamp.record_for(voice), content);
     }
     said
 }
 
-/// A call: the arguments under the first of the keys that is there, a text as it is, all else as it is written.
-fn call(
+/// Adds a call. Its arguments are under the first of the keys that is present, kept verbatim.
+fn add_call(
     script: &mut TranscriptBuilder,
     stamp: &RecordStamp,
-    fields: &Fields<'_>,
+    fields: &JsonFields<'_>,
     tool: Option<&str>,
     keys: &[&str],
 ) {
     let tool = fields.text("name").or_else(|| tool.map(str::to_owned));
     let id = fields.any_text(&["call_id", "id"]);
-    let arguments = keys.iter().find_map(|key| fields.get(key)).map(verbatim);
-    script.call_tool(stamp, tool, id, arguments.unwrap_or_default());
+    let arguments = keys.iter().find_map(|key| fields.get(key)).map(verbatim_text);
+    script.add_model_call(stamp, tool, id, arguments.unwrap_or_default());
 }
 
-fn verbatim(value: Json<'_>) -> String {
+fn verbatim_text(value: JsonSlice<'_>) -> String {
     value.text().unwrap_or_else(|| value.raw().to_owned())
 }
 
-/// What a tool answered: a text, parts, or an object that holds one of these.
-fn output(script: &mut TranscriptBuilder, stamp: &RecordStamp, fields: &Fields<'_>, key: &str) {
+/// Adds the answer of a tool: a text, parts, or an object that holds one of these.
+fn add_output(script: &mut TranscriptBuilder, stamp: &RecordStamp, fields: &JsonFields<'_>, key: &str) {
     let (tool, id) = (fields.text("name"), fields.text("call_id"));
     let Some(value) = fields.get(key) else { return };
     let inner = value.fields().and_then(|object| object.get("content"));
@@ -107,10 +111,10 @@ fn output(script: &mut TranscriptBuilder, stamp: &RecordStamp, fields: &Fields<'
     for value in parts.unwrap_or_else(|| vec![value]) {
         let part = value.fields().unwrap_or_default();
         match part.text("type").as_deref() {
-            Some("input_image" | "image") => blocks::content(script, &stamp.spoken(SYSTEM), value),
+            Some("input_image" | "image") => blocks::add_content(script, &stamp.record_for(SYSTEM), value),
             _ => {
-                let text = part.text("text").unwrap_or_else(|| verbatim(value));
-                script.answer(stamp, tool.clone(), id.clone(), text);
+                let text = part.text("text").unwrap_or_else(|| verbatim_text(value));
+                script.add_answer(stamp, tool.clone(), id.clone(), text);
             }
         }
     }

@@ -1,19 +1,19 @@
-//! A session as a log of changes, replayed: the whole first, then what was set, added or taken away since.
+//! Replays a session from its change log: the whole session first, then values that were set, added or removed.
 
 use serde_json::Value;
 
-use crate::formats::json::{Fields, Json, lines};
+use crate::formats::json::{JsonFields, JsonSlice, lines};
 use crate::formats::transcript::TranscriptBuilder;
 
-/// How deep a change may reach; it bounds how deep the session can grow.
+/// The depth limit of a change, which bounds the nesting of the session.
 const DEEPEST: usize = 32;
 
-/// The session after every change that could be made, as JSON; those that could not are noted.
-pub(super) fn replay(text: &str, said: &mut TranscriptBuilder) -> String {
+/// Returns the session after all changes that fit, as JSON; changes that do not fit are noted.
+pub(super) fn replay_log(text: &str, said: &mut TranscriptBuilder) -> String {
     let mut session = Value::Null;
-    for line in lines::each(text) {
+    for line in lines::read_lines(text) {
         if let Some(change) = said.read_line(line)
-            && apply(&mut session, &change).is_none()
+            && apply_change(&mut session, &change).is_none()
         {
             said.note("the change does not fit the session; it was left out");
         }
@@ -22,21 +22,23 @@ pub(super) fn replay(text: &str, said: &mut TranscriptBuilder) -> String {
     session.to_string()
 }
 
-fn apply(session: &mut Value, change: &Fields<'_>) -> Option<()> {
+fn apply_change(session: &mut Value, change: &JsonFields<'_>) -> Option<()> {
     let value = || {
         change
             .get("v")
             .and_then(|value| serde_json::from_str::<Value>(value.raw()).ok())
     };
     let path = change.items("k");
+    // A hostile log could nest values until writing them back overflows the stack.
     if path.len() > DEEPEST {
         return None;
     }
     match change.get("kind")?.raw() {
         "0" => *session = value()?,
-        "1" => *place(session, &path, true)? = value().unwrap_or(Value::Null),
+        "1" => *value_at(session, &path, true)? = value().unwrap_or(Value::Null),
         "2" => {
-            let array = place(session, &path, false)?.as_array_mut()?;
+            let array = value_at(session, &path, false)?.as_array_mut()?;
+            // `i` is the length to keep before `v` is appended: VS Code writes a changed tail this way.
             if let Some(keep) = change.get("i").and_then(|keep| keep.raw().parse().ok()) {
                 array.truncate(keep);
             }
@@ -44,14 +46,14 @@ fn apply(session: &mut Value, change: &Fields<'_>) -> Option<()> {
                 array.extend(added);
             }
         }
-        "3" => remove(session, &path)?,
+        "3" => remove_at(session, &path)?,
         _ => return None,
     }
     Some(())
 }
 
-/// The value at a path. Only its last step may be new, and only in an object or at the end of an array.
-fn place<'v>(value: &'v mut Value, path: &[Json<'_>], may_be_new: bool) -> Option<&'v mut Value> {
+/// Returns the value at a path. Only its last step may be new, and only in an object or at the end of an array.
+fn value_at<'v>(value: &'v mut Value, path: &[JsonSlice<'_>], may_be_new: bool) -> Option<&'v mut Value> {
     let Some((step, rest)) = path.split_first() else {
         return Some(value);
     };
@@ -74,12 +76,12 @@ fn place<'v>(value: &'v mut Value, path: &[Json<'_>], may_be_new: bool) -> Optio
         }
         _ => None,
     };
-    place(inner?, rest, may_be_new)
+    value_at(inner?, rest, may_be_new)
 }
 
-fn remove(session: &mut Value, path: &[Json<'_>]) -> Option<()> {
+fn remove_at(session: &mut Value, path: &[JsonSlice<'_>]) -> Option<()> {
     let (last, above) = path.split_last()?;
-    place(session, above, false)?
+    value_at(session, above, false)?
         .as_object_mut()?
         .remove(&last.text()?);
     Some(())

@@ -1,63 +1,73 @@
-//! What Copilot answered to one request: prose, thoughts, tools, edits.
+//! The answer of Copilot to one request: prose, thoughts, tools, edits.
 
 use std::collections::VecDeque;
 
-use crate::conversation::Kind;
-use crate::formats::json::{Fields, Json};
+use crate::conversation::MessageKind;
+use crate::formats::json::{JsonFields, JsonSlice};
 use crate::formats::transcript::{MessageRecord, ToolCall, TranscriptBuilder, blocks};
 
 /// Adds the answer to a request.
-pub(super) fn add(said: &mut TranscriptBuilder, request: &Fields<'_>) {
-    let mut record = MessageRecord::new(Kind::Assistant, "assistant").about("model", request.word("modelId"));
-    record.id = request.word("responseId").or_else(|| request.word("requestId"));
+pub(super) fn add_answer(said: &mut TranscriptBuilder, request: &JsonFields<'_>) {
+    let mut record = MessageRecord::new(MessageKind::Assistant, "assistant")
+        .with_about("model", request.nonempty_text("modelId"));
+    record.id = request
+        .nonempty_text("responseId")
+        .or_else(|| request.nonempty_text("requestId"));
     record.at = request
-        .moment("responseTimestamp")
-        .or_else(|| request.moment("timestamp"));
+        .timestamp("responseTimestamp")
+        .or_else(|| request.timestamp("timestamp"));
     let result = request.fields("result");
-    let mut tools = Tools::new(&result.fields("metadata"));
+    let mut tools = CopilotTools::new(&result.fields("metadata"));
     let parts = request.get("response");
-    for part in parts.map(|parts| parts.all()).unwrap_or_default() {
+    for part in parts.map(|parts| parts.items_or_self()).unwrap_or_default() {
         add_part(said, &record, part, &mut tools);
     }
+    // Calls that no part summarises, such as those of a response that was interrupted.
     while let Some(call) = tools.calls.pop_front() {
-        tools.make(said, &record, call);
+        tools.add_call(said, &record, call);
     }
     let error = result.fields("errorDetails").text("message");
-    let software = record.of_kind(Kind::System).spoken_by("copilot");
-    said.push(&software.about("error", Some(true)), error.unwrap_or_default());
+    let software = record.as_kind(MessageKind::System).spoken_by("copilot");
+    said.push(
+        &software.with_about("error", Some(true)),
+        error.unwrap_or_default(),
+    );
 }
 
-/// The calls as the model made them, which the parts only sum up, and the answers by the calls' ids.
-struct Tools<'a> {
+/// The calls as the model made them, which the parts only summarise, and the answers by call id.
+struct CopilotTools<'a> {
     calls: VecDeque<ToolCall>,
-    answers: Fields<'a>,
+    answers: JsonFields<'a>,
 }
 
-impl<'a> Tools<'a> {
-    fn new(metadata: &Fields<'a>) -> Self {
+impl<'a> CopilotTools<'a> {
+    fn new(metadata: &JsonFields<'a>) -> Self {
         let rounds = metadata.objects("toolCallRounds");
         let calls = rounds
             .flat_map(|round| round.items("toolCalls"))
-            .filter_map(Json::fields);
+            .filter_map(JsonSlice::fields);
         Self {
-            calls: calls.map(|call| blocks::call(&call)).collect(),
+            calls: calls.map(|call| blocks::parse_call(&call)).collect(),
             answers: metadata.fields("toolCallResults"),
         }
     }
 
-    /// The call that a part sums up: the one with its id, else the next one.
-    fn take(&mut self, id: Option<&str>) -> Option<ToolCall> {
+    /// Takes the call that a part summarises: the one with its id, else the next one.
+    fn take_call(&mut self, id: Option<&str>) -> Option<ToolCall> {
         let same =
+            // Copilot appends `__vscode-N` to the ids of the calls as it stores them; the parts may lack the
+            // suffix.
             |call: &ToolCall| id.is_some_and(|id| call.id.as_deref().is_some_and(|own| own.starts_with(id)));
         let place = self.calls.iter().position(same).unwrap_or(0);
         self.calls.remove(place)
     }
 
-    /// Adds a call and its answer, if it is kept; says whether it is.
-    fn make(&self, said: &mut TranscriptBuilder, record: &MessageRecord, call: ToolCall) -> bool {
+    /// Adds a call and its answer; returns whether there was an answer.
+    fn add_call(&self, said: &mut TranscriptBuilder, record: &MessageRecord, call: ToolCall) -> bool {
         let (tool, id) = (call.tool.clone(), call.id.clone());
         let answer = id.as_ref().map(|id| self.answers.fields(id)).unwrap_or_default();
-        said.call(record, call);
+        // The name of the tool is registered by this call, so it has to come before the answer.
+        said.add_call(record, call);
         let record = said.answer_record(record, tool, id);
         let before = said.conversation.messages.len();
         for content in answer.items("content") {
@@ -71,26 +81,34 @@ impl<'a> Tools<'a> {
     }
 }
 
-fn add_part(said: &mut TranscriptBuilder, record: &MessageRecord, part: Json<'_>, tools: &mut Tools<'_>) {
+fn add_part(
+    said: &mut TranscriptBuilder,
+    record: &MessageRecord,
+    part: JsonSlice<'_>,
+    tools: &mut CopilotTools<'_>,
+) {
     if let Some(text) = part.text() {
         return said.push(record, text);
     }
     let fields = part.fields().unwrap_or_default();
     let kind = fields.text("kind").unwrap_or_default();
     match kind.as_str() {
-        "" | "markdownContent" | "markdownVuln" => said.push(record, words(&fields).unwrap_or_default()),
-        "thinking" => thought(said, record, &fields),
-        "toolInvocationSerialized" | "toolInvocation" => invoked(said, record, &fields, tools),
-        "inlineReference" => reference(said, record, &fields),
+        "" | "markdownContent" | "markdownVuln" => said.push(record, part_text(&fields).unwrap_or_default()),
+        "thinking" => add_thought(said, record, &fields),
+        "toolInvocationSerialized" | "toolInvocation" => add_invocation(said, record, &fields, tools),
+        "inlineReference" => add_reference(said, record, &fields),
+        // An edit is filed as a call: it is the model's action, and the text is the change it made.
         "textEditGroup" | "notebookEditGroup" => {
             let edits = fields
                 .get("edits")
-                .map(Json::raw)
+                .map(JsonSlice::raw)
+                // A group without an edit, such as `[[]]`, changes nothing.
                 .filter(|edits| edits.contains('{'));
-            let record = record
-                .clone()
-                .about("file", fields.fields("uri").any_word(&["path", "fsPath"]));
-            said.call(
+            let record = record.clone().with_about(
+                "file",
+                fields.fields("uri").any_nonempty_text(&["path", "fsPath"]),
+            );
+            said.add_call(
                 &record,
                 ToolCall {
                     tool: Some(kind),
@@ -100,11 +118,11 @@ fn add_part(said: &mut TranscriptBuilder, record: &MessageRecord, part: Json<'_>
             );
         }
         _ => {
-            let record = record.of_kind(Kind::System).spoken_by("copilot");
+            let record = record.as_kind(MessageKind::System).spoken_by("copilot");
             said.push(&record, fields.text("title").unwrap_or_default());
             said.push(
                 &record,
-                words(&fields)
+                part_text(&fields)
                     .or_else(|| fields.text("message"))
                     .unwrap_or_default(),
             );
@@ -112,8 +130,8 @@ fn add_part(said: &mut TranscriptBuilder, record: &MessageRecord, part: Json<'_>
     }
 }
 
-/// The words of a part, which stand under `value` or one level below.
-fn words(fields: &Fields<'_>) -> Option<String> {
+/// Returns the text of a part, which is under `value` or one level below.
+fn part_text(fields: &JsonFields<'_>) -> Option<String> {
     let below = |name: &str| fields.fields(name).text("value");
     let direct = fields.any_text(&["value", "content"]);
     direct
@@ -122,51 +140,60 @@ fn words(fields: &Fields<'_>) -> Option<String> {
         .or_else(|| below("message"))
 }
 
-fn thought(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields<'_>) {
-    let record = record.of_kind(Kind::Thinking);
-    let many = fields.items("value").into_iter().filter_map(Json::text);
+fn add_thought(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &JsonFields<'_>) {
+    let record = record.as_kind(MessageKind::Thinking);
+    let many = fields.items("value").into_iter().filter_map(JsonSlice::text);
     for text in fields.text("value").into_iter().chain(many) {
         said.push(&record, text);
     }
 }
 
-/// A tool that was called: as the model called it where that is kept, else as VS Code sums it up.
-fn invoked(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields<'_>, tools: &mut Tools<'_>) {
-    let id = fields.word("toolCallId");
-    let call = tools.take(id.as_deref()).unwrap_or_else(|| ToolCall {
-        tool: fields.any_word(&["toolId", "toolName"]),
+/// Adds a tool call: as the model made it if that is stored, else as VS Code summarises it.
+fn add_invocation(
+    said: &mut TranscriptBuilder,
+    record: &MessageRecord,
+    fields: &JsonFields<'_>,
+    tools: &mut CopilotTools<'_>,
+) {
+    let id = fields.nonempty_text("toolCallId");
+    let call = tools.take_call(id.as_deref()).unwrap_or_else(|| ToolCall {
+        tool: fields.any_nonempty_text(&["toolId", "toolName"]),
         id,
-        arguments: summed_up(fields),
+        arguments: summarise_call(fields),
     });
     let (tool, id) = (call.tool.clone(), call.id.clone());
-    if !tools.make(said, record, call) {
+    if !tools.add_call(said, record, call) {
         let record = said.answer_record(record, tool, id);
-        outcome(said, &record, fields);
+        add_outcome(said, &record, fields);
     }
 }
 
-/// What the call was about, in what VS Code keeps of it.
-fn summed_up(fields: &Fields<'_>) -> Option<String> {
+/// Returns the arguments of a call, or VS Code's description of it.
+fn summarise_call(fields: &JsonFields<'_>) -> Option<String> {
     let details = fields.fields("resultDetails").get("input");
     let given = details
         .or_else(|| fields.get("toolSpecificData"))
-        .and_then(Json::text_or_raw);
-    let shown = |name: &str| fields.word(name).or_else(|| fields.fields(name).word("value"));
+        .and_then(JsonSlice::text_or_raw);
+    let shown = |name: &str| {
+        fields
+            .nonempty_text(name)
+            .or_else(|| fields.fields(name).nonempty_text("value"))
+    };
     given
         .or_else(|| shown("invocationMessage"))
         .or_else(|| shown("pastTenseMessage"))
 }
 
-/// What came of the call.
-fn outcome(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields<'_>) {
+/// Adds the outcome of a call.
+fn add_outcome(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &JsonFields<'_>) {
     let output = fields.fields("resultDetails").get("output");
-    for item in output.and_then(Json::items).unwrap_or_default() {
+    for item in output.and_then(JsonSlice::items).unwrap_or_default() {
         let text = item.fields().and_then(|item| item.text("value"));
         said.push(record, text.unwrap_or_else(|| item.raw().to_owned()));
     }
     let whole = output
         .filter(|output| !output.is_array())
-        .and_then(Json::text_or_raw);
+        .and_then(JsonSlice::text_or_raw);
     let terminal = fields
         .fields("toolSpecificData")
         .fields("terminalCommandOutput")
@@ -174,17 +201,20 @@ fn outcome(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields
     said.push(record, whole.or(terminal).unwrap_or_default());
 }
 
-/// A file or a symbol named within the prose.
-fn reference(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields<'_>) {
+/// Adds a file or a symbol named within the prose.
+fn add_reference(said: &mut TranscriptBuilder, record: &MessageRecord, fields: &JsonFields<'_>) {
     let target = fields.fields("inlineReference");
     let place = target.fields("location").fields("uri");
     let path = target
-        .any_word(&["fsPath", "path"])
-        .or_else(|| target.fields("uri").any_word(&["fsPath", "path"]));
-    let path = path.or_else(|| place.any_word(&["fsPath", "path"]));
+        .any_nonempty_text(&["fsPath", "path"])
+        .or_else(|| target.fields("uri").any_nonempty_text(&["fsPath", "path"]));
+    let path = path.or_else(|| place.any_nonempty_text(&["fsPath", "path"]));
     let name = fields
-        .word("name")
-        .or_else(|| target.word("name"))
+        .nonempty_text("name")
+        .or_else(|| target.nonempty_text("name"))
         .or_else(|| path.clone());
-    said.push(&record.clone().about("reference", path), name.unwrap_or_default());
+    said.push(
+        &record.clone().with_about("reference", path),
+        name.unwrap_or_default(),
+    );
 }

@@ -1,24 +1,24 @@
-//! Chats as older versions of Cursor kept them: whole, under one key of the workspace's file.
+//! Chats of older versions of Cursor: whole, under one key of the workspace's file.
 
 use std::path::Path;
 
 use loci_core::Result;
 
-use super::vscdb::Vscdb;
+use super::vscdb::VscdbFile;
 use super::{bubble, composer};
-use crate::conversation::{Conversation, Kind};
-use crate::formats::Sink;
-use crate::formats::json::{Fields, Json};
+use crate::conversation::{Conversation, MessageKind};
+use crate::formats::ConversationSink;
+use crate::formats::json::{JsonFields, JsonSlice};
 use crate::formats::transcript::{MessageRecord, TranscriptBuilder};
 use crate::keys::ConversationKeys;
 
-/// Reads the tabs of the chat panel, and chats kept in their own list.
-pub(super) fn all(
-    store: &Vscdb,
+/// Reads the tabs of the chat panel, and the chats of the composer list.
+pub(super) fn read_older_chats(
+    store: &VscdbFile,
     path: &Path,
     keys: &mut ConversationKeys,
     said: &mut TranscriptBuilder,
-    sink: &mut Sink<'_>,
+    sink: &mut ConversationSink<'_>,
 ) -> Result<()> {
     let lists = [
         ("workbench.panel.aichat.view.aichat.chatdata", "tabs", "bubbles"),
@@ -26,7 +26,7 @@ pub(super) fn all(
     ];
     for (key, list, messages) in lists {
         let Some(text) = store.value(key) else { continue };
-        let Some(whole) = Fields::read(&text).ok() else {
+        let Some(whole) = JsonFields::read(&text).ok() else {
             said.note(format!("{key} is broken JSON; it was left out"));
             continue;
         };
@@ -35,15 +35,16 @@ pub(super) fn all(
                 .items(messages)
                 .into_iter()
                 .chain(chat.items("messages"))
-                .filter_map(Json::fields);
-            inner.for_each(|inner| bubble::add(said, &inner, "", false));
-            let id = chat.any_word(&["tabId", "composerId", "id"]);
+                .filter_map(JsonSlice::fields);
+            inner.for_each(|inner| bubble::add_bubble(said, &inner, "", false));
+            let id = chat.any_nonempty_text(&["tabId", "composerId", "id"]);
+            // Newer versions leave an index without messages here; its chats must not use up keys.
             if !said.conversation.messages.is_empty() {
                 let key = Some(keys.claim_in_export(id.clone()));
                 said.hand_over(
                     Conversation {
                         key,
-                        ..composer::about(&chat, id, path)
+                        ..composer::chat_conversation(&chat, id, path)
                     },
                     sink,
                 )?;
@@ -53,27 +54,31 @@ pub(super) fn all(
     Ok(())
 }
 
-/// Reads what was asked, where the file keeps nothing else.
-pub(super) fn prompts(
-    store: &Vscdb,
+/// Reads the list of prompts, for files that hold nothing else.
+pub(super) fn read_prompts(
+    store: &VscdbFile,
     path: &Path,
     said: &mut TranscriptBuilder,
-    sink: &mut Sink<'_>,
+    sink: &mut ConversationSink<'_>,
 ) -> Result<()> {
     for (key, text) in [
         ("aiService.prompts", "text"),
         ("aiService.generations", "textDescription"),
     ] {
         let value = store.value(key).unwrap_or_default();
-        let asked = Json::parse(&value).ok().and_then(Json::items).unwrap_or_default();
-        for prompt in asked.into_iter().filter_map(Json::fields) {
-            let mut record = MessageRecord::new(Kind::Human, "user");
-            record.id = prompt.word("generationUUID");
-            record.at = prompt.moment("unixMs");
+        let asked = JsonSlice::parse(&value)
+            .ok()
+            .and_then(JsonSlice::items)
+            .unwrap_or_default();
+        for prompt in asked.into_iter().filter_map(JsonSlice::fields) {
+            let mut record = MessageRecord::new(MessageKind::Human, "user");
+            record.id = prompt.nonempty_text("generationUUID");
+            record.at = prompt.timestamp("unixMs");
             said.push(&record, prompt.text(text).unwrap_or_default());
         }
         if !said.conversation.messages.is_empty() {
-            let about = composer::about(&Fields::default(), None, path);
+            let about = composer::chat_conversation(&JsonFields::default(), None, path);
+            // Both lists record the same prompts; the first one with any text is enough.
             return said.hand_over(
                 Conversation {
                     key: Some(key.to_owned()),

@@ -1,4 +1,4 @@
-//! An SQLite file of keys and values, read without leaving a trace.
+//! An SQLite file of keys and values, opened without changing anything on disk.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -11,23 +11,23 @@ use loci_foreign::{ForeignDatabase, ForeignFailure, ForeignOpener, ForeignReadin
 use rusqlite::types::ValueRef;
 use rusqlite::{Params, Row, params};
 
-/// How long another process may hold the file.
+/// The time to wait for a lock of another process.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// The tables that are looked into, the newer first.
+/// The tables that are read, the newer first.
 const TABLES: [&str; 2] = ["cursorDiskKV", "ItemTable"];
 
 /// An open file.
-pub(super) struct Vscdb {
+pub(super) struct VscdbFile {
     opened: ForeignDatabase,
     tables: Vec<&'static str>,
-    /// Whether there is a log that could not be read.
+    /// Whether there is a write-ahead log that could not be read.
     pub(super) lacks_log: bool,
     troubles: RefCell<Vec<String>>,
 }
 
-/// Whether this is an SQLite file with the ending editors use.
-pub(super) fn is_one(path: &Path) -> bool {
+/// Returns whether this is an SQLite file with the extension that editors use.
+pub(super) fn is_vscdb(path: &Path) -> bool {
     let ends = path
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("vscdb"));
@@ -40,28 +40,30 @@ fn is_sqlite(path: &Path) -> bool {
     read.is_ok() && header == *b"SQLite format 3\0"
 }
 
-impl Vscdb {
-    /// Opens the file for reading only. Where its log cannot be read, the file is taken as it stands.
+impl VscdbFile {
+    /// Opens the file read-only. If its write-ahead log cannot be read, the file is read without it.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let opener = ForeignOpener {
             patience: WAIT,
-            // These files grow to gigabytes, and Cursor keeps them open.
+            // These files grow to gigabytes and stay open in Cursor, so a private copy is too expensive.
             reads_live_logs: true,
             ..ForeignOpener::default()
         };
         let opened = opener.open(path).or_else(|failure| match failure {
+            // Reading a file that is being rewritten without its log could mix two states, so this is an
+            // error.
             ForeignFailure::Changing(_) => Err(failure),
             ForeignFailure::Io(..) | ForeignFailure::Sqlite(_) => opener.open_as_it_stands(path),
         });
         opened
-            .and_then(|opened| Ok(Self::of(opened, path)?))
+            .and_then(|opened| Ok(Self::from_database(opened, path)?))
             .map_err(|failure| {
                 let error = failure.into_error(path);
-                error.hint("the file is unchanged; close Cursor and try again")
+                error.with_hint("the file is unchanged; close Cursor and try again")
             })
     }
 
-    fn of(opened: ForeignDatabase, path: &Path) -> rusqlite::Result<Self> {
+    fn from_database(opened: ForeignDatabase, path: &Path) -> rusqlite::Result<Self> {
         let names = {
             let select = "SELECT name FROM sqlite_master WHERE type = 'table'";
             let mut statement = opened.connection.prepare(select)?;
@@ -82,15 +84,15 @@ impl Vscdb {
         })
     }
 
-    /// The keys that begin with this, at most so many of each table, each once and in order.
+    /// Returns the keys with this prefix, at most `most` of each table, sorted and without duplicates.
     pub(super) fn keys(&self, beginning: &str, most: i64) -> Vec<String> {
         let mut found = Vec::new();
         for table in &self.tables {
             let select =
                 format!("SELECT key FROM {table} WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3");
             found.extend(
-                self.rows(&select, params![beginning, after(beginning), most], |row| {
-                    Ok(text(row.get_ref(0)?))
+                self.read_rows(&select, params![beginning, prefix_end(beginning), most], |row| {
+                    Ok(text_of_value(row.get_ref(0)?))
                 }),
             );
         }
@@ -99,36 +101,39 @@ impl Vscdb {
         found
     }
 
-    /// Every key that begins with this and its value, as they were written; a value that is no text is `None`.
+    /// Returns every key with this prefix and its value, in the order they were written; `None` for a value that is not
+    /// text.
     pub(super) fn entries(&self, beginning: &str) -> Vec<(String, Option<String>)> {
         let mut found = Vec::new();
         for table in &self.tables {
             let select =
                 format!("SELECT key, value FROM {table} WHERE key >= ?1 AND key < ?2 ORDER BY rowid");
-            found.extend(self.rows(&select, params![beginning, after(beginning)], |row| {
-                let value = text(row.get_ref(1)?);
-                Ok(text(row.get_ref(0)?).map(|key| (key, value)))
-            }));
+            found.extend(
+                self.read_rows(&select, params![beginning, prefix_end(beginning)], |row| {
+                    let value = text_of_value(row.get_ref(1)?);
+                    Ok(text_of_value(row.get_ref(0)?).map(|key| (key, value)))
+                }),
+            );
         }
         found
     }
 
-    /// The value under a key, if it is text.
+    /// Returns the value under a key, if it is text.
     pub(super) fn value(&self, key: &str) -> Option<String> {
         self.tables.iter().find_map(|table| {
             let select = format!("SELECT value FROM {table} WHERE key = ?1");
-            self.rows(&select, params![key], |row| Ok(text(row.get_ref(0)?)))
+            self.read_rows(&select, params![key], |row| Ok(text_of_value(row.get_ref(0)?)))
                 .pop()
         })
     }
 
-    /// What went wrong while reading.
-    pub(super) fn troubles(&self) -> Vec<String> {
+    /// Takes the errors that occurred while reading.
+    pub(super) fn take_troubles(&self) -> Vec<String> {
         self.troubles.take()
     }
 
-    /// The rows of a query as far as they can be read.
-    fn rows<T>(
+    /// Returns the rows of a query as far as they can be read.
+    fn read_rows<T>(
         &self,
         select: &str,
         params: impl Params,
@@ -143,6 +148,8 @@ impl Vscdb {
             }
             Ok(())
         };
+        // A damaged page ends a query; the rows before it are good and are kept, and the trouble becomes a
+        // note.
         if let Err(error) = fill() {
             self.troubles.borrow_mut().push(error.to_string());
         }
@@ -150,15 +157,15 @@ impl Vscdb {
     }
 }
 
-/// The first key that no longer begins with this.
-fn after(beginning: &str) -> String {
+/// Returns an upper bound for the keys with this prefix.
+fn prefix_end(beginning: &str) -> String {
     let mut after = beginning.to_owned();
     after.push(char::MAX);
     after
 }
 
-/// Text, or bytes that are text.
-fn text(value: ValueRef<'_>) -> Option<String> {
+/// Returns text, or bytes that are valid UTF-8.
+fn text_of_value(value: ValueRef<'_>) -> Option<String> {
     let bytes = value.as_bytes().ok()?;
     std::str::from_utf8(bytes).ok().map(str::to_owned)
 }

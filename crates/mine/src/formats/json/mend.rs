@@ -1,15 +1,15 @@
-//! What a JSON text that breaks off held until then: cut after the last whole member, every bracket closed.
+//! Repairs a JSON text that breaks off: cuts it after the last whole member and closes every bracket.
 
-/// A container that is open where the text breaks off.
-struct Open {
+/// A container that is open at the break.
+struct OpenContainer {
     closer: char,
-    /// Where its last whole member ends, or just behind its opening bracket.
+    /// The end of its last whole member, or of its opening bracket.
     whole: usize,
 }
 
-/// The beginning of `broken` as a JSON text of its own; `None` if not even a container opens.
-pub(super) fn mend(broken: &str) -> Option<String> {
-    let mut open: Vec<Open> = Vec::new();
+/// Returns the beginning of `broken` as a valid JSON text; `None` if no container opens in it.
+pub(super) fn mend_json(broken: &str) -> Option<String> {
+    let mut open: Vec<OpenContainer> = Vec::new();
     let mut bytes = broken.bytes().enumerate();
     let mut in_text = false;
     while let Some((at, byte)) = bytes.next() {
@@ -17,19 +17,19 @@ pub(super) fn mend(broken: &str) -> Option<String> {
             b'\\' if in_text => _ = bytes.next(),
             b'"' => in_text = !in_text,
             _ if in_text => {}
-            b'{' => open.push(Open {
+            b'{' => open.push(OpenContainer {
                 closer: '}',
                 whole: at + 1,
             }),
-            b'[' => open.push(Open {
+            b'[' => open.push(OpenContainer {
                 closer: ']',
                 whole: at + 1,
             }),
-            // A comma says that the member before it is whole.
+            // A comma proves that the member before it is whole; without one, a number may be cut in the middle.
             b',' => open.last_mut()?.whole = at,
             b'}' | b']' => {
                 open.pop()?;
-                // The container that ends here is itself a whole member of the one around it.
+                // The container that ends here is a whole member of the one around it.
                 match open.last_mut() {
                     Some(around) => around.whole = at + 1,
                     None => return Some(broken.get(..=at)?.to_owned()),
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     fn check(broken: &str, expect: Option<&str>) {
-        assert_eq!(mend(broken).as_deref(), expect, "{broken}");
+        assert_eq!(mend_json(broken).as_deref(), expect, "{broken}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The values a JSON file holds, one at a time: the elements of its array, or the one object it is.
+//! The top-level values of a JSON file, one at a time: the elements of its array, or its one object.
 
 use std::fmt;
 
@@ -7,86 +7,95 @@ use serde::Deserializer as _;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::mend::mend;
-use super::{Fields, Json};
-use crate::conversation::Note;
+use super::mend::mend_json;
+use super::{JsonFields, JsonSlice};
+use crate::conversation::ReadingNote;
 
-/// Takes one value of the file; an error from it ends the reading.
-pub(crate) type Taker<'a> = dyn FnMut(Json<'_>) -> Result<()> + 'a;
+/// A callback that takes one value of the file; an error from it ends the reading.
+pub(crate) type JsonTaker<'a> = dyn FnMut(JsonSlice<'_>) -> Result<()> + 'a;
 
-/// Without the mark some editors put before everything.
-pub(crate) fn unmarked(text: &str) -> &str {
+/// Removes the byte order mark that some editors write.
+pub(crate) fn strip_byte_order_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Whether the first character that counts opens an object or an array.
-pub(crate) fn opens(text: &str) -> bool {
-    unmarked(text).trim_start().starts_with(['[', '{'])
+/// Returns whether the text begins with an object or an array.
+pub(crate) fn opens_container(text: &str) -> bool {
+    strip_byte_order_mark(text).trim_start().starts_with(['[', '{'])
 }
 
-/// Gives every element of the array that `text` is, or the one value it is, and never holds more than that one.
-/// Where the text breaks off, what came before is given, the broken value as far as it goes, and a note says where.
-pub(crate) fn each(text: &str, take: &mut Taker<'_>) -> Result<Option<Note>> {
-    let text = unmarked(text);
+/// Passes every element of a top-level array, or the one value, to `take`, and never holds more than one of them.
+/// If the text breaks off, all values before the break are passed, then the readable part of the broken one, and a note
+/// with the position is returned.
+pub(crate) fn each_value(text: &str, take: &mut JsonTaker<'_>) -> Result<Option<ReadingNote>> {
+    let text = strip_byte_order_mark(text);
     if text.trim_start().starts_with('[') {
         return each_element(text, take);
     }
-    match Json::parse(text) {
+    match JsonSlice::parse(text) {
         Ok(value) => take(value).map(|()| None),
-        Err(error) => broken(text, text, &error, take).map(Some),
+        Err(error) => take_broken_value(text, text, &error, take).map(Some),
     }
 }
 
-fn each_element(text: &str, take: &mut Taker<'_>) -> Result<Option<Note>> {
+fn each_element(text: &str, take: &mut JsonTaker<'_>) -> Result<Option<ReadingNote>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut outcome = Ok(());
     let mut taken_to = text.find('[').map_or(0, |at| at + 1);
-    let visitor = Elements {
+    let visitor = ElementsVisitor {
         text,
         take,
         taken_to: &mut taken_to,
         outcome: &mut outcome,
     };
     let ended = reader.deserialize_seq(visitor).and_then(|()| reader.end());
+    // The callback's error comes first; serde only saw the stand-in that stopped it.
     outcome?;
     match ended {
         Ok(()) => Ok(None),
         Err(error) => {
             let rest = text.get(taken_to..).unwrap_or_default();
             let rest = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
-            broken(text, rest, &error, take).map(Some)
+            take_broken_value(text, rest, &error, take).map(Some)
         }
     }
 }
 
-/// Takes what is left of the value in which the file breaks off. `rest` begins with that value and ends with `text`.
-fn broken(text: &str, rest: &str, error: &serde_json::Error, take: &mut Taker<'_>) -> Result<Note> {
-    let end = offset(text, error).saturating_sub(text.len() - rest.len());
+/// Takes the readable part of the value in which the file breaks off. `rest` begins with that value and ends with
+/// `text`.
+fn take_broken_value(
+    text: &str,
+    rest: &str,
+    error: &serde_json::Error,
+    take: &mut JsonTaker<'_>,
+) -> Result<ReadingNote> {
+    let end = error_offset(text, error).saturating_sub(text.len() - rest.len());
     let readable = rest.get(..end.min(rest.len())).unwrap_or(rest);
     let mended = if readable.starts_with(['{', '[']) {
-        mend(readable)
+        mend_json(readable)
     } else {
         None
     };
     if let Some(value) = mended
         .as_deref()
-        .and_then(|text| Json::parse(text).ok())
+        .and_then(|text| JsonSlice::parse(text).ok())
+        // `{}` and `[]` are what is left of a value that broke off at once; they hold nothing.
         .filter(|value| value.raw().len() > 2)
     {
         take(value)?;
     }
-    Ok(Note::at_line(
+    Ok(ReadingNote::at_line(
         error.line() as u64,
         format!(
-            "the JSON breaks off at column {}: {}; what stands before it was read",
+            "the JSON breaks off at column {}: {}; everything before it was read",
             error.column(),
-            super::reason(error)
+            super::error_reason(error)
         ),
     ))
 }
 
-/// Where in the text the error is, on a boundary of characters.
-fn offset(text: &str, error: &serde_json::Error) -> usize {
+/// Returns the byte offset of an error, on a character boundary.
+fn error_offset(text: &str, error: &serde_json::Error) -> usize {
     if error.is_eof() {
         return text.len();
     }
@@ -102,15 +111,15 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
     at
 }
 
-/// Hands elements over as they are read.
-struct Elements<'t, 'o, 's> {
+/// A visitor that hands elements over as they are read.
+struct ElementsVisitor<'t, 'o, 's> {
     text: &'t str,
-    take: &'o mut Taker<'s>,
+    take: &'o mut JsonTaker<'s>,
     taken_to: &'o mut usize,
     outcome: &'o mut Result<()>,
 }
 
-impl<'de> Visitor<'de> for Elements<'_, '_, '_> {
+impl<'de> Visitor<'de> for ElementsVisitor<'_, '_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -119,10 +128,10 @@ impl<'de> Visitor<'de> for Elements<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> std::result::Result<(), A::Error> {
         while let Some(element) = elements.next_element::<&'de RawValue>()? {
-            // Both are slices of one text, so the difference of their places is where the element ends.
+            // Both are slices of one text, so the difference of their addresses is the offset of the element.
             let begins = (element.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
             *self.taken_to = begins + element.get().len();
-            *self.outcome = (self.take)(Json::from(element));
+            *self.outcome = (self.take)(JsonSlice::from(element));
             if self.outcome.is_err() {
                 return Err(serde::de::Error::custom("stopped"));
             }
@@ -131,22 +140,24 @@ impl<'de> Visitor<'de> for Elements<'_, '_, '_> {
     }
 }
 
-/// Whether one of the first values of the file, at most `count`, is an object that passes.
-pub(crate) fn any_object(text: &str, count: usize, passes: fn(&Fields<'_>) -> bool) -> bool {
+/// Returns whether one of the first `count` values of the file is an object that passes.
+pub(crate) fn any_object(text: &str, count: usize, passes: fn(&JsonFields<'_>) -> bool) -> bool {
     let mut found = false;
-    look_at(text, count, &mut |value| {
+    look_at_values(text, count, &mut |value| {
         found |= value.fields().is_some_and(|fields| passes(&fields));
     });
     found
 }
 
-/// The first values of the file, at most `count`: enough to see what it is.
-pub(crate) fn look_at(text: &str, count: usize, look: &mut dyn FnMut(Json<'_>)) {
+/// Passes the first `count` values of the file to `look`: enough to recognise its format.
+pub(crate) fn look_at_values(text: &str, count: usize, look: &mut dyn FnMut(JsonSlice<'_>)) {
     let mut left = count;
-    let _ = each(text, &mut |value| {
+    let _ = each_value(text, &mut |value| {
         look(value);
         left = left.saturating_sub(1);
         if left == 0 {
+            // An error is the only way to stop a visitor early, so that recognising a huge export stays
+            // cheap.
             Err(loci_core::Error::invalid("enough was seen"))
         } else {
             Ok(())
@@ -160,7 +171,7 @@ mod tests {
 
     fn check(text: &str, values: &[&str], note: Option<(u64, &str)>) {
         let mut found = Vec::new();
-        let broke = each(text, &mut |value| {
+        let broke = each_value(text, &mut |value| {
             found.push(value.raw().to_owned());
             Ok(())
         });

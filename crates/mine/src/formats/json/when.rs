@@ -1,34 +1,36 @@
-//! Moments as files write them: seconds, milliseconds or microseconds since 1970, or RFC 3339 with its zone.
+//! Timestamps as files write them: seconds, milliseconds or microseconds since 1970, or RFC 3339 with a zone.
 
 use std::ops::Range;
 
 use loci_core::Timestamp;
 
-use super::Json;
+use super::JsonSlice;
 
-/// The microseconds that are moments: from 1973 to 5138. No number is one in two units.
+/// The accepted range in microseconds: from 1973 to 5138. It spans a factor of a thousand, the step between two
+/// units, so no number is in range in two of them.
 const MOMENTS: Range<i128> = 100_000_000_000_000..100_000_000_000_000_000;
 
-/// The moment a value names. A time without a zone names none, and neither does a number outside [`MOMENTS`]: a clock
-/// that started with the program gives small numbers.
-pub(crate) fn moment(value: Json<'_>) -> Option<Timestamp> {
+/// Returns the point in time that a value names. A time without a zone names none, and neither does a number outside
+/// [`MOMENTS`]: a clock that started with the program gives small numbers.
+pub(crate) fn parse_timestamp(value: JsonSlice<'_>) -> Option<Timestamp> {
     match value.text() {
-        Some(text) => written(&text).or_else(|| number(&text)),
-        None => number(value.raw()),
+        Some(text) => parse_rfc3339(&text).or_else(|| parse_epoch_number(&text)),
+        None => parse_epoch_number(value.raw()),
     }
 }
 
-/// A moment in RFC 3339.
-fn written(text: &str) -> Option<Timestamp> {
+/// Parses a timestamp in RFC 3339.
+fn parse_rfc3339(text: &str) -> Option<Timestamp> {
     let (_, clock) = text.split_once(['T', 't', ' '])?;
     let zoned = clock.ends_with(['Z', 'z']) || clock.contains(['+', '-']);
     if zoned { text.parse().ok() } else { None }
 }
 
-/// A moment as a decimal number, exact to the microsecond.
-pub(crate) fn number(text: &str) -> Option<Timestamp> {
+/// Parses a timestamp written as a decimal number, exact to the microsecond.
+pub(crate) fn parse_epoch_number(text: &str) -> Option<Timestamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    // Decimal arithmetic: a float cannot hold every number of microseconds in range exactly.
     let millionths = if !whole.is_empty() && digits(whole) && digits(fraction) {
         let fraction = format!("{fraction:0<6}");
         format!("{whole}{}", fraction.get(..6)?).parse::<i128>().ok()?
@@ -36,7 +38,7 @@ pub(crate) fn number(text: &str) -> Option<Timestamp> {
         let scientific = text.parse::<f64>().ok().filter(|_| text.contains(['e', 'E']))?;
         (scientific * 1e6).round() as i128
     };
-    // In seconds, milliseconds or microseconds.
+    // `millionths` reads the number as seconds. If it was milliseconds or microseconds, it is too large by that factor.
     [1, 1_000, 1_000_000]
         .map(|unit| millionths / unit)
         .into_iter()
@@ -49,7 +51,7 @@ mod tests {
     use super::*;
 
     fn check(json: &str, expect: Option<&str>) {
-        let found = moment(Json::parse(json).unwrap()).map(|time| time.to_string());
+        let found = parse_timestamp(JsonSlice::parse(json).unwrap()).map(|time| time.to_string());
         assert_eq!(found.as_deref(), expect, "{json}");
     }
 

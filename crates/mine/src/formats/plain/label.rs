@@ -1,8 +1,8 @@
-//! The names a turn may begin with, and the ways they are written.
+//! The labels of turns: their names, and the ways they are written.
 
-use crate::conversation::Kind;
+use crate::conversation::MessageKind;
 
-/// Names of people. `You` is whoever copied the chat.
+/// Names of people. `You` is the person who copied the chat.
 const PEOPLE: [&str; 4] = ["Human", "User", "You", "Me"];
 
 /// Names of models and their software.
@@ -23,97 +23,98 @@ const MODELS: [&str; 14] = [
     "AI Assistant",
 ];
 
-/// How a label is written; a chat keeps to one way.
+/// The form of a label; a chat uses only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum LabelForm {
     /// `Human: text`
     Plain,
     /// `**Human**: text` or `**Human:** text`
     Bold,
-    /// `### Human` with this many signs.
+    /// `### Human` with this many hashes.
     Heading(usize),
 }
 
 /// A label at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Label<'t> {
+pub(super) struct TurnLabel<'t> {
     pub(super) name: &'t str,
-    pub(super) kind: Kind,
-    pub(super) form: Form,
-    /// How many bytes of the line it takes, with the one blank that follows it.
+    pub(super) kind: MessageKind,
+    pub(super) form: LabelForm,
+    /// The length of the label in bytes, with the one blank that follows it.
     pub(super) length: usize,
     /// Whether the line holds nothing else.
     pub(super) alone: bool,
 }
 
-/// The label this line begins with, if it does. `lower_case` takes `user:` alone on its line too, which in most
+/// Returns the label at the beginning of this line. `lower_case` also accepts `user:` alone on its line, which in most
 /// files is a setting.
-pub(super) fn label(line: &str, lower_case: bool) -> Option<Label<'_>> {
-    heading(line)
-        .or_else(|| bold(line))
-        .or_else(|| plain(line, lower_case))
+pub(super) fn parse_label(line: &str, lower_case: bool) -> Option<TurnLabel<'_>> {
+    heading_label(line)
+        .or_else(|| bold_label(line))
+        .or_else(|| plain_label(line, lower_case))
 }
 
-fn heading(line: &str) -> Option<Label<'_>> {
+fn heading_label(line: &str) -> Option<TurnLabel<'_>> {
     let named = line.trim_start_matches('#');
     let signs = line.len() - named.len();
     let name = named
         .strip_prefix(' ')
         .filter(|_| (1..=6).contains(&signs))?
         .trim();
+    // `### **Human:**`, `### **Human**:` and `### Human` are all in use.
     let name = name.strip_suffix(':').unwrap_or(name).trim_matches('*');
     let name = name.strip_suffix(':').unwrap_or(name);
-    let kind = kind(name)?;
-    Some(Label {
+    let kind = speaker_kind(name)?;
+    Some(TurnLabel {
         name,
         kind,
-        form: Form::Heading(signs),
+        form: LabelForm::Heading(signs),
         length: line.len(),
         alone: true,
     })
 }
 
-fn bold(line: &str) -> Option<Label<'_>> {
+fn bold_label(line: &str) -> Option<TurnLabel<'_>> {
     let (inner, after) = line.strip_prefix("**")?.split_once("**")?;
     let (name, after) = match inner.strip_suffix(':') {
         Some(name) => (name, after),
         None => (inner, after.strip_prefix(':')?),
     };
-    finish(line, name, after, Form::Bold)
+    finish_label(line, name, after, LabelForm::Bold)
 }
 
-fn plain(line: &str, lower_case: bool) -> Option<Label<'_>> {
+fn plain_label(line: &str, lower_case: bool) -> Option<TurnLabel<'_>> {
     let (name, after) = line.split_once(':')?;
     let alone = after.trim().is_empty();
     if lower_case && alone && matches!(name, "user" | "assistant") {
         let kind = if name == "user" {
-            Kind::Human
+            MessageKind::Human
         } else {
-            Kind::Assistant
+            MessageKind::Assistant
         };
-        return Some(Label {
+        return Some(TurnLabel {
             name,
             kind,
-            form: Form::Plain,
+            form: LabelForm::Plain,
             length: line.len(),
             alone,
         });
     }
-    finish(line, name, after, Form::Plain)
+    finish_label(line, name, after, LabelForm::Plain)
 }
 
-fn finish<'t>(line: &'t str, name: &'t str, after: &'t str, form: Form) -> Option<Label<'t>> {
-    let kind = kind(name)?;
+fn finish_label<'t>(line: &'t str, name: &'t str, after: &'t str, form: LabelForm) -> Option<TurnLabel<'t>> {
+    let kind = speaker_kind(name)?;
     let alone = after.trim().is_empty();
     let text = after.strip_prefix(' ').unwrap_or(after);
-    // `User:x` is an address or a setting; a turn has a blank after its label.
+    // `User:x` is a URL or a setting; a turn has a blank after its label.
     let parted = alone || text.len() < after.len() || after.starts_with('\t');
     let length = if alone {
         line.len()
     } else {
         line.len() - text.len()
     };
-    parted.then_some(Label {
+    parted.then_some(TurnLabel {
         name,
         kind,
         form,
@@ -122,14 +123,15 @@ fn finish<'t>(line: &'t str, name: &'t str, after: &'t str, form: Form) -> Optio
     })
 }
 
-fn kind(name: &str) -> Option<Kind> {
+fn speaker_kind(name: &str) -> Option<MessageKind> {
     let spoken = name.strip_suffix(" said").unwrap_or(name);
+    // Exact spelling or capitals only: in running text, a lower-case "user:" is rarely a speaker.
     let is = |known: &&str| *known == spoken || known.to_uppercase() == spoken;
     if PEOPLE.iter().any(is) {
-        Some(Kind::Human)
+        Some(MessageKind::Human)
     } else if MODELS.iter().any(is) {
-        Some(Kind::Assistant)
+        Some(MessageKind::Assistant)
     } else {
-        matches!(spoken, "System" | "SYSTEM").then_some(Kind::System)
+        matches!(spoken, "System" | "SYSTEM").then_some(MessageKind::System)
     }
 }

@@ -1,4 +1,4 @@
-//! The files of an export by their names in it, in a folder or in a zip. A name in a zip never becomes a path.
+//! The files of an export by name, in a folder or in a zip. A name in a zip is never used as a path.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
 
-/// The largest file that is read, in bytes: a zip can claim any size and hold another.
+/// The size limit of a file, in bytes, enforced while reading: a zip may declare any size.
 pub(super) const LARGEST: u64 = 256 << 20;
 
-/// How much of a file shows what it is.
+/// The number of bytes examined to recognise a file.
 const BEGINNING: u64 = 64 << 10;
 
 /// The files of an export.
-pub(super) enum Members {
-    /// Relative names and where they lie.
+pub(super) enum SlackFiles {
+    /// Relative names and their paths.
     Folder(BTreeMap<String, PathBuf>),
     /// Relative names and their places in the archive.
     Zip(BTreeMap<String, usize>, Box<ZipArchive<BufReader<File>>>),
 }
 
-impl Members {
+impl SlackFiles {
     /// Opens a folder or a zip; `None` if it is neither, or cannot be read.
     pub(super) fn open(path: &Path) -> Option<Self> {
         let about = fs::symlink_metadata(path).ok()?;
         if about.is_dir() {
-            return Some(Self::Folder(files_of(path)));
+            return Some(Self::Folder(json_files_of(path)));
         }
         let ends = path
             .extension()
@@ -36,11 +36,11 @@ impl Members {
             return None;
         }
         let mut archive = ZipArchive::new(BufReader::new(File::open(path).ok()?)).ok()?;
-        let names = names_of(&mut archive);
+        let names = file_names_of(&mut archive);
         Some(Self::Zip(without_outer_folder(names), Box::new(archive)))
     }
 
-    /// Every name.
+    /// Returns all names.
     pub(super) fn names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
         match self {
             Self::Folder(files) => Box::new(files.keys().map(String::as_str)),
@@ -48,42 +48,43 @@ impl Members {
         }
     }
 
-    /// Whether a file is there.
-    pub(super) fn has(&self, name: &str) -> bool {
+    /// Returns whether the export has this file.
+    pub(super) fn has_file(&self, name: &str) -> bool {
         match self {
             Self::Folder(files) => files.contains_key(name),
             Self::Zip(names, _) => names.contains_key(name),
         }
     }
 
-    /// The files these names stand for on the disk: each its own in a folder, the one archive for a zip.
-    pub(super) fn paths(&self, root: &Path, names: impl Iterator<Item = String>) -> Vec<PathBuf> {
+    /// Returns the files on disk that hold these names: one each in a folder, the archive itself for a zip.
+    pub(super) fn source_paths(&self, root: &Path, names: impl Iterator<Item = String>) -> Vec<PathBuf> {
         match self {
             Self::Folder(files) => names.filter_map(|name| files.get(&name).cloned()).collect(),
             Self::Zip(..) => vec![root.to_owned()],
         }
     }
 
-    /// The text of a file, or why there is none.
+    /// Returns the text of a file, or the reason why it cannot be read.
     pub(super) fn read(&mut self, name: &str) -> Result<String, String> {
         self.read_up_to(name, LARGEST)
     }
 
     fn read_up_to(&mut self, name: &str, largest: u64) -> Result<String, String> {
-        let bytes = self.bytes(name, largest + 1)?;
+        // One byte more than allowed, to tell a file of exactly the limit from a longer one.
+        let bytes = self.read_bytes(name, largest + 1)?;
         if bytes.len() as u64 > largest {
             return Err(format!("it is larger than {largest} bytes"));
         }
-        String::from_utf8(bytes).map_err(|error| format!("it is no UTF-8 ({})", error.utf8_error()))
+        String::from_utf8(bytes).map_err(|error| format!("it is not UTF-8 ({})", error.utf8_error()))
     }
 
-    /// How a file begins, if it can be read.
-    pub(super) fn beginning(&mut self, name: &str) -> Option<String> {
-        let bytes = self.bytes(name, BEGINNING).ok()?;
+    /// Returns the beginning of a file, if it can be read.
+    pub(super) fn read_beginning(&mut self, name: &str) -> Option<String> {
+        let bytes = self.read_bytes(name, BEGINNING).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn bytes(&mut self, name: &str, most: u64) -> Result<Vec<u8>, String> {
+    fn read_bytes(&mut self, name: &str, most: u64) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let read = match self {
             Self::Folder(files) => {
@@ -101,12 +102,12 @@ impl Members {
     }
 }
 
-/// The JSON files of a folder and of the folders in it. Links are not followed.
-fn files_of(root: &Path) -> BTreeMap<String, PathBuf> {
+/// Returns the JSON files of a folder and of the folders in it. Links are not followed.
+fn json_files_of(root: &Path) -> BTreeMap<String, PathBuf> {
     let mut found = BTreeMap::new();
-    for (name, path, is_folder) in entries(root) {
+    for (name, path, is_folder) in list_entries(root) {
         if is_folder {
-            let inner = entries(&path)
+            let inner = list_entries(&path)
                 .into_iter()
                 .filter(|(inner, _, folder)| !folder && inner.ends_with(".json"));
             found.extend(inner.map(|(inner, path, _)| (format!("{name}/{inner}"), path)));
@@ -117,8 +118,8 @@ fn files_of(root: &Path) -> BTreeMap<String, PathBuf> {
     found
 }
 
-/// Files and folders in a folder: name, path, whether it is a folder.
-fn entries(folder: &Path) -> Vec<(String, PathBuf, bool)> {
+/// Returns the files and folders in a folder: name, path, whether it is a folder.
+fn list_entries(folder: &Path) -> Vec<(String, PathBuf, bool)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -130,8 +131,8 @@ fn entries(folder: &Path) -> Vec<(String, PathBuf, bool)> {
     known.collect()
 }
 
-/// The names of an archive's files. Slack writes UTF-8 without saying so.
-fn names_of(archive: &mut ZipArchive<BufReader<File>>) -> BTreeMap<String, usize> {
+/// Returns the names of an archive's files. Slack writes UTF-8 names without setting the flag for it.
+fn file_names_of(archive: &mut ZipArchive<BufReader<File>>) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for place in 0..archive.len() {
         let Ok(file) = archive.by_index_raw(place) else {
@@ -141,14 +142,16 @@ fn names_of(archive: &mut ZipArchive<BufReader<File>>) -> BTreeMap<String, usize
             Ok(name) => name.to_owned(),
             Err(_) => file.name().map(Cow::into_owned).unwrap_or_default(),
         };
+        // macOS stores resource forks under the same names in a folder of its own.
         if file.is_file() && !name.starts_with("__MACOSX/") {
+            // An archive may hold a name twice; the first one counts.
             names.entry(name).or_insert(place);
         }
     }
     names
 }
 
-/// The names below the folder that holds the lists, where the whole export was zipped as one folder.
+/// Removes the outer folder from the names, if the export was zipped as one folder.
 fn without_outer_folder(names: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
     let outer = |list: &str| {
         let holders = names
@@ -191,7 +194,7 @@ mod tests {
         writer.write_all(&[b' '; 5_000_000]).unwrap();
         writer.finish().unwrap();
         assert!(fs::metadata(&path).unwrap().len() < 50_000, "the zip is small");
-        let mut members = Members::open(&path).unwrap();
+        let mut members = SlackFiles::open(&path).unwrap();
         let names: Vec<String> = members.names().map(str::to_owned).collect();
         assert_eq!(names, ["../../a/2024-01-01.json"], "a name is a name");
         assert!(

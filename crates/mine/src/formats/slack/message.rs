@@ -1,12 +1,12 @@
-//! One message of Slack: its text, and what its blocks and attachments say beyond it.
+//! One message of Slack: its text, and texts that only its blocks and attachments hold.
 
-use super::channels::{Users, name};
-use crate::conversation::Kind;
-use crate::formats::json::{Fields, Json, when};
+use super::channels::{SlackUsers, person_name};
+use crate::conversation::MessageKind;
+use crate::formats::json::{JsonFields, JsonSlice, when};
 use crate::formats::transcript::{MessageRecord, TranscriptBuilder};
 
-/// What a message of a person may be marked as; every other mark is the software's.
-const PEOPLES: [&str; 7] = [
+/// The subtypes of a person's messages; all others are the software's.
+const HUMAN_SUBTYPES: [&str; 7] = [
     "thread_broadcast",
     "reply_broadcast",
     "me_message",
@@ -16,127 +16,136 @@ const PEOPLES: [&str; 7] = [
     "reply",
 ];
 
-/// How deep blocks are followed; Slack's own are a handful of levels.
+/// The depth limit of nested blocks; Slack's own have a handful of levels.
 const DEEPEST: usize = 32;
 
-/// Whether these are the members of a message: its time in Slack's notation, and something it says or whose it is.
-pub(super) fn is_one(fields: &Fields<'_>) -> bool {
+/// Returns whether an object is a message: a time in Slack's notation, and a text or an author.
+pub(super) fn is_message(fields: &JsonFields<'_>) -> bool {
     let timed = fields
         .text("ts")
-        .is_some_and(|ts| ts.contains('.') && when::number(&ts).is_some());
+        .is_some_and(|ts| ts.contains('.') && when::parse_epoch_number(&ts).is_some());
     let spoken = ["text", "user", "bot_id", "username", "subtype", "files"]
         .iter()
         .any(|name| fields.has(name));
     timed && spoken && fields.text("type").is_none_or(|kind| kind == "message")
 }
 
-/// Adds what a message says.
-pub(super) fn add(said: &mut TranscriptBuilder, message: &Fields<'_>, users: &Users) {
+/// Adds a message.
+pub(super) fn add_message(said: &mut TranscriptBuilder, message: &JsonFields<'_>, users: &SlackUsers) {
     if !message.has("ts") && !message.has("text") {
-        return said.note("something is no message; it was left out");
+        return said.note("an entry is not a message; it was left out");
     }
-    let record = record(message, users);
+    let record = message_record(message, users);
     let text = message.text("text").unwrap_or_default();
-    let mut beyond = Beyond::new(&text);
+    // Slack renders most messages twice, as `text` and as blocks; only what the text lacks is added.
+    let mut beyond = SaidTexts::new(&text);
     said.push(&record, text);
     for block in message.items("blocks") {
-        beyond.block(said, &record, block, DEEPEST);
+        beyond.add_block(said, &record, block, DEEPEST);
     }
     for attachment in message.objects("attachments") {
-        beyond.attachment(said, &record, &attachment);
+        beyond.add_attachment(said, &record, &attachment);
     }
     for file in message
         .items("files")
         .into_iter()
         .chain(message.get("file"))
-        .filter_map(Json::fields)
+        .filter_map(JsonSlice::fields)
     {
-        beyond.say(said, &record, file.fields("initial_comment").text("comment"));
-        let name = file.any_word(&["name", "title", "id"]).unwrap_or_default();
+        beyond.add_if_new(said, &record, file.fields("initial_comment").text("comment"));
+        let name = file
+            .any_nonempty_text(&["name", "title", "id"])
+            .unwrap_or_default();
         let ts = message.text("ts").unwrap_or_default();
         said.note(format!(
             "message {ts}: file {name:?} is not in the export; it was left out"
         ));
     }
     for reply in message.objects("slackdump_thread_replies") {
+        // slackdump nests replies one level deep; refusing deeper ones bounds the recursion.
         if !reply.has("slackdump_thread_replies") {
-            add(said, &reply, users);
+            add_message(said, &reply, users);
         }
     }
 }
 
-fn record(message: &Fields<'_>, users: &Users) -> MessageRecord {
-    let subtype = message.word("subtype");
-    let ts = message.get("ts").and_then(Json::text_or_raw);
-    let thread = message.get("thread_ts").and_then(Json::text_or_raw);
-    let mut record = MessageRecord::new(kind(message, subtype.as_deref()), speaker(message, users))
-        .about("client_msg_id", message.word("client_msg_id"))
-        .about("subtype", subtype)
-        .about(
-            "reply_to",
-            thread.clone().filter(|thread| Some(thread) != ts.as_ref()),
-        );
-    record.at = ts.as_deref().and_then(when::number);
+fn message_record(message: &JsonFields<'_>, users: &SlackUsers) -> MessageRecord {
+    let subtype = message.nonempty_text("subtype");
+    let ts = message.get("ts").and_then(JsonSlice::text_or_raw);
+    let thread = message.get("thread_ts").and_then(JsonSlice::text_or_raw);
+    let mut record = MessageRecord::new(
+        message_kind(message, subtype.as_deref()),
+        speaker_name(message, users),
+    )
+    .with_about("client_msg_id", message.nonempty_text("client_msg_id"))
+    .with_about("subtype", subtype)
+    .with_about(
+        "reply_to",
+        thread.clone().filter(|thread| Some(thread) != ts.as_ref()),
+    );
+    record.at = ts.as_deref().and_then(when::parse_epoch_number);
     record.id = ts;
     record.thread = thread;
     record
 }
 
-fn kind(message: &Fields<'_>, subtype: Option<&str>) -> Kind {
+fn message_kind(message: &JsonFields<'_>, subtype: Option<&str>) -> MessageKind {
     match subtype {
-        Some("bot_message") => Kind::Assistant,
-        Some(subtype) if !PEOPLES.contains(&subtype) => Kind::System,
-        _ if message.get("bot_id").is_some() => Kind::Assistant,
-        _ => Kind::Human,
+        Some("bot_message") => MessageKind::Assistant,
+        Some(subtype) if !HUMAN_SUBTYPES.contains(&subtype) => MessageKind::System,
+        // Apps may post with a person's subtype; `bot_id` gives them away.
+        _ if message.get("bot_id").is_some() => MessageKind::Assistant,
+        _ => MessageKind::Human,
     }
 }
 
-fn speaker(message: &Fields<'_>, users: &Users) -> String {
+fn speaker_name(message: &JsonFields<'_>, users: &SlackUsers) -> String {
     let user = message
-        .word("user")
-        .or_else(|| message.fields("comment").word("user"));
+        .nonempty_text("user")
+        .or_else(|| message.fields("comment").nonempty_text("user"));
     let listed = user.as_ref().and_then(|id| users.name(id)).map(str::to_owned);
+    // From the most reliable name to the bare id: profiles in a message may be older than the user list.
     listed
-        .or_else(|| name(&message.fields("user_profile")))
-        .or_else(|| message.word("username"))
-        .or_else(|| message.fields("bot_profile").word("name"))
+        .or_else(|| person_name(&message.fields("user_profile")))
+        .or_else(|| message.nonempty_text("username"))
+        .or_else(|| message.fields("bot_profile").nonempty_text("name"))
         .or(user)
-        .or_else(|| message.word("bot_id"))
+        .or_else(|| message.nonempty_text("bot_id"))
         .unwrap_or_default()
 }
 
-/// Tells what was said already from what was not.
-struct Beyond {
+/// The texts of a message so far, to skip repetitions.
+struct SaidTexts {
     said: String,
 }
 
-impl Beyond {
+impl SaidTexts {
     fn new(text: &str) -> Self {
         Self {
-            said: unescaped(text),
+            said: unescape_entities(text),
         }
     }
 
-    /// Adds a text that has not been said.
-    fn say(&mut self, said: &mut TranscriptBuilder, record: &MessageRecord, text: Option<String>) {
-        let Some(text) = text.filter(|text| !self.knows(text)) else {
+    /// Adds a text, unless the message already has it.
+    fn add_if_new(&mut self, said: &mut TranscriptBuilder, record: &MessageRecord, text: Option<String>) {
+        let Some(text) = text.filter(|text| !self.holds_text(text)) else {
             return;
         };
         self.said.push('\n');
-        self.said.push_str(&unescaped(&text));
+        self.said.push_str(&unescape_entities(&text));
         said.push(record, text);
     }
 
-    fn knows(&self, text: &str) -> bool {
-        self.said.contains(unescaped(text).trim())
+    fn holds_text(&self, text: &str) -> bool {
+        self.said.contains(unescape_entities(text).trim())
     }
 
     /// Adds the texts of a block: each text object by itself, each paragraph of rich text as one.
-    fn block(
+    fn add_block(
         &mut self,
         said: &mut TranscriptBuilder,
         record: &MessageRecord,
-        block: Json<'_>,
+        block: JsonSlice<'_>,
         deeper: usize,
     ) {
         let Some(fields) = block.fields().filter(|_| deeper > 0) else {
@@ -147,67 +156,82 @@ impl Beyond {
             kind.as_str(),
             "rich_text_section" | "rich_text_preformatted" | "rich_text_quote"
         ) {
-            return self.paragraph(said, record, &fields);
+            return self.add_paragraph(said, record, &fields);
         }
-        self.say(said, record, fields.text("text"));
+        self.add_if_new(said, record, fields.text("text"));
         for name in ["text", "title", "description"] {
             if let Some(inner) = fields.get(name).filter(|inner| inner.is_object()) {
-                self.block(said, record, inner, deeper - 1);
+                self.add_block(said, record, inner, deeper - 1);
             }
         }
         for name in ["elements", "fields"] {
             for inner in fields.items(name) {
-                self.block(said, record, inner, deeper - 1);
+                self.add_block(said, record, inner, deeper - 1);
             }
         }
     }
 
-    /// A paragraph of rich text comes in runs; the message's text has the same words with marks between them.
-    fn paragraph(&mut self, said: &mut TranscriptBuilder, record: &MessageRecord, fields: &Fields<'_>) {
+    /// Adds a paragraph of rich text, unless the message's text has its runs with formatting marks between them.
+    fn add_paragraph(
+        &mut self,
+        said: &mut TranscriptBuilder,
+        record: &MessageRecord,
+        fields: &JsonFields<'_>,
+    ) {
         let runs = fields
             .items("elements")
             .into_iter()
-            .filter_map(|run| run.fields()?.any_word(&["text", "url"]));
+            .filter_map(|run| run.fields()?.any_nonempty_text(&["text", "url"]));
         let runs: Vec<String> = runs.collect();
-        if !runs.iter().all(|run| run.lines().all(|line| self.knows(line))) {
-            self.say(said, record, Some(runs.concat()));
+        if !runs
+            .iter()
+            .all(|run| run.lines().all(|line| self.holds_text(line)))
+        {
+            self.add_if_new(said, record, Some(runs.concat()));
         }
     }
 
-    /// Adds what an attachment says; for a page that a link was shown with, Slack says it.
-    fn attachment(&mut self, said: &mut TranscriptBuilder, record: &MessageRecord, attachment: &Fields<'_>) {
-        let shown = record.kind == Kind::Human
+    /// Adds the texts of an attachment; the preview of a link is Slack's, not the person's.
+    fn add_attachment(
+        &mut self,
+        said: &mut TranscriptBuilder,
+        record: &MessageRecord,
+        attachment: &JsonFields<'_>,
+    ) {
+        let shown = record.kind == MessageKind::Human
             && attachment
-                .any_word(&["from_url", "original_url", "service_name"])
+                .any_nonempty_text(&["from_url", "original_url", "service_name"])
                 .is_some();
-        let title = attachment.any_word(&["title", "from_url", "author_name", "fallback"]);
-        let record = match attachment.word("service_name").filter(|_| shown) {
+        let title = attachment.any_nonempty_text(&["title", "from_url", "author_name", "fallback"]);
+        let record = match attachment.nonempty_text("service_name").filter(|_| shown) {
             Some(service) => record.spoken_by(service),
             None => record.clone(),
         };
-        let record = record.of_kind(if shown { Kind::System } else { record.kind });
-        let record = record.about("attachment", title.or_else(|| Some("attachment".to_owned())));
+        let record = record.as_kind(if shown { MessageKind::System } else { record.kind });
+        let record = record.with_about("attachment", title.or_else(|| Some("attachment".to_owned())));
         let before = said.conversation.messages.len();
         for name in ["pretext", "author_name", "title", "text"] {
-            self.say(said, &record, attachment.text(name));
+            self.add_if_new(said, &record, attachment.text(name));
         }
         for field in attachment.objects("fields") {
-            self.say(said, &record, field.text("title"));
-            self.say(said, &record, field.text("value"));
+            self.add_if_new(said, &record, field.text("title"));
+            self.add_if_new(said, &record, field.text("value"));
         }
         for block in attachment.items("blocks") {
-            self.block(said, &record, block, DEEPEST);
+            self.add_block(said, &record, block, DEEPEST);
         }
-        self.say(said, &record, attachment.text("footer"));
+        self.add_if_new(said, &record, attachment.text("footer"));
+        // `fallback` is the plain form of the whole attachment, so it counts only if nothing else was found.
         if said.conversation.messages.len() == before {
-            self.say(said, &record, attachment.text("fallback"));
+            self.add_if_new(said, &record, attachment.text("fallback"));
         }
     }
 }
 
-/// For comparison only: blocks hold the characters that the text escapes.
-fn unescaped(text: &str) -> String {
+/// Unescapes entities, for comparison only: blocks hold the characters that the text escapes.
+fn unescape_entities(text: &str) -> String {
     text.replace("&lt;", "<")
         .replace("&gt;", ">")
+        // Last, or `&amp;lt;` would be unescaped twice.
         .replace("&amp;", "&")
 }

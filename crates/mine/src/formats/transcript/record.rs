@@ -1,13 +1,13 @@
-//! The records messages are made from: everything known of a message but its text.
+//! The records that messages are made from: everything about a message except its text.
 
-use loci_core::{Metadata, Timestamp, Value};
+use loci_core::{Metadata, MetadataValue, Timestamp};
 
-use crate::conversation::Kind;
+use crate::conversation::MessageKind;
 
-/// Everything known of a message but its text. The messages of one record share it.
+/// Everything about a message except its text. The messages of one record share it.
 #[derive(Debug, Clone)]
 pub(crate) struct MessageRecord {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) speaker: String,
     pub(crate) id: Option<String>,
     pub(crate) thread: Option<String>,
@@ -16,8 +16,8 @@ pub(crate) struct MessageRecord {
 }
 
 impl MessageRecord {
-    /// A record of which only the kind and the speaker are known.
-    pub(crate) fn new(kind: Kind, speaker: impl Into<String>) -> Self {
+    /// Creates a record with only a kind and a speaker.
+    pub(crate) fn new(kind: MessageKind, speaker: impl Into<String>) -> Self {
         Self {
             kind,
             speaker: speaker.into(),
@@ -28,20 +28,20 @@ impl MessageRecord {
         }
     }
 
-    /// The same record with one more thing known about it, if it is known.
-    pub(crate) fn about(mut self, key: &str, value: Option<impl Into<Value>>) -> Self {
+    /// Returns the record with one more metadata value, if there is one.
+    pub(crate) fn with_about(mut self, key: &str, value: Option<impl Into<MetadataValue>>) -> Self {
         if let Some(value) = value {
-            self.about = self.about.with(key, value);
+            self.about = self.about.with_entry(key, value);
         }
         self
     }
 
-    /// The same record as another kind.
-    pub(crate) fn of_kind(&self, kind: Kind) -> Self {
+    /// Returns a copy of another kind.
+    pub(crate) fn as_kind(&self, kind: MessageKind) -> Self {
         Self { kind, ..self.clone() }
     }
 
-    /// The same record from another speaker.
+    /// Returns a copy from another speaker.
     pub(crate) fn spoken_by(&self, speaker: impl Into<String>) -> Self {
         Self {
             speaker: speaker.into(),
@@ -49,10 +49,12 @@ impl MessageRecord {
         }
     }
 
-    /// The same record as a thought, which only a model has.
+    /// Returns a copy as a thought, which is always the model's.
     pub(crate) fn as_thought(&self) -> Self {
-        let thought = self.of_kind(Kind::Thinking);
-        if matches!(self.kind, Kind::Assistant | Kind::Thinking) {
+        let thought = self.as_kind(MessageKind::Thinking);
+        // A record in the user's role can carry thoughts of the model; its speaker must not be credited with
+        // them.
+        if matches!(self.kind, MessageKind::Assistant | MessageKind::Thinking) {
             thought
         } else {
             thought.spoken_by(ASSISTANT.speaker)
@@ -60,19 +62,19 @@ impl MessageRecord {
     }
 }
 
-/// Everything the parts of one record share but their speaker.
+/// Everything that the parts of one record share except their speaker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RecordStamp {
     /// The record's own id.
     pub(crate) id: Option<String>,
-    /// Its time.
+    /// The time of the record.
     pub(crate) at: Option<Timestamp>,
-    /// Everything else known of it.
+    /// Further metadata.
     pub(crate) about: Metadata,
 }
 
 impl RecordStamp {
-    /// The stamp with one more thing known, if it is.
+    /// Returns the stamp with one more metadata value, unless that is empty.
     pub(crate) fn with(mut self, key: &str, value: Option<String>) -> Self {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             self.about.insert(key, value);
@@ -80,8 +82,8 @@ impl RecordStamp {
         self
     }
 
-    /// The record of a part that this voice speaks.
-    pub(crate) fn spoken(&self, voice: Voice) -> MessageRecord {
+    /// Returns the record of a part in this voice.
+    pub(crate) fn record_for(&self, voice: RecordVoice) -> MessageRecord {
         MessageRecord {
             kind: voice.kind,
             speaker: voice.speaker.to_owned(),
@@ -93,32 +95,32 @@ impl RecordStamp {
     }
 }
 
-/// The speaker of the plain texts of a record, and what kind of thing they are.
+/// The kind and the speaker of the plain texts of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Voice {
-    /// The kind of thing they are.
-    pub(crate) kind: Kind,
+pub(crate) struct RecordVoice {
+    /// The kind of the texts.
+    pub(crate) kind: MessageKind,
     /// The speaker's name.
     pub(crate) speaker: &'static str,
 }
 
 /// A person.
-pub(crate) const HUMAN: Voice = Voice {
-    kind: Kind::Human,
+pub(crate) const HUMAN: RecordVoice = RecordVoice {
+    kind: MessageKind::Human,
     speaker: "user",
 };
 /// The model.
-pub(crate) const ASSISTANT: Voice = Voice {
-    kind: Kind::Assistant,
+pub(crate) const ASSISTANT: RecordVoice = RecordVoice {
+    kind: MessageKind::Assistant,
     speaker: "assistant",
 };
 /// The software.
-pub(crate) const SYSTEM: Voice = Voice {
-    kind: Kind::System,
+pub(crate) const SYSTEM: RecordVoice = RecordVoice {
+    kind: MessageKind::System,
     speaker: "system",
 };
 
-/// A tool call: its arguments are verbatim, a string's text or a slice of JSON.
+/// A tool call. Its arguments are verbatim: the text of a string or a slice of JSON.
 #[derive(Debug, Default)]
 pub(crate) struct ToolCall {
     pub(crate) tool: Option<String>,

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use loci_mine::conversation::{Kind, Message};
-use loci_mine::formats::Given;
+use loci_mine::conversation::{ConversationMessage, MessageKind};
+use loci_mine::formats::ParserInput;
 
 use super::{read, text_format};
 
@@ -53,28 +53,29 @@ const AROUND: [(&str, &str, &str); 8] = [
 ];
 
 /// Takes the name of a format, what it read and what it noted.
-type ReadingCheck<'a> = dyn Fn(&str, &[Message], &[String]) + 'a;
+type ReadingCheck<'a> = dyn Fn(&str, &[ConversationMessage], &[String]) + 'a;
 
 /// Everything the model says in `content`, and what is noted, as each of the formats reads it.
 fn each_reading(content: &str, check: &ReadingCheck<'_>) {
     for (name, path, around) in AROUND {
         // A record of JSONL is one line.
         let text = around.replace("CONTENT", &content.replace('\n', " "));
-        let given = Given {
+        let given = ParserInput {
             path: Path::new(path),
             text: &text,
         };
         let (conversations, notes) = read(text_format(name), &given).unwrap();
-        let messages: Vec<Message> = conversations.into_iter().flat_map(|one| one.messages).collect();
+        let messages: Vec<ConversationMessage> =
+            conversations.into_iter().flat_map(|one| one.messages).collect();
         let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
         check(name, &messages, &notes);
     }
 }
 
 /// Checks that every format reads these messages, of these kinds and texts, and these notes.
-fn check(content: &str, messages: &[(Kind, &str)], notes: &[&str]) {
+fn check(content: &str, messages: &[(MessageKind, &str)], notes: &[&str]) {
     each_reading(content, &|name, found, noted| {
-        let found: Vec<(Kind, &str)> = found.iter().map(|one| (one.kind, one.text.as_str())).collect();
+        let found: Vec<(MessageKind, &str)> = found.iter().map(|one| (one.kind, one.text.as_str())).collect();
         assert_eq!(found, messages, "{name}");
         // Exports without lines say of which message a thing was.
         let noted: Vec<String> = noted
@@ -91,8 +92,8 @@ fn the_answer_of_a_tool_that_is_an_object_is_kept_as_it_is_written() {
         r#"[{"type":"tool_use","id":"t","name":"look","input":{"at": 1.50}},
             {"type":"tool_result","tool_use_id":"t","content":{"found": [1, 2],"why":"x"}}]"#,
         &[
-            (Kind::ToolCall, r#"{"at": 1.50}"#),
-            (Kind::ToolResult, r#"{"found": [1, 2],"why":"x"}"#),
+            (MessageKind::ToolCall, r#"{"at": 1.50}"#),
+            (MessageKind::ToolResult, r#"{"found": [1, 2],"why":"x"}"#),
         ],
         &[],
     );
@@ -106,14 +107,14 @@ fn the_answer_of_a_tool_keeps_blocks_of_unknown_types_and_bare_values() {
             {"type":"search","content":"what it says"},{"type":"tool_reference","tool_name":"Grep"},
             {"type":"document","source":{"type":"text","data":"a document"}}]}]"#,
         &[
-            (Kind::ToolResult, "plain"),
-            (Kind::ToolResult, "a text"),
-            (Kind::ToolResult, r#"{"type":"hologram","light":3}"#),
-            (Kind::ToolResult, r#"{"x":1}"#),
-            (Kind::ToolResult, "42"),
-            (Kind::ToolResult, "what it says"),
-            (Kind::ToolResult, "Grep"),
-            (Kind::ToolResult, "a document"),
+            (MessageKind::ToolResult, "plain"),
+            (MessageKind::ToolResult, "a text"),
+            (MessageKind::ToolResult, r#"{"type":"hologram","light":3}"#),
+            (MessageKind::ToolResult, r#"{"x":1}"#),
+            (MessageKind::ToolResult, "42"),
+            (MessageKind::ToolResult, "what it says"),
+            (MessageKind::ToolResult, "Grep"),
+            (MessageKind::ToolResult, "a document"),
         ],
         &[],
     );
@@ -137,7 +138,10 @@ fn an_answer_belongs_to_its_call_and_says_whether_it_failed() {
 fn a_refusal_is_kept() {
     check(
         r#"[{"type":"refusal","refusal":"I will not."},{"type":"text","text":"Sorry."}]"#,
-        &[(Kind::Assistant, "I will not."), (Kind::Assistant, "Sorry.")],
+        &[
+            (MessageKind::Assistant, "I will not."),
+            (MessageKind::Assistant, "Sorry."),
+        ],
         &[],
     );
 }
@@ -148,10 +152,10 @@ fn thoughts_in_every_spelling_are_the_models() {
         r#"[{"type":"thinking","thinking":"one"},{"type":"think","think":"two"},{"type":"reasoning","text":"three"},
             {"type":"reasoning","summary":[{"type":"summary_text","text":"four"}]},{"type":"redacted_thinking","data":"eA=="}]"#,
         &[
-            (Kind::Thinking, "one"),
-            (Kind::Thinking, "two"),
-            (Kind::Thinking, "three"),
-            (Kind::Thinking, "four"),
+            (MessageKind::Thinking, "one"),
+            (MessageKind::Thinking, "two"),
+            (MessageKind::Thinking, "three"),
+            (MessageKind::Thinking, "four"),
         ],
         &[],
     );
@@ -180,18 +184,18 @@ fn gemini_cli_keeps_what_its_tools_answered_and_notes_parts_it_does_not_know() {
         {"id":"1","type":"user","content":[{"text":"hi"},{"hologram":{"x":1}},7,null]},
         {"id":"2","type":"gemini","content":"yo","toolCalls":[
             {"id":"c","name":"look","args":{},"result":[{"table":[1,2]},null]}]}]}"#;
-    let given = Given {
+    let given = ParserInput {
         path: Path::new("session.json"),
         text,
     };
     let (conversations, notes) = read(text_format("gemini-cli"), &given).unwrap();
     let messages = conversations.into_iter().flat_map(|one| one.messages);
-    let texts: Vec<(Kind, String)> = messages.map(|one| (one.kind, one.text)).collect();
+    let texts: Vec<(MessageKind, String)> = messages.map(|one| (one.kind, one.text)).collect();
     let expect = [
-        (Kind::Human, "hi"),
-        (Kind::Assistant, "yo"),
-        (Kind::ToolCall, "{}"),
-        (Kind::ToolResult, r#"{"table":[1,2]}"#),
+        (MessageKind::Human, "hi"),
+        (MessageKind::Assistant, "yo"),
+        (MessageKind::ToolCall, "{}"),
+        (MessageKind::ToolResult, r#"{"table":[1,2]}"#),
     ];
     assert_eq!(texts, expect.map(|(kind, text)| (kind, text.to_owned())));
     let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();

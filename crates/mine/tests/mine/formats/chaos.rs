@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use loci_mine::formats::{Given, texts};
+use loci_mine::formats::{ParserInput, text_formats};
 use proptest::prelude::*;
 
 use super::{Fixture, fixture_names};
 
-/// The formats that refuse what is no JSON at all, or hand over a conversation in which nothing was said.
+/// Formats that refuse text that is not JSON, or that hand over an empty conversation for it.
 const STRICT: [&str; 8] = [
     "claude-code",
     "cline",
@@ -21,8 +21,8 @@ const STRICT: [&str; 8] = [
 
 /// Shows a text to every format: to recognise it, and to read it as if it were theirs.
 fn show_to_all(path: &Path, text: &str) {
-    let given = Given { path, text };
-    for format in texts() {
+    let given = ParserInput { path, text };
+    for format in text_formats() {
         let (name, strict) = (format.name, STRICT.contains(&format.name));
         (format.recognise)(&given);
         let notes = (format.parse)(&given, &mut |conversation| {
@@ -41,7 +41,7 @@ fn show_to_all(path: &Path, text: &str) {
     }
 }
 
-/// What JSON, chats and marks are made of.
+/// The building blocks of JSON, chats and marks.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "{",

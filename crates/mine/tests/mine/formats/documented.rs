@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use loci_mine::formats::{FILE, FORMATS, chosen, is_talk, names};
+use loci_mine::formats::{FILE_FORMAT, FORMATS, choose_format, format_names, is_conversation_format};
 
 /// The names in the first column of the first table behind a heading.
 fn documented(heading: &str) -> Vec<String> {
@@ -27,10 +27,10 @@ fn the_documentation_lists_every_format_once_and_in_order() {
 
 #[test]
 fn every_name_is_one_formats_alone_and_can_be_asked_for() {
-    let names = names();
+    let names = format_names();
     assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
     for name in names {
-        assert!(chosen(Some(name)).unwrap().is_some(), "{name}");
-        assert_eq!(is_talk(name), name != FILE, "{name}");
+        assert!(choose_format(Some(name)).unwrap().is_some(), "{name}");
+        assert_eq!(is_conversation_format(name), name != FILE_FORMAT, "{name}");
     }
 }

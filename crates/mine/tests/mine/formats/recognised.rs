@@ -1,8 +1,8 @@
-//! Which format a file is of: the table decides as it says, and what only looks like a chat is nobody's.
+//! Recognition: the table of formats decides in order, and files that only look like chats match no format.
 
 use std::path::Path;
 
-use loci_mine::formats::{Given, bundles, recognise, texts};
+use loci_mine::formats::{ParserInput, bundle_formats, recognise_format, text_formats};
 
 use super::{fixture_names, fixtures, folder, opencode, slack, vscdb};
 
@@ -78,7 +78,7 @@ const OWNED: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// Files that look a little like chats and are none.
+/// Files that look a little like chats but are not.
 const INNOCENT: [(&str, &str); 45] = [
     ("empty.txt", ""),
     ("empty.json", "{}"),
@@ -192,14 +192,16 @@ const INNOCENT: [(&str, &str); 45] = [
 
 /// Every format that claims a file, in the order of the table.
 fn claims(path: &Path, text: &str) -> Vec<&'static str> {
-    let given = Given { path, text };
-    let claiming = texts().filter(|format| (format.recognise)(&given));
+    let given = ParserInput { path, text };
+    let claiming = text_formats().filter(|format| (format.recognise)(&given));
     claiming.map(|format| format.name).collect()
 }
 
 /// Every bundle whose root this is said to be.
 fn bundles_at(root: &Path) -> Vec<&'static str> {
-    let claiming = bundles().iter().filter(|format| (format.files)(root).is_some());
+    let claiming = bundle_formats()
+        .iter()
+        .filter(|format| (format.files)(root).is_some());
     claiming.map(|format| format.name).collect()
 }
 
@@ -213,7 +215,7 @@ fn expected(name: &str, own: &'static str) -> Vec<&'static str> {
 fn every_fixture_is_recognised_as_its_own_format_and_claimed_by_no_other() {
     for (name, fixture) in fixture_names().iter().zip(fixtures()) {
         let expect = expected(name, fixture.format.name);
-        let recognised = recognise(&fixture.given()).map(|format| format.name);
+        let recognised = recognise_format(&fixture.given()).map(|format| format.name);
         assert_eq!(recognised, expect.first().copied(), "{name}");
         assert_eq!(claims(&fixture.path, &fixture.text), expect, "{name}");
         assert!(expect.contains(&fixture.format.name), "{name}");
@@ -230,7 +232,11 @@ fn every_bundle_is_recognised_as_its_own_format_alone() {
         ("slack", slack::export()),
         ("cursor-vscdb", made),
     ];
-    assert_eq!(roots.len(), bundles().len(), "a bundle format without a fixture");
+    assert_eq!(
+        roots.len(),
+        bundle_formats().len(),
+        "a bundle format without a fixture"
+    );
     for (own, root) in roots {
         assert_eq!(bundles_at(&root), [own], "{}", root.display());
     }

@@ -4,10 +4,10 @@
 
 use std::fmt::Write;
 
-use loci_mine::conversation::{Conversation, Message, Note};
+use loci_mine::conversation::{Conversation, ConversationMessage, ReadingNote};
 
 /// Each fact of a conversation on a line of its own, those of a message in a fixed order. Beside fixtures as `.txt`.
-pub(crate) fn columns(conversations: &[Conversation], notes: &[Note]) -> String {
+pub(crate) fn columns(conversations: &[Conversation], notes: &[ReadingNote]) -> String {
     let mut text = String::new();
     for conversation in conversations {
         text.push_str("conversation\n");
@@ -30,7 +30,7 @@ pub(crate) fn columns(conversations: &[Conversation], notes: &[Note]) -> String 
 }
 
 /// Every fact by its name, those of one thing on one line. Beside fixtures as `.expected.txt`.
-pub(crate) fn named(conversations: &[Conversation], notes: &[Note]) -> String {
+pub(crate) fn named(conversations: &[Conversation], notes: &[ReadingNote]) -> String {
     let mut text = String::new();
     for conversation in conversations {
         text.push_str("conversation");
@@ -46,7 +46,7 @@ pub(crate) fn named(conversations: &[Conversation], notes: &[Note]) -> String {
     text
 }
 
-fn add_message(text: &mut String, message: &Message) {
+fn add_message(text: &mut String, message: &ConversationMessage) {
     write!(text, "  {}", message.kind.name()).unwrap();
     let facts = [
         ("by", message.speaker.clone()),
@@ -79,7 +79,7 @@ fn known<const N: usize>(
     facts.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
-fn add_notes(text: &mut String, notes: &[Note], before_line: &str) {
+fn add_notes(text: &mut String, notes: &[ReadingNote], before_line: &str) {
     for note in notes {
         let line = note.line.map(|line| format!(" {before_line}{line}"));
         writeln!(text, "note{}: {}", line.unwrap_or_default(), note.text).unwrap();

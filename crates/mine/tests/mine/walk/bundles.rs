@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_mine::WalkRequest;
-use loci_mine::formats::{BundleFormat, Sink};
+use loci_mine::formats::{BundleFormat, ConversationSink};
 
 use super::{Tree, plain, sources};
 
@@ -19,7 +19,7 @@ const CHATS: [BundleFormat; 2] = [
                 .is_file()
                 .then(|| files.into_iter().filter(|file| file.is_file()).collect())
         },
-        parse: |_: &Path, _: &mut Sink<'_>| Ok(Vec::new()),
+        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     },
     BundleFormat {
         name: "box",
@@ -28,7 +28,7 @@ const CHATS: [BundleFormat; 2] = [
             let notes = path.with_extension("a-notes");
             (path.extension()? == "box").then(|| vec![path.to_path_buf(), log, notes])
         },
-        parse: |_: &Path, _: &mut Sink<'_>| Ok(Vec::new()),
+        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     },
 ];
 
@@ -84,7 +84,7 @@ fn a_bundle_may_be_larger_than_a_file() {
     let (_, files) = found[0].bundle_files().unwrap();
     let sizes: Vec<u64> = files.iter().map(|(_, stat)| stat.size).collect();
     assert_eq!(sizes, [2_000, 9, 9]);
-    assert_eq!(found[0].bytes(), 2_018);
+    assert_eq!(found[0].total_bytes(), 2_018);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn no_format_is_asked_about_a_palace() {
     const GREEDY: [BundleFormat; 1] = [BundleFormat {
         name: "greedy",
         files: |path| path.starts_with("/").then(|| vec![path.to_path_buf()]),
-        parse: |_: &Path, _: &mut Sink<'_>| Ok(Vec::new()),
+        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     }];
     let tree = Tree::of(&["p/palace.db", "q"]);
     let greedy = |roots: &[PathBuf]| {

@@ -1,4 +1,4 @@
-//! Links, pipes, sockets, names that are no text, and what cannot be read.
+//! Links, pipes, sockets, names that are not UTF-8, and files that cannot be read.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -69,7 +69,7 @@ fn files_too_large_or_empty_are_listed() {
 #[test]
 fn what_cannot_be_read_is_listed_with_the_systems_words() {
     if rustix::process::geteuid().is_root() {
-        // Root may read everything, so somebody else has to try.
+        // Root may read everything, so another user has to try.
         let ran = again("odd::what_cannot_be_read_is_listed_with_the_systems_words")
             .uid(65534)
             .gid(65534)
@@ -95,7 +95,7 @@ fn what_cannot_be_read_is_listed_with_the_systems_words() {
         "closed: Permission denied",
         "open",
         "secret: Permission denied",
-        "z/.gitignore: its rules were not followed: Permission denied",
+        "z/.gitignore: its ignore rules were not applied: Permission denied",
         "z/.gitignore - Hidden",
         "z/a",
     ];
@@ -109,7 +109,7 @@ fn pipes_sockets_and_devices_are_listed_and_never_opened() {
     tree.pipe(".gitignore");
     let _socket = UnixListener::bind(tree.at("socket")).unwrap();
     let expected = [
-        ".gitignore: its rules were not followed: a named pipe",
+        ".gitignore: its ignore rules were not applied: a named pipe",
         ".gitignore - Hidden",
         "a",
         "pipe: a named pipe",

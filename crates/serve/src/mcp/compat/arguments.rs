@@ -1,4 +1,4 @@
-//! MemPalace's arguments: their names and types, and the names they have here.
+//! MemPalace's arguments: their names and types, and our names for them.
 
 use loci_core::{DrawerId, Error, Result, Timestamp};
 use loci_engine::view::{DrawerScope, ScopeFields};
@@ -6,36 +6,36 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::mcp::arguments;
 
-/// How many drawers one call may name.
+/// The most drawers in one call.
 const MOST_IDS: usize = 500;
 
 /// An argument of a tool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Argument {
-    /// Its name in MemPalace.
+pub(super) struct CompatArgument {
+    /// MemPalace's name for it.
     theirs: &'static str,
-    /// Its name here.
+    /// Our name for it.
     ours: &'static str,
-    form: Form,
+    form: ArgumentForm,
     about: &'static str,
     required: bool,
 }
 
 /// The type of an argument.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Form {
+pub(super) enum ArgumentForm {
     Text,
     Count,
     Number,
     Flag,
     Texts,
-    Object(&'static [Argument]),
-    Objects(&'static [Argument]),
+    Object(&'static [CompatArgument]),
+    Objects(&'static [CompatArgument]),
 }
 
-impl Argument {
-    /// An argument that is called `theirs` there and `ours` here.
-    pub(super) const fn new(theirs: &'static str, ours: &'static str, form: Form) -> Self {
+impl CompatArgument {
+    /// Makes an argument that MemPalace calls `theirs` and we call `ours`.
+    pub(super) const fn new(theirs: &'static str, ours: &'static str, form: ArgumentForm) -> Self {
         Self {
             theirs,
             ours,
@@ -45,12 +45,12 @@ impl Argument {
         }
     }
 
-    /// A text of the same name there and here.
+    /// Makes a text argument with the same name on both sides.
     pub(super) const fn text(name: &'static str) -> Self {
-        Self::new(name, name, Form::Text)
+        Self::new(name, name, ArgumentForm::Text)
     }
 
-    pub(super) const fn about(mut self, about: &'static str) -> Self {
+    pub(super) const fn described_as(mut self, about: &'static str) -> Self {
         self.about = about;
         self
     }
@@ -62,13 +62,13 @@ impl Argument {
 
     fn schema(&self) -> Json {
         let mut schema = match self.form {
-            Form::Text => json!({"type": "string"}),
-            Form::Count => json!({"type": "integer"}),
-            Form::Number => json!({"type": "number"}),
-            Form::Flag => json!({"type": "boolean"}),
-            Form::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            Form::Object(fields) => Json::Object(schema(fields)),
-            Form::Objects(fields) => json!({"type": "array", "items": schema(fields)}),
+            ArgumentForm::Text => json!({"type": "string"}),
+            ArgumentForm::Count => json!({"type": "integer"}),
+            ArgumentForm::Number => json!({"type": "number"}),
+            ArgumentForm::Flag => json!({"type": "boolean"}),
+            ArgumentForm::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            ArgumentForm::Object(fields) => Json::Object(build_schema(fields)),
+            ArgumentForm::Objects(fields) => json!({"type": "array", "items": build_schema(fields)}),
         };
         if let (Some(schema), false) = (schema.as_object_mut(), self.about.is_empty()) {
             schema.insert("description".into(), self.about.into());
@@ -77,8 +77,8 @@ impl Argument {
     }
 }
 
-/// The schema of some arguments.
-pub(super) fn schema(takes: &[Argument]) -> Map<String, Json> {
+/// Builds the schema of a list of arguments.
+pub(super) fn build_schema(takes: &[CompatArgument]) -> Map<String, Json> {
     let properties = takes.iter().map(|one| (one.theirs.to_owned(), one.schema()));
     let properties: Map<String, Json> = properties.collect();
     let required = takes.iter().filter(|one| one.required).map(|one| one.theirs);
@@ -92,14 +92,15 @@ pub(super) fn schema(takes: &[Argument]) -> Map<String, Json> {
     schema
 }
 
-/// Arguments as they were given, by our names.
+/// The arguments of a call, under our names.
 #[derive(Debug)]
-pub(super) struct Given(Json);
+pub(super) struct CompatArguments(Json);
 
-impl Given {
-    /// Reads arguments; unknown and missing ones are named as MemPalace names them.
-    pub(super) fn read(arguments: Map<String, Json>, takes: &[Argument]) -> Result<Self> {
-        let mut read: Map<String, Json> = arguments::read(arguments, &schema(takes))?;
+impl CompatArguments {
+    /// Parses arguments. Errors about unknown and missing ones use MemPalace's names.
+    pub(super) fn read(arguments: Map<String, Json>, takes: &[CompatArgument]) -> Result<Self> {
+        // Checked under their names and renamed afterwards: an agent knows only the names it was shown.
+        let mut read: Map<String, Json> = arguments::parse_arguments(arguments, &build_schema(takes))?;
         let ours = takes.iter().filter_map(|one| {
             let value = read.remove(one.theirs)?;
             Some((one.ours.to_owned(), value))
@@ -107,22 +108,22 @@ impl Given {
         Ok(Self(Json::Object(ours.collect())))
     }
 
-    /// All of them.
-    pub(super) fn json(&self) -> &Json {
+    /// Returns all arguments as one object.
+    pub(super) fn as_json(&self) -> &Json {
         &self.0
     }
 
-    /// A text, exactly as given.
+    /// Returns a text, exactly as given.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.0.get(name).and_then(Json::as_str).map(str::to_owned)
     }
 
-    /// A text that must be given; `read` saw to it.
-    pub(super) fn required(&self, name: &str) -> String {
+    /// Returns a required text; parsing has made sure that it is present.
+    pub(super) fn required_text(&self, name: &str) -> String {
         self.text(name).unwrap_or_default()
     }
 
-    /// A name; one that is blank is as good as none.
+    /// Returns a name without surrounding space; `None` if it is blank.
     pub(super) fn name(&self, name: &str) -> Option<String> {
         let text = self.text(name)?;
         Some(text.trim())
@@ -143,28 +144,28 @@ impl Given {
         self.0.get(name).and_then(Json::as_bool)
     }
 
-    /// An argument that is an object with these fields.
-    pub(super) fn object(&self, name: &str, fields: &[Argument]) -> Result<Option<Self>> {
+    /// Returns an argument that is an object with these fields.
+    pub(super) fn object(&self, name: &str, fields: &[CompatArgument]) -> Result<Option<Self>> {
         let object = self.0.get(name).and_then(Json::as_object);
         object
             .map(|object| Self::read(object.clone(), fields))
             .transpose()
     }
 
-    /// An argument that is a list of objects with these fields.
-    pub(super) fn objects(&self, name: &str, fields: &[Argument]) -> Result<Vec<Self>> {
+    /// Returns an argument that is a list of objects with these fields.
+    pub(super) fn objects(&self, name: &str, fields: &[CompatArgument]) -> Result<Vec<Self>> {
         let items = self.0.get(name).and_then(Json::as_array);
         let read = |item: &Json| match item {
             Json::Object(item) => Self::read(item.clone(), fields),
             other => {
                 let message = format!("`{name}` must be a list of objects; {other} is not one");
-                Err(Error::invalid(message).hint("nothing was done; call again with another value"))
+                Err(Error::invalid(message).with_hint("nothing was done; call again with another value"))
             }
         };
         items.into_iter().flatten().map(read).collect()
     }
 
-    /// The drawers that are named, each once.
+    /// Returns the drawer ids, each once.
     pub(super) fn ids(&self) -> Result<Vec<DrawerId>> {
         let named = self.0.get("ids").and_then(Json::as_array);
         let named: Vec<&str> = named.into_iter().flatten().filter_map(Json::as_str).collect();
@@ -173,11 +174,12 @@ impl Given {
                 "`drawer_ids` must name 1 to {MOST_IDS} drawers, not {}",
                 named.len()
             );
-            return Err(Error::invalid(message).hint("nothing was done"));
+            return Err(Error::invalid(message).with_hint("nothing was done"));
         }
         let mut ids: Vec<DrawerId> = Vec::with_capacity(named.len());
         for one in named {
             let id = DrawerId::new(one)?;
+            // Twice the same id would be counted twice as deleted.
             if !ids.contains(&id) {
                 ids.push(id);
             }
@@ -185,7 +187,7 @@ impl Given {
         Ok(ids)
     }
 
-    /// The drawers that are meant at this time.
+    /// Returns the scope of the call; relative times are relative to `now`.
     pub(super) fn scope(&self, now: Timestamp) -> Result<DrawerScope> {
         let fields = ScopeFields {
             wing: self.text("wing"),
@@ -203,20 +205,20 @@ impl Given {
 mod tests {
     use super::*;
 
-    const TAKES: &[Argument] = &[
-        Argument::new("drawer_ids", "ids", Form::Texts).required(),
-        Argument::new("source_file", "source", Form::Text).about("Path"),
-        Argument::new(
+    const TAKES: &[CompatArgument] = &[
+        CompatArgument::new("drawer_ids", "ids", ArgumentForm::Texts).required(),
+        CompatArgument::new("source_file", "source", ArgumentForm::Text).described_as("Path"),
+        CompatArgument::new(
             "items",
             "items",
-            Form::Objects(&[Argument::text("wing").required()]),
+            ArgumentForm::Objects(&[CompatArgument::text("wing").required()]),
         ),
     ];
 
     #[test]
     fn arguments_are_taken_by_their_names_and_known_by_ours() {
         assert_eq!(
-            Json::Object(schema(TAKES)),
+            Json::Object(build_schema(TAKES)),
             json!({"type": "object", "required": ["drawer_ids"], "properties": {
                 "drawer_ids": {"type": "array", "items": {"type": "string"}},
                 "source_file": {"type": "string", "description": "Path"},
@@ -224,7 +226,7 @@ mod tests {
                     "properties": {"wing": {"type": "string"}}}},
             }})
         );
-        let read = |given: Json| Given::read(given.as_object().unwrap().clone(), TAKES);
+        let read = |given: Json| CompatArguments::read(given.as_object().unwrap().clone(), TAKES);
         let given = read(json!({"drawer_ids": ["b", "a", "b"], "source_file": "x.md"})).unwrap();
         assert_eq!(given.ids().unwrap().len(), 2);
         assert_eq!(
@@ -237,7 +239,7 @@ mod tests {
             "{unknown}"
         );
         let nested = read(json!({"drawer_ids": "a", "items": [{"wing": "w", "colour": 1}]})).unwrap();
-        let Form::Objects(fields) = TAKES[2].form else {
+        let ArgumentForm::Objects(fields) = TAKES[2].form else {
             unreachable!()
         };
         let unknown = nested.objects("items", fields).unwrap_err();

@@ -1,20 +1,21 @@
-//! Replies that stay within reason: texts are whole unless all of them together would be too much.
+//! Bounded replies: texts are whole unless all of them together would be too much.
 
 use loci_core::Result;
 use serde_json::{Map, Value as Json};
 
-use crate::mcp::budget::Budget;
-use crate::mcp::words::beginning;
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::words::take_beginning;
 
-/// What a reply may cost, in tokens.
-const TOKENS: usize = 20_000;
+/// The budget of a reply, in tokens. MemPalace has none, so its prompts expect whole texts; this is a safety
+/// bound.
+const REPLY_TOKENS: usize = 20_000;
 
-/// How much of each text is shown, in bytes: the first at which everything fits.
-const SIZES: [usize; 8] = [usize::MAX, 8000, 4000, 2000, 1000, 480, 240, 120];
+/// Bytes of text shown per item: the first size at which every item fits is used.
+const TEXT_SIZES: [usize; 8] = [usize::MAX, 8000, 4000, 2000, 1000, 480, 240, 120];
 
-/// What a reply may cost.
-pub(super) fn budget() -> Result<Budget> {
-    Budget::of(Some(TOKENS))
+/// Returns the budget of a reply.
+pub(super) fn compat_budget() -> Result<ReplyBudget> {
+    ReplyBudget::from_tokens(Some(REPLY_TOKENS))
 }
 
 /// An item of a reply, and the text in it that may be cut.
@@ -26,11 +27,11 @@ pub(super) struct FitItem {
 }
 
 impl FitItem {
-    /// The item with at most so many bytes of its text.
+    /// Returns the item with at most so many bytes of its text.
     fn cut_to(&self, bytes: usize) -> Json {
         let mut value = self.value.clone();
         if let Some((key, text)) = &self.text {
-            let shown = beginning(text, bytes);
+            let shown = take_beginning(text, bytes);
             value.insert((*key).to_owned(), shown.into());
             if shown.len() < text.len() {
                 value.insert("truncated".into(), true.into());
@@ -40,43 +41,49 @@ impl FitItem {
     }
 }
 
-/// As many items as fit, from the first on, with texts as long as may be, and what to say where the reply is not whole.
-pub(super) fn fit(items: &[FitItem]) -> Result<(Vec<Json>, Map<String, Json>)> {
+/// Returns as many items as fit, from the first on, with texts as long as possible, and the fields that
+/// report cuts.
+pub(super) fn fit_items(items: &[FitItem]) -> Result<(Vec<Json>, Map<String, Json>)> {
     let mut values = Vec::new();
     let mut is_cut = false;
-    for size in SIZES {
-        values = take_fitting(budget()?, items, size);
+    for size in TEXT_SIZES {
+        values = take_fitting(compat_budget()?, items, size);
         if values.len() == items.len() {
             break;
         }
         is_cut = true;
     }
+    // Cutting texts comes before leaving items out: an agent can fetch a cut text by its id, but not an item
+    // it never saw.
     let left_out = items.len() - values.len();
     let note = if left_out == 0 && is_cut {
-        say_cut("texts marked truncated are cut; mempalace_get_drawer has each whole".to_owned())
+        note_truncated("texts marked truncated are cut; mempalace_get_drawer returns each whole".to_owned())
     } else {
-        say_left_out(left_out, "ask for fewer; mempalace_get_drawer has texts whole")
+        note_left_out(
+            left_out,
+            "ask for fewer; mempalace_get_drawer returns whole texts",
+        )
     };
     Ok((values, note))
 }
 
-/// What to say where some items are not there at all; nothing if all are.
-pub(super) fn say_left_out(left_out: usize, note: &str) -> Map<String, Json> {
+/// Returns the fields that report omitted items; none if all are there.
+pub(super) fn note_left_out(left_out: usize, note: &str) -> Map<String, Json> {
     if left_out == 0 {
         return Map::new();
     }
-    say_cut(format!("{left_out} more are left out; {note}"))
+    note_truncated(format!("{left_out} more are left out; {note}"))
 }
 
-fn say_cut(note: String) -> Map<String, Json> {
+fn note_truncated(note: String) -> Map<String, Json> {
     Map::from_iter([("truncated".into(), true.into()), ("note".into(), note.into())])
 }
 
-fn take_fitting(mut budget: Budget, items: &[FitItem], size: usize) -> Vec<Json> {
+fn take_fitting(mut budget: ReplyBudget, items: &[FitItem], size: usize) -> Vec<Json> {
     let mut values = Vec::with_capacity(items.len());
     for item in items {
         let value = item.cut_to(size);
-        // Nested as it will be in the reply, so that its indentation counts.
+        // Nested as in the final reply, so that its indentation is counted.
         let words = serde_json::to_string_pretty(&[[&value]]).unwrap_or_default();
         if !budget.spend(&words, &value) {
             break;
@@ -95,7 +102,7 @@ mod tests {
             value: Map::new(),
             text: Some(("text", "x".repeat(3000))),
         };
-        fit(&(0..count).map(|_| item()).collect::<Vec<_>>()).unwrap()
+        fit_items(&(0..count).map(|_| item()).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! MemPalace's result keys, and where their values stand in our views.
+//! MemPalace's result keys, mapped to fields of our views.
 
 use std::path::Path;
 
@@ -7,46 +7,50 @@ use loci_engine::view::{DrawerView, HitView, find_flags};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-/// The name of wings and rooms of hits that have none.
+/// The wing or room of a hit that has none, as MemPalace names it.
 const NAMELESS: &str = "unknown";
 
-/// MemPalace's key, and a pointer into the view. A key that ends with `?` is left out where the view has no value.
-pub(super) type Keys = &'static [(&'static str, &'static str)];
+/// MemPalace's key, and a JSON pointer into the view. A key that ends with `?` is omitted if the view has no
+/// value.
+pub(super) type ResultKeys = &'static [(&'static str, &'static str)];
 
 #[rustfmt::skip]
-pub(super) const FILTERS: Keys = &[
+pub(super) const FILTERS: ResultKeys = &[
     ("wing", "/wing"), ("room", "/room"), ("source_file", "/source"), ("since", "/since"), ("before", "/before"),
 ];
 #[rustfmt::skip]
-const HIT: Keys = &[
+const HIT: ResultKeys = &[
     ("drawer_id", "/id"), ("wing", "/wing"), ("room", "/room"), ("source_file", "/file_name"),
     ("source_path", "/source"), ("created_at", "/filed_at"), ("filed_at", "/filed_at"), ("authored_at", "/said_at"),
     ("similarity", "/similarity"), ("distance", "/distance"), ("effective_distance", "/distance"),
     ("trust", "/trust"), ("flags?", "/flags"),
 ];
 #[rustfmt::skip]
-const TWIN: Keys = &[("drawer_id", "/id"), ("wing", "/wing"), ("room", "/room"), ("source_file", "/file_name")];
+const TWIN: ResultKeys = &[("drawer_id", "/id"), ("wing", "/wing"), ("room", "/room"), ("source_file", "/file_name")];
 #[rustfmt::skip]
-const MATCH: Keys = &[("id", "/id"), ("wing", "/wing"), ("room", "/room"), ("similarity", "/similarity")];
+const MATCH: ResultKeys = &[("id", "/id"), ("wing", "/wing"), ("room", "/room"), ("similarity", "/similarity")];
 #[rustfmt::skip]
-const DRAWER: Keys = &[("wing", "/wing"), ("room", "/room"), ("trust", "/trust"), ("flags?", "/flags")];
-const LISTED: Keys = &[("drawer_id", "/id"), ("wing", "/wing"), ("room", "/room")];
-/// What is known of a drawer beside its stored metadata.
+const DRAWER: ResultKeys = &[("wing", "/wing"), ("room", "/room"), ("trust", "/trust"), ("flags?", "/flags")];
+const LISTED: ResultKeys = &[("drawer_id", "/id"), ("wing", "/wing"), ("room", "/room")];
+/// Fields of a drawer that MemPalace lists as metadata.
 #[rustfmt::skip]
-const METADATA: Keys = &[
+const METADATA: ResultKeys = &[
     ("wing?", "/wing"), ("room?", "/room"), ("source_file?", "/source"), ("speaker?", "/speaker"), ("kind?", "/kind"),
     ("authored_at?", "/said_at"), ("filed_at?", "/filed_at"), ("line_start?", "/span/line_start"),
     ("line_end?", "/span/line_end"),
 ];
 
-/// A view under MemPalace's keys; a wing or room without a name gets `nameless`, where one is given.
-pub(super) fn rename(view: &Json, keys: Keys, nameless: Option<&str>) -> Map<String, Json> {
+/// Renames the fields of a view to MemPalace's keys. A missing wing or room becomes `nameless`, if that is
+/// given.
+pub(super) fn rename_keys(view: &Json, keys: ResultKeys, nameless: Option<&str>) -> Map<String, Json> {
     let mut renamed = Map::new();
     for (theirs, ours) in keys {
         let found = view.pointer(ours).filter(|value| !value.is_null()).cloned();
         let filler = nameless.filter(|_| ["wing", "room"].contains(theirs));
         match (theirs.strip_suffix('?'), found.or(filler.map(Json::from))) {
             (Some(_), None) => {}
+            // A key without `?` is always there, null if need be: prompts written for MemPalace index it
+            // directly.
             (key, value) => {
                 let key = key.unwrap_or(theirs).to_owned();
                 renamed.insert(key, value.unwrap_or_default());
@@ -56,8 +60,8 @@ pub(super) fn rename(view: &Json, keys: Keys, nameless: Option<&str>) -> Map<Str
     renamed
 }
 
-/// A view as JSON, with the last name of its source's path.
-fn viewed(view: &impl Serialize) -> Json {
+/// Converts a view to JSON and adds the file name of its source.
+fn view_to_json(view: &impl Serialize) -> Json {
     let mut view = serde_json::to_value(view).unwrap_or_default();
     let source = view.get("source").and_then(Json::as_str).map(str::to_owned);
     if let (Some(view), Some(source)) = (view.as_object_mut(), source) {
@@ -67,10 +71,11 @@ fn viewed(view: &impl Serialize) -> Json {
     view
 }
 
-/// A hit without its text.
-pub(super) fn hit(hit: &HitView) -> Map<String, Json> {
-    let mut view = viewed(&HitView {
-        drawer: hit.drawer.excerpt(""),
+/// Maps a hit, without its text.
+pub(super) fn map_hit(hit: &HitView) -> Map<String, Json> {
+    // The text is added by the caller, cut to the budget, so it is not serialised here.
+    let mut view = view_to_json(&HitView {
+        drawer: hit.drawer.with_excerpt(""),
         ..hit.clone()
     });
     let (similarity, distance) = (similarity(hit), distance(hit));
@@ -79,52 +84,57 @@ pub(super) fn hit(hit: &HitView) -> Map<String, Json> {
         view.insert("distance".into(), distance.into());
     }
     insert_flags(&mut view, hit.drawer.whole_text());
-    let mut renamed = rename(&view, HIT, Some(NAMELESS));
+    let mut renamed = rename_keys(&view, HIT, Some(NAMELESS));
+    // MemPalace's own names for the two ways a hit is found.
     let by_words_alone = hit.why.nearest.is_none() && hit.why.lexical.is_some();
     let via = if by_words_alone { "bm25_backend" } else { "drawer" };
     renamed.insert("matched_via".into(), via.into());
-    let score = hit.why.lexical.map_or(0.0, |standing| rounded(standing.score));
+    let score = hit
+        .why
+        .lexical
+        .map_or(0.0, |standing| round_score(standing.score));
     renamed.insert("bm25_score".into(), score.into());
-    // There are no closets here.
+    // Loci has no closets, and prompts may add this number to a score.
     renamed.insert("closet_boost".into(), 0.0.into());
     if let Some(also_in) = hit.also_in.as_ref().filter(|twins| !twins.is_empty()) {
         let twins = also_in
             .iter()
-            .map(|twin| rename(&viewed(twin), TWIN, Some(NAMELESS)));
+            .map(|twin| rename_keys(&view_to_json(twin), TWIN, Some(NAMELESS)));
         renamed.insert("also_in".into(), twins.collect());
     }
     renamed
 }
 
-/// The similarity of a hit's vector, if it was found by one.
+/// Returns the similarity of a hit, if it was found by its vector.
 fn similarity(hit: &HitView) -> Option<f64> {
-    hit.why.nearest.map(|standing| rounded(standing.score))
+    hit.why.nearest.map(|standing| round_score(standing.score))
 }
 
-/// The distance of a hit's vector, if it was found by one.
+/// Returns the distance of a hit, if it was found by its vector.
 pub(super) fn distance(hit: &HitView) -> Option<f64> {
     similarity(hit).map(|similarity| ((1.0 - similarity) * 1000.0).round() / 1000.0)
 }
 
-/// A drawer that says nearly the same as a text.
-pub(super) fn duplicate(hit: &HitView) -> Map<String, Json> {
-    let mut view = viewed(&hit.drawer.excerpt(""));
+/// Maps a drawer that is nearly equal to a text.
+pub(super) fn map_duplicate(hit: &HitView) -> Map<String, Json> {
+    let mut view = view_to_json(&hit.drawer.with_excerpt(""));
     if let Some(view) = view.as_object_mut() {
-        view.insert("similarity".into(), rounded(hit.score).into());
+        view.insert("similarity".into(), round_score(hit.score).into());
     }
-    let mut renamed = rename(&view, MATCH, Some(NAMELESS));
-    renamed.insert("content".into(), preview(hit.drawer.whole_text()).into());
+    let mut renamed = rename_keys(&view, MATCH, Some(NAMELESS));
+    renamed.insert("content".into(), take_preview(hit.drawer.whole_text()).into());
     renamed
 }
 
-/// The drawer of an id, or what was cut into pieces under it, without its text; `None` if there is neither.
-pub(super) fn drawer(group: &PieceGroup, text: &str) -> Option<Map<String, Json>> {
+/// Maps the drawer with an id, or the pieces cut under it, without the text. `None` if there is neither.
+pub(super) fn map_drawer(group: &PieceGroup, text: &str) -> Option<Map<String, Json>> {
     let first = group.pieces.first()?;
-    let mut view = viewed(&first.excerpt(""));
+    let mut view = view_to_json(&first.with_excerpt(""));
     insert_flags(&mut view, text);
-    let mut renamed = rename(&view, DRAWER, Some(""));
+    let mut renamed = rename_keys(&view, DRAWER, Some(""));
     renamed.insert("drawer_id".into(), group.id.as_str().into());
-    renamed.insert("metadata".into(), metadata(first).into());
+    renamed.insert("metadata".into(), map_metadata(first).into());
+    // Only a text that MemPalace had split has an id that is not a drawer's own.
     if first.id != group.id {
         let ids: Vec<&str> = group.pieces.iter().map(|piece| piece.id.as_str()).collect();
         renamed.insert("chunks".into(), ids.len().into());
@@ -133,18 +143,19 @@ pub(super) fn drawer(group: &PieceGroup, text: &str) -> Option<Map<String, Json>
     Some(renamed)
 }
 
-/// A drawer in a list.
-pub(super) fn listed(drawer: &DrawerView) -> Map<String, Json> {
-    let mut renamed = rename(&viewed(&drawer.excerpt("")), LISTED, Some(""));
-    renamed.insert("content_preview".into(), preview(drawer.whole_text()).into());
-    renamed.insert("metadata".into(), metadata(drawer).into());
+/// Maps a drawer of a list.
+pub(super) fn map_listed(drawer: &DrawerView) -> Map<String, Json> {
+    let mut renamed = rename_keys(&view_to_json(&drawer.with_excerpt("")), LISTED, Some(""));
+    renamed.insert("content_preview".into(), take_preview(drawer.whole_text()).into());
+    renamed.insert("metadata".into(), map_metadata(drawer).into());
     renamed
 }
 
-/// What is known of a drawer: its metadata as it was stored, completed from where and when it is filed.
-fn metadata(drawer: &DrawerView) -> Map<String, Json> {
-    let mut known = rename(&viewed(&drawer.excerpt("")), METADATA, None);
+/// Maps the metadata of a drawer: as stored, completed with its place and times.
+fn map_metadata(drawer: &DrawerView) -> Map<String, Json> {
+    let mut known = rename_keys(&view_to_json(&drawer.with_excerpt("")), METADATA, None);
     if let Ok(Json::Object(stored)) = serde_json::to_value(&drawer.metadata) {
+        // Stored values win: a palace brought over from MemPalace must show what MemPalace showed.
         known.extend(stored);
     }
     known
@@ -157,11 +168,11 @@ fn insert_flags(view: &mut Json, text: &str) {
     }
 }
 
-/// How much of a text is shown beside others, in characters.
+/// The length of a preview, in characters.
 const PREVIEW: usize = 200;
 
-/// The beginning of a text, as long as MemPalace shows it.
-fn preview(text: &str) -> String {
+/// Returns the beginning of a text, as long as MemPalace's previews.
+fn take_preview(text: &str) -> String {
     let mut shown: String = text.chars().take(PREVIEW).collect();
     if shown.len() < text.len() {
         shown.push_str("...");
@@ -169,7 +180,7 @@ fn preview(text: &str) -> String {
     shown
 }
 
-/// A score with as many digits as mean anything.
-fn rounded(score: f32) -> f64 {
+/// Rounds a score to three digits, as MemPalace does.
+fn round_score(score: f32) -> f64 {
     (f64::from(score) * 1000.0).round() / 1000.0
 }

@@ -9,30 +9,30 @@ use loci_engine::mine::project::tidy_name;
 use loci_engine::note::{NoteReport, NoteRequest};
 use loci_engine::pieces::PieceGroup;
 use loci_engine::refile::MoveRequest;
-use loci_engine::sync::{Removed, SyncReport};
+use loci_engine::sync::{RemovedCounts, SyncReport};
 use loci_engine::update::UpdateRequest;
 use loci_engine::view::DrawerScope;
 use serde_json::{Map, Value as Json, json};
 
-use super::arguments::Given;
-use super::fit::{FitItem, fit};
-use super::reading::{find_group, find_matches, missing, say_missing};
+use super::arguments::CompatArguments;
+use super::fit::{FitItem, fit_items};
+use super::reading::{find_group, find_matches, missing_drawer_error, missing_item};
 use super::table::{ENTRY, ITEM};
-use crate::mcp::tool::Call;
+use crate::mcp::tool::CallContext;
 use crate::mcp::tools::mine;
 
-/// The topic of an entry if none is given.
-pub(super) const TOPIC: &str = "general";
-/// How many texts one checkpoint may file.
+/// The topic of a diary entry if none is given.
+pub(super) const DEFAULT_TOPIC: &str = "general";
+/// The most texts in one checkpoint.
 const MOST_ITEMS: usize = 200;
-/// How many of the places that a removal means are named.
+/// The most places that a dry run of a removal names.
 const SAMPLE: usize = 5;
-/// How many sources are named.
-const NAMED: usize = 20;
-/// MemPalace's ways of mining. Formats are recognised here, so that all do the same.
+/// The most sources that a result names.
+const MOST_NAMED_SOURCES: usize = 20;
+/// MemPalace's modes of mining. Loci recognises formats by itself, so all modes do the same.
 const MODES: [&str; 3] = ["projects", "convos", "extract"];
 
-pub(super) fn add_drawer(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn add_drawer(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let added_by = given.text("added_by").unwrap_or_else(|| "mcp".to_owned());
     let report = file_text(given, &added_by, call)?;
     let mut value = json!({
@@ -40,43 +40,44 @@ pub(super) fn add_drawer(given: &Given, call: &Call<'_>) -> Result<Json> {
         "wing": report.wing.unwrap_or_default(), "room": report.room.unwrap_or_default(),
     });
     if report.outcome == "kept" {
-        insert(&mut value, "reason", "already_exists".into());
+        insert_field(&mut value, "reason", "already_exists".into());
     }
     Ok(value)
 }
 
-fn file_text(given: &Given, added_by: &str, call: &Call<'_>) -> Result<NoteReport> {
-    call.palace.note(&NoteRequest {
-        text: given.required("text"),
-        wing: Some(given.required("wing")),
-        room: Some(given.required("room")),
+fn file_text(given: &CompatArguments, added_by: &str, call: &CallContext<'_>) -> Result<NoteReport> {
+    call.palace.file_note(&NoteRequest {
+        text: given.required_text("text"),
+        wing: Some(given.required_text("wing")),
+        room: Some(given.required_text("room")),
         source: given.text("source"),
         speaker: call.client.clone(),
         by: call.client.clone(),
-        metadata: Metadata::new().with("added_by", added_by),
+        metadata: Metadata::new().with_entry("added_by", added_by),
         ..NoteRequest::default()
     })
 }
 
-fn insert(value: &mut Json, key: &str, field: Json) {
+fn insert_field(value: &mut Json, key: &str, field: Json) {
     if let Some(fields) = value.as_object_mut() {
         fields.insert(key.to_owned(), field);
     }
 }
 
-pub(super) fn checkpoint(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn checkpoint(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let items = given.objects("items", ITEM)?;
     let diary = given.object("diary", ENTRY)?;
     if items.len() > MOST_ITEMS || (items.is_empty() && diary.is_none()) {
         let message = format!("`items` must hold 1 to {MOST_ITEMS} texts, not {}", items.len());
-        return Err(Error::invalid(message).hint("nothing was filed"));
+        return Err(Error::invalid(message).with_hint("nothing was filed"));
     }
-    let agent = diary.as_ref().map(|diary| diary.required("agent"));
+    let agent = diary.as_ref().map(|diary| diary.required_text("agent"));
     let added_by = given.text("added_by").or(agent);
     let added_by = added_by.as_deref().unwrap_or("checkpoint");
     let (mut added, mut duplicates, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in items.iter().enumerate() {
-        // What is filed stays filed, whatever becomes of the others.
+        // One item that fails must not undo or stop the others: an agent saves its session here and may be
+        // about to end.
         match keep_item(index, item, given.number("threshold"), added_by, call) {
             Ok((value, true)) => added.push(value),
             Ok((value, false)) => duplicates.push(value),
@@ -85,36 +86,36 @@ pub(super) fn checkpoint(given: &Given, call: &Call<'_>) -> Result<Json> {
     }
     let mut value = json!({});
     if let Some(diary) = &diary {
-        match write_entry(diary, diary.required("text"), call) {
-            Ok(written) => insert(&mut value, "diary", written),
+        match write_entry(diary, diary.required_text("text"), call) {
+            Ok(written) => insert_field(&mut value, "diary", written),
             Err(error) => errors.push(json!({ "error": error.to_string() })),
         }
     }
-    insert(&mut value, "success", errors.is_empty().into());
-    insert(&mut value, "added", added.into());
-    insert(&mut value, "duplicates", duplicates.into());
-    insert(&mut value, "errors", errors.into());
+    insert_field(&mut value, "success", errors.is_empty().into());
+    insert_field(&mut value, "added", added.into());
+    insert_field(&mut value, "duplicates", duplicates.into());
+    insert_field(&mut value, "errors", errors.into());
     Ok(value)
 }
 
-/// Files a text unless nearly the same is there, and says which.
+/// Files a text unless a nearly equal one exists. Returns whether it was filed.
 fn keep_item(
     index: usize,
-    item: &Given,
+    item: &CompatArguments,
     least: Option<f64>,
     added_by: &str,
-    call: &Call<'_>,
+    call: &CallContext<'_>,
 ) -> Result<(Json, bool)> {
-    let matches = match find_matches(&item.required("text"), least, call) {
-        // Nothing is like it where there is no palace yet.
+    let matches = match find_matches(&item.required_text("text"), least, call) {
+        // Without a palace there is nothing to compare with; filing the text creates it.
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         found => found?,
     };
     let known = |id: Json, wing: String, room: String| json!({ "index": index, "drawer_id": id, "wing": wing, "room": room });
     if let Some(first) = matches.first() {
         let id = first.get("id").cloned().unwrap_or_default();
-        let mut value = known(id, item.required("wing"), item.required("room"));
-        insert(&mut value, "matches", json!(matches));
+        let mut value = known(id, item.required_text("wing"), item.required_text("room"));
+        insert_field(&mut value, "matches", json!(matches));
         return Ok((value, false));
     }
     let filed = file_text(item, added_by, call)?;
@@ -126,21 +127,23 @@ fn keep_item(
     Ok((value, true))
 }
 
-pub(super) fn diary_write(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn diary_write(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let text = given.text("entry").or_else(|| given.text("text"));
     let text = text.ok_or_else(|| {
-        Error::invalid("missing: entry").hint("nothing was written; call again with all required arguments")
+        Error::invalid("missing: entry")
+            .with_hint("nothing was written; call again with all required arguments")
     })?;
     write_entry(given, text, call)
 }
 
-fn write_entry(given: &Given, text: String, call: &Call<'_>) -> Result<Json> {
-    let agent = parse_agent(&given.required("agent"))?;
+fn write_entry(given: &CompatArguments, text: String, call: &CallContext<'_>) -> Result<Json> {
+    let agent = parse_agent(&given.required_text("agent"))?;
+    // MemPalace's default wing of an agent, so that entries of before and after a move are in one place.
     let own = format!("wing_{}", agent.replace(' ', "_"));
     let access = call.palace.access();
-    // Where only some wings exist and this is none of them, the entry goes where our own tools put it.
+    // A caller restricted to other wings cannot write there; its entry goes where our own tool would put it.
     let own = Some(own).filter(|own| !access.is_restricted() || access.wings.contains(own));
-    let topic = given.name("topic").unwrap_or_else(|| TOPIC.to_owned());
+    let topic = given.name("topic").unwrap_or_else(|| DEFAULT_TOPIC.to_owned());
     let report = call.palace.write_diary(&DiaryEntryRequest {
         agent,
         text,
@@ -155,10 +158,10 @@ fn write_entry(given: &Given, text: String, call: &Call<'_>) -> Result<Json> {
     }))
 }
 
-/// The name of an agent as MemPalace keeps it: in small letters, however it is written.
+/// Parses the name of an agent. MemPalace stores it in lower case.
 pub(super) fn parse_agent(given: &str) -> Result<String> {
     let name = tidy_name(given).ok_or_else(|| {
-        Error::invalid(format!("{given:?} is not a valid agent name")).hint("nothing was changed")
+        Error::invalid(format!("{given:?} is not a valid agent name")).with_hint("nothing was changed")
     })?;
     Ok(name.to_lowercase())
 }
@@ -167,13 +170,14 @@ fn piece_ids(group: &PieceGroup) -> Vec<DrawerId> {
     group.pieces.iter().map(|piece| piece.id.clone()).collect()
 }
 
-pub(super) fn update_drawer(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn update_drawer(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let mut ids = piece_ids(&find_group(given, call)?).into_iter();
     let (text, wing, room) = (given.text("text"), given.text("wing"), given.text("room"));
     let noop = text.is_none() && wing.is_none() && room.is_none();
     match ids.next() {
         Some(first) if text.is_some() => {
-            // A new text is the first piece and the only one.
+            // The new text replaces the first piece, and the others go in the same write: no reader sees a
+            // mixture.
             call.palace.update(&UpdateRequest {
                 text,
                 wing,
@@ -193,22 +197,23 @@ pub(super) fn update_drawer(given: &Given, call: &Call<'_>) -> Result<Json> {
         }
         _ => {}
     }
+    // Read again, because the palace may spell a wing differently from the argument.
     let changed = find_group(given, call)?.pieces.into_iter().next();
     let (wing, room) = changed
         .map(|drawer| (drawer.wing, drawer.room))
         .unwrap_or_default();
     let mut value = json!({
-        "success": true, "drawer_id": given.required("id"), "closets_deleted": 0,
+        "success": true, "drawer_id": given.required_text("id"), "closets_deleted": 0,
         "wing": wing.unwrap_or_default(), "room": room.unwrap_or_default(),
     });
     if noop {
-        insert(&mut value, "noop", true.into());
+        insert_field(&mut value, "noop", true.into());
     }
     Ok(value)
 }
 
-/// Removes drawers and says which were there.
-fn remove(ids: Vec<DrawerId>, call: &Call<'_>) -> Result<Vec<DrawerId>> {
+/// Removes drawers and returns those that existed.
+fn remove_drawers(ids: Vec<DrawerId>, call: &CallContext<'_>) -> Result<Vec<DrawerId>> {
     let mut gone = ids.clone();
     let report = call.palace.delete(&DeleteRequest {
         ids,
@@ -218,8 +223,8 @@ fn remove(ids: Vec<DrawerId>, call: &Call<'_>) -> Result<Vec<DrawerId>> {
     Ok(gone)
 }
 
-/// The drawers that went with one id. There are no closets here.
-fn say_gone(ids: &[DrawerId]) -> Map<String, Json> {
+/// Returns the fields that list the drawers removed under one id. Loci has no closets.
+fn deleted_fields(ids: &[DrawerId]) -> Map<String, Json> {
     Map::from_iter([
         ("deleted_ids".into(), json!(ids)),
         ("chunks_deleted".into(), ids.len().into()),
@@ -227,56 +232,58 @@ fn say_gone(ids: &[DrawerId]) -> Map<String, Json> {
     ])
 }
 
-pub(super) fn delete_drawer(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn delete_drawer(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let group = find_group(given, call)?;
-    let gone = remove(piece_ids(&group), call)?;
+    let gone = remove_drawers(piece_ids(&group), call)?;
     if gone.is_empty() {
-        return Err(missing(&group.id));
+        return Err(missing_drawer_error(&group.id));
     }
-    let mut value = say_gone(&gone);
+    let mut value = deleted_fields(&gone);
     value.insert("success".into(), true.into());
     value.insert("drawer_id".into(), json!(group.id));
     Ok(value.into())
 }
 
-pub(super) fn delete_drawers(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn delete_drawers(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let groups = call.palace.find_pieces(&given.ids()?)?;
     let meant: Vec<DrawerId> = groups.iter().flat_map(piece_ids).collect();
+    // One write for all ids: either every drawer that exists goes, or none.
     let gone = if meant.is_empty() {
         Vec::new()
     } else {
-        remove(meant, call)?
+        remove_drawers(meant, call)?
     };
     let mut deleted = 0;
     let items = groups.iter().map(|group| {
         let mut own = piece_ids(group);
         own.retain(|id| gone.contains(id));
         if own.is_empty() {
-            return say_missing(&group.id);
+            return missing_item(&group.id);
         }
         deleted += 1;
-        let mut value = say_gone(&own);
+        let mut value = deleted_fields(&own);
         value.insert("drawer_id".into(), json!(group.id));
         FitItem { value, text: None }
     });
     let items: Vec<FitItem> = items.collect();
-    let (results, note) = fit(&items)?;
+    let (results, note) = fit_items(&items)?;
     let mut value = json!({
         "success": deleted == items.len(), "count": results.len(), "results": results,
         "deleted": deleted, "errors": items.len() - deleted,
     });
     for (key, field) in note {
-        insert(&mut value, &key, field);
+        insert_field(&mut value, &key, field);
     }
     Ok(value)
 }
 
-pub(super) fn delete_by_source(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn delete_by_source(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let source = given
         .name("source")
-        .ok_or_else(|| Error::invalid("`source_file` is empty").hint("nothing was removed"))?;
-    // Exactly this source, not every one whose path ends with it.
-    let scope = DrawerScope::from(Filter::text("source", source.as_str()));
+        .ok_or_else(|| Error::invalid("`source_file` is empty").with_hint("nothing was removed"))?;
+    // Exactly this source: a scope would also match every path that ends with it, too much for a removal.
+    let scope = DrawerScope::from(Filter::text_equals("source", source.as_str()));
+    // MemPalace's default is a dry run; only an explicit false removes.
     if given.flag("dry_run") == Some(false) {
         let report = call.palace.delete(&DeleteRequest {
             scope,
@@ -287,7 +294,7 @@ pub(super) fn delete_by_source(given: &Given, call: &Call<'_>) -> Result<Json> {
             "closets_deleted": 0,
         }));
     }
-    let wings = call.palace.wings(&scope)?.wings;
+    let wings = call.palace.list_wings(&scope)?.wings;
     let count: u64 = wings.iter().map(|wing| wing.drawers).sum();
     let places = wings.iter().flat_map(|wing| {
         let room = |room: &Option<String>| {
@@ -306,71 +313,81 @@ pub(super) fn delete_by_source(given: &Given, call: &Call<'_>) -> Result<Json> {
     }))
 }
 
-pub(super) fn mine(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn mine(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let mode = given.text("mode").unwrap_or_else(|| "projects".to_owned());
     if !MODES.contains(&mode.as_str()) {
         let message = format!("`mode` must be one of {}, not {mode:?}", MODES.join(", "));
-        return Err(Error::invalid(message).hint("nothing was mined; leave it out"));
+        return Err(Error::invalid(message).with_hint("nothing was mined; leave it out"));
     }
     if given.count("limit").is_some_and(|limit| limit > 0) {
         return Err(Error::invalid("`limit` can only be 0 here")
-            .hint("nothing was mined; leave it out: a run that was stopped goes on where it was"));
+            .with_hint("nothing was mined; leave it out: a stopped run continues where it was"));
     }
-    let input = mine::Input {
-        path: given.required("path"),
+    let input = mine::MineInput {
+        path: given.required_text("path"),
         wing: given.text("wing"),
         room: None,
         dry_run: given.flag("dry_run"),
     };
-    let (report, seconds) = mine::run(&input, call)?;
+    let (report, seconds) = mine::run_mine(&input, call)?;
     let failed = &report.sources_failed;
     let mut value = json!({
         "success": failed.is_empty(), "mode": mode, "dry_run": input.dry_run == Some(true),
-        "output": mine::reply(&report, seconds).text, "drawers_added": report.drawers_added,
+        "output": mine::build_reply(&report, seconds).text, "drawers_added": report.drawers_added,
     });
     if !failed.is_empty() {
-        let named: Vec<&str> = failed.iter().take(NAMED).map(|one| one.source.as_str()).collect();
-        insert(
+        let named: Vec<&str> = failed
+            .iter()
+            .take(MOST_NAMED_SOURCES)
+            .map(|one| one.source.as_str())
+            .collect();
+        insert_field(
             &mut value,
             "error",
             format!("{} files could not be mined", failed.len()).into(),
         );
-        insert(&mut value, "files_failed", failed.len().into());
-        insert(&mut value, "failed_files", named.into());
+        insert_field(&mut value, "files_failed", failed.len().into());
+        insert_field(&mut value, "failed_files", named.into());
     }
     Ok(value)
 }
 
-pub(super) fn sync_sources(given: &Given, call: &Call<'_>) -> Result<Json> {
+pub(super) fn sync_sources(given: &CompatArguments, call: &CallContext<'_>) -> Result<Json> {
     let apply = given.flag("apply") == Some(true);
     if given.text("wing").is_some() {
         return Err(
-            Error::new(ErrorKind::Unsupported, "a sync of one wing is not offered")
-                .hint("nothing was removed; give project_dir instead"),
+            Error::new(ErrorKind::Unsupported, "syncing a single wing is not supported")
+                .with_hint("nothing was removed; give project_dir instead"),
         );
     }
     let folder = given
         .text("path")
         .map(|folder| parse_folder(&folder))
         .transpose()?;
+    // Without a folder every source would be checked, and an unmounted disk would look like a mass deletion.
     if apply && folder.is_none() {
-        return Err(Error::invalid("to apply, `project_dir` must be given").hint("nothing was removed"));
+        return Err(Error::invalid("to apply, `project_dir` must be given").with_hint("nothing was removed"));
     }
     let paths: Vec<PathBuf> = folder.into_iter().collect();
-    let report = call.palace.sync(&paths)?;
+    let report = call.palace.check_sources(&paths)?;
     let removed = if apply && !report.vanished.is_empty() {
+        // The count must match at removal, so that only what this report lists can go.
         let count = report.vanished.len() as u64;
         call.palace.remove_vanished(&report, count)?
     } else {
-        Removed::default()
+        RemovedCounts::default()
     };
-    Ok(say_synced(&report, apply, removed))
+    Ok(sync_result(&report, apply, removed))
 }
 
-fn say_synced(report: &SyncReport, apply: bool, removed: Removed) -> Json {
+fn sync_result(report: &SyncReport, apply: bool, removed: RemovedCounts) -> Json {
     let gone = &report.vanished;
     let away = gone.len() + report.unresolved.len();
-    let named: Vec<&str> = gone.iter().take(NAMED).map(|one| one.source.as_str()).collect();
+    let named: Vec<&str> = gone
+        .iter()
+        .take(MOST_NAMED_SOURCES)
+        .map(|one| one.source.as_str())
+        .collect();
     let mut value = json!({
         "success": true, "dry_run": !apply, "scanned": report.checked,
         "kept": report.checked.saturating_sub(away as u64), "missing": gone.len(),
@@ -380,19 +397,19 @@ fn say_synced(report: &SyncReport, apply: bool, removed: Removed) -> Json {
     });
     let again = "nothing was removed; call again with project_dir and apply true to remove what is missing";
     if let Some(why) = &report.refused {
-        insert(&mut value, "hint", why.clone().into());
+        insert_field(&mut value, "hint", why.clone().into());
     } else if !apply && !gone.is_empty() {
-        insert(&mut value, "hint", again.into());
+        insert_field(&mut value, "hint", again.into());
     }
     value
 }
 
-/// A folder that may be gone itself.
+/// Parses a folder, which may itself no longer exist.
 fn parse_folder(folder: &str) -> Result<PathBuf> {
     let path = Path::new(folder);
     if !path.is_absolute() {
         return Err(Error::invalid(format!("{folder:?} is not an absolute path"))
-            .hint("nothing was removed; give the whole path, beginning with /"));
+            .with_hint("nothing was removed; give the whole path, beginning with /"));
     }
     Ok(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! One request over HTTP: admitted, read, answered.
+//! One HTTP request: admitted, read, answered.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,139 +14,153 @@ use serde_json::Value;
 use serde_json::error::Category;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::{Guard, Place};
-use super::refusal::{Body, Refusal, json_or_words};
-use super::sessions::Sessions;
-use super::stream::{Sent, read_past, whole};
-use crate::mcp::server::Server;
+use super::guard::{RequestGuard, RequestRoute};
+use super::refusal::{HttpRefusal, ResponseBody, short_response};
+use super::sessions::HttpSessions;
+use super::stream::{TrackedBody, drain_body, read_whole_body};
+use crate::mcp::server::McpServer;
 
 /// The header that names a session.
-const SESSION: &str = "mcp-session-id";
+const SESSION_HEADER: &str = "mcp-session-id";
 
-/// What answers requests.
-pub(super) struct Desk {
-    guard: Guard,
-    sessions: Arc<Sessions>,
-    service: StreamableHttpService<Server, LocalSessionManager>,
-    longest: usize,
+/// Answers requests.
+pub(super) struct HttpResponder {
+    guard: RequestGuard,
+    sessions: Arc<HttpSessions>,
+    service: StreamableHttpService<McpServer, LocalSessionManager>,
+    max_body_bytes: usize,
     closing: CancellationToken,
 }
 
-/// As much of a message as has to be known here.
+/// The fields of a message that are needed here.
 #[derive(Deserialize)]
-struct Peek {
+struct MessagePeek {
     #[serde(default)]
     id: Value,
     #[serde(default)]
     method: Option<String>,
 }
 
-impl Desk {
-    /// A desk that ends what has no end of its own once `closing` is cancelled.
+impl HttpResponder {
+    /// Makes a responder that ends event streams, which never end by themselves, once `closing` is cancelled.
     pub(super) fn new(
-        server: Server,
-        guard: Guard,
-        sessions: Arc<Sessions>,
-        longest: usize,
+        server: McpServer,
+        guard: RequestGuard,
+        sessions: Arc<HttpSessions>,
+        max_body_bytes: usize,
         closing: CancellationToken,
     ) -> Self {
-        // Names and origins were checked before, and more strictly.
+        // The SDK's own checks of Host and Origin stay at their defaults: the guard has checked both, more
+        // strictly.
         let config = StreamableHttpServerConfig::default()
+            // Plain JSON where the protocol allows it: simple clients do not read event streams.
             .with_json_response(true)
-            .with_max_request_body_bytes(longest);
+            .with_max_request_body_bytes(max_body_bytes);
         let service = StreamableHttpService::new(move || Ok(server.clone()), sessions.inner.clone(), config);
         Self {
             guard,
             sessions,
             service,
-            longest,
+            max_body_bytes,
             closing,
         }
     }
 
-    /// Answers a request, whatever it is.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    /// Answers a request.
+    pub(super) async fn answer_request(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         match self.guard.admit(&request, Instant::now()) {
-            Ok(Place::Health) => json_or_words("application/json", r#"{"ok":true}"#.to_owned()),
-            Ok(Place::Mcp) => {
-                let done = self.carry_out(request).await;
-                done.unwrap_or_else(closing_if_unread)
+            Ok(RequestRoute::Health) => short_response("application/json", r#"{"ok":true}"#.to_owned()),
+            Ok(RequestRoute::Mcp) => {
+                let done = self.call_service(request).await;
+                done.unwrap_or_else(close_if_unread)
             }
-            Err(refusal) => turn_away(request, refusal),
+            Err(refusal) => refuse_unread(request, refusal),
         }
     }
 
-    async fn carry_out(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn call_service(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, HttpRefusal> {
         let (mut parts, body) = request.into_parts();
-        // What tools are told of a request holds no secret.
+        // The SDK hands the headers on to the handlers of a request; the secret must not travel with them.
         parts.headers.remove(AUTHORIZATION);
         let method = parts.method.clone();
-        let session = session_of(&parts.headers);
-        let answering = session.as_deref().and_then(|id| self.sessions.answering(id));
+        let session = find_session_id(&parts.headers);
+        // Noted before the body is read, so that a session does not expire while a slow request arrives.
+        let answering = session.as_deref().and_then(|id| self.sessions.begin_answer(id));
+        // Only a POST carries a message: a GET opens the event stream, a DELETE ends the session.
         let (bytes, peek) = match method {
-            Method::POST => self.read(&parts.headers, body).await?,
+            Method::POST => self.read_message(&parts.headers, body).await?,
             _ => (Bytes::new(), None),
         };
-        if session.is_none() && peek.as_ref().is_some_and(Peek::opens_a_session) {
+        if session.is_none() && peek.as_ref().is_some_and(MessagePeek::opens_a_session) {
+            // Only for a new session: a message of an existing one must never push another session out.
             self.sessions.make_room()?;
         }
         let request = Request::from_parts(parts, Full::new(bytes));
         let response = self.service.handle(request).await;
+        // The SDK answers 415 to a body it cannot parse, although its content type was right.
         if let Some(peek) = peek.filter(|_| response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE) {
-            return Err(Refusal::message(
+            return Err(HttpRefusal::invalid_message(
                 &peek.id,
                 -32600,
-                "this is no message that can be read",
+                "this is not a valid message",
             ));
         }
-        self.note(&method, session.as_deref(), &response);
+        self.track_session(&method, session.as_deref(), &response);
+        // Only the stream of a GET has no end; answers to a POST are given the time that a shutdown allows.
         let end = (method == Method::GET).then(|| self.closing.clone());
-        Ok(response.map(|body| Sent::new(body.boxed_unsync(), answering, end).boxed_unsync()))
+        Ok(response.map(|body| TrackedBody::new(body.boxed_unsync(), answering, end).boxed_unsync()))
     }
 
-    /// The bytes of a message, and what has to be known of it.
-    async fn read(&self, headers: &HeaderMap, body: Incoming) -> Result<(Bytes, Option<Peek>), Refusal> {
+    /// Reads the bytes of a message and peeks into it.
+    async fn read_message(
+        &self,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<(Bytes, Option<MessagePeek>), HttpRefusal> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        // A web page can send forms and plain text without a preflight request, so this is a guard as well.
         if !kind.is_some_and(is_json) {
-            read_past(body);
-            let words = "a message is sent as application/json";
-            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
+            drain_body(body);
+            let words = "the content type of a message must be application/json";
+            return Err(HttpRefusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, words));
         }
-        let bytes = whole(body, self.longest).await?;
-        let peek = peek(&bytes)?;
+        let bytes = read_whole_body(body, self.max_body_bytes).await?;
+        let peek = peek_message(&bytes)?;
         Ok((bytes, Some(peek)))
     }
 
-    /// Keeps count of sessions that begin and end.
-    fn note<B>(&self, method: &Method, session: Option<&str>, response: &Response<B>) {
+    /// Notes sessions that begin and end.
+    fn track_session<B>(&self, method: &Method, session: Option<&str>, response: &Response<B>) {
         match session {
             None => {
-                if let Some(id) = session_of(response.headers()) {
-                    self.sessions.adopt(&id);
+                if let Some(id) = find_session_id(response.headers()) {
+                    self.sessions.add_session(&id);
                 }
             }
             Some(id) if *method == Method::DELETE && response.status().is_success() => {
-                self.sessions.forget(id);
+                self.sessions.forget_session(id);
             }
             Some(_) => {}
         }
     }
 }
 
-impl Peek {
+impl MessagePeek {
     fn opens_a_session(&self) -> bool {
         self.method.as_deref() == Some("initialize")
     }
 }
 
-fn peek(bytes: &[u8]) -> Result<Peek, Refusal> {
+fn peek_message(bytes: &[u8]) -> Result<MessagePeek, HttpRefusal> {
+    // The protocol dropped batches in revision 2025-06-18; over HTTP they were never supported here.
     if bytes.trim_ascii_start().starts_with(b"[") {
-        let words = "over HTTP each message is a request of its own; nothing was done";
-        return Err(Refusal::message(&Value::Null, -32600, words));
+        let words =
+            "batches are not supported over HTTP: send each message as its own request; nothing was done";
+        return Err(HttpRefusal::invalid_message(&Value::Null, -32600, words));
     }
     serde_json::from_slice(bytes).map_err(|cause| match cause.classify() {
-        Category::Data => Refusal::message(&Value::Null, -32600, "this is no message that can be read"),
-        _ => Refusal::message(&Value::Null, -32700, &format!("this is no JSON: {cause}")),
+        Category::Data => HttpRefusal::invalid_message(&Value::Null, -32600, "this is not a valid message"),
+        _ => HttpRefusal::invalid_message(&Value::Null, -32700, &format!("this is not JSON: {cause}")),
     })
 }
 
@@ -155,22 +169,23 @@ fn is_json(kind: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-fn session_of(headers: &HeaderMap) -> Option<String> {
-    let id = headers.get(SESSION)?.to_str().ok()?;
+fn find_session_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(SESSION_HEADER)?.to_str().ok()?;
     Some(id.to_owned())
 }
 
-/// Refuses a request whose body nobody will read.
-pub(super) fn turn_away(request: Request<Incoming>, refusal: Refusal) -> Response<Body> {
-    // Whoever waits to be told to go on sends nothing.
+/// Refuses a request without using its body.
+pub(super) fn refuse_unread(request: Request<Incoming>, refusal: HttpRefusal) -> Response<ResponseBody> {
+    // A client that sent `Expect: 100-continue` waits for permission and has not sent a body.
     if !request.headers().contains_key(EXPECT) {
-        read_past(request.into_body());
+        drain_body(request.into_body());
     }
     refusal.into_response()
 }
 
-/// A connection on which a body was given up carries no further request.
-fn closing_if_unread(refusal: Refusal) -> Response<Body> {
+/// Turns a refusal into a response. A connection whose body was not read to its end cannot carry another
+/// request and is closed.
+fn close_if_unread(refusal: HttpRefusal) -> Response<ResponseBody> {
     let unread = matches!(
         refusal.status,
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT

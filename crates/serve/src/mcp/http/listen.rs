@@ -1,4 +1,4 @@
-//! Where the server listens: on this machine and nowhere else.
+//! The address the server listens on, which is always a loopback address.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,23 +6,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use loci_core::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 
-/// The port that is taken when none is named.
-const PORT: u16 = 8765;
+/// The port if none is named.
+const DEFAULT_PORT: u16 = 8765;
 
-/// The address that is meant by `PORT`, `HOST` or `HOST:PORT`. Only those of this machine itself are taken.
-pub fn address(text: &str) -> Result<SocketAddr> {
+/// Parses `PORT`, `HOST` or `HOST:PORT`. Only loopback addresses are accepted.
+pub fn parse_listen_address(text: &str) -> Result<SocketAddr> {
     let text = text.trim();
-    let address = read(text).ok_or_else(|| {
-        Error::invalid(format!("{text:?} is no address to listen on"))
-            .hint("give a port, 127.0.0.1:PORT or [::1]:PORT; port 0 is any that is free")
+    let address = parse_address(text).ok_or_else(|| {
+        Error::invalid(format!("{text:?} is not a valid address to listen on"))
+            .with_hint("give a port, 127.0.0.1:PORT or [::1]:PORT; port 0 picks a free one")
     })?;
-    match address.ip().is_loopback() {
-        true => Ok(address),
-        false => Err(elsewhere(address)),
+    if address.ip().is_loopback() {
+        Ok(address)
+    } else {
+        Err(remote_address_error(address))
     }
 }
 
-fn read(text: &str) -> Option<SocketAddr> {
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    // Checked digit by digit: Rust's number parser accepts a leading plus sign.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some((Ipv4Addr::LOCALHOST, text.parse().ok()?).into());
     }
@@ -31,46 +33,48 @@ fn read(text: &str) -> Option<SocketAddr> {
     }
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
-        return Some((ip, PORT).into());
+        return Some((ip, DEFAULT_PORT).into());
     }
+    // `localhost` is the only name: resolving others would be a DNS query, whose answer may change.
     let (host, port) = text.split_once(':').unwrap_or((text, "8765"));
     let known = host.eq_ignore_ascii_case("localhost") && port.bytes().all(|byte| byte.is_ascii_digit());
     known.then_some((Ipv4Addr::LOCALHOST, port.parse().ok()?).into())
 }
 
-fn elsewhere(address: SocketAddr) -> Error {
+fn remote_address_error(address: SocketAddr) -> Error {
     Error::new(
         ErrorKind::Unsupported,
-        format!("{address} can be reached from other machines, and a palace is served on this one only"),
+        format!("{address} is reachable from other machines; a palace is served on loopback only"),
     )
-    .hint(
+    .with_hint(
         "nothing was started; listen on 127.0.0.1 or [::1], and let others in through `ssh -L` or a reverse proxy \
          with TLS",
     )
 }
 
-/// Listens there.
-pub(super) async fn bind(address: SocketAddr) -> Result<TcpListener> {
+/// Listens on a loopback address.
+pub(super) async fn bind_loopback(address: SocketAddr) -> Result<TcpListener> {
+    // Checked again: a caller may have built the address without parsing it here.
     if !address.ip().is_loopback() {
-        return Err(elsewhere(address));
+        return Err(remote_address_error(address));
     }
     TcpListener::bind(address).await.map_err(|cause| {
         let hint = match cause.kind() {
             io::ErrorKind::AddrInUse => {
-                "another program listens there, perhaps another `loci mcp --http`; name another port, or 0 for any that is free"
+                "another program listens there, perhaps another `loci mcp --http`; name another port, or 0 for a free one"
             }
-            io::ErrorKind::PermissionDenied => "ports below 1024 are the system's; name another",
+            io::ErrorKind::PermissionDenied => "ports below 1024 are reserved for the system; name another",
             _ => "nothing was started; name another address",
         };
         Error::new(ErrorKind::Unavailable, format!("cannot listen on {address}"))
-            .with("address", address)
-            .hint(hint)
+            .with_context("address", address)
+            .with_hint(hint)
             .caused_by(cause)
     })
 }
 
-/// What a client may call this server: each name without and with its port.
-pub(super) fn names(address: SocketAddr) -> Vec<[String; 2]> {
+/// Lists the names a Host header may use, each without and with the port.
+pub(super) fn list_host_names(address: SocketAddr) -> Vec<[String; 2]> {
     let own = match address.ip() {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
@@ -93,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Option<&str>) {
-        let read = address(text).ok().map(|address| address.to_string());
+        let read = parse_listen_address(text).ok().map(|address| address.to_string());
         assert_eq!(read.as_deref(), expect, "{text:?}");
     }
 
@@ -131,16 +135,16 @@ mod tests {
         ] {
             check(text, None);
         }
-        let error = address("0.0.0.0:8765").unwrap_err();
+        let error = parse_listen_address("0.0.0.0:8765").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.hint_text().unwrap().contains("ssh -L"), "{error:?}");
     }
 
     #[test]
     fn the_server_answers_to_its_own_address_too() {
-        let names = names("127.3.2.1:80".parse().unwrap());
+        let names = list_host_names("127.3.2.1:80".parse().unwrap());
         assert_eq!(names.len(), 4);
         assert_eq!(names[3], ["127.3.2.1".to_owned(), "127.3.2.1:80".to_owned()]);
-        assert_eq!(super::names("[::1]:80".parse().unwrap()).len(), 3);
+        assert_eq!(super::list_host_names("[::1]:80".parse().unwrap()).len(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Answers that are no: a status, one sentence, and never a word of what was shown.
+//! Refusals: a status and one sentence, which never repeats what the client sent.
 
 use std::convert::Infallible;
 
@@ -8,20 +8,20 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, W
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
-/// What is sent back.
-pub(super) type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
+/// The body of a response.
+pub(super) type ResponseBody = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
 
-/// Why a request is not carried out.
+/// The reason a request is not carried out.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
     header: Option<(HeaderName, HeaderValue)>,
     kind: &'static str,
     words: String,
 }
 
-impl Refusal {
-    /// A refusal in one sentence.
+impl HttpRefusal {
+    /// Makes a refusal with one sentence.
     pub(super) fn new(status: StatusCode, words: &str) -> Self {
         Self {
             status,
@@ -31,30 +31,31 @@ impl Refusal {
         }
     }
 
-    fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self
     }
 
-    /// Other methods are meant.
-    pub(super) fn method(allowed: &'static str) -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "there is no such method here")
-            .with(ALLOW, HeaderValue::from_static(allowed))
+    /// Refuses a method; `allowed` lists those that exist.
+    pub(super) fn method_not_allowed(allowed: &'static str) -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here")
+            .with_header(ALLOW, HeaderValue::from_static(allowed))
     }
 
-    /// The token is missing or another.
-    pub(super) fn token() -> Self {
-        let words = "send the token as `Authorization: Bearer TOKEN`; the server says at its start which file holds it";
-        Self::new(StatusCode::UNAUTHORIZED, words).with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    /// Refuses a missing or wrong token.
+    pub(super) fn token_required() -> Self {
+        let words = "send the token as `Authorization: Bearer TOKEN`; the server prints the path of its file when it starts";
+        Self::new(StatusCode::UNAUTHORIZED, words)
+            .with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
-    /// Too much at once; there may be room after so many seconds.
-    pub(super) fn later(status: StatusCode, words: &str, seconds: u64) -> Self {
-        Self::new(status, words).with(RETRY_AFTER, seconds.into())
+    /// Refuses a request for now; it may succeed after so many seconds.
+    pub(super) fn retry_later(status: StatusCode, words: &str, seconds: u64) -> Self {
+        Self::new(status, words).with_header(RETRY_AFTER, seconds.into())
     }
 
-    /// What came is no message of the protocol.
-    pub(super) fn message(id: &Value, code: i32, words: &str) -> Self {
+    /// Refuses a body that is not a protocol message, as a JSON-RPC error.
+    pub(super) fn invalid_message(id: &Value, code: i32, words: &str) -> Self {
         let said = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}});
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -64,9 +65,9 @@ impl Refusal {
         }
     }
 
-    /// As it is sent.
-    pub(super) fn into_response(self) -> Response<Body> {
-        let mut response = json_or_words(self.kind, self.words);
+    /// Converts the refusal into a response.
+    pub(super) fn into_response(self) -> Response<ResponseBody> {
+        let mut response = short_response(self.kind, self.words);
         *response.status_mut() = self.status;
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, value);
@@ -75,8 +76,8 @@ impl Refusal {
     }
 }
 
-/// A short answer.
-pub(super) fn json_or_words(kind: &'static str, words: String) -> Response<Body> {
+/// Makes a short response.
+pub(super) fn short_response(kind: &'static str, words: String) -> Response<ResponseBody> {
     let mut response = Response::new(Full::new(Bytes::from(words)).boxed_unsync());
     response
         .headers_mut()

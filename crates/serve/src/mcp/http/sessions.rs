@@ -1,8 +1,8 @@
-//! Which clients have a session, and when one is given up.
+//! The sessions of clients, and their expiry.
 //!
-//! A client over HTTP may be silent between two requests for hours, so a session outlives its connections. It ends when the
-//! client says so, when nothing was heard of it for long, soon after it went away in the middle of an answer, or, where
-//! there are too many, when it is the one that was silent for the longest.
+//! A client over HTTP may be idle between two requests for hours, so a session outlives its connections. It
+//! ends when the client deletes it, after a long idle time, soon after its client disconnected in the middle
+//! of an answer, or, where there are too many sessions, if it was idle for the longest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,31 +12,31 @@ use hyper::StatusCode;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
-use super::Limits;
-use super::refusal::Refusal;
+use super::HttpLimits;
+use super::refusal::HttpRefusal;
 
 /// The sessions of a server.
-pub(super) struct Sessions {
+pub(super) struct HttpSessions {
     pub(super) inner: Arc<LocalSessionManager>,
-    known: Mutex<HashMap<String, Seen>>,
-    limits: Limits,
+    known: Mutex<HashMap<String, SessionActivity>>,
+    limits: HttpLimits,
 }
 
-/// What is known of a session.
-struct Seen {
-    /// How many answers are being sent.
-    open: usize,
-    /// When it was heard of last.
-    last: Instant,
-    /// Whether the client went away in the middle of its last answer.
+/// The activity of one session.
+struct SessionActivity {
+    /// The number of answers in progress.
+    open_answers: usize,
+    /// The time of its last activity.
+    last_active: Instant,
+    /// Whether the client disconnected in the middle of its last answer.
     vanished: bool,
 }
 
-impl Sessions {
-    /// None yet.
-    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+impl HttpSessions {
+    /// Makes an empty set.
+    pub(super) fn new(limits: &HttpLimits) -> Arc<Self> {
         let mut inner = LocalSessionManager::default();
-        // The SDK's own clock would also end a session whose call takes long.
+        // The SDK's own idle timeout would also end a session in the middle of a long call.
         inner.session_config.keep_alive = None;
         Arc::new(Self {
             inner: Arc::new(inner),
@@ -45,100 +45,111 @@ impl Sessions {
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Seen>> {
+    fn lock_known(&self) -> MutexGuard<'_, HashMap<String, SessionActivity>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a new session.
-    pub(super) fn adopt(&self, id: &str) {
-        let seen = Seen {
-            open: 0,
-            last: Instant::now(),
+    /// Adds a new session.
+    pub(super) fn add_session(&self, id: &str) {
+        let seen = SessionActivity {
+            open_answers: 0,
+            last_active: Instant::now(),
             vanished: false,
         };
-        self.known().insert(id.to_owned(), seen);
+        self.lock_known().insert(id.to_owned(), seen);
     }
 
-    /// Notes that a session has ended.
-    pub(super) fn forget(&self, id: &str) {
-        self.known().remove(id);
+    /// Removes a session that has ended.
+    pub(super) fn forget_session(&self, id: &str) {
+        self.lock_known().remove(id);
     }
 
-    /// Notes that a request of a session is being answered, until what is returned is dropped.
-    pub(super) fn answering(self: &Arc<Self>, id: &str) -> Option<Answering> {
-        let mut known = self.known();
+    /// Marks a session as active until the returned guard is dropped. `None` for an unknown session.
+    pub(super) fn begin_answer(self: &Arc<Self>, id: &str) -> Option<AnswerInProgress> {
+        let mut known = self.lock_known();
         let seen = known.get_mut(id)?;
-        seen.open += 1;
-        seen.last = Instant::now();
+        seen.open_answers += 1;
+        seen.last_active = Instant::now();
         seen.vanished = false;
-        Some(Answering {
+        Some(AnswerInProgress {
             sessions: self.clone(),
             id: id.to_owned(),
             finished: false,
         })
     }
 
-    /// Makes room for one more, in place of the one that was silent for the longest.
-    pub(super) fn make_room(self: &Arc<Self>) -> Result<(), Refusal> {
-        let mut known = self.known();
+    /// Makes room for one more session by ending the one that was idle for the longest.
+    pub(super) fn make_room(self: &Arc<Self>) -> Result<(), HttpRefusal> {
+        let mut known = self.lock_known();
         if known.len() < self.limits.sessions {
             return Ok(());
         }
-        let silent = known.iter().filter(|(_, seen)| seen.open == 0);
-        let Some((id, _)) = silent.min_by_key(|(_, seen)| seen.last) else {
-            let words = "every session there may be is at work";
-            return Err(Refusal::later(StatusCode::SERVICE_UNAVAILABLE, words, 1));
+        // A session with an answer in progress is never ended: its client would lose that answer.
+        let silent = known.iter().filter(|(_, seen)| seen.open_answers == 0);
+        let Some((id, _)) = silent.min_by_key(|(_, seen)| seen.last_active) else {
+            let words = "too many sessions, all of them active";
+            return Err(HttpRefusal::retry_later(
+                StatusCode::SERVICE_UNAVAILABLE,
+                words,
+                1,
+            ));
         };
         let id = id.clone();
         known.remove(&id);
-        self.close(id);
+        self.close_session(id);
         Ok(())
     }
 
-    /// Ends sessions that are over, again and again.
-    pub(super) async fn sweep(self: Arc<Self>) {
+    /// Ends expired sessions, forever.
+    pub(super) async fn sweep_expired(self: Arc<Self>) {
         let shortest = self.limits.vanished.min(self.limits.idle);
+        // A quarter of the shortest limit: a session outlives its limit by that much at most.
         let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(30));
         loop {
             tokio::time::sleep(pause).await;
-            for id in self.over(Instant::now()) {
-                self.close(id);
+            for id in self.take_expired(Instant::now()) {
+                self.close_session(id);
             }
         }
     }
 
-    /// Takes out those that are over.
-    fn over(&self, now: Instant) -> Vec<String> {
-        let patience = |seen: &Seen| match seen.vanished {
-            true => self.limits.vanished.min(self.limits.idle),
-            false => self.limits.idle,
+    /// Removes the expired sessions and returns their ids.
+    fn take_expired(&self, now: Instant) -> Vec<String> {
+        let patience = |seen: &SessionActivity| {
+            if seen.vanished {
+                self.limits.vanished.min(self.limits.idle)
+            } else {
+                self.limits.idle
+            }
         };
-        let over = |_: &String, seen: &mut Seen| {
-            seen.open == 0 && now.saturating_duration_since(seen.last) >= patience(seen)
+        let over = |_: &String, seen: &mut SessionActivity| {
+            seen.open_answers == 0 && now.saturating_duration_since(seen.last_active) >= patience(seen)
         };
-        self.known().extract_if(over).map(|(id, _)| id).collect()
+        self.lock_known().extract_if(over).map(|(id, _)| id).collect()
     }
 
-    /// Ends a session for the SDK, which may take a while to let go of it.
-    fn close(&self, id: String) {
+    /// Ends a session in the SDK, in the background: that may wait for the session's task.
+    fn close_session(&self, id: String) {
         let inner = self.inner.clone();
         tokio::spawn(async move { inner.close_session(&id.into()).await });
     }
 }
 
-/// A request that is being answered.
-pub(super) struct Answering {
-    sessions: Arc<Sessions>,
+/// An answer in progress.
+pub(super) struct AnswerInProgress {
+    sessions: Arc<HttpSessions>,
     id: String,
-    /// Whether all of the answer was sent.
+    /// Whether the whole answer was sent.
     pub(super) finished: bool,
 }
 
-impl Drop for Answering {
+impl Drop for AnswerInProgress {
     fn drop(&mut self) {
-        if let Some(seen) = self.sessions.known().get_mut(&self.id) {
-            seen.open = seen.open.saturating_sub(1);
-            seen.last = Instant::now();
+        if let Some(seen) = self.sessions.lock_known().get_mut(&self.id) {
+            seen.open_answers = seen.open_answers.saturating_sub(1);
+            seen.last_active = Instant::now();
+            // Of several answers in progress, one that broke off is enough; the next request of the client
+            // clears it.
             seen.vanished |= !self.finished;
         }
     }
@@ -148,20 +159,20 @@ impl Drop for Answering {
 mod tests {
     use super::*;
 
-    fn sessions() -> Arc<Sessions> {
-        let limits = Limits {
+    fn sessions() -> Arc<HttpSessions> {
+        let limits = HttpLimits {
             idle: Duration::from_secs(100),
             vanished: Duration::from_secs(10),
-            ..Limits::default()
+            ..HttpLimits::default()
         };
-        let sessions = Sessions::new(&limits);
-        sessions.adopt("one");
+        let sessions = HttpSessions::new(&limits);
+        sessions.add_session("one");
         sessions
     }
 
     /// Which sessions are over after so many seconds.
-    fn over(sessions: &Sessions, seconds: u64) -> Vec<String> {
-        sessions.over(Instant::now() + Duration::from_secs(seconds))
+    fn over(sessions: &HttpSessions, seconds: u64) -> Vec<String> {
+        sessions.take_expired(Instant::now() + Duration::from_secs(seconds))
     }
 
     #[test]
@@ -170,13 +181,13 @@ mod tests {
         assert!(over(&sessions, 90).is_empty());
         assert_eq!(over(&sessions, 110), ["one"]);
         assert!(over(&sessions, 110).is_empty());
-        assert!(sessions.answering("one").is_none());
+        assert!(sessions.begin_answer("one").is_none());
     }
 
     #[test]
     fn a_session_at_work_never_ends() {
         let sessions = sessions();
-        let working = sessions.answering("one");
+        let working = sessions.begin_answer("one");
         assert!(over(&sessions, 1_000_000).is_empty());
         drop(working);
         assert_eq!(over(&sessions, 1_000_000), ["one"]);
@@ -185,7 +196,7 @@ mod tests {
     #[test]
     fn a_session_whose_client_went_away_in_mid_answer_ends_soon() {
         let sessions = sessions();
-        drop(sessions.answering("one"));
+        drop(sessions.begin_answer("one"));
         assert!(over(&sessions, 5).is_empty());
         assert_eq!(over(&sessions, 20), ["one"]);
     }
@@ -193,8 +204,8 @@ mod tests {
     #[test]
     fn a_client_that_comes_back_keeps_its_session() {
         let sessions = sessions();
-        drop(sessions.answering("one"));
-        let mut back = sessions.answering("one").unwrap();
+        drop(sessions.begin_answer("one"));
+        let mut back = sessions.begin_answer("one").unwrap();
         back.finished = true;
         drop(back);
         assert!(over(&sessions, 20).is_empty());

@@ -1,4 +1,4 @@
-//! Answers as they are sent, and bodies as they are read.
+//! Bodies of requests as they are read, and of responses as they are sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,36 +10,37 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::refusal::{Body, Refusal};
-use super::sessions::Answering;
+use super::refusal::{HttpRefusal, ResponseBody};
+use super::sessions::AnswerInProgress;
 
-/// How long a body may take to arrive.
-const ARRIVAL: Duration = Duration::from_secs(60);
-/// How much of a refused body is read, so that the client gets to read why.
-const READ_PAST: usize = 64 << 20;
-/// For how long.
-const READ_PAST_FOR: Duration = Duration::from_secs(10);
+/// The time a body may take to arrive.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The most bytes read of a refused body, so that the client gets to read the response.
+const MAX_DRAINED_BYTES: usize = 64 << 20;
+/// The most time spent on that.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// All of a body, up to `limit` bytes.
-pub(super) async fn whole(mut body: Incoming, limit: usize) -> Result<Bytes, Refusal> {
-    let late = || Refusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive");
-    let read = tokio::time::timeout(ARRIVAL, read_up_to(&mut body, limit)).await;
+/// Reads a whole body of at most `limit` bytes.
+pub(super) async fn read_whole_body(mut body: Incoming, limit: usize) -> Result<Bytes, HttpRefusal> {
+    let late = || HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "the request took too long to arrive");
+    let read = tokio::time::timeout(ARRIVAL_TIMEOUT, read_body_up_to(&mut body, limit)).await;
     match read.map_err(|_| late())? {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => {
-            read_past(body);
-            let words = format!("a request may have {limit} bytes; nothing was done");
-            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, &words))
+            drain_body(body);
+            let words = format!("a request may have at most {limit} bytes; nothing was done");
+            Err(HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, &words))
         }
-        Err(_) => Err(Refusal::new(
+        Err(_) => Err(HttpRefusal::new(
             StatusCode::BAD_REQUEST,
-            "the request ended before its end",
+            "the request was cut short",
         )),
     }
 }
 
-/// A body, or nothing where it is longer.
-async fn read_up_to(body: &mut Incoming, limit: usize) -> hyper::Result<Option<Bytes>> {
+/// Reads a body, or returns `None` if it is longer than `limit`.
+async fn read_body_up_to(body: &mut Incoming, limit: usize) -> hyper::Result<Option<Bytes>> {
+    // A declared length that is too large is refused before any of the body is held in memory.
     if body.size_hint().lower() > limit as u64 {
         return Ok(None);
     }
@@ -54,13 +55,14 @@ async fn read_up_to(body: &mut Incoming, limit: usize) -> hyper::Result<Option<B
     Ok(Some(read.into()))
 }
 
-/// Reads on without keeping anything: a connection that is closed while the client still writes takes the answer with it.
-pub(super) fn read_past(mut body: Incoming) {
+/// Reads the rest of a body and discards it, in the background: closing a connection while the client still
+/// writes would discard the response as well.
+pub(super) fn drain_body(mut body: Incoming) {
     if body.is_end_stream() {
         return;
     }
     let reading = async move {
-        let mut left = READ_PAST;
+        let mut left = MAX_DRAINED_BYTES;
         while let Some(Ok(frame)) = body.frame().await {
             let read = frame.data_ref().map_or(0, Bytes::len);
             match left.checked_sub(read) {
@@ -69,19 +71,23 @@ pub(super) fn read_past(mut body: Incoming) {
             }
         }
     };
-    tokio::spawn(tokio::time::timeout(READ_PAST_FOR, reading));
+    tokio::spawn(tokio::time::timeout(DRAIN_TIMEOUT, reading));
 }
 
-/// An answer that its session knows of.
-pub(super) struct Sent {
-    inner: Body,
-    answering: Option<Answering>,
+/// A response body that reports to its session when it is complete.
+pub(super) struct TrackedBody {
+    inner: ResponseBody,
+    answering: Option<AnswerInProgress>,
     end: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl Sent {
-    /// Watches an answer; one that would never end by itself ends with `end`.
-    pub(super) fn new(inner: Body, answering: Option<Answering>, end: Option<CancellationToken>) -> Self {
+impl TrackedBody {
+    /// Wraps a body. One that never ends by itself ends once `end` is cancelled.
+    pub(super) fn new(
+        inner: ResponseBody,
+        answering: Option<AnswerInProgress>,
+        end: Option<CancellationToken>,
+    ) -> Self {
         let end = end.map(|end| Box::pin(end.cancelled_owned()));
         Self {
             inner,
@@ -90,14 +96,14 @@ impl Sent {
         }
     }
 
-    fn finish(&mut self) {
+    fn mark_finished(&mut self) {
         if let Some(mut answering) = self.answering.take() {
             answering.finished = true;
         }
     }
 }
 
-impl hyper::body::Body for Sent {
+impl hyper::body::Body for TrackedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -109,13 +115,15 @@ impl hyper::body::Body for Sent {
             .end
             .as_mut()
             .is_some_and(|end| end.as_mut().poll(context).is_ready());
+        // A stream ended by a shutdown counts as complete: the client did not vanish.
         if asked {
-            self.finish();
+            self.mark_finished();
             return Poll::Ready(None);
         }
         let polled = Pin::new(&mut self.inner).poll_frame(context);
+        // hyper may stop polling once a body says that it has ended, so `None` alone is not enough.
         if matches!(polled, Poll::Ready(None)) || self.inner.is_end_stream() {
-            self.finish();
+            self.mark_finished();
         }
         polled
     }
@@ -129,10 +137,10 @@ impl hyper::body::Body for Sent {
     }
 }
 
-impl Drop for Sent {
+impl Drop for TrackedBody {
     fn drop(&mut self) {
         if self.inner.is_end_stream() {
-            self.finish();
+            self.mark_finished();
         }
     }
 }

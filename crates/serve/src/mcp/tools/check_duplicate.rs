@@ -1,4 +1,4 @@
-//! `check_duplicate`: whether something like a text is filed already.
+//! `check_duplicate`: finds drawers nearly equal to a text.
 
 use loci_core::Result;
 use loci_engine::duplicate::{DuplicateRequest, USUAL_SIMILARITY};
@@ -6,23 +6,23 @@ use loci_engine::view::{DrawerScope, HitView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::budget::Budget;
-use crate::mcp::reply::page;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::words::{self, QUOTED, beginning};
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::reply::fit_page;
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
+use crate::mcp::words::{self, QUOTE_NOTICE, take_beginning};
 
-pub(crate) struct CheckDuplicate;
+pub(crate) struct CheckDuplicateTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct CheckDuplicateInput {
     text: String,
     wing: Option<String>,
-    /// Least similarity, 0 to 1 [0.9]
+    /// Min similarity, 0 to 1 [0.9]
     threshold: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct CheckDuplicateOutput {
     duplicate: bool,
     #[schemars(with = "Vec<String>")]
     matches: Vec<HitView>,
@@ -30,14 +30,14 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-impl Tool for CheckDuplicate {
+impl PalaceTool for CheckDuplicateTool {
     const NAME: &'static str = "check_duplicate";
-    const ABOUT: &'static str = "Whether nearly the same text is filed already; look before adding.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+    const ABOUT: &'static str = "Check whether nearly the same text is filed already; use before `add`.";
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = CheckDuplicateInput;
+    type Output = CheckDuplicateOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
+    fn call(input: CheckDuplicateInput, call: &CallContext<'_>) -> Result<ToolReply<CheckDuplicateOutput>> {
         let report = call.palace.find_duplicates(&DuplicateRequest {
             text: input.text,
             scope: DrawerScope {
@@ -46,26 +46,28 @@ impl Tool for CheckDuplicate {
             },
             least: input.threshold.map_or(USUAL_SIMILARITY, |least| least as f32),
         })?;
-        let warnings = words::warnings(&report.warnings);
-        let mut budget = Budget::of(None)?;
+        let warnings = words::list_warnings(&report.warnings);
+        // No `tokens` argument: there are few matches, and the list of tools must stay short.
+        let mut budget = ReplyBudget::from_tokens(None)?;
         budget.spend(&warnings.concat(), &warnings);
         let matches: Vec<HitView> = report.matches.into_iter().map(HitView::for_agent).collect();
-        let page = page(budget, &matches, |at, hit, size| {
-            let shown = hit.excerpt(beginning(hit.drawer.whole_text(), size));
-            (words::line(&shown.drawer, at + 1), shown)
+        let page = fit_page(budget, &matches, |at, hit, size| {
+            let shown = hit.with_excerpt(take_beginning(hit.drawer.whole_text(), size));
+            (words::cite_drawer(&shown.drawer, at + 1), shown)
         });
+        // The first match is always on the page, so an empty page means that there is none.
         let duplicate = !page.values.is_empty();
         let mut text = if duplicate {
-            format!("{QUOTED} Filed already:\n{}", page.lines.join("\n"))
+            format!("{QUOTE_NOTICE} Filed already:\n{}", page.lines.join("\n"))
         } else {
-            "Nothing like it is filed.".to_owned()
+            "Nothing similar is filed.".to_owned()
         };
-        words::end(&mut text, &warnings, None);
-        let value = Output {
+        words::append_ending(&mut text, &warnings, None);
+        let value = CheckDuplicateOutput {
             duplicate,
             matches: page.values,
             warnings,
         };
-        Ok(Reply { text, value })
+        Ok(ToolReply { text, value })
     }
 }

@@ -1,4 +1,4 @@
-//! `delete`: removes drawers; more than one only for callers who say how many.
+//! `delete`: removes drawers; more than one only if the caller names their number.
 
 use loci_core::Result;
 use loci_engine::delete::{DeleteReport, DeleteRequest};
@@ -7,45 +7,47 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::get::parse_ids;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words;
 
-pub(crate) struct Delete;
+pub(crate) struct DeleteTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct DeleteInput {
     #[serde(default)]
     ids: Vec<String>,
     #[serde(flatten)]
     scope: ScopeFields,
-    /// `matched` of the call without it; needed for more than one
+    /// `matched` of a call without it; required for more than one
     count: Option<u64>,
     dry_run: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct DeleteOutput {
     matched: u64,
     deleted: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
-    /// Some that would go
+    /// Some that would be removed
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sample: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
-impl Tool for Delete {
+impl PalaceTool for DeleteTool {
     const NAME: &'static str = "delete";
-    const ABOUT: &'static str = "Remove drawers for good, by ids or by where they are. For more than one, call first \
-        without count: nothing goes, and `matched` is the count to repeat.";
-    const EFFECT: Effect = Effect::Removes;
-    type Input = Input;
-    type Output = Output;
+    const ABOUT: &'static str = "Delete drawers for good, by ids or by scope. For more than one, first call without \
+        count: nothing is deleted, and `matched` is the count to pass.";
+    const EFFECT: ToolEffect = ToolEffect::Removes;
+    type Input = DeleteInput;
+    type Output = DeleteOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
+    fn call(input: DeleteInput, call: &CallContext<'_>) -> Result<ToolReply<DeleteOutput>> {
         let ids = parse_ids(&input.ids)?;
+        // An agent that misjudges its scope could empty a wing in one call. So a call without a count only
+        // counts, and one with a count is refused if it does not match.
         let only_counts = input.dry_run == Some(true) || input.count.is_none();
         let request = DeleteRequest {
             ids,
@@ -55,9 +57,10 @@ impl Tool for Delete {
         };
         let mut report = call.palace.delete(&request)?;
         if report.matched == 0 && !request.ids.is_empty() {
-            return Err(words::missing(&request.ids));
+            return Err(words::missing_drawers_error(&request.ids));
         }
-        // One drawer goes without a count, unless another one came into the scope meanwhile.
+        // A single drawer needs no count. `expected` guards against another one that entered the scope
+        // meanwhile.
         if only_counts && input.dry_run != Some(true) && report.matched == 1 {
             report = call.palace.delete(&DeleteRequest {
                 expected: Some(1),
@@ -66,28 +69,29 @@ impl Tool for Delete {
             })?;
         }
         let would_go = only_counts && report.deleted == 0;
+        // They existed when they were counted: another process has deleted them since.
         if !would_go && report.deleted == 0 && !request.ids.is_empty() {
-            return Err(words::missing(&request.ids));
+            return Err(words::missing_drawers_error(&request.ids));
         }
-        Ok(reply(&report, would_go))
+        Ok(build_reply(&report, would_go))
     }
 }
 
-fn reply(report: &DeleteReport, would_go: bool) -> Reply<Output> {
+fn build_reply(report: &DeleteReport, would_go: bool) -> ToolReply<DeleteOutput> {
     let (matched, deleted) = (report.matched, report.deleted);
     let mut text = if would_go && matched > 0 {
-        format!("{matched} would be removed; nothing was. Call again with count {matched}")
+        format!("{matched} would be deleted; nothing was. Call again with count {matched}")
     } else {
-        format!("{deleted} removed")
+        format!("{deleted} deleted")
     };
-    let warnings = words::warnings(&report.warnings);
-    words::end(&mut text, &warnings, None);
-    let value = Output {
+    let warnings = words::list_warnings(&report.warnings);
+    words::append_ending(&mut text, &warnings, None);
+    let value = DeleteOutput {
         matched,
         deleted,
-        missing: words::told(&report.missing, words::TOLD),
+        missing: words::ids_that_fit(&report.missing, words::MAX_MISSING_BYTES),
         sample: report.sample.iter().map(ToString::to_string).collect(),
         warnings,
     };
-    Reply { text, value }
+    ToolReply { text, value }
 }

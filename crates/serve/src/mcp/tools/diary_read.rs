@@ -6,23 +6,23 @@ use loci_engine::view::DrawerView;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::diary_write::name_agent;
+use super::diary_write::choose_agent;
 use super::list::fit_drawers;
-use crate::mcp::budget::Budget;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::words::{self, QUOTED};
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
+use crate::mcp::words::{self, QUOTE_NOTICE};
 
-/// How many entries there are if no limit is given, and at most.
-const USUAL: usize = 10;
-const MOST: usize = 100;
-/// How many times as much of an entry is quoted as of another drawer.
-const LONGER: usize = 4;
+/// The default and the largest number of entries.
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 100;
+/// Entries are quoted at this multiple of the usual length: they are written to be read whole.
+const ENTRY_SIZE_FACTOR: usize = 4;
 
-pub(crate) struct DiaryRead;
+pub(crate) struct DiaryReadTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
-    /// Whose [the client's]
+pub(crate) struct DiaryReadInput {
+    /// Owner [the client]
     agent: Option<String>,
     wing: Option<String>,
     limit: Option<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct DiaryReadOutput {
     agent: String,
     /// Newest first
     #[schemars(with = "Vec<String>")]
@@ -42,38 +42,39 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-impl Tool for DiaryRead {
+impl PalaceTool for DiaryReadTool {
     const NAME: &'static str = "diary_read";
     const ABOUT: &'static str = "Read an agent's diary, newest first.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = DiaryReadInput;
+    type Output = DiaryReadOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let mut budget = Budget::of(input.tokens)?;
+    fn call(input: DiaryReadInput, call: &CallContext<'_>) -> Result<ToolReply<DiaryReadOutput>> {
+        let mut budget = ReplyBudget::from_tokens(input.tokens)?;
         let report = call.palace.read_diary(&DiaryRequest {
-            agent: name_agent(input.agent, call),
+            agent: choose_agent(input.agent, call),
             wing: input.wing,
             cursor: input.cursor,
-            limit: input.limit.unwrap_or(USUAL).clamp(1, MOST),
+            limit: input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT),
         })?;
-        let warnings = words::warnings(&report.warnings);
+        let warnings = words::list_warnings(&report.warnings);
         budget.spend(&warnings.concat(), &warnings);
         let order = DrawerOrder::NewestSaid;
-        let (entries, lines, next) = fit_drawers(budget, report.entries, order, report.next, LONGER);
+        let (entries, lines, next) =
+            fit_drawers(budget, report.entries, order, report.next, ENTRY_SIZE_FACTOR);
         let mut text = if entries.is_empty() {
-            format!("No diary entries of {}.", report.agent)
+            format!("{} has no diary entries.", report.agent)
         } else {
-            format!("{QUOTED}\n{}", lines.join("\n"))
+            format!("{QUOTE_NOTICE}\n{}", lines.join("\n"))
         };
-        words::end(&mut text, &warnings, next.as_deref());
-        let value = Output {
+        words::append_ending(&mut text, &warnings, next.as_deref());
+        let value = DiaryReadOutput {
             agent: report.agent,
             entries,
             total: report.total,
             next,
             warnings,
         };
-        Ok(Reply { text, value })
+        Ok(ToolReply { text, value })
     }
 }

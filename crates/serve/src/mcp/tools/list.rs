@@ -1,4 +1,4 @@
-//! `list`: drawers in one of the store's orders, page by page.
+//! `list`: lists drawers in one of the store's orders, page by page.
 
 use loci_core::{DrawerOrder, Result};
 use loci_engine::list::ListRequest;
@@ -6,19 +6,19 @@ use loci_engine::view::{DrawerView, ScopeFields, cursor_behind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::budget::Budget;
-use crate::mcp::reply::page;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::words::{self, QUOTED, beginning};
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::reply::fit_page;
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
+use crate::mcp::words::{self, QUOTE_NOTICE, take_beginning};
 
-/// How many drawers there are if no limit is given, and at most.
-const USUAL: usize = 20;
-const MOST: usize = 200;
+/// The default and the largest number of drawers.
+const DEFAULT_LIMIT: usize = 20;
+const MAX_LIMIT: usize = 200;
 
-pub(crate) struct List;
+pub(crate) struct ListTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct ListInput {
     #[serde(flatten)]
     scope: ScopeFields,
     /// id, filed, said or source [id]
@@ -29,7 +29,7 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct ListOutput {
     #[schemars(with = "Vec<String>")]
     drawers: Vec<DrawerView>,
     total: u64,
@@ -38,60 +38,60 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-impl Tool for List {
+impl PalaceTool for ListTool {
     const NAME: &'static str = "list";
-    const ABOUT: &'static str = "List drawers of a wing, room, source or time.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+    const ABOUT: &'static str = "List drawers by wing, room, source or time.";
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = ListInput;
+    type Output = ListOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let mut budget = Budget::of(input.tokens)?;
+    fn call(input: ListInput, call: &CallContext<'_>) -> Result<ToolReply<ListOutput>> {
+        let mut budget = ReplyBudget::from_tokens(input.tokens)?;
         let order = input.order.as_deref().map(DrawerOrder::parse).transpose()?;
         let order = order.unwrap_or_default();
         let report = call.palace.list(&ListRequest {
             scope: input.scope.parse(call.palace.now())?,
             order,
             cursor: input.cursor,
-            limit: input.limit.unwrap_or(USUAL).clamp(1, MOST),
+            limit: input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT),
             embeddings: false,
             total: true,
         })?;
-        let warnings = words::warnings(&report.warnings);
+        let warnings = words::list_warnings(&report.warnings);
         budget.spend(&warnings.concat(), &warnings);
         let (drawers, lines, next) = fit_drawers(budget, report.drawers, order, report.next, 1);
         let total = report.total.unwrap_or_default();
         let mut text = if drawers.is_empty() {
             "No drawers.".to_owned()
         } else {
-            format!("{QUOTED} {total} drawers.\n{}", lines.join("\n"))
+            format!("{QUOTE_NOTICE} {total} drawers.\n{}", lines.join("\n"))
         };
-        words::end(&mut text, &warnings, next.as_deref());
-        let value = Output {
+        words::append_ending(&mut text, &warnings, next.as_deref());
+        let value = ListOutput {
             drawers,
             total,
             next,
             warnings,
         };
-        Ok(Reply { text, value })
+        Ok(ToolReply { text, value })
     }
 }
 
-/// As many drawers of a page as fit, with lines that quote each, and the cursor behind the last. Texts may be so many
-/// times as long as usual.
+/// Returns as many drawers of a page as fit, the line that quotes each, and the cursor behind the last.
+/// Quotes may be `longer` times the usual length.
 pub(super) fn fit_drawers(
-    budget: Budget,
+    budget: ReplyBudget,
     found: Vec<DrawerView>,
     order: DrawerOrder,
     next: Option<String>,
     longer: usize,
 ) -> (Vec<DrawerView>, Vec<String>, Option<String>) {
-    // Cursors are of the drawers as they were read: agents are shown less of them.
+    // Cursors need fields that the view for agents leaves out, so they are made before it.
     let cursors: Vec<String> = found.iter().map(|drawer| cursor_behind(order, drawer)).collect();
     let found: Vec<DrawerView> = found.into_iter().map(DrawerView::for_agent).collect();
-    let page = page(budget, &found, |at, drawer, size| {
-        let shown = drawer.excerpt(beginning(drawer.whole_text(), longer * size));
-        (words::line(&shown, at + 1), shown)
+    let page = fit_page(budget, &found, |at, drawer, size| {
+        let shown = drawer.with_excerpt(take_beginning(drawer.whole_text(), longer * size));
+        (words::cite_drawer(&shown, at + 1), shown)
     });
     let shown = page.values.len();
     let next = if shown < found.len() {

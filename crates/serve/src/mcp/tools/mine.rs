@@ -8,17 +8,17 @@ use loci_engine::mine::{self, MineReport, MineRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 
-/// How many failures and omissions are named, and how long each may be.
-const NAMED: usize = 5;
-const LONGEST: usize = 160;
+/// The most failures and omissions that are named, and the longest, in characters.
+const MOST_NOTES: usize = 5;
+const MAX_NOTE_CHARS: usize = 160;
 
-pub(crate) struct Mine;
+pub(crate) struct MineTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
-    /// An absolute path: file or folder
+pub(crate) struct MineInput {
+    /// Absolute path: file or folder
     pub(crate) path: String,
     pub(crate) wing: Option<String>,
     pub(crate) room: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct MineOutput {
     sources_seen: u64,
     sources_mined: u64,
     sources_unchanged: u64,
@@ -36,32 +36,34 @@ pub(crate) struct Output {
     drawers_kept: u64,
     drawers_removed: u64,
     seconds: f64,
-    /// What failed or was left out, and why
+    /// Failures and omissions, with reasons
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 
-impl Tool for Mine {
+impl PalaceTool for MineTool {
     const NAME: &'static str = "mine";
-    const ABOUT: &'static str = "Read a file, folder or transcript into drawers, every word once; again files only \
+    const ABOUT: &'static str = "Read a file, folder or transcript into drawers, every word once; a rerun files only \
         what is new.";
-    const EFFECT: Effect = Effect::Adds;
-    type Input = Input;
-    type Output = Output;
+    const EFFECT: ToolEffect = ToolEffect::Adds;
+    type Input = MineInput;
+    type Output = MineOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let (report, seconds) = run(&input, call)?;
-        Ok(reply(&report, seconds))
+    fn call(input: MineInput, call: &CallContext<'_>) -> Result<ToolReply<MineOutput>> {
+        let (report, seconds) = run_mine(&input, call)?;
+        Ok(build_reply(&report, seconds))
     }
 }
 
-/// Mines, and says how long it took.
-pub(crate) fn run(input: &Input, call: &Call<'_>) -> Result<(MineReport, f64)> {
-    let request = request(input, call)?;
+/// Mines, and returns the report with the seconds it took.
+pub(crate) fn run_mine(input: &MineInput, call: &CallContext<'_>) -> Result<(MineReport, f64)> {
+    let request = build_request(input, call)?;
     let began = Instant::now();
-    let total = mine::survey(&request)?.sources;
+    // A quick walk without reading, so that progress has a total from the start.
+    let total = mine::survey_sources(&request)?.sources;
     let mut said = None;
     let report = call.palace.mine(&request, &mut |progress| {
+        // The callback may run more often; a notification is worth sending only when another source is done.
         if said != Some(progress.sources) {
             said = Some(progress.sources);
             let words = format!(
@@ -74,26 +76,30 @@ pub(crate) fn run(input: &Input, call: &Call<'_>) -> Result<(MineReport, f64)> {
     Ok((report, began.elapsed().as_secs_f64()))
 }
 
-fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
+fn build_request(input: &MineInput, call: &CallContext<'_>) -> Result<MineRequest> {
+    // The server's working folder is not the agent's, so a relative path would mean something else here.
     let path = PathBuf::from(&input.path);
     if !path.is_absolute() {
-        return Err(Error::invalid(format!("{:?} is no absolute path", input.path))
-            .hint("nothing was mined; give the whole path, beginning with /"));
+        return Err(
+            Error::invalid(format!("{:?} is not an absolute path", input.path))
+                .with_hint("nothing was mined; give the whole path, beginning with /"),
+        );
     }
     let path = path.canonicalize().map_err(|cause| {
         let kind = match cause.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Io,
         };
-        Error::new(kind, format!("cannot mine {:?}: {cause}", input.path)).hint("nothing was mined")
+        Error::new(kind, format!("cannot mine {:?}: {cause}", input.path)).with_hint("nothing was mined")
     })?;
-    let mut request = MineRequest::of([path]);
+    let mut request = MineRequest::for_paths([path]);
     request.door = call.palace.door();
     request.wing.clone_from(&input.wing);
     request.room.clone_from(&input.room);
     request.dry_run = input.dry_run == Some(true);
     request.stop = call.stop.clone();
     request.excludes = mine::walk::global_excludes();
+    // Mining a folder that contains the palace must not read the palace into itself.
     let palace = call.palace.address()?.reference.local_path;
     request
         .avoid
@@ -101,8 +107,8 @@ fn request(input: &Input, call: &Call<'_>) -> Result<MineRequest> {
     Ok(request)
 }
 
-/// What mining did, in words and as a value.
-pub(crate) fn reply(report: &MineReport, seconds: f64) -> Reply<Output> {
+/// Renders the report of a run.
+pub(crate) fn build_reply(report: &MineReport, seconds: f64) -> ToolReply<MineOutput> {
     let failed = report
         .sources_failed
         .iter()
@@ -114,15 +120,17 @@ pub(crate) fn reply(report: &MineReport, seconds: f64) -> Reply<Output> {
     let all: Vec<String> = failed.chain(skipped).collect();
     let mut notes: Vec<String> = all
         .iter()
-        .take(NAMED)
-        .map(|note| note.chars().take(LONGEST).collect())
+        .take(MOST_NOTES)
+        .map(|note| note.chars().take(MAX_NOTE_CHARS).collect())
         .collect();
-    if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
+    if let Some(more) = all.len().checked_sub(MOST_NOTES).filter(|more| *more > 0) {
         notes.push(format!("and {more} more; `loci mine --json` lists them all"));
     }
-    let planned =
-        |of: fn(&mine::Planned) -> u64| report.plan.as_ref().map_or(0, |plan| plan.iter().map(of).sum());
-    let value = Output {
+    // A dry run adds nothing and lists its plan instead; its counts stand in for the real ones.
+    let planned = |of: fn(&mine::PlannedSource) -> u64| {
+        report.plan.as_ref().map_or(0, |plan| plan.iter().map(of).sum())
+    };
+    let value = MineOutput {
         sources_seen: report.sources_seen,
         sources_mined: report.sources_mined + planned(|_| 1),
         sources_unchanged: report.sources_unchanged,
@@ -154,5 +162,5 @@ pub(crate) fn reply(report: &MineReport, seconds: f64) -> Reply<Output> {
         text.push('\n');
         text.push_str(note);
     }
-    Reply { text, value }
+    ToolReply { text, value }
 }

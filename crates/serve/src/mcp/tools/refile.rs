@@ -1,4 +1,4 @@
-//! `move`: files drawers in another wing or room.
+//! `move`: moves drawers to another wing or room.
 
 use loci_core::Result;
 use loci_engine::refile::MoveRequest;
@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::get::parse_ids;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words;
 
-pub(crate) struct Move;
+pub(crate) struct MoveTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct MoveInput {
     #[serde(default)]
     ids: Vec<String>,
     #[serde(flatten)]
@@ -25,9 +25,9 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct MoveOutput {
     matched: u64,
-    /// Those that were elsewhere
+    /// Those not there already
     moved: u64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
@@ -35,15 +35,15 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-impl Tool for Move {
+impl PalaceTool for MoveTool {
     const NAME: &'static str = "move";
     const ABOUT: &'static str =
-        "File drawers, by ids or by where they are, in another wing or room; ids and texts stay.";
-    const EFFECT: Effect = Effect::Changes;
-    type Input = Input;
-    type Output = Output;
+        "Move drawers, by ids or by scope, to another wing or room; ids and texts stay.";
+    const EFFECT: ToolEffect = ToolEffect::Changes;
+    type Input = MoveInput;
+    type Output = MoveOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
+    fn call(input: MoveInput, call: &CallContext<'_>) -> Result<ToolReply<MoveOutput>> {
         let ids = parse_ids(&input.ids)?;
         let report = call.palace.move_drawers(&MoveRequest {
             ids: ids.clone(),
@@ -53,22 +53,24 @@ impl Tool for Move {
             dry_run: input.dry_run == Some(true),
         })?;
         if report.matched == 0 && !ids.is_empty() {
-            return Err(words::missing(&ids));
+            return Err(words::missing_drawers_error(&ids));
         }
-        let missing = words::told(&report.missing, words::TOLD);
-        let warnings = words::warnings(&report.warnings);
+        // Some ids found and some not is a partial success: the missing ones are named, not raised as an
+        // error.
+        let missing = words::ids_that_fit(&report.missing, words::MAX_MISSING_BYTES);
+        let warnings = words::list_warnings(&report.warnings);
         let mut text = format!("{} of {} moved", report.moved, report.matched);
         if !missing.is_empty() {
-            let named = words::list(&report.missing, &missing);
+            let named = words::join_ids(&report.missing, &missing);
             text.push_str(&format!("; missing: {named}"));
         }
-        words::end(&mut text, &warnings, None);
-        let value = Output {
+        words::append_ending(&mut text, &warnings, None);
+        let value = MoveOutput {
             matched: report.matched,
             moved: report.moved,
             missing,
             warnings,
         };
-        Ok(Reply { text, value })
+        Ok(ToolReply { text, value })
     }
 }

@@ -1,28 +1,28 @@
-//! `search`: what was said, found by meaning and by words.
+//! `search`: finds drawers by meaning and by words.
 
 use loci_core::{Error, Result};
 use loci_engine::SearchRequest;
-use loci_engine::search::{SearchReport, excerpt, marks};
+use loci_engine::search::{SearchReport, choose_excerpt, mark_words};
 use loci_engine::view::{HitView, ScopeFields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::budget::Budget;
-use crate::mcp::reply::page;
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::reply::fit_page;
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words;
 
-/// How many hits there are if no limit is given, and at most.
-const USUAL: usize = 10;
-const MOST: usize = 100;
+/// The default and the largest number of hits.
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 100;
 
-/// The longest query that is taken, in bytes: the cost of a query grows faster than its length, and others wait.
+/// The longest query, in bytes: the cost grows faster than the length, and other calls wait for a thread.
 const LONGEST: usize = 20_000;
 
-pub(crate) struct Search;
+pub(crate) struct SearchTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct SearchInput {
     /// A question or words
     query: String,
     limit: Option<usize>,
@@ -30,12 +30,12 @@ pub(crate) struct Input {
     scope: ScopeFields,
     /// Budget of the reply
     tokens: Option<usize>,
-    /// `next` of the reply before
+    /// `next` of the last reply
     cursor: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct SearchOutput {
     #[schemars(with = "Vec<HitKeys>")]
     hits: Vec<HitView>,
     /// Drawers searched
@@ -45,7 +45,7 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-/// The fields of a hit that agents get.
+/// The fields of a hit that agents see. Result schemas of other tools say only that they return a list.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct HitKeys {
@@ -65,47 +65,54 @@ struct HitKeys {
     score: f64,
 }
 
-impl Tool for Search {
+impl PalaceTool for SearchTool {
     const NAME: &'static str = "search";
     const ABOUT: &'static str = "Find what was said, decided or filed before, by meaning and by words. Use it before \
         answering about past work, people or decisions. Returns cited snippets; `get` returns whole texts by id.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = SearchInput;
+    type Output = SearchOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let budget = Budget::of(input.tokens)?;
-        check_length(&input.query)?;
+    fn call(input: SearchInput, call: &CallContext<'_>) -> Result<ToolReply<SearchOutput>> {
+        let budget = ReplyBudget::from_tokens(input.tokens)?;
+        check_query_length(&input.query)?;
         let request = SearchRequest {
-            limit: input.limit.unwrap_or(USUAL).clamp(1, MOST),
+            limit: input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT),
             scope: input.scope.parse(call.palace.now())?,
             cursor: input.cursor,
             ..SearchRequest::new(input.query, call.palace.now())
         };
         let report = call.palace.search(&request)?;
-        reply(report, &request, budget)
+        build_reply(report, &request, budget)
     }
 }
 
-/// Refuses a query that would take long.
-pub(crate) fn check_length(query: &str) -> Result<()> {
+/// Refuses a query that would take too long.
+pub(crate) fn check_query_length(query: &str) -> Result<()> {
     if query.len() <= LONGEST {
         return Ok(());
     }
-    let message = format!("the query has {} bytes; {LONGEST} are the most", query.len());
-    Err(Error::invalid(message).hint("nothing was searched; ask with fewer words"))
+    let message = format!("the query has {} bytes; the limit is {LONGEST}", query.len());
+    Err(Error::invalid(message).with_hint("nothing was searched; use fewer words"))
 }
 
-fn reply(report: SearchReport, request: &SearchRequest, mut budget: Budget) -> Result<Reply<Output>> {
-    let warnings = words::warnings(&report.warnings);
+fn build_reply(
+    report: SearchReport,
+    request: &SearchRequest,
+    mut budget: ReplyBudget,
+) -> Result<ToolReply<SearchOutput>> {
+    let warnings = words::list_warnings(&report.warnings);
+    // Warnings are paid first and always sent: a hit without "not everything was searched" could mislead.
     budget.spend(&warnings.concat(), &warnings);
     let before = request.shown_before()?;
     let query_words = report.plan.map(|plan| plan.words).unwrap_or_default();
     let hits: Vec<HitView> = report.hits.into_iter().map(HitView::for_agent).collect();
-    let page = page(budget, &hits, |at, hit, size| {
+    let page = fit_page(budget, &hits, |at, hit, size| {
         let shown = cut_hit(hit, &query_words, size);
-        (words::line(&shown.drawer, before + at + 1), shown)
+        (words::cite_drawer(&shown.drawer, before + at + 1), shown)
     });
+    // The cursor must stand behind the last hit shown, not behind the last one found, or hits would be
+    // skipped.
     let next = if page.values.len() < hits.len() {
         Some(request.cursor_behind(page.values.len())?)
     } else {
@@ -115,21 +122,25 @@ fn reply(report: SearchReport, request: &SearchRequest, mut budget: Budget) -> R
         format!("Nothing found in {} drawers.", report.in_scope)
     } else {
         let lines = page.lines.join("\n");
-        format!("{} {} drawers searched.\n{lines}", words::QUOTED, report.in_scope)
+        format!(
+            "{} {} drawers searched.\n{lines}",
+            words::QUOTE_NOTICE,
+            report.in_scope
+        )
     };
-    words::end(&mut text, &warnings, next.as_deref());
-    let value = Output {
+    words::append_ending(&mut text, &warnings, next.as_deref());
+    let value = SearchOutput {
         hits: page.values,
         in_scope: report.in_scope,
         next,
         warnings,
     };
-    Ok(Reply { text, value })
+    Ok(ToolReply { text, value })
 }
 
-/// A hit with the part of its text that holds most of the query's words.
+/// Returns a hit with the part of its text that holds most of the query's words.
 fn cut_hit(hit: &HitView, query_words: &[String], size: usize) -> HitView {
     let text = hit.drawer.whole_text();
-    let part = excerpt(text, &marks(text, query_words), size);
-    hit.excerpt(text.get(part).unwrap_or_default())
+    let part = choose_excerpt(text, &mark_words(text, query_words), size);
+    hit.with_excerpt(text.get(part).unwrap_or_default())
 }

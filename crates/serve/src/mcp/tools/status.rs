@@ -1,23 +1,23 @@
-//! `status`: what the palace holds and how far search reaches.
+//! `status`: reports the contents of the palace and the coverage of search.
 
 use loci_core::{ErrorKind, Result};
-use loci_engine::status::embedder;
+use loci_engine::status::describe_embedder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 use crate::mcp::words;
 
-pub(crate) struct Status;
+pub(crate) struct StatusTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {}
+pub(crate) struct StatusInput {}
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct StatusOutput {
     palace: String,
     backend: String,
-    /// false: there is none yet, `add` makes it
+    /// false: no palace yet; `add` creates it
     exists: bool,
     drawers: u64,
     wings: u64,
@@ -32,46 +32,48 @@ pub(crate) struct Output {
     warnings: Vec<String>,
 }
 
-impl Tool for Status {
+impl PalaceTool for StatusTool {
     const NAME: &'static str = "status";
     const ABOUT: &'static str =
-        "What the palace holds, how far search reaches, and what is wrong, if anything.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+        "Report what the palace holds, how much of it search covers, and problems, if any.";
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = StatusInput;
+    type Output = StatusOutput;
 
-    fn call(_: Input, call: &Call<'_>) -> Result<Reply<Output>> {
+    fn call(_: StatusInput, call: &CallContext<'_>) -> Result<ToolReply<StatusOutput>> {
         let address = call.palace.address()?;
-        let palace = Output {
+        let palace = StatusOutput {
             palace: address.reference.id.clone(),
             backend: address.backend.descriptor().name.clone(),
             read_only: call.palace.access().read_only,
-            ..Output::default()
+            ..StatusOutput::default()
         };
-        let overview = match call.palace.overview() {
+        let overview = match call.palace.describe_collection() {
+            // The one tool that answers without a palace: an agent asks here first, and must learn that `add`
+            // creates it.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let text = format!("There is no palace at {} yet.", palace.palace);
-                return Ok(Reply { text, value: palace });
+                return Ok(ToolReply { text, value: palace });
             }
             read => read?,
         };
         let info = &overview.info;
-        let value = Output {
+        let value = StatusOutput {
             exists: true,
             drawers: info.drawers,
             wings: overview.wings.len() as u64,
             rooms: overview.wings.iter().map(|wing| wing.rooms.len() as u64).sum(),
-            model: embedder(&info.identity, info.dimension).model,
+            model: describe_embedder(&info.identity, info.dimension).model,
             by_meaning: info.coverage.nearest,
             by_words: info.coverage.lexical,
-            warnings: words::warnings(&info.warnings),
+            warnings: words::list_warnings(&info.warnings),
             ..palace
         };
         let mut text = format!(
             "{}: {} drawers in {} wings and {} rooms; {} found by meaning, {} by words.",
             value.palace, value.drawers, value.wings, value.rooms, value.by_meaning, value.by_words
         );
-        words::end(&mut text, &value.warnings, None);
-        Ok(Reply { text, value })
+        words::append_ending(&mut text, &value.warnings, None);
+        Ok(ToolReply { text, value })
     }
 }

@@ -6,12 +6,12 @@ use loci_engine::view::parse_time;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
 
-pub(crate) struct Update;
+pub(crate) struct UpdateTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct UpdateInput {
     id: String,
     text: Option<String>,
     wing: Option<String>,
@@ -20,15 +20,15 @@ pub(crate) struct Input {
     said_at: Option<String>,
 }
 
-impl Tool for Update {
+impl PalaceTool for UpdateTool {
     const NAME: &'static str = "update";
-    const ABOUT: &'static str = "Correct a drawer: replace its text or where and when it is filed. What is not given \
-        stays.";
-    const EFFECT: Effect = Effect::Removes;
-    type Input = Input;
+    const ABOUT: &'static str = "Correct a drawer: replace its text, place or time. Omitted fields stay.";
+    // The old text is lost, so clients should ask before they run it.
+    const EFFECT: ToolEffect = ToolEffect::Removes;
+    type Input = UpdateInput;
     type Output = UpdateReport;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<UpdateReport>> {
+    fn call(input: UpdateInput, call: &CallContext<'_>) -> Result<ToolReply<UpdateReport>> {
         let report = call.palace.update(&UpdateRequest {
             text: input.text,
             wing: input.wing,
@@ -38,7 +38,7 @@ impl Tool for Update {
             by: call.client.clone(),
             ..UpdateRequest::new(DrawerId::new(input.id)?)
         })?;
-        Ok(Reply {
+        Ok(ToolReply {
             text: format!("updated {}", report.id),
             value: report,
         })

@@ -1,4 +1,4 @@
-//! `wings`: the wings, or the rooms of one.
+//! `wings`: lists the wings, or the rooms of one wing.
 
 use loci_core::Result;
 use loci_engine::facets::{RoomCount, WingCount};
@@ -7,15 +7,15 @@ use loci_engine::view::DrawerScope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mcp::budget::Budget;
-use crate::mcp::reply::{Page, page};
-use crate::mcp::tool::{Call, Effect, Reply, Tool};
-use crate::mcp::words::{self, flat};
+use crate::mcp::budget::ReplyBudget;
+use crate::mcp::reply::{ReplyPage, fit_page};
+use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
+use crate::mcp::words::{self, flatten_text};
 
-pub(crate) struct Wings;
+pub(crate) struct WingsTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Input {
+pub(crate) struct WingsInput {
     /// Rooms of this wing
     wing: Option<String>,
     tokens: Option<usize>,
@@ -23,7 +23,7 @@ pub(crate) struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Output {
+pub(crate) struct WingsOutput {
     /// Largest first
     wings: Option<Vec<WingRow>>,
     rooms: Option<Vec<RoomCount>>,
@@ -41,22 +41,23 @@ struct WingRow {
     rooms: u64,
 }
 
-impl Tool for Wings {
+impl PalaceTool for WingsTool {
     const NAME: &'static str = "wings";
-    const ABOUT: &'static str = "List the wings, or with `wing` its rooms, with how many drawers each has.";
-    const EFFECT: Effect = Effect::Reads;
-    type Input = Input;
-    type Output = Output;
+    const ABOUT: &'static str = "List the wings, or with `wing` its rooms, with drawer counts.";
+    const EFFECT: ToolEffect = ToolEffect::Reads;
+    type Input = WingsInput;
+    type Output = WingsOutput;
 
-    fn call(input: Input, call: &Call<'_>) -> Result<Reply<Output>> {
-        let mut budget = Budget::of(input.tokens)?;
-        let mark = PageMark::of_question(&("wings", &input.wing));
-        let before = mark.read(input.cursor.as_deref())?;
-        let report = call.palace.wings(&DrawerScope {
+    fn call(input: WingsInput, call: &CallContext<'_>) -> Result<ToolReply<WingsOutput>> {
+        let mut budget = ReplyBudget::from_tokens(input.tokens)?;
+        // The cursor is tied to the question, so that it cannot continue another wing's list.
+        let mark = PageMark::from_question(&("wings", &input.wing));
+        let before = mark.read_cursor(input.cursor.as_deref())?;
+        let report = call.palace.list_wings(&DrawerScope {
             wing: input.wing.clone(),
             ..DrawerScope::default()
         })?;
-        let warnings = words::warnings(&report.warnings);
+        let warnings = words::list_warnings(&report.warnings);
         budget.spend(&warnings.concat(), &warnings);
         let (lines, mut value) = if input.wing.is_none() {
             let page = page_behind(before, budget, &report.wings, |wing| {
@@ -65,32 +66,35 @@ impl Tool for Wings {
                     drawers: wing.drawers,
                     rooms: wing.rooms.len() as u64,
                 };
-                (line(&wing.wing, wing.drawers), row)
+                (render_count(&wing.wing, wing.drawers), row)
             });
             let total = report.wings.len();
-            (page.lines, Output::of(Some(page.values), None, total))
+            (page.lines, WingsOutput::from_rows(Some(page.values), None, total))
         } else {
             let rooms: Vec<RoomCount> = report.wings.into_iter().flat_map(take_rooms).collect();
             let page = page_behind(before, budget, &rooms, |room| {
-                (line(&room.room, room.drawers), room.clone())
+                (render_count(&room.room, room.drawers), room.clone())
             });
-            (page.lines, Output::of(None, Some(page.values), rooms.len()))
+            (
+                page.lines,
+                WingsOutput::from_rows(None, Some(page.values), rooms.len()),
+            )
         };
         let shown = before + lines.len();
-        value.next = ((shown as u64) < value.total).then(|| mark.write(shown));
+        value.next = ((shown as u64) < value.total).then(|| mark.write_cursor(shown));
         let mut text = if lines.is_empty() {
             "Nothing is filed here.".to_owned()
         } else {
             lines.join("\n")
         };
-        words::end(&mut text, &warnings, value.next.as_deref());
+        words::append_ending(&mut text, &warnings, value.next.as_deref());
         value.warnings = warnings;
-        Ok(Reply { text, value })
+        Ok(ToolReply { text, value })
     }
 }
 
-impl Output {
-    fn of(wings: Option<Vec<WingRow>>, rooms: Option<Vec<RoomCount>>, total: usize) -> Self {
+impl WingsOutput {
+    fn from_rows(wings: Option<Vec<WingRow>>, rooms: Option<Vec<RoomCount>>, total: usize) -> Self {
         Self {
             wings,
             rooms,
@@ -107,14 +111,14 @@ fn take_rooms(wing: WingCount) -> Vec<RoomCount> {
 
 fn page_behind<I, T: Serialize>(
     before: usize,
-    budget: Budget,
+    budget: ReplyBudget,
     items: &[I],
     show: impl Fn(&I) -> (String, T),
-) -> Page<T> {
+) -> ReplyPage<T> {
     let rest = items.get(before..).unwrap_or_default();
-    page(budget, rest, |_, item, _| show(item))
+    fit_page(budget, rest, |_, item, _| show(item))
 }
 
-fn line(name: &Option<String>, drawers: u64) -> String {
-    format!("{} {drawers}", flat(name.as_deref().unwrap_or("-")))
+fn render_count(name: &Option<String>, drawers: u64) -> String {
+    format!("{} {drawers}", flatten_text(name.as_deref().unwrap_or("-")))
 }

@@ -39,11 +39,11 @@ fn a_database_without_a_log_is_sealed_too_even_when_its_cache_spills() {
         connection
             .execute_batch("PRAGMA page_size = 4096; PRAGMA mmap_size = 1000000; PRAGMA cache_size = 4")
             .unwrap();
-        reserve(&connection).unwrap();
+        reserve_checksums(&connection).unwrap();
         if !asked {
-            // As for a database that `VACUUM INTO` makes: nobody told the shim before the header came.
+            // As for a database that `VACUUM INTO` makes: the shim was not asked for checks before the header came.
             super::super::connection::with_file(&connection, |_, pages| {
-                *pages = super::super::pages::Pages::new(name.to_owned());
+                *pages = super::super::pages::DatabasePages::new(name.to_owned());
             })
             .unwrap();
         }
@@ -67,7 +67,7 @@ fn a_database_without_a_log_is_sealed_too_even_when_its_cache_spills() {
 /// Copies with the backup API, `pages` at a time, and shows that the copy is whole.
 fn copy(source: &Connection, path: &Path, pages: i32) {
     let mut target = bare(path).unwrap();
-    reserve(&target).unwrap();
+    reserve_checksums(&target).unwrap();
     Backup::new(source, &mut target)
         .unwrap()
         .run_to_completion(pages, Duration::ZERO, None)
@@ -127,10 +127,10 @@ fn a_plain_database_passes_unchecked_and_gains_checks_by_vacuum() {
     let connection = bare(&path).unwrap();
     let other = bare(&path).unwrap();
     assert_eq!(read(&other, 7).unwrap(), text(7));
-    assert!(!checked(&connection).unwrap());
+    assert!(!is_checked(&connection).unwrap());
     assert!(scan_pages(&connection).is_err());
     fill(&connection, 50..120).unwrap();
-    reserve(&connection).unwrap();
+    reserve_checksums(&connection).unwrap();
     connection
         .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
         .unwrap();

@@ -82,7 +82,7 @@ fn a_connection_that_is_older_than_the_file_may_ask_for_pages_of_another_size() 
     let early = bare(&path).unwrap();
     let maker = bare(&path).unwrap();
     maker.execute_batch("PRAGMA page_size = 8192").unwrap();
-    reserve(&maker).unwrap();
+    reserve_checksums(&maker).unwrap();
     maker.execute_batch("PRAGMA journal_mode = WAL").unwrap();
     // The first frame of the log is page 1, the only version of it.
     maker

@@ -1,15 +1,15 @@
-//! What the file says of its log, step by step, and what is made of it.
+//! The file's record of its log, step by step, and how it is judged.
 
-use super::super::mark::Mark;
+use super::super::mark::LogMark;
 use super::super::recovery::FOREIGN_LOG;
 use super::*;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// The mark as it stands in the file. The descriptor is closed again: only where this process holds no lock.
-fn mark(bytes: &[u8]) -> Mark {
+fn mark(bytes: &[u8]) -> LogMark {
     let page = PAGE as usize;
-    Mark::of(&bytes[page - Mark::LENGTH..page]).expect("the mark is sound")
+    LogMark::parse(&bytes[page - LogMark::LENGTH..page]).expect("the mark is sound")
 }
 
 pub(super) fn log(path: &Path) -> PathBuf {
@@ -17,7 +17,7 @@ pub(super) fn log(path: &Path) -> PathBuf {
 }
 
 /// The database and its log as a killed process would leave them now, and the mark in them.
-pub(super) fn killed_now(path: &Path) -> (TempDir, PathBuf, Mark) {
+pub(super) fn killed_now(path: &Path) -> (TempDir, PathBuf, LogMark) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("palace.db");
     // A copy by another process: closing a second descriptor here would drop SQLite's locks.
@@ -82,7 +82,7 @@ fn the_mark_follows_the_log_and_a_kill_at_each_step_leaves_both_whole() {
     let (_e, copy, emptied) = killed_now(&path);
     assert_eq!(
         emptied,
-        Mark {
+        LogMark {
             needed: false,
             ..restarted
         }
@@ -97,7 +97,7 @@ fn the_mark_follows_the_log_and_a_kill_at_each_step_leaves_both_whole() {
     let closed = mark(&std::fs::read(&path).unwrap());
     assert_eq!(
         closed,
-        Mark {
+        LogMark {
             needed: false,
             ..anew
         }

@@ -9,7 +9,7 @@ use std::sync::{Once, OnceLock};
 /// The name of the counting VFS.
 pub(crate) const NAME: &str = "count";
 
-/// What one thread did to databases.
+/// The operations of one thread on databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LockCounts {
     /// Databases that were opened.

@@ -1,4 +1,4 @@
-//! What a disk may hold after a power cut, made from a recording.
+//! The possible contents of a disk after a power cut, made from a recording.
 
 use super::recorder::Op;
 use loci_testkit::SeededRandom;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 /// Disks write sectors whole.
 const SECTOR: usize = 512;
 
-/// What becomes of the changes that were not synced when the power went.
+/// The fate of the changes that were not synced when the power failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// None reached the disk.
@@ -104,7 +104,7 @@ impl Change {
             return;
         };
         let (head, tail) = bytes.split_at(*cut);
-        if random.coin() {
+        if random.toss_coin() {
             self.apply_part(content, start, head);
         } else {
             self.apply_part(content, start + cut, tail);
@@ -171,7 +171,7 @@ impl Disk {
             let keep_name = match mode {
                 Mode::Dropped => false,
                 Mode::Kept => true,
-                Mode::Subset | Mode::Torn => random.coin(),
+                Mode::Subset | Mode::Torn => random.toss_coin(),
             };
             let means = if keep_name { means.live } else { means.lasting };
             if let Some(content) = means.and_then(|at| self.files.get(at)) {
@@ -192,12 +192,12 @@ impl Content {
             let keep = match mode {
                 Mode::Dropped => false,
                 Mode::Kept => true,
-                Mode::Subset => random.coin(),
+                Mode::Subset => random.toss_coin(),
                 Mode::Torn if at == torn => {
                     change.apply_torn(&mut bytes, random);
                     false
                 }
-                Mode::Torn => others == 0 || (others == 1 && random.coin()),
+                Mode::Torn => others == 0 || (others == 1 && random.toss_coin()),
             };
             if keep {
                 change.apply(&mut bytes);

@@ -36,7 +36,7 @@ pub(crate) enum Op {
         file: String,
     },
     SyncFolder,
-    /// What the test wanted to remember, such as "batch 7 acknowledged".
+    /// A remark of the test, such as "batch 7 acknowledged".
     Mark(String),
 }
 
@@ -55,8 +55,8 @@ fn recording() -> MutexGuard<'static, Recording> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Registers the VFS over the one that is now the default. As the new `default`, it also serves whoever
-/// asks SQLite for no VFS by name. Repeated calls change nothing.
+/// Registers the VFS over the one that is now the default. As the new `default`, it also serves callers that
+/// name no VFS. Repeated calls change nothing.
 pub(crate) fn register(default: bool) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -9,12 +9,12 @@ pub(crate) fn paged(
     filter: &Filter,
     page: usize,
 ) -> Vec<DrawerId> {
-    let mut request = Get {
+    let mut request = GetRequest {
         filter: filter.clone(),
         order,
         limit: Some(page),
-        include: Include::NOTHING,
-        ..Get::default()
+        include: DrawerFields::NOTHING,
+        ..GetRequest::default()
     };
     let mut ids = Vec::new();
     loop {

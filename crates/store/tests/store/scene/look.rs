@@ -4,26 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 use super::truth::{self, Truth, rare_word};
 
 /// An answer in a form that can be compared, or the error instead.
 pub(crate) type Answer = Result<String>;
 
-/// What was seen of a palace that may be damaged.
+/// The observations of a palace that may be damaged.
 #[derive(Debug, Default)]
 pub(crate) struct Look {
     /// Answers that were not given, or given with a warning.
     pub(crate) said: Vec<String>,
     /// Answers that were wrong, and nothing said so. There must be none.
     pub(crate) silent: Vec<String>,
-    /// How many drawers were read by their ids, whole and right.
+    /// The number of drawers that were read by their ids, complete and correct.
     pub(crate) readable: usize,
-    /// How many hits or drawers came with a note of their own damage.
+    /// The number of hits or drawers that came with a note of their own damage.
     pub(crate) flagged: usize,
-    /// What `info` warned of.
-    pub(crate) warnings: Vec<Finding>,
+    /// The warnings of `info`.
+    pub(crate) warnings: Vec<PalaceFinding>,
     /// Whether the examination found something, or could not even begin.
     pub(crate) found: bool,
     /// The codes of what it found.
@@ -49,7 +49,7 @@ impl Known {
             every,
             answers: Vec::new(),
         };
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         let collection = truth::open(&backend, folder, dimension, false).unwrap();
         assert_eq!(known.truth.difference(&Truth::read(&*collection).unwrap()), None);
         let sample: Vec<&Drawer> = known.sample().collect();
@@ -77,12 +77,12 @@ impl Known {
             .filter(|drawer| drawer.embedding.is_some())
             .collect();
         for some in with_vector.chunks(8) {
-            let request = Query {
+            let request = QueryRequest {
                 vectors: some
                     .iter()
                     .filter_map(|drawer| drawer.embedding.clone())
                     .collect(),
-                ..Query::nearest(vec![1.0], 3)
+                ..QueryRequest::nearest_to(vec![1.0], 3)
             };
             let lists = collection.query(&request);
             let flat = lists.map(|lists| {
@@ -95,7 +95,7 @@ impl Known {
             note(format!("nearest to {} and its neighbours", some[0].id), flat);
         }
         for drawer in self.sample() {
-            let hits = collection.lexical(&Lexical::words(rare_word(drawer), 3));
+            let hits = collection.lexical(&LexicalRequest::for_words(rare_word(drawer), 3));
             note(
                 format!("words of {}", drawer.id),
                 hits.map(|hits| flat(&hits, flagged)),
@@ -107,9 +107,9 @@ impl Known {
                 format!("count {filter}"),
                 collection.count(&accepts.clone().into()).map(|n| n.to_string()),
             );
-            let request = Facets {
+            let request = FacetRequest {
                 filter: accepts.clone(),
-                ..Facets::by_room()
+                ..FacetRequest::by_room()
             };
             note(
                 format!("facets {filter}"),
@@ -131,13 +131,13 @@ impl Known {
     /// Looks at a palace that may be damaged: everything is asked, and then it is examined.
     pub(crate) fn look(&self, folder: &Path) -> Look {
         let mut look = Look::default();
-        let backend = Embedded::new();
+        let backend = EmbeddedBackend::new();
         match truth::open(&backend, folder, self.dimension, false) {
             Ok(collection) => self.look_through(&collection, &mut look),
             Err(error) => look.fails("open", &error),
         }
         backend.close();
-        match Embedded::new().examine(folder) {
+        match EmbeddedBackend::new().examine(folder) {
             Ok(diagnosis) => {
                 look.found = !diagnosis.healthy;
                 look.codes = diagnosis
@@ -146,7 +146,7 @@ impl Known {
                     .map(|finding| finding.code.clone())
                     .collect();
                 let mute = diagnosis.findings.iter().filter(|finding| {
-                    finding.severity == Severity::Error
+                    finding.severity == FindingSeverity::Error
                         && finding.hint.is_none()
                         && !finding.code.ends_with("_differs")
                 });
@@ -190,9 +190,9 @@ impl Known {
     fn read_all(&self, collection: &dyn Collection, look: &mut Look) {
         let ids: Vec<&DrawerId> = self.truth.drawers.keys().collect();
         let read = |ids: &[&DrawerId]| {
-            collection.get(&Get {
-                include: Include::EVERYTHING,
-                ..Get::ids(ids.iter().map(|id| (*id).clone()))
+            collection.get(&GetRequest {
+                include: DrawerFields::EVERYTHING,
+                ..GetRequest::by_ids(ids.iter().map(|id| (*id).clone()))
             })
         };
         let right = |ids: &[&DrawerId], found: &[Drawer]| {
@@ -232,15 +232,16 @@ impl Look {
             ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Io
         );
         let line = format!("{question}: {error:?}");
-        match about_the_file && error.hint_text().is_some() {
-            true => self.said.push(line),
-            false => self.silent.push(line),
+        if about_the_file && error.hint_text().is_some() {
+            self.said.push(line);
+        } else {
+            self.silent.push(line);
         }
     }
 }
 
-fn flat(hits: &[Hit], flagged: &mut usize) -> String {
-    let one = |hit: &Hit| {
+fn flat(hits: &[DrawerHit], flagged: &mut usize) -> String {
+    let one = |hit: &DrawerHit| {
         *flagged += usize::from(!hit.drawer.damage.is_empty());
         let damage = match hit.drawer.damage.first() {
             Some(what) => format!(" damage: {what}"),
@@ -259,11 +260,11 @@ fn listed(collection: &dyn Collection, filter: &Filter, flagged: &mut usize) -> 
     let mut lines = String::new();
     let mut after = None;
     loop {
-        let page = collection.get(&Get {
+        let page = collection.get(&GetRequest {
             filter: filter.clone(),
             after,
             limit: Some(500),
-            ..Get::default()
+            ..GetRequest::default()
         })?;
         for drawer in &page {
             *flagged += usize::from(!drawer.damage.is_empty());
@@ -285,7 +286,7 @@ fn changes(collection: &dyn Collection) -> Answer {
     let mut lines = String::new();
     let mut cursor = Cursor(0);
     loop {
-        let Changes { changes, next } = collection.require_feed().unwrap().changes_since(cursor, 700)?;
+        let ChangePage { changes, next } = collection.require_feed().unwrap().changes_since(cursor, 700)?;
         if changes.is_empty() {
             return Ok(lines);
         }

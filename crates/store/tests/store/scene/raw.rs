@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use loci_store::{Embedded, testing};
+use loci_store::{EmbeddedBackend, testing};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -11,7 +11,7 @@ pub(crate) const PAGE: usize = 8192;
 
 /// The palace file in a folder.
 pub(crate) fn file(folder: &Path) -> PathBuf {
-    folder.join(Embedded::FILE)
+    folder.join(EmbeddedBackend::FILE)
 }
 
 /// A connection that writes sound pages but knows nothing of drawers.

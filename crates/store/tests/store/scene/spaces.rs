@@ -15,24 +15,24 @@ pub(crate) fn model(name: &str, dimension: usize) -> EmbedderIdentity {
     }
 }
 
-/// What a model makes of a text; never to be changed, for fixtures hold it.
+/// Returns the vector a model makes of a text; must never change, since fixtures hold it.
 pub(crate) fn made(of: &EmbedderIdentity, text: &str) -> Vec<f32> {
     let seed = of.model.bytes().chain(text.bytes()).fold(0_u64, |seed, byte| {
         seed.wrapping_mul(0x100_0000_01b3)
             .wrapping_add(u64::from(byte) + 1)
     });
     let mut random = SeededRandom::new(seed);
-    (0..of.dimension).map(|_| random.unit()).collect()
+    (0..of.dimension).map(|_| random.next_unit()).collect()
 }
 
-/// What a model makes of a stored drawer.
+/// Returns the vector a model makes of a stored drawer.
 pub(crate) fn made_of(of: &EmbedderIdentity, drawer: &Drawer) -> Vec<f32> {
     let text = drawer.document.as_deref().unwrap_or_default();
-    made(of, &Context::indexed(drawer.context.as_ref(), text))
+    made(of, &DrawerContext::indexed_text(drawer.context.as_ref(), text))
 }
 
-pub(crate) fn filling(of: &EmbedderIdentity, drawer: &Unembedded) -> Filling {
-    Filling {
+pub(crate) fn filling(of: &EmbedderIdentity, drawer: &UnembeddedDrawer) -> VectorFill {
+    VectorFill {
         id: drawer.id.clone(),
         version: drawer.version,
         vector: made(of, &drawer.text),
@@ -45,9 +45,9 @@ pub(crate) fn pending(
     of: &EmbedderIdentity,
     after: u64,
     limit: usize,
-) -> Vec<Unembedded> {
+) -> Vec<UnembeddedDrawer> {
     let identity = of.clone();
-    let request = Pending {
+    let request = PendingRequest {
         identity,
         after,
         limit,
@@ -66,7 +66,7 @@ pub(crate) fn fill(collection: &dyn Collection, of: &EmbedderIdentity, most: usi
         let page = pending(collection, of, after, at_once.min(left));
         let Some(last) = page.last() else { return stored };
         (after, left) = (last.version, left - page.len());
-        let given: Vec<Filling> = page.iter().map(|drawer| filling(of, drawer)).collect();
+        let given: Vec<VectorFill> = page.iter().map(|drawer| filling(of, drawer)).collect();
         stored += collection
             .require_spaces()
             .unwrap()
@@ -81,13 +81,13 @@ pub(crate) fn switch_to(collection: &dyn Collection, to: &EmbedderIdentity) {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(to.clone()))
+        .take_step(&SwitchStep::Begin(to.clone()))
         .unwrap();
     fill(collection, to, usize::MAX, 400);
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Finish)
+        .take_step(&SwitchStep::Finish)
         .unwrap();
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn outline(collection: &dyn Collection) -> Vec<(String, SpaceState, u
         other => format!("{other:?}"),
     };
     let spaces = collection.require_spaces().unwrap().list_spaces().unwrap();
-    let line = |space: &Space| (name(&space.identity), space.state, space.vectors);
+    let line = |space: &EmbeddingSpace| (name(&space.identity), space.state, space.vectors);
     spaces.iter().map(line).collect()
 }
 
@@ -109,10 +109,10 @@ pub(crate) fn unfound(collection: &dyn Collection, of: &EmbedderIdentity) -> Vec
     let bare = drawers.iter().filter(|drawer| drawer.embedding.is_none());
     let mut missed: BTreeSet<DrawerId> = bare.map(|drawer| drawer.id.clone()).collect();
     let some: Vec<&Drawer> = drawers.iter().step_by(29).collect();
-    let request = Query {
+    let request = QueryRequest {
         vectors: some.iter().map(|drawer| made_of(of, drawer)).collect(),
-        include: Include::NOTHING,
-        ..Query::nearest(vec![1.0], 1)
+        include: DrawerFields::NOTHING,
+        ..QueryRequest::nearest_to(vec![1.0], 1)
     };
     let lists = collection.query(&request).unwrap();
     for (drawer, hits) in some.iter().zip(lists) {

@@ -30,21 +30,21 @@ pub(crate) fn rare_word(drawer: &Drawer) -> &str {
 
 pub(crate) fn drawer(n: usize, version: usize, dimension: usize) -> NewDrawer {
     let metadata = Metadata::new()
-        .with("n", n as i64)
-        .with("tenth", (n % 10) as i64)
-        .with("half", n as f64 / 2.0)
-        .with("odd", n % 2 == 1);
-    let context = Context {
+        .with_entry("n", n as i64)
+        .with_entry("tenth", (n % 10) as i64)
+        .with_entry("half", n as f64 / 2.0)
+        .with_entry("odd", n % 2 == 1);
+    let context = DrawerContext {
         before: format!("before {}", n % 5),
         after: "after".to_owned(),
     };
     NewDrawer {
         context: n.is_multiple_of(4).then_some(context),
         metadata,
-        place: Place {
+        place: DrawerPlace {
             wing: Some(format!("wing{}", n % 3)),
             room: Some(format!("room{}", n % 7)),
-            ..Place::default()
+            ..DrawerPlace::default()
         },
         filed_at: Some(Timestamp::from_micros(1_700_000_000_000_000 + n as i64).unwrap()),
         uses: n as u64 % 5,
@@ -77,7 +77,7 @@ pub(crate) fn open_as(
 ) -> Result<Arc<dyn Collection>> {
     let options = OpenOptions {
         embedder,
-        ..OpenOptions::writable()
+        ..OpenOptions::for_writing()
     };
     let (palace, name) = (PalaceRef::local(folder), CollectionName::new("drawers").unwrap());
     if create {
@@ -88,14 +88,14 @@ pub(crate) fn open_as(
 }
 
 /// Everything of every drawer, by id.
-pub(crate) fn everything() -> Get {
-    Get {
-        include: Include::EVERYTHING,
-        ..Get::default()
+pub(crate) fn everything() -> GetRequest {
+    GetRequest {
+        include: DrawerFields::EVERYTHING,
+        ..GetRequest::default()
     }
 }
 
-/// What the drawers of a collection are after all writes it was told of, and what it remembers of sources.
+/// The expected drawers of a collection after all writes noted here, and its expected records of sources.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Truth {
     pub(crate) drawers: BTreeMap<DrawerId, Drawer>,
@@ -104,15 +104,17 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// What a collection holds now.
+    /// Reads the present content of a collection.
     pub(crate) fn read(collection: &dyn Collection) -> Result<Self> {
         let drawers = collection.get(&everything())?;
         let drawers = drawers.into_iter().map(|drawer| (drawer.id.clone(), drawer));
-        let records = collection.require_sources()?.find_records(&Sources::Under {
-            prefix: String::new(),
-            after: None,
-            limit: usize::MAX,
-        })?;
+        let records = collection
+            .require_sources()?
+            .find_records(&SourceRecordQuery::Under {
+                prefix: String::new(),
+                after: None,
+                limit: usize::MAX,
+            })?;
         let records = records.into_iter().map(|record| (record.source, record.stamp));
         Ok(Self {
             drawers: drawers.collect(),
@@ -126,17 +128,22 @@ impl Truth {
         for write in batch {
             match write {
                 Write::Add(new) => {
-                    let filed = new.filed(never).unwrap();
+                    let filed = new.to_filed_drawer(never).unwrap();
                     self.drawers.entry(new.id.clone()).or_insert(filed);
                 }
-                Write::Upsert(new) => drop(self.drawers.insert(new.id.clone(), new.filed(never).unwrap())),
+                Write::Upsert(new) => drop(
+                    self.drawers
+                        .insert(new.id.clone(), new.to_filed_drawer(never).unwrap()),
+                ),
                 Write::Update(patch) => {
                     if let Some(drawer) = self.drawers.get_mut(&patch.id) {
                         patch.apply_to(drawer);
                     }
                 }
-                Write::Delete(Selection::Ids(ids)) => ids.iter().for_each(|id| drop(self.drawers.remove(id))),
-                Write::Delete(Selection::Matching(condition)) => {
+                Write::Delete(DeleteSelection::Ids(ids)) => {
+                    ids.iter().for_each(|id| drop(self.drawers.remove(id)))
+                }
+                Write::Delete(DeleteSelection::Matching(condition)) => {
                     self.drawers.retain(|_, drawer| !condition.accepts(drawer));
                 }
             }
@@ -148,14 +155,14 @@ impl Truth {
     }
 
     /// Drawers by wing and room.
-    pub(crate) fn by_room(&self) -> Vec<Facet> {
+    pub(crate) fn by_room(&self) -> Vec<FacetCount> {
         let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
         for Drawer { place, .. } in self.drawers.values() {
             *groups
                 .entry(vec![place.wing.clone(), place.room.clone()])
                 .or_default() += 1;
         }
-        let facet = |(values, drawers)| Facet { values, drawers };
+        let facet = |(values, drawers)| FacetCount { values, drawers };
         groups.into_iter().map(facet).collect()
     }
 
@@ -180,7 +187,7 @@ impl Truth {
         strange.map(|id| format!("{id} should not be there")).or(records)
     }
 
-    /// What is not found as it should: each of `drawers` first by its own vector and alone by its rare word.
+    /// Lists what is not found as it should be: each of `drawers` first by its own vector and alone by its rare word.
     pub(crate) fn unfound<'a>(
         collection: &dyn Collection,
         drawers: impl IntoIterator<Item = &'a Drawer>,
@@ -203,7 +210,7 @@ impl Truth {
             }
         }
         for drawer in drawers {
-            match collection.lexical(&Lexical::words(rare_word(drawer), 2)) {
+            match collection.lexical(&LexicalRequest::for_words(rare_word(drawer), 2)) {
                 Ok(hits) if hits.len() == 1 && hits[0].drawer.id == drawer.id => {}
                 other => wrong.push(format!("{} by {:?}: {other:?}", drawer.id, rare_word(drawer))),
             }
@@ -212,7 +219,7 @@ impl Truth {
     }
 }
 
-fn by_vector(collection: &dyn Collection, drawers: &[&Drawer]) -> Result<Vec<Vec<Hit>>> {
+fn by_vector(collection: &dyn Collection, drawers: &[&Drawer]) -> Result<Vec<Vec<DrawerHit>>> {
     let vectors: Vec<Vec<f32>> = drawers
         .iter()
         .filter_map(|drawer| drawer.embedding.clone())
@@ -220,9 +227,9 @@ fn by_vector(collection: &dyn Collection, drawers: &[&Drawer]) -> Result<Vec<Vec
     let Some(first) = vectors.first().cloned() else {
         return Ok(Vec::new());
     };
-    collection.query(&Query {
+    collection.query(&QueryRequest {
         vectors,
-        include: Include::NOTHING,
-        ..Query::nearest(first, 1)
+        include: DrawerFields::NOTHING,
+        ..QueryRequest::nearest_to(first, 1)
     })
 }

@@ -3,7 +3,7 @@
 use crate::scene::raw;
 use crate::scene::spaces::{self, model};
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_vector_filled_below_a_sealed_row_moves_its_drawer_and_nobody_hears_of_it() 
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(new()))
+        .take_step(&SwitchStep::Begin(new()))
         .unwrap();
     spaces::fill(&*collection, &new(), usize::MAX, 300);
     let (feed, info) = (changes(&*collection), collection.info().unwrap());
@@ -29,7 +29,7 @@ fn a_vector_filled_below_a_sealed_row_moves_its_drawer_and_nobody_hears_of_it() 
         (changes(&*collection), collection.info().unwrap().seq),
         (feed, info.seq)
     );
-    let again: Vec<Filling> = late
+    let again: Vec<VectorFill> = late
         .iter()
         .map(|drawer| spaces::filling(&old(), drawer))
         .collect();
@@ -39,12 +39,15 @@ fn a_vector_filled_below_a_sealed_row_moves_its_drawer_and_nobody_hears_of_it() 
             .unwrap()
             .fill_vectors(&old(), &again)
             .unwrap(),
-        Filled { stored: 0, stale: 2 }
+        VectorFillReport { stored: 0, stale: 2 }
     );
     assert_eq!(spaces::unfound(&*collection, &old()), Vec::new());
     for word in ["zq40x0", "zq700x0"] {
         assert_eq!(
-            collection.lexical(&Lexical::words(word, 5)).unwrap().len(),
+            collection
+                .lexical(&LexicalRequest::for_words(word, 5))
+                .unwrap()
+                .len(),
             1,
             "{word}"
         );
@@ -60,7 +63,7 @@ fn a_vector_filled_below_a_sealed_row_moves_its_drawer_and_nobody_hears_of_it() 
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Finish)
+        .take_step(&SwitchStep::Finish)
         .unwrap();
     assert_eq!(spaces::unfound(&*collection, &new()), Vec::new());
 }
@@ -74,10 +77,10 @@ fn those_who_fill_out_of_order_move_no_drawer() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(new()))
+        .take_step(&SwitchStep::Begin(new()))
         .unwrap();
     let pending = spaces::pending(&*collection, &new(), 0, usize::MAX);
-    let given: Vec<Filling> = pending
+    let given: Vec<VectorFill> = pending
         .iter()
         .map(|drawer| spaces::filling(&new(), drawer))
         .collect();
@@ -100,7 +103,7 @@ fn those_who_fill_out_of_order_move_no_drawer() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Finish)
+        .take_step(&SwitchStep::Finish)
         .unwrap();
     assert_eq!(collection.info().unwrap().coverage.packed, 3072);
     assert_eq!(spaces::unfound(&*collection, &new()), Vec::new());
@@ -116,12 +119,12 @@ fn every_step_stands_in_the_palaces_own_log() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Rollback)
+        .take_step(&SwitchStep::Rollback)
         .unwrap();
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::DropRetired)
+        .take_step(&SwitchStep::DropRetired)
         .unwrap();
     collection
         .set_identity(&model("forced", DIMENSION), IdentityChange::Force)
@@ -156,17 +159,17 @@ fn a_backup_taken_during_a_switch_goes_on_with_it() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::Begin(new()))
+        .take_step(&SwitchStep::Begin(new()))
         .unwrap();
     spaces::fill(&*collection, &new(), 1050, 350);
     let (copy, back) = (folder.path().join("copy.db"), tempfile::tempdir().unwrap());
-    let backend = Embedded::new();
+    let backend = EmbeddedBackend::new();
     backend
-        .backup(&PalaceRef::local(folder.path()), &copy, &mut |_, _| {})
+        .backup(&PalaceRef::local(folder.path()), &copy, &mut |_| {})
         .unwrap();
     spaces::fill(&*collection, &new(), usize::MAX, 350);
     let palace = PalaceRef::local(back.path().join("palace"));
-    backend.restore(&copy, &palace, &mut |_, _| {}).unwrap();
+    backend.restore(&copy, &palace, &mut |_| {}).unwrap();
     let restored = back.path().join("palace");
     assert_eq!(
         spaces::outline(&*open(&restored))[1],
@@ -182,7 +185,7 @@ fn dropping_a_space_gives_its_pages_back() {
     collection
         .require_spaces()
         .unwrap()
-        .take_step(&Switch::DropRetired)
+        .take_step(&SwitchStep::DropRetired)
         .unwrap();
     let left = "SELECT count(*) FROM sqlite_schema WHERE name = 'vectors_1'";
     assert_eq!(raw::number(folder.path(), left), 0);

@@ -1,14 +1,14 @@
-//! The report of an import of a memtomem database, with what is wrong with the database itself.
+//! The report of an import from memtomem, with the defects of the database itself.
 
 use std::collections::BTreeMap;
 
 use loci_engine::import::ForeignImportReport;
-use loci_memtomem::{Duplicate, Ghosts, Sidecar};
+use loci_memtomem::{DuplicateChunk, GhostReport, IndexDrift};
 use serde::Serialize;
 
 use super::MemtomemMemory;
-use crate::commands::mine::listed;
-use crate::page::{Page, counted};
+use crate::commands::mine::print_list;
+use crate::page::{TextPage, format_count};
 
 /// The outcome of an import, and the state of the database.
 #[derive(Debug, Serialize)]
@@ -18,8 +18,8 @@ pub(super) struct MemtomemReport {
     pub(super) filed: ForeignImportReport,
     chunks_seen: u64,
     duplicates_collapsed: u64,
-    duplicates: Vec<Duplicate>,
-    ghosts: Ghosts,
+    duplicates: Vec<DuplicateChunk>,
+    ghosts: GhostReport,
     held_sources: BTreeMap<String, String>,
     /// Damage of the database, and changes while it was read.
     pub(super) notes: Vec<String>,
@@ -28,20 +28,22 @@ pub(super) struct MemtomemReport {
 }
 
 impl MemtomemReport {
-    /// The report of what was filed of a database.
+    /// Combines the outcome of the import with the defects of the database.
     pub(super) fn new(filed: ForeignImportReport, memory: MemtomemMemory) -> Self {
         let mut notes = Vec::new();
         if let Some(damage) = &memory.survey.damage {
             notes.push(format!(
-                "{}: pages are damaged ({damage}); what can be read was read, rows that nothing tells of may be lost",
+                "{}: pages are damaged ({damage}); every readable row was read, and others may be lost",
                 memory.name
             ));
         }
+        // Rows from before and after a write may be mixed, so this is a note even if nothing failed.
         if !memory.database.is_unchanged() {
             let note = "the database was written to while it was read; stop memtomem and run this again";
             notes.push(note.to_owned());
         }
         let survey = memory.survey;
+        // Every row is counted once: as a chunk, as a duplicate of one, or as unreadable.
         let rows = survey.chunks.len() + survey.duplicates.len() + survey.unreadable.len();
         Self {
             filed,
@@ -55,17 +57,17 @@ impl MemtomemReport {
         }
     }
 
-    /// Whether everything that is known to be there was filed.
+    /// Whether every chunk that is known to exist was filed.
     pub(super) fn is_whole(&self) -> bool {
         self.filed.chunks_failed.is_empty() && !self.is_damaged
     }
 
-    /// The same in words.
-    pub(super) fn summary(&self, page: &mut Page) {
+    /// Prints the report for people.
+    pub(super) fn print_summary(&self, page: &mut TextPage) {
         let filed = &self.filed;
-        let sources = counted(filed.sources_seen, "source");
+        let sources = format_count(filed.sources_seen, "source");
         page.plain(&format!(
-            "{sources}: {} mined, {} unchanged, {} left out, {} failed",
+            "{sources}: {} mined, {} unchanged, {} skipped, {} failed",
             filed.sources_mined,
             filed.sources_unchanged,
             filed.skipped.len(),
@@ -74,10 +76,10 @@ impl MemtomemReport {
         .end();
         page.plain(&format!(
             "{} added, {} kept, {} replaced, {} collapsed, in {:.1} s",
-            counted(filed.drawers_added, "drawer"),
+            format_count(filed.drawers_added, "drawer"),
             filed.drawers_kept,
             filed.drawers_replaced,
-            counted(self.duplicates_collapsed, "duplicate"),
+            format_count(self.duplicates_collapsed, "duplicate"),
             filed.seconds
         ))
         .end();
@@ -85,38 +87,40 @@ impl MemtomemReport {
             .skipped
             .iter()
             .map(|one| format!("{}: {}", one.source, one.reason));
-        listed("left out", skipped.collect(), page);
+        print_list("skipped", skipped.collect(), page);
         let duplicates = self.duplicates.iter();
         let duplicates = duplicates.map(|one| format!("{}: {} is {}", one.source, one.dropped, one.kept));
-        listed("duplicates", duplicates.collect(), page);
+        print_list("duplicates", duplicates.collect(), page);
+        // memtomem hides chunks of sources it holds back; here they are found like all others.
         let held = self
             .held_sources
             .iter()
             .map(|(source, why)| format!("{source}: {why}"));
-        listed("filed, but hidden by memtomem", held.collect(), page);
-        drift("full text", self.ghosts.full_text.as_ref(), page);
-        drift("vectors", self.ghosts.vectors.as_ref(), page);
+        print_list("filed, but hidden by memtomem", held.collect(), page);
+        print_drift("full text", self.ghosts.full_text.as_ref(), page);
+        print_drift("vectors", self.ghosts.vectors.as_ref(), page);
         if self
             .ghosts
             .vectors
             .as_ref()
             .is_some_and(|vectors| vectors.entries > 0)
         {
-            page.dim("memtomem's vectors are not carried over; the model of this palace makes its own")
+            page.dim("memtomem's vectors are not imported; the model of this palace makes its own")
                 .end();
         }
     }
 }
 
-/// How far an index of memtomem has drifted, if it has.
-fn drift(what: &str, sidecar: Option<&Sidecar>, page: &mut Page) {
+/// Prints how far an index of memtomem has drifted from its chunks, if it has.
+fn print_drift(what: &str, sidecar: Option<&IndexDrift>, page: &mut TextPage) {
     let Some(sidecar) = sidecar else { return };
+    // A drifted index of memtomem costs nothing here: the chunks themselves are read.
     let (ghosts, lacking) = (sidecar.without_chunk.len(), sidecar.chunks_without.len());
     if ghosts + lacking > 0 {
         page.plain(&format!(
             "memtomem's {what}: {} without a chunk, {} not in it",
-            counted(ghosts as u64, "ghost"),
-            counted(lacking as u64, "chunk")
+            format_count(ghosts as u64, "ghost"),
+            format_count(lacking as u64, "chunk")
         ))
         .end();
     }
