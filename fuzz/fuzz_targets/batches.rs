@@ -5,7 +5,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use loci_conformance::Reference;
 use loci_core::*;
-use loci_store::Embedded;
+use loci_store::EmbeddedBackend;
 
 #[derive(Debug, Arbitrary)]
 enum Step {
@@ -29,9 +29,9 @@ fn vector(values: Option<[i8; 4]>) -> Option<Vec<f32>> {
 
 fn drawer(n: u8, text: &str, values: Option<[i8; 4]>) -> NewDrawer {
     let mut drawer = NewDrawer::new(id(n), text);
-    drawer.metadata = Metadata::new().with("n", i64::from(n % 5)).with("wing", format!("w{}", n % 3));
+    drawer.metadata = Metadata::new().with_entry("n", i64::from(n % 5)).with_entry("wing", format!("w{}", n % 3));
     drawer.place.source = (n % 4 == 0).then(|| "source".to_owned());
-    drawer.place.span = (n % 4 == 0).then_some(Span { start: 0, end: 9, line_start: 1, line_end: 1 });
+    drawer.place.span = (n % 4 == 0).then_some(SourceSpan { start: 0, end: 9, line_start: 1, line_end: 1 });
     drawer.filed_at = Some(Timestamp::from_micros(1).expect("1970"));
     drawer.embedding = vector(values);
     drawer
@@ -41,15 +41,15 @@ fn write(step: &Step) -> Option<Write> {
     Some(match step {
         Step::Add(n, text, values) => Write::Add(drawer(*n, text, *values)),
         Step::Upsert(n, text, values) => Write::Upsert(drawer(*n, text, *values)),
-        Step::Update(n, text, values, to) => Write::Update(Patch {
+        Step::Update(n, text, values, to) => Write::Update(DrawerPatch {
             document: text.clone(),
             embedding: vector(*values),
             metadata: [("n".to_owned(), Some(i64::from(*to).into()))].into(),
-            ..Patch::new(id(*n))
+            ..DrawerPatch::new(id(*n))
         }),
-        Step::Delete(n) => Write::Delete(Selection::Ids(vec![id(*n)])),
+        Step::Delete(n) => Write::Delete(DeleteSelection::Ids(vec![id(*n)])),
         Step::DeleteWhere(n) => {
-            Write::Delete(Selection::Matching(Filter::Compare("n".into(), Comparison::Eq(Scalar::Int(i64::from(n % 5)))).into()))
+            Write::Delete(DeleteSelection::Matching(Filter::Compare("n".into(), FilterComparison::Eq(MetadataScalar::Int(i64::from(n % 5)))).into()))
         }
         Step::Compact | Step::Reindex => return None,
     })
@@ -60,11 +60,11 @@ fuzz_target!(|steps: Vec<Step>| {
     let palace = PalaceRef::local(folder.path().join("palace"));
     let name = CollectionName::new("drawers").expect("plain");
     let embedder = EmbedderIdentity { model: "fuzz".into(), revision: "1".into(), dimension: 4 };
-    let how = OpenOptions { embedder: Some(embedder), ..OpenOptions::writable() };
+    let how = OpenOptions { embedder: Some(embedder), ..OpenOptions::for_writing() };
     let mode = CreateMode::OpenExisting;
-    let (store, reference) = (Embedded::new(), Reference::new());
+    let (store, reference) = (EmbeddedBackend::new(), Reference::new());
     let ours = store.create(&palace, &name, mode, &how).expect("opens");
-    let theirs = reference.create(&PalaceRef::named("fuzz"), &name, mode, &how).expect("opens");
+    let theirs = reference.create(&PalaceRef::from_id("fuzz"), &name, mode, &how).expect("opens");
     for step in steps.iter().take(24) {
         match step {
             Step::Compact => drop(ours.require_upkeep().expect("upkeep").run(&MaintenanceKind::COMPACT).expect("compacts")),
@@ -76,10 +76,10 @@ fuzz_target!(|steps: Vec<Step>| {
             }
         }
     }
-    let request = Get { include: Include::EVERYTHING, ..Get::default() };
+    let request = GetRequest { include: DrawerFields::EVERYTHING, ..GetRequest::default() };
     assert_eq!(ours.get(&request).expect("reads"), theirs.get(&request).expect("reads"));
-    let probe = Query::nearest(vec![1.0, 2.0, -3.0, 0.5], 20);
-    let distances = |lists: Vec<Vec<Hit>>| -> Vec<f32> { lists.into_iter().flatten().map(|hit| hit.score).collect() };
+    let probe = QueryRequest::nearest_to(vec![1.0, 2.0, -3.0, 0.5], 20);
+    let distances = |lists: Vec<Vec<DrawerHit>>| -> Vec<f32> { lists.into_iter().flatten().map(|hit| hit.score).collect() };
     let (one, two) = (ours.query(&probe).expect("queries"), theirs.query(&probe).expect("queries"));
     for (a, b) in distances(one).iter().zip(distances(two)) {
         assert!((a - b).abs() < 1e-4, "{a} {b}");

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use loci_chroma::Chroma;
-use loci_core::{Backend, Doctor, Get, Include, Lexical, OpenOptions, PalaceRef, Query};
+use loci_chroma::ChromaBackend;
+use loci_core::{Backend, Doctor, DrawerFields, GetRequest, LexicalRequest, OpenOptions, PalaceRef, QueryRequest};
 
 const SEGMENT: &str = "0f579090-6c91-45c4-9815-035e2a1e6d42";
 
@@ -83,18 +83,18 @@ fuzz_target!(|folder: Folder| {
     let place = tempfile::tempdir().expect("a folder");
     lay_out(&folder, place.path());
     let before = fs::read(place.path().join("chroma.sqlite3")).expect("bytes");
-    let chroma = Chroma::new();
+    let chroma = ChromaBackend::new();
     let palace = PalaceRef::local(place.path());
     let _ = chroma.examine(place.path());
     for info in chroma.collections(&palace).unwrap_or_default() {
         let Ok(collection) = chroma.open(&palace, &info.name, &OpenOptions::default()) else { continue };
-        let everything = Get {
-            include: Include::EVERYTHING,
-            ..Get::default()
+        let everything = GetRequest {
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::default()
         };
         let _ = collection.get(&everything);
-        let _ = collection.lexical(&Lexical::words("text", 3));
-        let _ = collection.query(&Query::nearest(vec![1.0; info.dimension.unwrap_or(3)], 3));
+        let _ = collection.lexical(&LexicalRequest::for_words("text", 3));
+        let _ = collection.query(&QueryRequest::nearest_to(vec![1.0; info.dimension.unwrap_or(3)], 3));
     }
     assert_eq!(before, fs::read(place.path().join("chroma.sqlite3")).expect("bytes"));
 });

@@ -2,31 +2,31 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loci_mine::cut::{Cutting, Shape, cut, edge_after, edge_before};
-use loci_mine::decode::{decode, encode, piece_strays, read_strays, write_strays};
+use loci_mine::cut::{PieceLengths, TextShape, cut_text, edge_after, edge_before};
+use loci_mine::decode::{decode_bytes, encode_text, piece_strays, read_strays, write_strays};
 use unicode_segmentation::UnicodeSegmentation;
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (target, bytes) = input;
-    let Ok(decoded) = decode(bytes.to_vec()) else {
+    let Ok(decoded) = decode_bytes(bytes.to_vec()) else {
         return;
     };
     let (text, strays) = (decoded.text.as_str(), &decoded.strays);
-    assert_eq!(encode(text, decoded.encoding, strays), bytes);
+    assert_eq!(encode_text(text, decoded.encoding, strays), bytes);
     assert_eq!(read_strays(&write_strays(strays)).as_ref(), Some(strays));
-    let how = Cutting {
+    let how = PieceLengths {
         target: usize::from(target),
         whole: usize::from(target) * 4,
     };
     let mut starts: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).collect();
     starts.push(text.len());
-    for shape in Shape::ALL {
+    for shape in TextShape::ALL {
         let mut joined = Vec::with_capacity(bytes.len());
         let (mut end, mut line) = (0, 1);
-        for piece in cut(text, shape, &how) {
+        for piece in cut_text(text, shape, &how) {
             assert!(piece.start == end && piece.end > end && piece.line_start == line);
             let own = &text[piece.start..piece.end];
-            joined.extend(encode(
+            joined.extend(encode_text(
                 own,
                 decoded.encoding,
                 &piece_strays(strays, piece.start..piece.end),

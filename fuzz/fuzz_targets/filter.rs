@@ -5,8 +5,8 @@ use libfuzzer_sys::fuzz_target;
 use loci_core::{DocumentFilter, Drawer, DrawerId, Filter, Metadata};
 
 fuzz_target!(|text: &str| {
-    let metadata = Metadata::new().with("a", 1_i64).with("b", "text").with("c", 0.5).with("d", true);
-    let drawer = Drawer { metadata: Some(metadata), ..Drawer::bare(DrawerId::new("x").expect("not empty")) };
+    let metadata = Metadata::new().with_entry("a", 1_i64).with_entry("b", "text").with_entry("c", 0.5).with_entry("d", true);
+    let drawer = Drawer { metadata: Some(metadata), ..Drawer::with_id_only(DrawerId::new("x").expect("not empty")) };
     if let Ok(filter) = Filter::parse_str(text) {
         let _ = filter.accepts(&drawer);
         assert_eq!(Filter::parse_str(&filter.to_string()).expect("what was printed"), filter);

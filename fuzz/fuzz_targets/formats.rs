@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use loci_mine::formats::{Given, texts};
+use loci_mine::formats::{ParserInput, text_formats};
 
 /// The formats that refuse what is no JSON at all, or hand over a conversation in which nothing was said.
 const STRICT: [&str; 8] = [
@@ -24,8 +24,8 @@ const PATHS: [&str; 2] = ["-a-b/s/subagents/agent-1.jsonl", "agent-transcripts/c
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     for path in PATHS {
-        let given = Given { path: Path::new(path), text: &text };
-        for format in texts() {
+        let given = ParserInput { path: Path::new(path), text: &text };
+        for format in text_formats() {
             let strict = STRICT.contains(&format.name);
             (format.recognise)(&given);
             let notes = (format.parse)(&given, &mut |conversation| {

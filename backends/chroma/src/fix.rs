@@ -127,7 +127,7 @@ pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, step: &str, how: Fix
         return undo::undo_step(path, step);
     }
     if folder::detect_format(path) != Some(folder::FolderFormat::Sqlite) {
-        let why = format!("there is no {} in {}", folder::DATABASE, path.display());
+        let why = format!("{} does not exist in {}", folder::DATABASE, path.display());
         return Ok(build_report(step, false, &FixPlan::without_change(why)));
     }
     // A write into a damaged database may destroy more, so damage anywhere refuses every step.

@@ -210,7 +210,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<()> {
         .with_hint("nothing was changed; bring it to 0.4 or newer with Chroma's own migration tool first")),
         None => Err(Error::new(
             ErrorKind::NotFound,
-            format!("there is no Chroma folder at {}", path.display()),
+            format!("no Chroma folder exists at {}", path.display()),
         )),
     }
 }

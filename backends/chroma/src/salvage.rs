@@ -6,8 +6,8 @@
 //! page as unused. A row of a loose leaf may have been deleted, so such rows are counted separately. The damaged file
 //! is only ever read, one page at a time; memory use beyond that is two bytes for each page.
 
-mod book;
 mod layout;
+mod ledger;
 mod loose;
 mod node;
 mod pages;
@@ -26,8 +26,8 @@ use std::path::PathBuf;
 use loci_core::Result;
 use tempfile::TempDir;
 
-use book::{LossList, PageLedger};
 use layout::RowLayout;
+use ledger::{LossList, PageLedger};
 use loose::OpenTables;
 use pages::DamagedPages;
 use schema::{SalvagedSchema, SchemaEntry};

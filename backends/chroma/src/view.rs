@@ -81,11 +81,11 @@ impl<'a> CollectionView<'a> {
         match self {
             Self::Shelf(reader, shelf) => match shelf.records.get(at) {
                 Some(record) => reader.read_drawer(record, include),
-                None => Err(loci_core::Error::invalid("there is no such record")),
+                None => Err(loci_core::Error::invalid("the record does not exist")),
             },
             Self::Sidecars(sidecars) => match sidecars.drawers.get(at) {
                 Some(drawer) => Ok(crate::collection::strip_fields(drawer.clone(), include)),
-                None => Err(loci_core::Error::invalid("there is no such record")),
+                None => Err(loci_core::Error::invalid("the record does not exist")),
             },
         }
     }

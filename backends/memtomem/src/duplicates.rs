@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use loci_core::{Result, Timestamp};
 use rusqlite::types::ValueRef;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::database::MemtomemDatabase;
@@ -15,7 +16,7 @@ use crate::rows::{is_damage, listing_error};
 use crate::survey::MemtomemChunk;
 
 /// A chunk that is a copy of another and is not filed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DuplicateChunk {
     /// The id that is kept.
     pub kept: String,

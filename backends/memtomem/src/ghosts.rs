@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cell;
@@ -19,7 +20,7 @@ pub(crate) const TABLES: [(&str, &str); 3] = [
 ];
 
 /// The drift of memtomem's indexes from its chunks. `None` if an index does not exist.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GhostReport {
     /// The drift of the full-text index.
     pub full_text: Option<IndexDrift>,
@@ -28,7 +29,7 @@ pub struct GhostReport {
 }
 
 /// The drift of one index from the chunks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IndexDrift {
     /// The number of entries in the index.
     pub entries: u64,

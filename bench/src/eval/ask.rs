@@ -65,7 +65,7 @@ impl EvalRanking {
 /// What came of one question.
 #[derive(Debug)]
 pub(crate) struct AskedQuestion {
-    /// By the order of [`Way::ALL`].
+    /// By the order of [`RetrievalWay::ALL`].
     pub(crate) rankings: [EvalRanking; 3],
     /// The times that the search saw in the question.
     pub(crate) dates: Vec<MentionedTime>,

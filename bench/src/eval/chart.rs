@@ -9,7 +9,7 @@ use super::metrics::DEEPEST;
 #[derive(Debug)]
 pub(crate) struct ChartPanel<'a> {
     pub(crate) title: &'a str,
-    /// Recall at 1, 2, … by the order of [`Way::ALL`].
+    /// Recall at 1, 2, … by the order of [`RetrievalWay::ALL`].
     pub(crate) curves: [Vec<f64>; 3],
 }
 

@@ -16,6 +16,7 @@ mod help_markdown;
 mod hook;
 mod import;
 mod init;
+mod json_markdown;
 mod list;
 mod maintain;
 mod man;
@@ -27,6 +28,7 @@ mod neighbours;
 mod palaces;
 mod refile;
 mod restore;
+pub(crate) mod schemas;
 mod search;
 mod show;
 mod status;
@@ -86,6 +88,8 @@ pub(crate) enum CliCommand {
     HookDrain(hook::DrainerArgs),
     #[command(hide = true)]
     HelpMarkdown(help_markdown::HelpMarkdownArgs),
+    #[command(hide = true)]
+    JsonMarkdown(json_markdown::JsonMarkdownArgs),
 }
 
 /// Runs a command.
@@ -128,5 +132,6 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Completions(args) => completions::run(args, session),
         CliCommand::Man(args) => man::run(args, session),
         CliCommand::HelpMarkdown(args) => help_markdown::run(args, session),
+        CliCommand::JsonMarkdown(args) => json_markdown::run(args, session),
     }
 }

@@ -132,8 +132,8 @@ fn by_other_name(identity: &EmbedderIdentity) -> Option<&'static str> {
 }
 
 fn refuse_unknown(name: &str, known: &[String]) -> Error {
-    Error::invalid(format!("{name:?} is not an installed embedder")).with_hint(format!(
-        "nothing was changed; installed: {}; add a server with `loci model install {name} --url URL`",
+    Error::invalid(format!("{name:?} is not a known embedder")).with_hint(format!(
+        "nothing was changed; known: {}; add a server with `loci model install {name} --url URL`",
         known.join(", ")
     ))
 }

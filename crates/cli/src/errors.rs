@@ -1,10 +1,13 @@
 //! The end of a command: its exit status, and its error for people or as JSON.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 
 use loci_core::{Error, ErrorKind, PalaceFinding};
 use loci_engine::view::ScopeNote;
-use serde_json::{Map, Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::page::TextPage;
 
@@ -76,22 +79,40 @@ pub(crate) fn exit_status(kind: ErrorKind) -> ExitStatus {
     row.map_or(ExitStatus::Trouble, |(_, exit)| *exit)
 }
 
+/// An error as scripts see it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ErrorDocument {
+    /// The error.
+    error: ErrorFields,
+}
+
+/// The parts of an error.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ErrorFields {
+    /// The names and values of the things it is about.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    context: BTreeMap<&'static str, String>,
+    /// The next thing to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// The kind, by which scripts tell errors apart.
+    kind: &'static str,
+    /// The error as a sentence.
+    message: String,
+}
+
 /// Renders an error for scripts.
-pub(crate) fn to_json(error: &Error) -> Json {
-    let mut fields = Map::new();
-    fields.insert("kind".into(), error.kind().name().into());
-    fields.insert("message".into(), error.to_string().into());
-    if let Some(hint) = error.hint_text() {
-        fields.insert("hint".into(), hint.into());
-    }
-    if !error.context().is_empty() {
-        let pairs = error.context().iter();
-        let context: Map<String, Json> = pairs
-            .map(|(key, value)| ((*key).to_owned(), value.as_str().into()))
-            .collect();
-        fields.insert("context".into(), context.into());
-    }
-    json!({ "error": fields })
+pub(crate) fn to_json(error: &Error) -> String {
+    let context = error.context().iter();
+    let document = ErrorDocument {
+        error: ErrorFields {
+            context: context.map(|(key, value)| (*key, value.clone())).collect(),
+            hint: error.hint_text().map(str::to_owned),
+            kind: error.kind().name(),
+            message: error.to_string(),
+        },
+    };
+    serde_json::to_string(&document).expect("strings can be written as JSON")
 }
 
 /// Renders an error for people.
@@ -113,7 +134,7 @@ pub(crate) fn io_error(doing: impl Into<String>, cause: io::Error) -> Error {
 }
 
 /// Prints the error for invalid arguments, or the help that was asked for.
-pub(crate) fn refuse_arguments(error: &clap::Error, json: bool) -> ExitStatus {
+pub(crate) fn refuse_arguments(error: &clap::Error, words: &[OsString], json: bool) -> ExitStatus {
     if !error.use_stderr() {
         // Help was asked for; a reader that closes early has seen enough of it.
         return match error.print() {
@@ -121,17 +142,31 @@ pub(crate) fn refuse_arguments(error: &clap::Error, json: bool) -> ExitStatus {
             _ => ExitStatus::Done,
         };
     }
+    let not_utf8 = (error.kind() == clap::error::ErrorKind::InvalidUtf8).then(|| refuse_bytes(words));
     if json {
-        let answer = to_json(&convert_clap_error(error));
+        let answer = to_json(&not_utf8.unwrap_or_else(|| convert_clap_error(error)));
         // If standard output is gone there is nowhere left to report that.
         let _ = writeln!(io::stdout(), "{answer}");
     } else {
         // Arguments may hold control characters, which the page escapes; clap prints them as they are.
         let mut page = TextPage::new(false);
-        page.block("", error.render().to_string().trim_end());
+        match not_utf8 {
+            Some(error) => to_page(&error, &mut page),
+            None => {
+                page.block("", error.render().to_string().trim_end());
+            }
+        }
         let _ = io::stderr().write_all(page.as_str().as_bytes());
     }
     ExitStatus::Trouble
+}
+
+/// The error of an argument that must be text and is not; clap does not name it.
+fn refuse_bytes(words: &[OsString]) -> Error {
+    let word = words.iter().find(|word| word.to_str().is_none());
+    let word = word.map(|word| format!(" {word:?}")).unwrap_or_default();
+    Error::invalid(format!("the argument{word} is not valid UTF-8"))
+        .with_hint("nothing was done; only paths may contain bytes that are not UTF-8")
 }
 
 /// Splits the text that clap renders into a message and a hint: its paragraphs are the error, tips and usage.
@@ -171,11 +206,11 @@ mod tests {
             .with_context("id", "x")
             .caused_by("because");
         assert_eq!(
-            to_json(&error).to_string(),
+            to_json(&error),
             r#"{"error":{"context":{"id":"x"},"hint":"do","kind":"invalid","message":"no: because"}}"#
         );
         assert_eq!(
-            to_json(&Error::invalid("no")).to_string(),
+            to_json(&Error::invalid("no")),
             r#"{"error":{"kind":"invalid","message":"no"}}"#
         );
     }

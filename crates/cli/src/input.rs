@@ -16,13 +16,27 @@ pub(crate) fn read_vector(argument: &str) -> Result<Vec<f32>> {
         Some(file) => {
             let text = std::fs::read_to_string(file)
                 .map_err(|cause| errors::io_error(format!("cannot read the vector in {file}"), cause))?;
-            line::parse_vector(&text)?
+            parse_checked(&text).map_err(|error| name_file(error, file))?
         }
-        None => line::parse_vector(argument)?,
+        None => parse_checked(argument)?,
     };
-    // Refused here by name, before a palace is opened or made for it.
+    Ok(vector)
+}
+
+/// Parses a vector and refuses it before a palace is opened or created for it.
+fn parse_checked(text: &str) -> Result<Vec<f32>> {
+    let vector = line::parse_vector(text)?;
     check_vector(&vector)?;
     Ok(vector)
+}
+
+/// Puts the name of the file before the error of its content.
+fn name_file(error: Error, file: &str) -> Error {
+    let named = Error::new(error.kind(), format!("{file}: {error}"));
+    match error.hint_text() {
+        Some(hint) => named.with_hint(hint),
+        None => named,
+    }
 }
 
 /// Reads the text to file: the argument, or standard input if it is `-` or missing.

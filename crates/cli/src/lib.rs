@@ -34,6 +34,7 @@ use errors::{CommandStop, ExitStatus};
 use output::TerminalOutput;
 use session::CommandSession;
 
+pub use commands::schemas::{CommandSchema, list_schemas, write_markdown as json_markdown};
 pub use help::markdown as help_markdown;
 
 /// Runs one command line, its first word being the program's name, and says how it ended.
@@ -59,7 +60,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 .iter()
                 .take_while(|word| *word != "--")
                 .any(|word| word == "--json");
-            errors::refuse_arguments(&error, json)
+            errors::refuse_arguments(&error, &words, json)
         }
     };
     ExitCode::from(exit as u8)

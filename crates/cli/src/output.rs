@@ -103,7 +103,7 @@ impl TerminalOutput {
     /// Tells on standard error which palace was made, if one was.
     pub(crate) fn note_made(&mut self, palace: Option<&str>) {
         if let Some(palace) = palace {
-            self.note(&format!("made a new palace at {palace}"));
+            self.note(&format!("created a palace at {palace}"));
         }
     }
 
@@ -130,7 +130,7 @@ impl TerminalOutput {
     pub(crate) fn report_error(&mut self, error: &Error) -> ExitStatus {
         if self.json {
             // If standard output is gone there is nowhere left to report that.
-            let _ = self.write_line(&errors::to_json(error).to_string());
+            let _ = self.write_line(&errors::to_json(error));
         } else {
             self.write_aside(|page| errors::to_page(error, page));
         }

@@ -2,13 +2,7 @@
 
 use crate::escape;
 
-/// So many of something: `1 drawer`, `2 drawers`.
-pub(crate) fn format_count(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
+pub(crate) use loci_core::format_count;
 
 /// Words for people, built piece by piece. Whatever is set down is escaped; only the page itself adds color.
 #[derive(Debug)]

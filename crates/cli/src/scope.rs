@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Args;
-use loci_core::Result;
+use loci_core::{Error, Result};
 use loci_engine::mine::name;
 use loci_engine::view::{DrawerScope, ScopeFields};
 use serde_json::Value as Json;
@@ -58,6 +58,10 @@ pub(crate) struct ScopeArgs {
 impl ScopeArgs {
     /// Builds the scope. Refuses one that no palace could answer.
     pub(crate) fn build_scope(&self) -> Result<DrawerScope> {
+        if self.contains.as_deref() == Some("") {
+            return Err(Error::invalid("--contains needs a text to look for")
+                .with_hint("nothing was done; leave --contains out to select drawers with any text"));
+        }
         let fields = ScopeFields {
             wing: self.wing.clone(),
             room: self.room.clone(),

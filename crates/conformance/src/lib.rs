@@ -1,6 +1,6 @@
 //! The conformance suite for backends: cases, a strict in-memory reference, a faulty wrapper and a model test.
 //!
-//! A backend's test file implements [`Harness`] and [`World`] and calls [`main`]. Each case is one test, which fails if
+//! A backend's test file implements [`BackendHarness`] and [`TestWorld`] and calls [`main`]. Each case is one test, which fails if
 //! its promise is broken and is ignored, with the reason, if the promise does not apply to that backend. The file is a
 //! `[[test]]` with `harness = false`:
 //!
@@ -29,7 +29,7 @@ mod revising;
 mod runner;
 mod samples;
 mod scene;
-mod turning;
+mod switching;
 
 pub use case::{CaseFailure, CaseNeed, CaseOutcome, ConformanceCase};
 pub use cases::all_cases;

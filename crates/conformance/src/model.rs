@@ -226,7 +226,7 @@ mod tests {
                     self.switched += usize::from(spaces.take_step(step).is_ok());
                 }
                 HistoryStep::SwitchTo(model) => {
-                    self.switched += usize::from(crate::turning::switch_to(collection, model).is_ok());
+                    self.switched += usize::from(crate::switching::switch_to(collection, model).is_ok());
                 }
                 _ => {}
             }

@@ -36,7 +36,7 @@ use table::ReferenceTable;
 /// A callback that runs during maintenance, so that a test can observe that moment.
 type MaintenanceWatcher = Arc<dyn Fn(&MaintenanceKind) + Send + Sync>;
 
-/// A strict in-memory backend. Instances made by [`Reference::again`] share their storage, as processes share a disk.
+/// A strict in-memory backend. Instances made by [`Reference::reopened`] share their storage, as processes share a disk.
 pub struct Reference {
     descriptor: Arc<BackendDescriptor>,
     storage: Arc<ReferenceStorage>,

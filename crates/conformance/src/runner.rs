@@ -54,7 +54,7 @@ pub fn list_trials(harness: impl BackendHarness + 'static, waivers: &[(&str, &st
     list_trials_under("", harness, waivers)
 }
 
-/// Like [`trials`], with `prefix` before each name, for a test file that examines several backends.
+/// Like [`list_trials`], with `prefix` before each name, for a test file that examines several backends.
 pub fn list_trials_under(
     prefix: &str,
     harness: impl BackendHarness + 'static,

@@ -14,7 +14,7 @@ use crate::{BackendHarness, CaseFailure, CaseOutcome, TestWorld};
 /// A fresh world and the harness that made it.
 pub struct CaseScene<'a> {
     harness: &'a dyn BackendHarness,
-    /// Instances made by [`Scene::another`], kept so that their collections stay open.
+    /// Instances made by [`CaseScene::another_backend`], kept so that their collections stay open.
     others: Mutex<Vec<Arc<dyn Backend>>>,
     world: Box<dyn TestWorld>,
     descriptor: BackendDescriptor,
@@ -131,14 +131,14 @@ impl<'a> CaseScene<'a> {
         Ok(self.backend().open(palace, &name, &options)?)
     }
 
-    /// The same collection as [`Scene::open`], through a new instance as another process would make it.
+    /// The same collection as [`CaseScene::open`], through a new instance as another process would make it.
     pub(crate) fn open_elsewhere(&self) -> CaseOutcome<Arc<dyn Collection>> {
         Ok(self
             .another_backend()?
             .open(&self.palace(), &default_collection(), &self.usual_options())?)
     }
 
-    /// The same collection as [`Scene::open`], through a new instance after the one under test has ended.
+    /// The same collection as [`CaseScene::open`], through a new instance after the one under test has ended.
     pub(crate) fn open_afterwards(&self) -> CaseOutcome<Arc<dyn Collection>> {
         Ok(self
             .open_successor()?
@@ -168,7 +168,7 @@ impl<'a> CaseScene<'a> {
         Ok(())
     }
 
-    /// The same collection as [`Scene::open`], through a handle that sees only the drawers the filter accepts.
+    /// The same collection as [`CaseScene::open`], through a handle that sees only the drawers the filter accepts.
     pub(crate) fn open_seeing(&self, visible: Filter) -> CaseOutcome<Arc<dyn Collection>> {
         let options = OpenOptions {
             visible,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -156,7 +157,7 @@ impl OpenOptions {
 }
 
 /// A report on whether a backend or palace can be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BackendHealth {
     /// True if it can be used.
     pub ok: bool,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CollectionName, DrawerId, Result};
@@ -13,11 +14,13 @@ pub trait ChangeFeed: fmt::Debug + Send + Sync {
 }
 
 /// A point in the history of a palace; everything up to it has been seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct Cursor(pub u64);
 
 /// The kind of a change to a drawer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
     /// The drawer was filed or changed; read it for its current state.
@@ -27,7 +30,7 @@ pub enum ChangeKind {
 }
 
 /// The newest change of one drawer; older ones of the same drawer are not repeated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DrawerChange {
     // Only the newest change of a drawer is kept, so that the feed does not grow with every edit; a
     // reader that needs an old text has to have read it in time.
@@ -42,7 +45,7 @@ pub struct DrawerChange {
 }
 
 /// One page of changes after a cursor, oldest first, and the cursor of the next page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangePage {
     /// The changes; empty if there are none after the cursor.
     pub changes: Vec<DrawerChange>,

@@ -25,7 +25,7 @@ pub trait CollectionReader: fmt::Debug + Send + Sync {
     fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>>;
 
     /// Returns the drawers that best match some words, best first. Only live drawers that the filters accept count,
-    /// for the scores too; see [`Lexical`].
+    /// for the scores too; see [`LexicalRequest`].
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>>;
 
     /// Counts the drawers that meet the condition.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Capability, Error, ErrorKind, Filter, MaintenanceKind, Metric, Result};
@@ -11,7 +12,7 @@ use crate::{Capability, Error, ErrorKind, Filter, MaintenanceKind, Metric, Resul
 pub const SPEC_VERSION: SpecVersion = SpecVersion { major: 2, minor: 0 };
 
 /// A backend's name and abilities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BackendDescriptor {
     /// Its name, as users type it.
     pub name: String,
@@ -73,7 +74,7 @@ impl BackendDescriptor {
 }
 
 /// A version of the contract: another major version is refused, another minor version is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct SpecVersion {
     /// Changes when a promise changes.
     pub major: u32,

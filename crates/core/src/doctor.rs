@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -29,7 +30,7 @@ pub trait Doctor: fmt::Debug + Send + Sync {
 }
 
 /// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingSeverity {
     /// Worth knowing, but nothing is wrong.
@@ -41,7 +42,7 @@ pub enum FindingSeverity {
 }
 
 /// One thing found, named by a stable code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PalaceFinding {
     /// The code of this kind of finding, for scripts; stable across releases.
     pub code: String,
@@ -96,7 +97,7 @@ impl PalaceFinding {
 }
 
 /// The result of examining a palace in files.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PalaceDiagnosis {
     /// The file format.
     pub kind: String,
@@ -128,7 +129,7 @@ impl PalaceDiagnosis {
 }
 
 /// One examined collection; a format may add figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CollectionDiagnosis {
     /// Its name.
     pub name: String,
@@ -140,7 +141,7 @@ pub struct CollectionDiagnosis {
 }
 
 /// One examined segment; a format may add figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentDiagnosis {
     /// Its name in the file format.
     pub name: String,
@@ -172,7 +173,7 @@ pub enum FixMode {
 }
 
 /// The changes a fix made or would make.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FixReport {
     /// The step.
     pub step: String,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DrawerId, Error, Metadata, MetadataScalar, MetadataValue, Provenance, Result, Timestamp};
@@ -52,7 +53,7 @@ impl Drawer {
         }
     }
 
-    /// Returns the value that filters compare under `key`: the field of [`Place`] of that name if it is set, else
+    /// Returns the value that filters compare under `key`: the field of [`DrawerPlace`] of that name if it is set, else
     /// the metadata value if it is a single scalar. Times are microseconds since 1970.
     pub fn attribute(&self, key: &str) -> Option<Cow<'_, MetadataScalar>> {
         // `filed_at` is not a field of the place, but filters address it in the same way.
@@ -73,7 +74,7 @@ impl Drawer {
     }
 
     /// Returns the list members that filters look for under `key`: those of the metadata value, if it is a list and
-    /// no field of [`Place`] of that name is set.
+    /// no field of [`DrawerPlace`] of that name is set.
     pub fn list_members(&self, key: &str) -> &[MetadataScalar] {
         let value = self.metadata.as_ref().and_then(|metadata| metadata.get(key));
         match value {
@@ -203,7 +204,7 @@ fn conflicting_field_error(key: &str, own: &str, given: &str) -> Error {
 }
 
 /// The part of a source that a drawer covers: bytes from `start` up to `end`, and their lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceSpan {
     /// First byte.
     pub start: u64,
@@ -233,7 +234,7 @@ impl SourceSpan {
 }
 
 /// Short text indexed and embedded together with a document, kept with the row and never returned as the document.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DrawerContext {
     /// Headings, speaker, date and the end of the preceding text.

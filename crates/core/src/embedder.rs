@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result};
@@ -31,7 +32,7 @@ pub trait Embedder: fmt::Debug + Send + Sync {
 }
 
 /// The identity of the model that made a vector. Equal identities are interchangeable; any other is another space.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct EmbedderIdentity {
     /// The model's name.
     pub model: String,

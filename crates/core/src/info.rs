@@ -1,11 +1,14 @@
 //! Figures that describe a collection.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CollectionName, Cursor, Error, IdentityState, PalaceFinding, Result};
 
 /// A measure of the distance between two vectors.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Metric {
     /// One minus the cosine of the angle.
@@ -63,7 +66,7 @@ pub struct CollectionInfo {
 }
 
 /// The number of drawers each kind of search reaches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IndexCoverage {
     /// Drawers with a vector, all of which `query` reaches.
     pub nearest: u64,

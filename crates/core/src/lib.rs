@@ -5,6 +5,7 @@ pub mod backend;
 pub mod capability;
 pub mod change;
 pub mod collection;
+pub mod count;
 pub mod descriptor;
 pub mod doctor;
 pub mod drawer;
@@ -20,6 +21,7 @@ pub mod order;
 pub mod palace;
 pub mod provenance;
 pub mod read;
+mod schema;
 pub mod snapshot;
 pub mod source;
 pub mod space;
@@ -31,6 +33,7 @@ pub use backend::{Backend, BackendHealth, CreateMode, OpenOptions};
 pub use capability::Capability;
 pub use change::{ChangeFeed, ChangeKind, ChangePage, Cursor, DrawerChange};
 pub use collection::{Collection, CollectionExt, CollectionReader, CollectionReaderExt};
+pub use count::format_count;
 pub use descriptor::{BackendDescriptor, SPEC_VERSION, SpecVersion};
 pub use doctor::{
     CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, PalaceDiagnosis,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Result;
@@ -48,7 +49,7 @@ impl fmt::Display for MaintenanceKind {
 }
 
 /// The outcome of a maintenance request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MaintenanceStatus {
     /// The job ran to completion.
@@ -60,7 +61,7 @@ pub enum MaintenanceStatus {
 }
 
 /// The outcome of maintenance, in figures.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MaintenanceReport {
     /// The kind that was requested.
     pub kind: MaintenanceKind,
@@ -71,7 +72,7 @@ pub struct MaintenanceReport {
 }
 
 /// The maintenance that is running or due.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MaintenanceState {
     /// Kinds running now, in any process.
     pub running: Vec<MaintenanceKind>,

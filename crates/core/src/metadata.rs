@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 pub struct Metadata(BTreeMap<String, MetadataValue>);
 
 /// One metadata value: a scalar or an array of scalars.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MetadataValue {
     /// A single value, which filters compare.
@@ -24,7 +25,7 @@ pub enum MetadataValue {
 }
 
 /// A single string, integer, float or boolean.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum MetadataScalar {
     /// True or false; never equal to a number.

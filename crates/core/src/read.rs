@@ -249,7 +249,7 @@ impl FacetKey {
     /// Every key.
     pub const ALL: [Self; 5] = [Self::Wing, Self::Room, Self::Source, Self::Speaker, Self::Kind];
 
-    /// Returns the field of [`crate::Place`] it counts by.
+    /// Returns the field of [`crate::DrawerPlace`] it counts by.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wing => "wing",
@@ -299,7 +299,9 @@ impl FacetRequest {
         keys.sort_unstable();
         keys.dedup();
         if keys.is_empty() || keys.len() != self.by.len() {
-            return Err(Error::invalid("facets need at least one key, and none twice"));
+            let names: Vec<&str> = self.by.iter().map(|key| key.name()).collect();
+            return Err(Error::invalid(format!("cannot count by {:?}", names.join(",")))
+                .with_hint("name at least one key, and each key once"));
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -278,12 +279,12 @@ impl DrawerPatch {
 pub enum DeleteSelection {
     /// Drawers with these ids.
     Ids(Vec<DrawerId>),
-    /// All drawers that meet the condition; one that [restricts nothing](DrawerCondition::asks_nothing) is refused.
+    /// All drawers that meet the condition; one that [restricts nothing](DrawerCondition::is_unrestricted) is refused.
     Matching(DrawerCondition),
 }
 
 /// The result of a write, returned once it is durable. Every id of the batch appears in exactly one list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Ids that were filed for the first time.
     pub added: Vec<DrawerId>,
@@ -306,7 +307,7 @@ pub struct Receipt {
 }
 
 /// A drawer that was not filed because it already exists under another id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DrawerTwin {
     /// The id it was given under.
     pub given: DrawerId,

@@ -1,8 +1,8 @@
 //! An embedder that asks a registered server over HTTP; texts leave the machine only with permission.
 //!
 //! It starts no thread and connects on first use. A request that fails for a possibly temporary reason is retried
-//! within [`Limits`]; a batch that is too large for the server is halved, down to single texts. Positions of texts
-//! in messages count from 0, as in [`Checked`](crate::Checked).
+//! within [`RequestLimits`]; a batch that is too large for the server is halved, down to single texts. Positions of texts
+//! in messages count from 0, as in [`CheckedEmbedder`](crate::CheckedEmbedder).
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //!
 //! `builtin` is a static table compiled into the binary, `minilm` the full model on the processor, `http` any
 //! server the user registers. Each pins its weights, tokeniser and pooling in the revision of its identity.
-//! [`Checked`] wraps all of them and refuses vectors that are zero, not finite, of the wrong length or suspiciously
+//! [`CheckedEmbedder`] wraps all of them and refuses vectors that are zero, not finite, of the wrong length or suspiciously
 //! equal.
 
 pub mod builtin;

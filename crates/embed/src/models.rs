@@ -1,6 +1,6 @@
 //! The models folder: models installed on this machine, each whole or not at all.
 //!
-//! A model of the [catalogue](catalogue()) is a folder of its name whose files are pinned by size and SHA-256; a
+//! A model of the [catalogue](known_models) is a folder of its name whose files are pinned by size and SHA-256; a
 //! registered server is one small file `NAME.json`. A process that changes the folder holds its lock, so anything
 //! found under a temporary name was left by a process that was stopped, and is removed with the next change.
 

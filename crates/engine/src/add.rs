@@ -1,6 +1,7 @@
 //! Add: one drawer, filed verbatim.
 
 use loci_core::{NewDrawer, Receipt, Result, Write};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -15,7 +16,7 @@ pub struct AddRequest {
 }
 
 /// The outcome of an addition, which is durable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AddReport {
     /// The receipt: whether the drawer was filed, kept or replaced, and under which id.
     #[serde(flatten)]

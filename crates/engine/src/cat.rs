@@ -6,6 +6,7 @@ use loci_core::{
     Collection, Drawer, DrawerId, Error, ErrorKind, GetRequest, MetadataScalar, MetadataValue, PalaceFinding,
     Result, SourceRecordQuery, SourceSpan, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::mine::draft::file::FILE_KIND;
@@ -19,7 +20,7 @@ use loci_mine::name::CONVERSATION_SEPARATOR;
 const PAGE: usize = 256;
 
 /// A message of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CatMessage {
     /// Its own id.
     pub id: Option<String>,
@@ -52,7 +53,7 @@ pub enum SourcePart {
 }
 
 /// A source as it was mined: the text of a file, or the messages of a conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CatReport {
     /// The file; null if the source does not exist.
     pub source: Option<String>,

@@ -36,15 +36,12 @@ pub struct DeleteReport {
     pub deleted: u64,
     /// Ids that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
     pub missing: Vec<DrawerId>,
     /// Some of the drawers that a real run would remove.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
     pub sample: Vec<DrawerId>,
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(skip)]
     pub warnings: Vec<PalaceFinding>,
 }
 
@@ -74,7 +71,10 @@ impl Palace {
             Ok((found, report))
         })?;
         if let Some(expected) = request.expected.filter(|expected| *expected != report.matched) {
-            let message = format!("{} drawers match, not {expected}", report.matched);
+            let message = format!(
+                "the number of matching drawers is {}, not {expected}",
+                report.matched
+            );
             return Err(Error::new(ErrorKind::Conflict, message)
                 .with_hint("nothing was removed; run it again without a count"));
         }

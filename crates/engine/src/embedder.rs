@@ -6,6 +6,7 @@ use loci_core::{
     Collection, Embedder, EmbeddingSpace, Error, ErrorKind, IdentityChange, IdentityState, PalaceFinding,
     Result,
 };
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::measure_agreement;
@@ -13,13 +14,19 @@ use crate::palace::{LEAST_AGREEMENT, Palace};
 use crate::status::{EmbedderStatus, describe_embedder};
 
 /// An embedding space of a collection as JSON.
-#[derive(Debug, Serialize)]
-struct SpaceView {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SpaceView {
+    /// The name of its model, if known.
     model: Option<String>,
+    /// The revision of its model, if known.
     revision: Option<String>,
+    /// The dimension of its vectors, once it is fixed.
     dimension: Option<usize>,
+    /// `active`, `building`, `paused`, `retired` or `abandoned`.
     state: &'static str,
+    /// The number of its vectors.
     vectors: u64,
+    /// The number of drawers in the collection.
     drawers: u64,
 }
 
@@ -46,7 +53,7 @@ pub(crate) fn serialize_spaces<S: Serializer>(
 }
 
 /// The model behind a collection's vectors.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EmbedderReport {
     /// The model.
     #[serde(flatten)]
@@ -62,6 +69,7 @@ pub struct EmbedderReport {
     pub weight: Option<f32>,
     /// Every embedding space of the collection.
     #[serde(serialize_with = "serialize_spaces")]
+    #[schemars(with = "Vec<SpaceView>")]
     pub spaces: Vec<EmbeddingSpace>,
     /// Findings of the collection itself.
     pub warnings: Vec<PalaceFinding>,
@@ -77,7 +85,7 @@ pub struct SetEmbedderRequest {
 }
 
 /// The model that is recorded now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SetEmbedderReport {
     /// The model.
     pub model: String,

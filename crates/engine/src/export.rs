@@ -4,6 +4,7 @@ use loci_core::{
     Capability, CollectionName, CollectionReader, DrawerCondition, DrawerFields, DrawerId, Error,
     PalaceFinding,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -22,7 +23,7 @@ pub struct ExportRequest {
 }
 
 /// The outcome of an export.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExportReport {
     /// The number of lines written.
     pub drawers: u64,
@@ -103,7 +104,7 @@ impl Palace {
 }
 
 /// A drawer that an export could not write as it was stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExportDamage {
     /// Its collection.
     pub collection: CollectionName,

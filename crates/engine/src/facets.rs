@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::palace::{Palace, PalaceSession};
-use crate::view::DrawerScope;
+use crate::view::{DrawerScope, NullableValue};
 
 /// A count of drawers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CountReport {
     /// The number of drawers in the scope.
     pub count: u64,
@@ -29,13 +29,37 @@ pub struct FacetsRequest {
 }
 
 /// Counts by keys.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FacetsReport {
     /// One row for each combination of values in the scope: the keys, null where drawers have no value, and
     /// `drawers`.
+    #[schemars(with = "Vec<FacetRow>")]
     pub facets: Vec<Map<String, Json>>,
     /// Damage, and names in the scope that no drawer has.
     pub warnings: Vec<PalaceFinding>,
+}
+
+/// A row of counts. Only the keys that were asked for are there; a key is null for drawers without a value.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct FacetRow {
+    /// The wing.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    wing: NullableValue<String>,
+    /// The room.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    room: NullableValue<String>,
+    /// The source.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    source: NullableValue<String>,
+    /// The speaker.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    speaker: NullableValue<String>,
+    /// The kind.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    kind: NullableValue<String>,
+    /// The number of drawers.
+    drawers: u64,
 }
 
 /// The wings of a scope.

@@ -10,6 +10,7 @@ use loci_core::{
     CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions,
     Provenance, Receipt, Result, Write,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::line;
@@ -55,7 +56,7 @@ pub struct ImportRequest {
 }
 
 /// A batch that is durable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CommittedBatch {
     /// The number of durable batches, this one included.
     pub batch: u64,
@@ -67,7 +68,7 @@ pub struct CommittedBatch {
 }
 
 /// The outcome of an import so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ImportReport {
     /// Drawers filed for the first time.
     pub added: u64,
@@ -88,7 +89,7 @@ pub struct ImportReport {
 }
 
 /// A line that was not stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailedLine {
     /// Its number, counted from 1.
     pub line: u64,

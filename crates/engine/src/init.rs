@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use loci_core::{CollectionName, CreateMode, Embedder, ErrorKind, Metric, OpenOptions, Result};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::{Palace, try_embedder};
@@ -29,7 +30,7 @@ pub struct InitRequest {
 }
 
 /// A collection that exists now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InitReport {
     /// The palace.
     pub palace: String,

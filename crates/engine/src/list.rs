@@ -36,7 +36,6 @@ pub struct ListReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Damage, and names in the scope that no drawer has.
-    #[schemars(skip)]
     pub warnings: Vec<PalaceFinding>,
 }
 

@@ -1,6 +1,7 @@
 //! Maintain: one kind of upkeep on a collection.
 
 use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, Result, SwitchStep};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -15,7 +16,7 @@ pub struct MaintainRequest {
 }
 
 /// The outcome of upkeep.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MaintainReport {
     /// The backend's own report.
     #[serde(flatten)]
@@ -35,16 +36,16 @@ impl Palace {
         // Kinds belong to backends, so the name is looked up in the backend's list rather than parsed here.
         let Some(kind) = kinds.iter().find(|kind| kind.name() == request.kind) else {
             let message = format!(
-                "the backend {:?} has no upkeep called {:?}",
+                "the backend {:?} does not support the maintenance {:?}",
                 descriptor.name, request.kind
             );
             let names: Vec<&str> = kinds.iter().map(MaintenanceKind::name).collect();
             return Err(Error::new(ErrorKind::Unsupported, message)
-                .with_hint(format!("it has: {}", names.join(", "))));
+                .with_hint(format!("nothing was changed; supported: {}", names.join(", "))));
         };
         if request.drop_retired && *kind != MaintenanceKind::COMPACT {
-            let error = Error::invalid("--drop-retired belongs to `loci maintain compact`");
-            return Err(error.with_hint("nothing was changed"));
+            let error = Error::invalid("--drop-retired works only with `compact`");
+            return Err(error.with_hint("nothing was changed; type `loci maintain compact --drop-retired`"));
         }
         self.write(|collection| {
             let mut dropped_spaces = None;

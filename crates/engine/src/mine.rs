@@ -38,6 +38,7 @@ use loci_mine::WalkEvent;
 use loci_mine::conversation::ReadingNote;
 use loci_mine::cut::PieceLengths;
 pub use loci_mine::{cut, formats, name, project, walk};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -52,7 +53,7 @@ pub const MAX_BYTES: u64 = 64 << 20;
 pub struct MineRequest {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// The format of every file, by name; see [`formats::names`]. Detected if not given.
+    /// The format of every file, by name; see [`formats::format_names`]. Detected if not given.
     pub format: Option<String>,
     /// The wing for everything.
     pub wing: Option<String>,
@@ -127,7 +128,7 @@ impl MineRequest {
 }
 
 /// The outcome of mining.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MineReport {
     /// The files and bundles examined.
     pub sources_seen: u64,
@@ -145,6 +146,8 @@ pub struct MineReport {
     pub drawers_kept: u64,
     /// Drawers removed because their text is no longer in its source.
     pub drawers_removed: u64,
+    /// Drawers that were not filed because a user deleted them; always 0, since a changed source is filed whole.
+    pub drawers_withheld: u64,
     /// Parts of sources that could not be filed, such as broken lines and images.
     pub notes: Vec<SourceNote>,
     /// Sources filed from these paths that no longer exist; their drawers stay.
@@ -169,7 +172,7 @@ pub struct MineReport {
 }
 
 /// A source that could not be mined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailedSource {
     /// The source.
     pub source: String,
@@ -178,7 +181,7 @@ pub struct FailedSource {
 }
 
 /// A source that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SkippedSource {
     /// The source.
     pub source: String,
@@ -187,7 +190,7 @@ pub struct SkippedSource {
 }
 
 /// A part of a source that could not be filed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceNote {
     /// The source.
     pub source: String,
@@ -209,7 +212,7 @@ impl SourceNote {
 }
 
 /// The numbers of files and folders that were not examined.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOutCounts {
     /// Hidden files and folders.
     pub hidden: u64,
@@ -220,7 +223,7 @@ pub struct LeftOutCounts {
 }
 
 /// A source as a dry run would file it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedSource {
     /// The source.
     pub source: String,

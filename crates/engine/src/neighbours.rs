@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use loci_core::{CollectionReader, Drawer, DrawerFields, DrawerId, Error, GetRequest, Result};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::mine::draft::source_filter;
@@ -25,7 +26,7 @@ pub struct NeighboursRequest {
 }
 
 /// A drawer among its neighbours.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NeighboursReport {
     /// The drawers in the order of their source; empty if the drawer does not exist.
     pub drawers: Vec<DrawerView>,

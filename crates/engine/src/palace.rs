@@ -416,7 +416,7 @@ fn missing_collection(address: &PalaceAddress, name: &CollectionName) -> Error {
     } else {
         format!("it has: {}", names.join(", "))
     };
-    let message = format!("there is no collection {name} in the palace {id}");
+    let message = format!("collection {name} does not exist in the palace {id}");
     Error::new(ErrorKind::NotFound, message)
         .with_context("palace", id)
         .with_context("collection", name)
@@ -424,7 +424,7 @@ fn missing_collection(address: &PalaceAddress, name: &CollectionName) -> Error {
 }
 
 fn missing_palace(reference: &PalaceRef) -> Error {
-    let message = format!("there is no palace at {}", reference.id);
+    let message = format!("no palace exists at {}", reference.id);
     Error::new(ErrorKind::NotFound, message)
         .with_context("palace", &reference.id)
         .with_hint(

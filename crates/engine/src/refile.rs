@@ -39,11 +39,9 @@ pub struct MoveReport {
     /// The number of drawers that changed their place.
     pub moved: u64,
     /// Ids that no drawer has.
-    #[schemars(with = "Vec<String>")]
     pub missing: Vec<DrawerId>,
     /// Names in the scope that no drawer has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(skip)]
     pub warnings: Vec<PalaceFinding>,
 }
 

@@ -48,9 +48,9 @@ pub struct SearchRequest {
     pub limit: usize,
     /// The drawers searched.
     pub scope: DrawerScope,
-    /// The `next` of the previous page; only [`Palace::search`] reads it.
+    /// The `next` of the previous page; only [`Palace::search`](crate::Palace::search) reads it.
     pub cursor: Option<String>,
-    /// Whether to include tool output; see [`SearchRequest::takes_tools`].
+    /// Whether to include tool output; see [`SearchRequest::includes_tool_output`].
     pub tools: bool,
     /// Whether newer drawers score higher, rather than only winning ties.
     pub recent: bool,
@@ -58,9 +58,10 @@ pub struct SearchRequest {
     pub dates: bool,
     /// The number of neighbours to return on each side of a hit.
     pub context: usize,
-    /// Ranks by this retriever alone; only [`Palace::search`] reads it.
+    /// Ranks by this retriever alone; only [`Palace::search`](crate::Palace::search) reads it.
     pub only: Option<SearchRetriever>,
-    /// Searches by meaning for this vector instead of the query's; only [`Palace::search`] reads it.
+    /// Searches by meaning for this vector instead of the query's; only
+    /// [`Palace::search`](crate::Palace::search) reads it.
     pub vector: Option<Vec<f32>>,
     /// Refuses a backend that may miss the nearest drawers.
     pub exact: bool,

@@ -32,7 +32,6 @@ pub struct ShowReport {
     /// The drawers, each once, in the order asked.
     pub drawers: Vec<DrawerView>,
     /// Ids that no drawer has, each once.
-    #[schemars(with = "Vec<String>")]
     pub missing: Vec<DrawerId>,
 }
 
@@ -64,7 +63,6 @@ pub struct ShowInContextReport {
     /// The drawers, each once, in the order asked.
     pub drawers: Vec<DrawerInContext>,
     /// Ids that no drawer has, each once.
-    #[schemars(with = "Vec<String>")]
     pub missing: Vec<DrawerId>,
 }
 

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Result};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use drain::{DrainReport, EventOutcome, MOST_TRIES, drain_spool};
@@ -54,7 +55,7 @@ pub struct EventSpool {
 }
 
 /// The number of events in a spool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpoolStanding {
     /// The conversations that wait to be mined.
     pub waiting: u64,

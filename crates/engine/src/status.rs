@@ -3,16 +3,17 @@
 use loci_core::{
     BackendHealth, CollectionName, IdentityState, IndexCoverage, MaintenanceState, PalaceFinding, Result,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::facets::{WingCount, count_wings};
-use crate::moves::list_migrations;
+use crate::migration_records::list_migrations;
 use crate::palace::{Palace, PalaceSession};
 use crate::spool::SpoolStanding;
 use crate::view::DrawerScope;
 
 /// The status of a palace.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StatusReport {
     /// The palace.
     pub palace: String,
@@ -48,7 +49,7 @@ pub struct StatusReport {
 }
 
 /// The model that made a collection's vectors, as far as it is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EmbedderStatus {
     /// Its name, if known.
     pub model: Option<String>,
@@ -61,7 +62,7 @@ pub struct EmbedderStatus {
 }
 
 /// A collection in a list of collections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CollectionStatus {
     /// Its name.
     pub name: CollectionName,

@@ -8,9 +8,10 @@ use loci_core::{
     VectorFillReport,
 };
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::embedder::serialize_spaces;
+use crate::embedder::{SpaceView, serialize_spaces};
 use crate::palace::{Palace, cosine_similarity};
 
 /// The target duration of a step: transactions stay short, and a request to pause takes effect soon.
@@ -34,7 +35,7 @@ pub struct SwitchProgress {
 }
 
 /// The way a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SwitchOutcome {
     /// The new model is active.
@@ -45,13 +46,14 @@ pub enum SwitchOutcome {
     Paused,
     /// The caller's `watch` asked to stop.
     #[serde(rename = "paused")]
+    #[schemars(skip)]
     Stopped,
     /// The previous model is active again.
     RolledBack,
 }
 
 /// The outcome of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SwitchReport {
     /// The way it ended.
     #[serde(rename = "outcome")]
@@ -63,11 +65,12 @@ pub struct SwitchReport {
     pub stale: u64,
     /// The spaces afterwards.
     #[serde(serialize_with = "serialize_spaces")]
+    #[schemars(with = "Vec<SpaceView>")]
     pub spaces: Vec<EmbeddingSpace>,
 }
 
 impl Palace {
-    /// Switches the selected collection to `embedder`, or resumes an earlier run; see [`switch`].
+    /// Switches the selected collection to `embedder`, or resumes an earlier run; see [`switch_model`].
     pub fn switch_embedder(
         &self,
         embedder: &dyn Embedder,

@@ -13,10 +13,11 @@ use loci_core::{
     Collection, CollectionExt, DeleteSelection, Error, ErrorKind, Result, RevisionOutcome, SourceRecord,
     SourceRecordQuery, SourceRevision, Write,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::migration_records::RESERVED_PREFIX;
 use crate::mine::stamp::SourceStamp;
-use crate::moves::RESERVED_PREFIX;
 use crate::palace::Palace;
 use loci_mine::SourceFingerprint;
 use loci_mine::name::{self, CONVERSATION_SEPARATOR};
@@ -28,7 +29,7 @@ const PAGE: usize = 1024;
 const FEW: usize = 10;
 
 /// The state of the mined sources.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SyncReport {
     /// The number of sources checked.
     pub checked: u64,
@@ -44,7 +45,7 @@ pub struct SyncReport {
 }
 
 /// A source that is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VanishedSource {
     /// The source.
     pub source: String,
@@ -53,7 +54,7 @@ pub struct VanishedSource {
 }
 
 /// A source that cannot be seen at present.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnresolvedSource {
     /// The source.
     pub source: String,
@@ -62,7 +63,7 @@ pub struct UnresolvedSource {
 }
 
 /// The numbers of removed sources and drawers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RemovedCounts {
     /// Sources.
     pub sources: u64,
@@ -152,7 +153,7 @@ pub fn remove_vanished(
     if count != there {
         return Err(Error::new(
             ErrorKind::Conflict,
-            format!("{there} sources are gone, but {count} were to be removed"),
+            format!("the number of vanished sources is {there}, not {count}"),
         )
         .with_hint("nothing was removed; list them with `loci sync` and give their number"));
     }
@@ -315,7 +316,7 @@ fn probe_path(path: &Path, seen: &SourceFingerprint) -> SourcePresence {
     match path.symlink_metadata() {
         Ok(now) if was_file && now.is_dir() => return SourcePresence::Gone,
         Ok(now) if was_file && !now.is_file() => {
-            return SourcePresence::Unclear("it is no longer a regular file".into());
+            return SourcePresence::Unclear("it is not a regular file any more".into());
         }
         Ok(_) => return SourcePresence::Present,
         Err(error) if !missing(&error) => return SourcePresence::Unclear(error.to_string()),

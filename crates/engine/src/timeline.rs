@@ -7,6 +7,7 @@ use loci_core::{
     CollectionReader, DrawerCondition, DrawerFields, ErrorKind, Filter, FilterComparison, FindingSeverity,
     GetRequest, MetadataScalar, PalaceFinding, Result, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -46,7 +47,7 @@ pub struct TimelineRequest {
 }
 
 /// The counts of a timeline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TimelineReport {
     /// The periods in which something was said.
     pub periods: Vec<PeriodReport>,
@@ -61,7 +62,7 @@ pub struct TimelineReport {
 }
 
 /// One period.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PeriodReport {
     /// Its first moment.
     pub from: Timestamp,
@@ -76,7 +77,7 @@ pub struct PeriodReport {
 }
 
 /// The number of drawers from one source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SourceCount {
     /// The source; `None` for drawers without one.
     pub source: Option<String>,
@@ -103,7 +104,7 @@ impl Palace {
     }
 }
 
-/// Counts the drawers of one collection by time; see [`Palace::timeline`].
+/// Counts the drawers of one collection by time; see [`Palace::count_timeline`].
 pub fn count_timeline(
     collection: &dyn CollectionReader,
     request: &TimelineRequest,

@@ -8,6 +8,7 @@ mod drawer;
 mod flags;
 mod hit;
 mod names;
+mod nullable;
 mod scope;
 
 pub use cursor::{cursor_behind, format_position, parse_position};
@@ -15,5 +16,6 @@ pub use drawer::{DrawerView, TrustMark};
 pub use flags::find_flags;
 pub use hit::{HitView, NearTwinView};
 pub use names::suggest_names;
+pub(crate) use nullable::NullableValue;
 pub(crate) use scope::find_sources;
 pub use scope::{DrawerScope, ScopeFields, ScopeNote, parse_time};

@@ -4,8 +4,8 @@
 //! that shows the whole text.
 
 mod latest;
-mod matters;
 mod page;
+mod priorities;
 mod quote;
 mod read;
 mod snippet;
@@ -15,6 +15,7 @@ mod tests;
 use std::collections::HashSet;
 
 use loci_core::{CollectionReader, Drawer, DrawerId, Error, PalaceFinding, Result, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
@@ -32,18 +33,18 @@ use snippet::cut_snippet;
 pub struct WakeUpRequest {
     /// The drawers to choose from; identity drawers are always included.
     pub scope: DrawerScope,
-    /// The token budget of the text, by [`crate::tokens::estimate`].
+    /// The token budget of the text, by [`crate::tokens::estimate_tokens`].
     pub tokens: usize,
     /// The current time.
     pub now: Timestamp,
 }
 
 /// A page to read at the start of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WakeUpReport {
     /// The text. Each quotation is on one line, without control characters, and otherwise verbatim.
     pub text: String,
-    /// The number of tokens, by [`crate::tokens::estimate`]; never above the budget.
+    /// The number of tokens, by [`crate::tokens::estimate_tokens`]; never above the budget.
     pub tokens: usize,
     /// The quoted drawers, in the order of the page; empty if there is nothing to read.
     pub drawers: Vec<DrawerId>,
@@ -81,10 +82,11 @@ const TITLE: usize = 60;
 /// Writes the page to read at the start of a session from one collection.
 pub fn write_wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Result<WakeUpReport> {
     if request.tokens < FEWEST_TOKENS {
-        return Err(
-            Error::invalid(format!("{} tokens are too few for a wake-up", request.tokens))
-                .with_hint(format!("ask for {FEWEST_TOKENS} or more; 800 is a good start")),
-        );
+        return Err(Error::invalid(format!(
+            "a wake-up takes at least {FEWEST_TOKENS} tokens, not {}",
+            request.tokens
+        ))
+        .with_hint("ask for more; 800 is a good start"));
     }
     if collection.info()?.drawers == 0 {
         return Ok(report_nothing(
@@ -162,10 +164,10 @@ impl<'a> WakeUpWriter<'a> {
     }
 
     fn write_page(&mut self) -> Result<()> {
-        let mine = matters::find_identity(&self.reader)?;
+        let mine = priorities::find_identity(&self.reader)?;
         self.write_identity(&mine)?;
         let recent = self.reader.read_recent()?;
-        let important = matters::find_important(&self.reader, &recent)?;
+        let important = priorities::find_important(&self.reader, &recent)?;
         // Important drawers are written twice: first within half of the budget, so that news always fits, and
         // again at the end for whatever the news did not use.
         let half = self.page.tokens_left() / IMPORTANT_SHARE;

@@ -22,7 +22,7 @@ pub struct WalkOmission {
 ///
 /// Each page is one read, so a drawer written meanwhile may or may not be seen. If a page cannot be read
 /// because stored bytes are damaged, the walk continues behind the damage and lists the [skipped
-/// drawers](Walk::left_out).
+/// drawers](CollectionWalk::left_out).
 #[derive(Debug)]
 pub struct CollectionWalk<'a> {
     collection: &'a dyn CollectionReader,

@@ -52,7 +52,7 @@ pub struct TextIndexer {
 }
 
 impl TextIndexer {
-    /// Does the same as [`indexed`], faster for each further text.
+    /// Does the same as [`join_index_tokens`], faster for each further text.
     pub fn join_index_tokens(&mut self, text: &str) -> String {
         let mut joined = String::with_capacity(text.len());
         let mut sink = |token: &str| {

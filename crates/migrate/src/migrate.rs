@@ -22,6 +22,7 @@ use loci_core::{
     Capability, CollectionInfo, Embedder, Error, ErrorKind, FindingSeverity, OpenOptions, PalaceFinding,
     Result, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::verify::examine_palace;
@@ -73,7 +74,7 @@ pub enum MigrateStep<'a> {
 }
 
 /// The result of a migration.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MigrateReport {
     /// Whether every drawer is in the target unchanged, vectors included.
     pub lossless: bool,
@@ -99,7 +100,7 @@ pub struct MigrateReport {
 }
 
 /// The numbers of drawers in a collection of the target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CollectionRows {
     /// Its name.
     pub name: String,

@@ -2,8 +2,8 @@
 
 mod compare;
 mod findings;
+mod known_differences;
 mod lookup;
-mod pardon;
 mod sample;
 mod whole;
 
@@ -14,6 +14,7 @@ use loci_core::{
     Backend, Capability, Collection, CollectionName, Cursor, DrawerFields, Error, ErrorKind, FacetRequest,
     Filter, FindingSeverity, IdentityState, OpenOptions, PalaceDiagnosis, PalaceFinding, PalaceRef, Result,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::canonical::canonical_line;
@@ -36,7 +37,7 @@ impl Default for VerifyRequest {
 }
 
 /// The result of a verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerifyReport {
     /// Whether all findings are notes.
     pub ok: bool,

@@ -85,8 +85,8 @@ pub fn decode_bytes(bytes: Vec<u8>) -> Result<DecodedText, NotTextCause> {
     }
 }
 
-/// Restores the bytes that [`decode`] read. A stray that is not at a U+FFFD is ignored, and a character that the
-/// encoding lacks becomes `?`; the output of `decode` contains neither.
+/// Restores the bytes that [`decode_bytes`] read. A stray that is not at a U+FFFD is ignored, and a character that the
+/// encoding lacks becomes `?`; the output of `decode_bytes` contains neither.
 pub fn encode_text(text: &str, encoding: TextEncoding, strays: &[StrayBytes]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut done = 0;

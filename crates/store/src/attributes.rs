@@ -113,7 +113,7 @@ impl IndexedAttribute<'_> {
     }
 }
 
-/// Returns the index entries of a drawer: the same values that [`Drawer::attribute`] and [`Drawer::members`] give.
+/// Returns the index entries of a drawer: the same values that [`Drawer::attribute`] and [`Drawer::list_members`] give.
 pub(crate) fn list_attributes(drawer: &Drawer) -> Vec<IndexedAttribute<'_>> {
     let metadata = || drawer.metadata.iter().flat_map(|metadata| metadata.iter());
     // A place field and the metadata key of its name are one attribute (decision 004), so such keys

@@ -243,7 +243,7 @@ impl Backend for EmbeddedBackend {
             None => Ok("ready".to_owned()),
             Some(palace) => self
                 .collections(palace)
-                .map(|all| format!("{} collections", all.len())),
+                .map(|all| loci_core::format_count(all.len() as u64, "collection")),
         };
         match looked {
             Ok(detail) => BackendHealth { ok: true, detail },

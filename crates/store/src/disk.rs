@@ -46,7 +46,7 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
         // A palace may hold private conversations, which other users must not read.
         .mode(0o700)
         .create(folder)
-        .map_err(|cause| failure::io_error("make the palace folder", folder, cause))
+        .map_err(|cause| failure::io_error("create the palace folder", folder, cause))
 }
 
 /// Refuses a folder on a network file system, where SQLite's shared log is not safe.

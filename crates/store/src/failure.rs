@@ -92,7 +92,7 @@ fn describe_code(code: i32) -> FailureDescription {
     }
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (ErrorKind::Locked, "the palace is locked", None),
-        // Only the clock of a call interrupts; see `Lease::watch`.
+        // Only the clock of a call interrupts; see `ConnectionLease::watch_deadline`.
         ffi::SQLITE_INTERRUPT => {
             let timed_out = "the time given for this call is used up";
             (

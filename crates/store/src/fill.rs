@@ -15,7 +15,7 @@ use crate::space::StoredSpace;
 use crate::write::{self, last_seq, store_seq};
 use crate::{vectors, words};
 
-/// Answers a [`Pending`] request: walks the rows after the last one seen, and reads the texts without a vector.
+/// Answers a [`PendingRequest`] request: walks the rows after the last one seen, and reads the texts without a vector.
 pub(crate) fn list_pending(
     connection: &Connection,
     shelf: &CollectionShelf,

@@ -20,7 +20,7 @@ use parts::LexicalSearch;
 
 pub(crate) use parts::rows_within;
 
-/// Answers a [`Lexical`] request among the drawers that `filter` accepts, best first.
+/// Answers a [`LexicalRequest`] among the drawers that `filter` accepts, best first.
 pub(crate) fn search_words(
     view: &ReadView<'_>,
     request: &LexicalRequest,

@@ -25,7 +25,7 @@ const FEW: usize = 768;
 /// The numbers of hits to test for each one wanted, in successive rounds, if a filter must be tested on the drawers.
 const SPARE: [usize; 2] = [8, 128];
 
-/// Answers a [`Query`] among the drawers that `filter` accepts: the same hits that comparing every vector exactly
+/// Answers a [`QueryRequest`] among the drawers that `filter` accepts: the same hits that comparing every vector exactly
 /// would give.
 pub(crate) fn query_nearest(
     view: &ReadView<'_>,

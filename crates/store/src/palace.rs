@@ -211,7 +211,7 @@ impl PalaceFile {
         self.write_within(CallLimits::new(wait, None), |transaction, _| write(transaction))
     }
 
-    /// As [`Palace::write`], within the limits of a call; `write` also receives the generation of the file.
+    /// As [`PalaceFile::write`], within the limits of a call; `write` also receives the generation of the file.
     pub(crate) fn write_within<T>(
         &self,
         limits: CallLimits,
@@ -365,7 +365,7 @@ pub(crate) fn missing_palace_error(file: &Path) -> Error {
     let folder = file.parent().unwrap_or(file);
     Error::new(
         ErrorKind::NotFound,
-        format!("there is no palace in {}", folder.display()),
+        format!("no palace exists in {}", folder.display()),
     )
     .with_hint("make one with `loci init`, or name another with --palace")
 }

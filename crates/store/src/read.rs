@@ -95,7 +95,7 @@ pub(crate) fn accepted_rows(
     DrawerTest::new(&scope, filter, document).passing_rows(connection, shelf, &scope)
 }
 
-/// Answers a [`Get`] among the drawers that `filter` accepts.
+/// Answers a [`GetRequest`] among the drawers that `filter` accepts.
 pub(crate) fn get(
     connection: &Connection,
     shelf: &CollectionShelf,

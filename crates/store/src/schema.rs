@@ -210,7 +210,7 @@ pub(crate) fn recognise_file(connection: &Connection) -> Result<FileKind> {
     recognise_in(&moment)
 }
 
-/// As [`recognise`], within a transaction.
+/// As [`recognise_file`], within a transaction.
 pub(crate) fn recognise_in(moment: &Connection) -> Result<FileKind> {
     let pragma = |name: &str| {
         moment

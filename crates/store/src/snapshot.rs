@@ -27,7 +27,7 @@ impl SnapshotStore for EmbeddedBackend {
         watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport> {
         let palace = self.open_palace(palace, false)?;
-        refuse_existing(dest)?;
+        refuse_existing(dest, "name a file that does not exist")?;
         let lease = palace.lease(PATIENCE)?;
         let partial = partial_name(dest);
         let copied = copy_database(&lease, &partial, watch).and_then(|()| verify_copy(&partial, watch));
@@ -41,11 +41,14 @@ impl SnapshotStore for EmbeddedBackend {
         watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport> {
         let dest = palace.require_folder()?.join(Self::FILE);
-        refuse_existing(&dest)?;
+        refuse_existing(
+            &dest,
+            "a restore never replaces a palace; name another with --palace",
+        )?;
         if !file.is_file() {
             return Err(Error::new(
                 ErrorKind::NotFound,
-                format!("there is no backup at {}", file.display()),
+                format!("no backup exists at {}", file.display()),
             ));
         }
         let how = ConnectionOptions {
@@ -65,12 +68,12 @@ impl SnapshotStore for EmbeddedBackend {
     }
 }
 
-fn refuse_existing(dest: &Path) -> Result<()> {
+fn refuse_existing(dest: &Path, next: &str) -> Result<()> {
     if fs::symlink_metadata(dest).is_err() {
         return Ok(());
     }
     Err(Error::invalid(format!("{} already exists", dest.display()))
-        .with_hint("nothing was written; name a file that does not exist, or a folder without a palace"))
+        .with_hint(format!("nothing was written; {next}")))
 }
 
 fn partial_name(dest: &Path) -> PathBuf {
@@ -90,7 +93,8 @@ fn make_private(partial: &Path) -> Result<()> {
         .mode(0o600)
         .open(partial)
         .map(drop)
-        .map_err(|cause| failure::io_error("write", partial, cause))
+        // The user knows the destination, which is the name without the two suffixes of the partial file.
+        .map_err(|cause| failure::io_error("write", &partial.with_extension("").with_extension(""), cause))
 }
 
 /// Copies the database behind `source`, as it is at this moment, into the new file `partial`.

@@ -155,7 +155,7 @@ impl RevisionWork<'_, '_> {
     }
 }
 
-/// Answers a [`Sources`] request, in byte order of the names.
+/// Answers a [`SourceRecordQuery`], in byte order of the names.
 pub(crate) fn find_records(
     connection: &Connection,
     collection: i64,

@@ -113,7 +113,7 @@ pub(crate) fn each_vector(
     Ok(())
 }
 
-/// As [`each`], but finds the rows in the table of drawers and reads every vector separately, so that a page that
+/// As [`each_vector`], but finds the rows in the table of drawers and reads every vector separately, so that a page that
 /// cannot be read costs only the vectors on it.
 pub(crate) fn each_vector_singly(
     connection: &Connection,

@@ -1,6 +1,6 @@
 //! A SQLite VFS that puts a checksum on every page of the palace file and refuses pages that fail it.
 //!
-//! A database opts in through its header: thirty-six reserved bytes per page ([`reserve`]). Each page that
+//! A database opts in through its header: thirty-six reserved bytes per page ([`reserve_checksums`]). Each page that
 //! reaches the file carries XXH3-64 of its content in them, seeded with the page number, and is
 //! verified whenever SQLite takes it back from the file. Damage is `SQLITE_IOERR_DATA`, never an answer.
 //! The log beside the file carries SQLite's own checksums, which SQLite itself looks at only when it
@@ -11,8 +11,8 @@
 //! an older copy is refused ([`FOREIGN_LOG`]).
 //!
 //! Rules for callers:
-//! - call [`reserve`] on a new database before its first write, and on the target of a backup;
-//! - refuse a palace for which [`checked`] is false: damage to the header could have switched checks off;
+//! - call [`reserve_checksums`] on a new database before its first write, and on the target of a backup;
+//! - refuse a palace for which [`is_checked`] is false: damage to the header could have switched checks off;
 //! - never copy an unchecked database over a checked one with the backup API, nor change the page size
 //!   of a checked one in place: use `VACUUM INTO`;
 //! - never set `locking_mode` to `EXCLUSIVE`: SQLite then recovers without the lock by which recovery is detected;

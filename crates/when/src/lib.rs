@@ -1,7 +1,7 @@
 //! Finds the times that a query mentions, so that a search can filter or rank by `said_at`.
 //!
-//! A mention is either named ([`Exactness::Named`]), and a search may filter by it, or approximate
-//! ([`Exactness::About`]), and a search may only prefer it.
+//! A mention is either named ([`TimeExactness::Named`]), and a search may filter by it, or approximate
+//! ([`TimeExactness::About`]), and a search may only prefer it.
 //!
 //! - Everything is in UTC and in whole days: "this morning" is today, "last night" is yesterday and today. Weeks
 //!   begin on Monday. Seasons are those of the northern hemisphere and therefore approximate.
@@ -67,7 +67,7 @@ pub fn find_mentions(query: &str, now: Timestamp) -> Vec<TimeMention> {
         .filter_map(|(at, point)| MentionReading::new(&words, at, point, now))
         .collect();
     // The sort is stable: of readings of the same length, the likelier one stays first (see
-    // `Reader::points`).
+    // `QueryReader::read_points`).
     readings.sort_by_key(|reading| std::cmp::Reverse(reading.mention.words.len()));
     drop_overlaps(readings, words.len())
 }

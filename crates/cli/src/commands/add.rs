@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::{
-    DrawerId, DrawerPlace, FilingDoor, Metadata, NewDrawer, OriginKind, Provenance, Receipt, Result,
+    DrawerId, DrawerPlace, Error, FilingDoor, Metadata, NewDrawer, OriginKind, Provenance, Receipt, Result,
     Timestamp,
 };
 use loci_engine::add::AddRequest;
@@ -123,6 +123,15 @@ pub(super) fn without_vector(what: &str, lacking: Option<&str>) -> String {
 
 fn build_drawer(args: &AddArgs) -> Result<NewDrawer> {
     let fields = &args.fields;
+    // Refused as `loci mine` does: no command line could select such a wing again.
+    for name in [&fields.wing, &fields.room].into_iter().flatten() {
+        if name.trim().is_empty() {
+            return Err(
+                Error::invalid(format!("{name:?} is not a valid wing or room name"))
+                    .with_hint("nothing was stored; --wing and --room need at least one visible character"),
+            );
+        }
+    }
     let metadata = match &fields.meta {
         Some(text) => line::parse_metadata(text)?,
         None => Metadata::new(),

@@ -8,7 +8,8 @@ use loci_core::{
 };
 use loci_engine::palace::BorrowedAddress;
 use loci_migrate::{VerifyRequest, verify_collections};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::environment::now;
 use crate::errors::{self, CommandResult, ExitStatus};
@@ -21,6 +22,10 @@ use crate::session::CommandSession;
 ///
 /// Other processes can keep writing. In a folder the copy is named palace-<UTC time>.db, and --keep removes the oldest
 /// copies with such a name once the new one is verified. Otherwise DEST is the new file, which must not exist yet.
+#[allow(
+    rustdoc::invalid_html_tags,
+    reason = "the text of --help: a placeholder in brackets"
+)]
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci backup ~/backups --keep 7\n  loci backup before-the-move.db")]
 pub(crate) struct BackupArgs {
@@ -31,6 +36,40 @@ pub(crate) struct BackupArgs {
     /// Keep only this many copies in the folder; DEST is then a folder, which is created if it is missing
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     keep: Option<usize>,
+}
+
+/// A copy of a palace, as it was read back.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct VerifiedCopy {
+    /// The file.
+    file: String,
+    /// The number of drawers in it.
+    drawers: u64,
+    /// The digest over every drawer, as `loci verify` prints it.
+    hash: String,
+    /// Whether the copy was verified.
+    verified: bool,
+}
+
+impl VerifiedCopy {
+    /// Combines the report of a backend with the digest of what was read back.
+    pub(super) fn new(report: &SnapshotReport, hash: String) -> Self {
+        Self {
+            file: report.file.to_string_lossy().into_owned(),
+            drawers: report.drawers,
+            hash,
+            verified: report.verified,
+        }
+    }
+}
+
+/// A new copy, and the older ones that it replaces.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BackupReport {
+    #[serde(flatten)]
+    copy: VerifiedCopy,
+    /// The older copies that were removed.
+    pruned: Vec<String>,
 }
 
 /// Copies the palace and verifies the copy.
@@ -66,7 +105,14 @@ pub(crate) fn run(args: &BackupArgs, session: &mut CommandSession) -> CommandRes
         .iter()
         .map(|file| file.to_string_lossy().into_owned())
         .collect();
-    print_copy(&report, &hash, json!({ "pruned": pruned }), &mut session.out)
+    let copy = VerifiedCopy::new(&report, hash);
+    if session.out.is_json() {
+        session.out.write_json(&BackupReport {
+            copy: copy.clone(),
+            pruned,
+        })?;
+    }
+    print_copy(&copy, &mut session.out)
 }
 
 /// The first phase of a backup and of a restore.
@@ -124,38 +170,17 @@ pub(super) fn no_snapshots(backend: &str) -> Error {
     .with_hint("export the drawers instead: `loci export --all --embeddings`")
 }
 
-/// Prints the contents of a copy; `more` holds further fields for scripts.
-pub(super) fn print_copy(
-    report: &SnapshotReport,
-    hash: &str,
-    more: serde_json::Value,
-    out: &mut TerminalOutput,
-) -> CommandResult {
-    let file = report.file.to_string_lossy();
-    if out.is_json() {
-        let mut answer = json!({
-            "file": file,
-            "drawers": report.drawers,
-            "hash": hash,
-            "verified": report.verified,
-        });
-        if let (Some(answer), serde_json::Value::Object(more)) = (answer.as_object_mut(), more) {
-            answer.extend(more);
-        }
-        out.write_json(&answer)?;
-    } else {
+/// Prints the contents of a copy for people; the two commands print different documents for scripts.
+pub(super) fn print_copy(copy: &VerifiedCopy, out: &mut TerminalOutput) -> CommandResult {
+    if !out.is_json() {
         out.write_page(|page| {
-            page.bold(&file)
-                .plain(&format!("  {}, ", count_drawers(report.drawers)));
-            page.plain(if report.verified {
-                "verified"
-            } else {
-                "not verified"
-            });
-            page.dim(&format!("  {hash}")).end();
+            page.bold(&copy.file)
+                .plain(&format!("  {}, ", count_drawers(copy.drawers)));
+            page.plain(if copy.verified { "verified" } else { "not verified" });
+            page.dim(&format!("  {}", copy.hash)).end();
         })?;
     }
-    Ok(ExitStatus::from_found(report.verified))
+    Ok(ExitStatus::from_found(copy.verified))
 }
 
 fn choose_destination(args: &BackupArgs) -> Result<PathBuf> {
@@ -166,9 +191,15 @@ fn choose_destination(args: &BackupArgs) -> Result<PathBuf> {
     if !is_folder {
         let parent = dest.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(missing) = parent.filter(|parent| !parent.is_dir()) {
-            let message = format!("the folder {} does not exist", missing.display());
-            return Err(Error::new(ErrorKind::NotFound, message)
-                .with_hint("nothing was written; create the folder first"));
+            let (problem, next) = if missing.exists() {
+                ("is not a folder", "name another place")
+            } else {
+                ("does not exist", "create it first")
+            };
+            let message = format!("the folder of the copy, {}, {problem}", missing.display());
+            return Err(
+                Error::new(ErrorKind::NotFound, message).with_hint(format!("nothing was written; {next}"))
+            );
         }
         return Ok(dest.clone());
     }

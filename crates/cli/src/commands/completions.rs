@@ -1,7 +1,8 @@
 //! `loci completions`: completion scripts for shells.
 
 use clap_complete::Shell;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::help;
@@ -19,16 +20,25 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
+/// A completion script.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CompletionScript {
+    /// The shell it is for.
+    shell: String,
+    /// The script.
+    script: String,
+}
+
 /// Prints the script.
 pub(crate) fn run(args: &CompletionsArgs, session: &mut CommandSession) -> CommandResult {
     let mut command = help::visible_command();
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "loci", &mut script);
     if session.out.is_json() {
-        session.out.write_json(&json!({
-            "shell": args.shell.to_string(),
-            "script": String::from_utf8_lossy(&script),
-        }))?;
+        session.out.write_json(&CompletionScript {
+            shell: args.shell.to_string(),
+            script: String::from_utf8_lossy(&script).into_owned(),
+        })?;
     } else {
         session.out.write_bytes(&script)?;
     }

@@ -1,5 +1,6 @@
 //! `loci connect`: lists the tools of agents, and edits or restores the settings of one.
 
+mod documents;
 mod folders;
 mod program;
 mod sessions;
@@ -9,13 +10,14 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use loci_connect::{AgentTool, ConnectAction, ConnectReport, ConnectRequest, SettingsEdit};
+use loci_connect::{AgentTool, ConnectAction, ConnectReport, ConnectRequest};
 use loci_core::{Error, Result};
-use serde_json::{Value as Json, json};
 
+use super::mcp::wing_named;
 use crate::errors::{self, CommandResult, ExitStatus};
 use crate::session::CommandSession;
 
+pub(crate) use documents::{PrintedSettings, ToolConnection, ToolList};
 use folders::read_tool_folders;
 use program::find_own_command;
 use sessions::SessionOffer;
@@ -105,9 +107,10 @@ pub(crate) fn run(args: &ConnectArgs, session: &mut CommandSession) -> CommandRe
         .then(|| SessionOffer::find(tool, &request.folders, &palace_args))
         .flatten();
     if session.out.is_json() {
+        let past = offer.as_ref().map(SessionOffer::describe);
         session
             .out
-            .write_json(&report_to_json(tool, &report, offer.as_ref()))?;
+            .write_json(&ToolConnection::new(tool, &report, past))?;
         return Ok(ExitStatus::Done);
     }
     note_outcome(tool, args, &report, session);
@@ -123,6 +126,8 @@ fn build_request(tool: AgentTool, args: &ConnectArgs, palace_args: &[String]) ->
     server_args.extend(args.read_only.then(|| "--read-only".to_owned()));
     // Restrictions go to the server alone: hooks save everything that is said.
     for wing in &args.wing {
+        // Refused here as the server would refuse it later, where its user would not see why.
+        wing_named(wing)?;
         server_args.extend(["--wing".to_owned(), wing.clone()]);
     }
     if let Some(system) = &args.compat {
@@ -177,13 +182,9 @@ fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &Comman
 fn print_snippets(request: &ConnectRequest, session: &mut CommandSession) -> CommandResult {
     let snippets = request.snippets()?;
     if session.out.is_json() {
-        let files = snippets.iter();
-        let files: Vec<Json> = files
-            .map(|snippet| json!({ "path": snippet.path.to_string_lossy(), "snippet": snippet.text }))
-            .collect();
         session
             .out
-            .write_json(&json!({ "tool": request.tool.name(), "files": files }))?;
+            .write_json(&PrintedSettings::new(request.tool, &snippets))?;
         return Ok(ExitStatus::Done);
     }
     session.out.write_page(|page| {
@@ -232,23 +233,6 @@ fn ask_person(question: &str) -> CommandResult<bool> {
         .and_then(|()| io::stdin().lock().read_line(&mut line));
     asked.map_err(|cause| errors::io_error("cannot ask; nothing was changed", cause))?;
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
-}
-
-fn report_to_json(tool: AgentTool, report: &ConnectReport, offer: Option<&SessionOffer>) -> Json {
-    let edit_to_json = |edit: &SettingsEdit| {
-        json!({
-            "path": edit.path.to_string_lossy(),
-            "change": edit.kind().name(),
-            "diff": edit.diff(),
-        })
-    };
-    let files: Vec<Json> = report.edits.iter().map(edit_to_json).collect();
-    json!({
-        "tool": tool.name(),
-        "files": files,
-        "written": report.written,
-        "past_sessions": offer.map(SessionOffer::to_json),
-    })
 }
 
 fn note_outcome(tool: AgentTool, args: &ConnectArgs, report: &ConnectReport, session: &mut CommandSession) {

@@ -12,6 +12,7 @@ use loci_core::{
     Result,
 };
 use loci_store::EmbeddedBackend;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::verify::print_findings;
@@ -112,10 +113,10 @@ fn find_palace(args: &DoctorArgs, session: &CommandSession) -> Result<(Arc<dyn B
     let located = session.locate(reference)?;
     let path = located.folder;
     if !path.exists() {
-        let message = format!("no palace at {}", path.display());
+        let message = format!("no palace exists at {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, message)
             .with_context("palace", path.display())
-            .with_hint("name a palace, a folder or a database file"));
+            .with_hint("name a palace, a folder or a database file; `loci palaces` lists the palaces"));
     }
     // A backend that is named is not second-guessed: its doctor says what is wrong with the files.
     if let Some(name) = &located.backend {
@@ -188,12 +189,14 @@ fn print_diagnosis(diagnosis: &PalaceDiagnosis, page: &mut TextPage) {
 }
 
 /// A step that was taken or previewed, and the verdict afterwards.
-#[derive(Debug, Serialize)]
-struct FixOutcome {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FixOutcome {
     #[serde(flatten)]
     report: FixReport,
+    /// The graphs that a rule of age would set aside or miss; only for the step that sets graphs aside.
     #[serde(skip_serializing_if = "Option::is_none")]
     judged_by_age: Option<Vec<PalaceFinding>>,
+    /// The verdict afterwards, if the step was taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnosis: Option<PalaceDiagnosis>,
 }

@@ -16,6 +16,7 @@ use crate::session::CommandSession;
 /// the model of vectors for which none is recorded.
 #[derive(Debug, clap::Args)]
 #[command(
+    arg_required_else_help = false,
     after_long_help = "Examples:\n  loci embedder show\n  loci embedder switch minilm\n  \
     loci embedder switch --rollback\n  loci embedder set minilm"
 )]

@@ -4,8 +4,10 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use loci_engine::export::{ExportReport, ExportRequest};
-use serde_json::json;
+use loci_core::PalaceFinding;
+use loci_engine::export::{ExportDamage, ExportReport, ExportRequest};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{CommandResult, CommandStop, ExitStatus};
 use crate::output::TerminalOutput;
@@ -51,6 +53,19 @@ enum ExportFormat {
     Jsonl,
 }
 
+/// A file that holds an export.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExportedFile<'a> {
+    /// The file.
+    file: String,
+    /// The number of drawers written.
+    drawers: u64,
+    /// Drawers of which only a part was written, and drawers that were omitted.
+    damaged: &'a [ExportDamage],
+    /// Names in the scope that no drawer has.
+    warnings: &'a [PalaceFinding],
+}
+
 /// Writes the lines.
 pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandResult {
     let ExportFormat::Jsonl = args.format;
@@ -90,8 +105,12 @@ pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandRes
     drop(progress);
     let file = target.finish()?;
     if out.is_json() {
-        let file = file.to_string_lossy();
-        out.write_json(&json!({ "file": file, "drawers": report.drawers, "damaged": report.damaged, "warnings": report.warnings }))?;
+        out.write_json(&ExportedFile {
+            file: file.to_string_lossy().into_owned(),
+            drawers: report.drawers,
+            damaged: &report.damaged,
+            warnings: &report.warnings,
+        })?;
     } else {
         out.note(&format!(
             "{} written to {}",

@@ -15,6 +15,7 @@ use crate::input::InputLines;
 use crate::page::format_count;
 use crate::session::CommandSession;
 use detect::{ImportFormat, detect_format};
+pub(crate) use memtomem::MemtomemReport;
 
 /// Import an export, or the database of another tool
 ///
@@ -142,7 +143,11 @@ fn with_durable(error: Error, importer: &LineImporter<'_>) -> Error {
     let durable = report.added + report.kept + report.replaced;
     let hint = error
         .hint_text()
-        .unwrap_or("run it again, and the drawers that are stored are kept");
-    let hint = format!("{} before it are durable; {hint}", format_count(durable, "line"));
+        .unwrap_or("run it again; drawers that are already stored are kept");
+    let stored = match durable {
+        0 => "nothing was imported".to_owned(),
+        durable => format!("{} before it are durable", format_count(durable, "line")),
+    };
+    let hint = format!("{stored}; {}", hint.trim_start_matches("nothing was written; "));
     error.with_context("durable_lines", durable).with_hint(hint)
 }

@@ -1,7 +1,7 @@
 //! `loci init`: creates a palace or a collection.
 
 use clap::builder::RangedU64ValueParser;
-use loci_core::Metric;
+use loci_core::{Error, ErrorKind, Metric};
 use loci_engine::init::{InitModel, InitRequest};
 
 use crate::errors::{CommandResult, ExitStatus};
@@ -24,7 +24,8 @@ pub(crate) struct InitArgs {
     embedder: Option<String>,
 
     /// The dimension of its vectors [default: that of the first vector]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    // No model comes near the limit; a larger number is a typing error that every later write would be refused for.
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     dimension: Option<usize>,
 
     /// The metric: cosine, l2 or ip [default: cosine]
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &InitArgs, session: &mut CommandSession) -> CommandResul
         model,
         dimension: args.dimension,
         metric: args.metric,
-    })?;
+    });
+    let report = report.map_err(|error| explain_mismatch(error, args.dimension))?;
     if session.out.is_json() {
         session.out.write_json(&report)?;
         return Ok(ExitStatus::Done);
@@ -67,4 +69,16 @@ pub(crate) fn run(args: &InitArgs, session: &mut CommandSession) -> CommandResul
         .end();
     })?;
     Ok(ExitStatus::Done)
+}
+
+/// Rewords the error of a dimension that is not the collection's: no vector was given.
+fn explain_mismatch(error: Error, dimension: Option<usize>) -> Error {
+    match dimension {
+        Some(dimension) if error.kind() == ErrorKind::DimensionMismatch => Error::new(
+            error.kind(),
+            format!("the collection exists, and its vectors are not of dimension {dimension}"),
+        )
+        .with_hint("nothing was changed; leave --dimension out, or name another --collection"),
+        _ => error,
+    }
 }

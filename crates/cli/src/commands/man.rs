@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 use clap_mangen::Man;
 use loci_core::Result;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{self, CommandResult, ExitStatus};
 use crate::help;
@@ -24,6 +25,22 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
+/// The manual page of the program.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ManualPage {
+    /// The page, in the format of man.
+    page: String,
+}
+
+/// The manual pages that were written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WrittenManual {
+    /// The folder.
+    folder: String,
+    /// The names of the files, sorted.
+    pages: Vec<String>,
+}
+
 /// Prints or writes them.
 pub(crate) fn run(args: &ManArgs, session: &mut CommandSession) -> CommandResult {
     let mut root = help::visible_command();
@@ -31,18 +48,21 @@ pub(crate) fn run(args: &ManArgs, session: &mut CommandSession) -> CommandResult
     let out = &mut session.out;
     match &args.folder {
         Some(folder) => {
-            let written = write_all(&root, folder)?;
+            let pages = write_all(&root, folder)?;
             if out.is_json() {
-                out.write_json(&json!({ "folder": folder.to_string_lossy(), "pages": written }))?;
+                out.write_json(&WrittenManual {
+                    folder: folder.to_string_lossy().into_owned(),
+                    pages,
+                })?;
             } else {
-                let pages = format_count(written.len() as u64, "page");
+                let pages = format_count(pages.len() as u64, "page");
                 out.note(&format!("{pages} written to {}", folder.display()));
             }
         }
         None => {
             let page = render_page(&root)?;
             if out.is_json() {
-                out.write_json(&json!({ "page": page }))?;
+                out.write_json(&ManualPage { page })?;
             } else {
                 out.write_bytes(page.as_bytes())?;
             }
@@ -54,7 +74,7 @@ pub(crate) fn run(args: &ManArgs, session: &mut CommandSession) -> CommandResult
 /// Writes the page of a command and of every command below it. Returns their names.
 fn write_all(root: &Command, folder: &Path) -> Result<Vec<String>> {
     std::fs::create_dir_all(folder)
-        .map_err(|cause| errors::io_error(format!("cannot make the folder {}", folder.display()), cause))?;
+        .map_err(|cause| errors::io_error(format!("cannot create the folder {}", folder.display()), cause))?;
     let mut written = Vec::new();
     let mut waiting = vec![root];
     while let Some(command) = waiting.pop() {
@@ -76,7 +96,7 @@ fn render_page(command: &Command) -> Result<String> {
         .date(" ")
         .render(&mut page)
         .map_err(|cause| {
-            errors::io_error(format!("cannot make the page of {}", command.get_name()), cause)
+            errors::io_error(format!("cannot render the page of {}", command.get_name()), cause)
         })?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }

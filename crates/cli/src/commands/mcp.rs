@@ -12,6 +12,9 @@ use loci_serve::mcp::{
     HttpLimits, HttpOptions, McpServer, ToolDialect, parse_listen_address, serve_http, serve_stdio,
 };
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::errors::{CommandResult, ExitStatus};
 use crate::output::TerminalOutput;
 use crate::session::CommandSession;
@@ -46,6 +49,10 @@ pub(crate) struct McpArgs {
     /// Takes PORT, HOST:PORT or [::1]:PORT; port 0 picks a free one. Clients send the token from the token file as
     /// `Authorization: Bearer TOKEN`. Addresses that other machines can reach are refused. With --json, the address is
     /// printed on one line once the server accepts connections.
+    #[allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the text of --help: an address in brackets"
+    )]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:8765")]
     http: Option<String>,
 
@@ -82,7 +89,7 @@ fn read_http_options(http: &str, args: &McpArgs, session: &CommandSession) -> Re
             .map(|data| data.join("loci").join("mcp-token"))
     };
     let token_file = args.token_file.clone().or_else(usual).ok_or_else(|| {
-        Error::invalid("there is no home folder to keep the token in")
+        Error::invalid("no home folder is known to keep the token in")
             .with_hint("name a file with --token-file")
     })?;
     let shown = token_file.clone();
@@ -100,17 +107,28 @@ fn read_http_options(http: &str, args: &McpArgs, session: &CommandSession) -> Re
     })
 }
 
+/// The address of a server that accepts connections.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ListeningAddress {
+    /// The IP address and port.
+    address: String,
+    /// The URL for clients.
+    url: String,
+    /// The file with the token that clients send.
+    token_file: String,
+}
+
 /// Announces the address. A failure to print it does not stop the server.
 fn announce_address(out: &mut TerminalOutput, address: SocketAddr, token_file: &Path) {
     let url = format!("http://{address}/mcp");
     out.note(&format!("listening on {url}"));
     out.note(&format!("the token is in {}", token_file.display()));
     if out.is_json() {
-        let said = serde_json::json!({
-            "address": address.to_string(),
-            "url": url,
-            "token_file": token_file.to_string_lossy(),
-        });
+        let said = ListeningAddress {
+            address: address.to_string(),
+            url,
+            token_file: token_file.to_string_lossy().into_owned(),
+        };
         let _ = out.write_json(&said).and_then(|()| out.flush());
     }
 }
@@ -138,7 +156,8 @@ fn choose_dialect(args: &McpArgs) -> ToolDialect {
     }
 }
 
-fn wing_named(given: &str) -> Result<String> {
+/// Returns the tidy name of a wing that a server is restricted to.
+pub(super) fn wing_named(given: &str) -> Result<String> {
     tidy_name(given).ok_or_else(|| {
         Error::invalid(format!("{given:?} is not a valid wing name"))
             .with_hint("`loci wings` lists the wings")

@@ -64,6 +64,10 @@ pub(crate) struct MineArgs {
     #[arg(long)]
     ignored: bool,
 
+    /// Include hidden and ignored files; the same as --hidden --ignored
+    #[arg(long)]
+    all: bool,
+
     /// The usual number of characters in a drawer
     #[arg(long, value_name = "N", default_value_t = USUAL_PIECE, value_parser = clap::value_parser!(u32).range(100..=100_000))]
     piece: u32,
@@ -85,6 +89,7 @@ impl MineArgs {
             max_size: mine::MAX_BYTES,
             hidden: false,
             ignored: false,
+            all: false,
             piece: USUAL_PIECE,
         }
     }
@@ -160,7 +165,7 @@ fn nothing_to_mine(first: &FailedSource, missing: usize) -> Error {
         ),
     };
     Error::new(ErrorKind::NotFound, message)
-        .with_hint("nothing was mined and no palace was made; name files and folders that exist")
+        .with_hint("nothing was mined and no palace was created; name files and folders that exist")
 }
 
 /// Shows the sources and drawers so far; their bytes tell best how long it still takes.
@@ -187,8 +192,8 @@ fn build_request(args: &MineArgs, paths: Vec<PathBuf>, palace: Option<&Path>) ->
     };
     request.since = bounds.parse(now())?.since;
     request.max_bytes = args.max_size;
-    request.hidden = args.hidden;
-    request.ignored = args.ignored;
+    request.hidden = args.hidden || args.all;
+    request.ignored = args.ignored || args.all;
     request.cutting = mine::cut::PieceLengths::from_target(args.piece as usize);
     request.dry_run = args.dry_run;
     request.excludes = mine::walk::global_excludes();

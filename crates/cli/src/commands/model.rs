@@ -5,6 +5,11 @@ mod list;
 mod remove;
 mod verify;
 
+pub(crate) use install::{AddedServer, InstalledModel};
+pub(crate) use list::ModelList;
+pub(crate) use remove::ModelRemoval;
+pub(crate) use verify::ModelVerifyReport;
+
 use crate::errors::CommandResult;
 use crate::session::CommandSession;
 
@@ -14,6 +19,7 @@ use crate::session::CommandSession;
 /// embedding server can be added under a name. Nothing is downloaded unless you ask for it.
 #[derive(Debug, clap::Args)]
 #[command(
+    arg_required_else_help = false,
     after_long_help = "Examples:\n  loci model list\n  loci model install minilm\n  \
     loci model install nomic --url http://127.0.0.1:11434 --model nomic-embed-text\n  loci model verify"
 )]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::page::TextPage;
@@ -19,14 +19,27 @@ use crate::session::CommandSession;
 #[command(after_long_help = "Examples:\n  loci palaces\n  loci palaces --json")]
 pub(crate) struct PalacesArgs {}
 
+/// The palaces in the data folder.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PalaceList {
+    /// The palaces, in the order of their names.
+    palaces: Vec<PalaceRow>,
+}
+
 /// A palace as it is listed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PalaceRow {
+    /// Its name.
     name: String,
+    /// Its folder.
     path: String,
+    /// The backend that holds it; null if its settings cannot be read.
     backend: Option<String>,
+    /// The number of its drawers; null if they cannot be counted.
     drawers: Option<u64>,
+    /// Whether commands use it without --palace.
     default: bool,
+    /// The reason it cannot be opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -37,17 +50,19 @@ pub(crate) fn run(_: &PalacesArgs, session: &mut CommandSession) -> CommandResul
     // A LOCI_PALACE that means nothing is reported by the commands that use it.
     let default = session.locate(None).ok().map(|location| location.folder);
     let palaces = list_palaces(session.environment(), &session.registry);
-    let rows: Vec<PalaceRow> = palaces
+    let rows = palaces
         .iter()
-        .map(|palace| describe_palace(palace, default.as_deref(), session))
-        .collect();
+        .map(|palace| describe_palace(palace, default.as_deref(), session));
+    let list = PalaceList {
+        palaces: rows.collect(),
+    };
     let out = &mut session.out;
     if out.is_json() {
-        out.write_json(&json!({ "palaces": rows }))?;
+        out.write_json(&list)?;
     } else {
-        out.write_page(|page| rows.iter().for_each(|row| print_row(row, page)))?;
+        out.write_page(|page| list.palaces.iter().for_each(|row| print_row(row, page)))?;
     }
-    if rows.is_empty() {
+    if list.palaces.is_empty() {
         out.note(&format!(
             "no palace in {}; make one with `loci init`, or `loci init --palace NAME`",
             folder.display()
@@ -57,7 +72,7 @@ pub(crate) fn run(_: &PalacesArgs, session: &mut CommandSession) -> CommandResul
         out.flush()?;
         out.note(&format!("without --palace, commands use {}", elsewhere.display()));
     }
-    Ok(ExitStatus::from_found(!rows.is_empty()))
+    Ok(ExitStatus::from_found(!list.palaces.is_empty()))
 }
 
 fn describe_palace(palace: &Path, default: Option<&Path>, session: &CommandSession) -> PalaceRow {

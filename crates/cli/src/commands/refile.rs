@@ -65,7 +65,7 @@ pub(crate) fn run(args: &MoveArgs, session: &mut CommandSession) -> CommandResul
             out.note("dry run: nothing was moved; add --yes to move them");
         }
         for id in &report.missing {
-            out.warn(&format!("there is no drawer {:?}", id.as_str()));
+            out.warn(&format!("drawer {:?} does not exist", id.as_str()));
         }
     }
     out.warnings(&report.warnings);

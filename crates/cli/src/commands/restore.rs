@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use loci_core::{Error, ErrorKind};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::backup::{COPYING, no_snapshots, print_copy, read_back, show_step};
+use super::backup::{COPYING, VerifiedCopy, no_snapshots, print_copy, read_back, show_step};
 use crate::errors::CommandResult;
+use crate::input::is_sqlite_file;
 use crate::session::CommandSession;
 
 /// Create a palace from a copy that `loci backup` wrote
@@ -22,13 +24,35 @@ pub(crate) struct RestoreArgs {
     file: PathBuf,
 }
 
+/// A palace that was created from a copy.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RestoreReport {
+    #[serde(flatten)]
+    copy: VerifiedCopy,
+    /// The palace.
+    palace: String,
+}
+
 /// Creates the palace and verifies it.
 pub(crate) fn run(args: &RestoreArgs, session: &mut CommandSession) -> CommandResult {
     // Checked before the folder of the new palace is made.
     if !args.file.is_file() {
-        let message = format!("the copy {} does not exist", args.file.display());
-        return Err(Error::new(ErrorKind::NotFound, message)
+        let (kind, problem) = if args.file.exists() {
+            (ErrorKind::Invalid, "is not a file")
+        } else {
+            (ErrorKind::NotFound, "does not exist")
+        };
+        let message = format!("the copy {} {problem}", args.file.display());
+        return Err(Error::new(kind, message)
             .with_hint("nothing was written; name the file that `loci backup` printed")
+            .into());
+    }
+    if !is_sqlite_file(&args.file) {
+        let message = format!("{} is not a copy that `loci backup` wrote", args.file.display());
+        return Err(Error::new(ErrorKind::Format, message)
+            .with_hint(
+                "nothing was written; import an export with `loci import`, other files with `loci mine`",
+            )
             .into());
     }
     let palace = session.open_palace()?.address()?;
@@ -45,11 +69,13 @@ pub(crate) fn run(args: &RestoreArgs, session: &mut CommandSession) -> CommandRe
     // Noted once every drawer was read back: before that it is a file, not a palace to rely on.
     session
         .out
-        .note(&format!("made a new palace at {}", palace.reference.id));
-    print_copy(
-        &report,
-        &hash,
-        json!({ "palace": palace.reference.id }),
-        &mut session.out,
-    )
+        .note(&format!("created a palace at {}", palace.reference.id));
+    let copy = VerifiedCopy::new(&report, hash);
+    if session.out.is_json() {
+        session.out.write_json(&RestoreReport {
+            copy: copy.clone(),
+            palace: palace.reference.id.clone(),
+        })?;
+    }
+    print_copy(&copy, &mut session.out)
 }

@@ -91,7 +91,7 @@ fn write_neighbour(drawer: &DrawerView, page: &mut TextPage) {
 
 /// Notes that no drawer has this id.
 pub(super) fn tell_missing(id: &DrawerId, out: &mut TerminalOutput) {
-    out.note(&format!("there is no drawer {:?}", id.as_str()));
+    out.note(&format!("drawer {:?} does not exist", id.as_str()));
 }
 
 fn write_drawer(drawer: &DrawerView, page: &mut TextPage) {

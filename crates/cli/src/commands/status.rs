@@ -5,7 +5,7 @@ use loci_engine::spool::{EventSpool, SpoolStanding};
 
 use super::hook;
 use crate::errors::{CommandResult, ExitStatus};
-use crate::page::TextPage;
+use crate::page::{TextPage, format_count};
 use crate::render::count_drawers;
 use crate::session::CommandSession;
 
@@ -41,11 +41,10 @@ fn find_waiting_spool(session: &CommandSession) -> Option<(EventSpool, SpoolStan
 }
 
 fn describe_spool(spool: &EventSpool, standing: SpoolStanding) -> String {
-    let waiting = match standing.waiting {
-        0 => None,
-        1 => Some("1 conversation waits to be mined".to_owned()),
-        many => Some(format!("{many} conversations waiting to be mined")),
-    };
+    let waiting = (standing.waiting > 0).then(|| {
+        let conversations = format_count(standing.waiting as u64, "conversation");
+        format!("{conversations} waiting to be mined")
+    });
     let failed = (standing.failed > 0).then(|| {
         let folder = spool.folder().display();
         format!(
@@ -88,6 +87,20 @@ fn write_status(report: &StatusReport, page: &mut TextPage) {
         coverage.nearest, coverage.packed, coverage.lexical
     ));
     page.end();
+    write_upkeep(report, page);
+    for other in report
+        .collections
+        .iter()
+        .filter(|other| other.name != report.collection)
+    {
+        page.dim("also      ")
+            .plain(&format!("{} in {}", count_drawers(other.drawers), other.name))
+            .end();
+    }
+}
+
+/// Writes what needs attention or happened to the palace as a whole: health, maintenance, migrations.
+fn write_upkeep(report: &StatusReport, page: &mut TextPage) {
     if !report.health.ok {
         page.dim("health    ").plain(&report.health.detail).end();
     }
@@ -95,7 +108,7 @@ fn write_status(report: &StatusReport, page: &mut TextPage) {
         page.dim("running   ").plain(&format!("{kind} is running")).end();
     }
     for (kind, why) in report.maintenance.iter().flat_map(|state| &state.due) {
-        page.dim("running   ")
+        page.dim("due       ")
             .plain(&format!("{why}; run `loci maintain {kind}`"))
             .end();
     }
@@ -108,15 +121,6 @@ fn write_status(report: &StatusReport, page: &mut TextPage) {
                 text("from_backend"),
                 text("finished_at")
             ))
-            .end();
-    }
-    for other in report
-        .collections
-        .iter()
-        .filter(|other| other.name != report.collection)
-    {
-        page.dim("also      ")
-            .plain(&format!("{} in {}", count_drawers(other.drawers), other.name))
             .end();
     }
 }

@@ -1,9 +1,7 @@
 //! `loci sync`: lists sources that vanished, and removes their drawers on request.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
 use std::path::PathBuf;
 
-use loci_core::{Error, ErrorKind, Result};
 use loci_engine::sync::SyncReport;
 
 use crate::errors::{CommandResult, ExitStatus};
@@ -12,25 +10,21 @@ use crate::session::CommandSession;
 
 /// List sources that are no longer where they were mined
 ///
-/// Their drawers are kept. To remove them, use --apply and confirm the number of sources, at the prompt or with --count.
-/// Nothing is removed if a whole folder or volume is missing, or if more than ten sources and more than half of them
-/// vanished at once. Exits with 1 if any vanished.
+/// Their drawers are kept. To remove them, confirm the number of vanished sources with --yes N; if it is another number,
+/// nothing is removed. Nothing is removed either if a whole folder or volume is missing, or if more than ten sources and more
+/// than half of them vanished at once. Exits with 1 if any vanished source is left.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_long_help = "Examples:\n  loci sync\n  loci sync ~/projects/old --apply\n  loci sync --apply --count 3"
+    after_long_help = "Examples:\n  loci sync\n  loci sync ~/projects/old\n  loci sync ~/projects/old --yes 3"
 )]
 pub(crate) struct SyncArgs {
     /// Only sources that were mined from here
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Remove the drawers of vanished sources
-    #[arg(long)]
-    apply: bool,
-
-    /// Confirm the number of sources to remove
-    #[arg(long, value_name = "N", requires = "apply")]
-    count: Option<u64>,
+    /// Remove the drawers of the N sources that vanished
+    #[arg(long, value_name = "N")]
+    yes: Option<u64>,
 }
 
 /// Lists vanished sources, and removes their drawers if that was confirmed.
@@ -44,16 +38,13 @@ pub(crate) fn run(args: &SyncArgs, session: &mut CommandSession) -> CommandResul
     });
     let mut report = palace.check_sources(&paths.collect::<Vec<_>>())?;
     if !session.out.is_json() {
-        print_report(&report, args.apply, session)?;
+        print_report(&report, args.yes.is_some(), session)?;
     }
-    if args.apply && (!report.vanished.is_empty() || args.count.is_some_and(|count| count > 0)) {
-        let count = match args.count {
-            Some(count) => count,
-            None => ask_count(&report, session)?,
-        };
+    // A palace without vanished sources confirms zero; any other number is a mistake that the engine names.
+    if let Some(count) = args.yes.filter(|count| *count > 0 || !report.vanished.is_empty()) {
         report.removed = palace.remove_vanished(&report, count)?;
     }
-    // The report is printed before the question, in words; scripts get it once, with what was removed.
+    // People see the list before the outcome; scripts get one document with both.
     let (out, removed) = (&mut session.out, report.removed);
     if out.is_json() {
         out.write_json(&report)?;
@@ -72,7 +63,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut CommandSession) -> CommandResul
     Ok(ExitStatus::from_found(settled))
 }
 
-fn print_report(report: &SyncReport, apply: bool, session: &mut CommandSession) -> CommandResult<()> {
+fn print_report(report: &SyncReport, is_confirmed: bool, session: &mut CommandSession) -> CommandResult<()> {
     let out = &mut session.out;
     out.write_page(|page| {
         for gone in &report.vanished {
@@ -93,44 +84,14 @@ fn print_report(report: &SyncReport, apply: bool, session: &mut CommandSession) 
         .end();
     })?;
     out.flush()?;
-    if apply {
+    if is_confirmed {
         return Ok(());
     }
     if let Some(why) = &report.refused {
         out.warn(why);
     } else if !report.vanished.is_empty() {
-        out.note("their drawers are kept; remove them with `loci sync --apply`");
+        let count = report.vanished.len();
+        out.note(&format!("their drawers are kept; remove them with --yes {count}"));
     }
     Ok(())
-}
-
-/// Asks for the number of sources to remove.
-fn ask_count(report: &SyncReport, session: &mut CommandSession) -> Result<u64> {
-    let there = report.vanished.len();
-    // The engine refuses in any case, with the reason; asking first would waste an answer.
-    if report.refused.is_some() {
-        return Ok(there as u64);
-    }
-    // A script pipes the number in and needs no question.
-    if io::stdin().is_terminal() {
-        session.out.note(&format!(
-            "this permanently removes the drawers of {}; type that number to continue:",
-            format_count(there as u64, "source")
-        ));
-    }
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|cause| crate::errors::io_error("cannot read the answer", cause))?;
-    let answer = line.trim();
-    answer.parse().map_err(|_| {
-        let sources = format_count(there as u64, "source");
-        let message = if answer.is_empty() {
-            format!("removing the drawers of {sources} was not confirmed")
-        } else {
-            format!("{answer:?} does not confirm the removal: {sources} vanished")
-        };
-        Error::new(ErrorKind::Conflict, message).with_hint(format!(
-            "nothing was removed; type the number at the prompt, or use --count {there}"
-        ))
-    })
 }

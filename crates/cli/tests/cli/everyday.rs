@@ -97,19 +97,19 @@ fn a_name_that_is_not_there_is_answered_with_those_that_look_alike() {
     for (args, note) in [
         (
             &["wings", "--by", "wing,room", "--wing", "wrok"][..],
-            "warning: there is no wing \"wrok\"; did you mean \"work\"?\n",
+            "warning: wing \"wrok\" does not exist; did you mean \"work\"?\n",
         ),
         (
             &["timeline", "--wing", "wrok"],
-            "warning: there is no wing \"wrok\"; did you mean \"work\"?\n",
+            "warning: wing \"wrok\" does not exist; did you mean \"work\"?\n",
         ),
         (
             &["timeline", "--wing", "work", "--room", "plan"],
-            "warning: there is no room \"plan\"; did you mean \"plans\"?\n",
+            "warning: room \"plan\" does not exist; did you mean \"plans\"?\n",
         ),
         (
             &["wings", "--by", "wing,room", "--wing", "zebra"],
-            "warning: there is no wing \"zebra\"\n",
+            "warning: wing \"zebra\" does not exist\n",
         ),
         (
             &["timeline", "--since", "2030-01-01", "--wing", "home"],
@@ -172,7 +172,7 @@ fn show_lists_ids_that_no_drawer_has_once() {
     let words = home.run(&["show", "nowhere"]).expect_code(1);
     assert_eq!(
         (words.out.as_str(), words.err.as_str()),
-        ("", "there is no drawer \"nowhere\"\n")
+        ("", "drawer \"nowhere\" does not exist\n")
     );
 }
 
@@ -335,7 +335,7 @@ fn an_empty_palace_has_nothing_and_a_missing_one_is_an_error() {
     for args in READERS {
         let ran = home.run(args).expect_code(2);
         assert!(
-            ran.err.contains("there is no palace") && ran.err.contains("loci init"),
+            ran.err.contains("no palace exists") && ran.err.contains("loci init"),
             "{args:?}: {ran:?}"
         );
         assert_eq!(

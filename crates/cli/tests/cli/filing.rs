@@ -10,7 +10,7 @@ fn a_text_is_filed_once_and_found_by_its_id() {
     let first = home
         .run(&["--json", "add", "Ship it.", "--wing", "work", "--room", "plans"])
         .expect_code(0);
-    assert!(first.err.contains("made a new palace"), "{first:?}");
+    assert!(first.err.contains("created a palace"), "{first:?}");
     let added = first.json();
     assert_eq!(ids(&added["added"]), ["533da3687d741789776f6929b2c70fce"]);
     assert_eq!(

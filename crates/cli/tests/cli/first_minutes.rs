@@ -20,11 +20,11 @@ fn tree() -> PathBuf {
         .unwrap()
 }
 
-/// A newcomer's machine: an empty home, and a clone of the tree as far as the commands read it.
+/// A newcomer's machine: an empty home, and any folder in it.
 struct Newcomer {
     _scratch: tempfile::TempDir,
     home: PathBuf,
-    clone: PathBuf,
+    folder: PathBuf,
     /// Ids as the README has them, and as they are here.
     ids: HashMap<String, String>,
 }
@@ -33,15 +33,13 @@ impl Newcomer {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
-        let (home, clone) = (root.join("home"), root.join("loci"));
-        fs::create_dir_all(&home).unwrap();
-        fs::create_dir_all(clone.join(".git")).unwrap();
-        fs::write(clone.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        copy(&tree().join("examples"), &clone.join("examples"));
+        let home = root.join("home");
+        let folder = home.join("anywhere");
+        fs::create_dir_all(&folder).unwrap();
         Self {
             _scratch: scratch,
             home,
-            clone,
+            folder,
             ids: HashMap::new(),
         }
     }
@@ -52,16 +50,15 @@ impl Newcomer {
         let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
         let output = Command::new("sh")
             .args(["-c", &format!("{{ {command}; }} 2>&1")])
-            .current_dir(&self.clone)
+            .current_dir(&self.folder)
             .env_clear()
             .env("PATH", path)
             .env("HOME", &self.home)
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let text = text.replace(&self.clone.display().to_string(), "~/loci");
         let text = text.replace(&self.home.display().to_string(), "~");
-        seconds_hidden(&text.replace(&today(), DAY))
+        hide_clock(&seconds_hidden(&text.replace(&today(), DAY)))
     }
 
     /// A command of the README with its ids as they are here; a shortened id stands for the one it begins.
@@ -92,21 +89,24 @@ fn today() -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
-        }
-    }
-}
-
 fn ids(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_ascii_hexdigit());
     words.filter(|word| ID.contains(&word.len())).map(str::to_owned)
+}
+
+/// Sets the time of every drawer filed today to noon.
+fn hide_clock(text: &str) -> String {
+    let mut parts = text.split(DAY);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |told, part| {
+        let is_clock = part.len() >= 10 && part.is_char_boundary(10) && part[..10].ends_with(" UTC");
+        let (clock, rest) = if is_clock {
+            (" 12:00 UTC", &part[10..])
+        } else {
+            ("", part)
+        };
+        format!("{told}{DAY}{clock}{rest}")
+    })
 }
 
 /// How long something took is another figure every time.

@@ -14,6 +14,8 @@ mod connect;
 mod conversations;
 mod doctoring;
 mod embedding;
+#[cfg(unix)]
+mod every_command;
 mod everyday;
 mod filing;
 mod finding;
@@ -21,6 +23,7 @@ mod first_minutes;
 mod help;
 mod hooks;
 mod hostile;
+mod json_schemas;
 mod keeping;
 mod kill;
 mod losing_nothing;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// The tables of schema 1, as far as an import looks at them; `NOT NULL` is left out to file what breaks it.
-const TABLES: &str = "PRAGMA journal_mode = WAL;
+pub(crate) const TABLES: &str = "PRAGMA journal_mode = WAL;
     CREATE TABLE _memtomem_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE chunks (id TEXT PRIMARY KEY, content TEXT, content_hash TEXT, source_file TEXT,
         heading_hierarchy TEXT DEFAULT '[]', chunk_type TEXT DEFAULT 'raw_text', start_line INTEGER DEFAULT 0,

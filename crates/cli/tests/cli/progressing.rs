@@ -119,7 +119,7 @@ fn the_line_fits_the_terminal_and_is_cleared_at_the_end() {
             1,
             "only the note of the new palace is left: {left:?}"
         );
-        assert!(notes[0].starts_with("made a new palace"), "{left:?}");
+        assert!(notes[0].starts_with("created a palace"), "{left:?}");
     }
 }
 

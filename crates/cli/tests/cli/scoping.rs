@@ -67,7 +67,7 @@ fn an_unknown_name_is_an_empty_answer_with_a_warning_that_names_the_nearest() {
         for (field, asked, nearest) in names {
             let flag = format!("--{field}");
             let args = [command, &[flag.as_str(), asked]].concat();
-            let told = format!("there is no {field} {asked:?}; did you mean {nearest:?}?");
+            let told = format!("{field} {asked:?} does not exist; did you mean {nearest:?}?");
             // Why a drawer is not found is an answer, whatever the scope.
             let explains = command[0] == "why-not";
             let words = home.run(&args).expect_code(if explains { 0 } else { 1 });

@@ -57,13 +57,11 @@ fn answer(stream: TcpStream, salt: &AtomicU64) {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let found = first.starts_with("POST /v1/embeddings ");
-        let reply = match found {
-            true => embed(
-                &serde_json::from_slice(&body).unwrap(),
-                salt.load(Ordering::SeqCst),
-            )
-            .to_string(),
-            false => "{}".to_owned(),
+        let reply = if found {
+            let asked = serde_json::from_slice(&body).unwrap();
+            embed(&asked, salt.load(Ordering::SeqCst)).to_string()
+        } else {
+            "{}".to_owned()
         };
         let status = if found { "200 OK" } else { "404 Not Found" };
         let head = format!(

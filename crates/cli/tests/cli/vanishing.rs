@@ -43,20 +43,17 @@ fn a_vanished_source_is_flagged_and_kept_until_its_count_is_given() {
     );
     assert_eq!(overlapping["checked"], 6, "each source once");
     assert_eq!(count(&home), 6);
-    let (kind, words) = home.run(&["--json", "sync", "--apply"]).expect_error();
-    assert!(kind == "conflict" && words.contains("--count 1"), "{words}");
-    let (_, words) = home
-        .run(&["--json", "sync", "--apply", "--count", "2"])
-        .expect_error();
-    assert!(words.contains("nothing was removed"), "{words}");
-    for answer in ["", "yes\n", "2\n"] {
-        let ran = home
-            .run_with(&["sync", "--apply"], answer.as_bytes())
-            .expect_code(2);
-        assert!(ran.err.contains("nothing was removed"), "{answer:?}: {}", ran.err);
+    let dry = home.run(&["sync"]).expect_code(1);
+    assert!(dry.err.contains("remove them with --yes 1"), "{}", dry.err);
+    for wrong in ["0", "2"] {
+        let (kind, words) = home.run(&["--json", "sync", "--yes", wrong]).expect_error();
+        assert!(
+            kind == "conflict" && words.contains("nothing was removed"),
+            "{words}"
+        );
     }
     assert_eq!(count(&home), 6);
-    let done = home.json(0, &["sync", "--apply", "--count", "1"]);
+    let done = home.json(0, &["sync", "--yes", "1"]);
     assert_eq!(done["removed"], serde_json::json!({ "sources": 1, "drawers": 1 }));
     assert_eq!(count(&home), 5);
     assert_eq!(home.json(0, &["sync"])["checked"], 5);
@@ -68,7 +65,7 @@ fn a_source_that_came_back_is_mined_again() {
     let folder = mined(&home, 2);
     let text = std::fs::read(folder.join("1.md")).unwrap();
     std::fs::remove_file(folder.join("1.md")).unwrap();
-    home.run_with(&["sync", "--apply"], b"1\n").expect_code(0);
+    home.run(&["sync", "--yes", "1"]).expect_code(0);
     std::fs::write(folder.join("1.md"), text).unwrap();
     assert_eq!(home.json(0, &["mine", "notes"])["drawers_added"], 1);
     assert_eq!(home.json(0, &["sync"])["vanished"], serde_json::json!([]));
@@ -88,9 +85,7 @@ fn a_missing_folder_is_not_a_reason_to_remove_what_was_in_it() {
             .unwrap()
             .contains("folder")
     );
-    let (_, words) = home
-        .run(&["--json", "sync", "--apply", "--count", "4"])
-        .expect_error();
+    let (_, words) = home.run(&["--json", "sync", "--yes", "4"]).expect_error();
     assert!(words.contains("nothing was removed"), "{words}");
     assert_eq!(count(&home), 4);
     std::fs::create_dir(&folder).unwrap();
@@ -112,14 +107,12 @@ fn most_sources_gone_at_once_are_not_removed() {
     }
     let seen = home.json(1, &["sync"]);
     assert!(seen["refused"].is_string(), "{seen}");
-    let (_, words) = home
-        .run(&["--json", "sync", "--apply", "--count", "30"])
-        .expect_error();
+    let (_, words) = home.run(&["--json", "sync", "--yes", "30"]).expect_error();
     assert!(words.contains("nothing was removed"), "{words}");
     assert_eq!(count(&home), 41);
     let one = folder.join("7.md");
     let one = one.to_str().unwrap();
-    home.json(0, &["sync", one, "--apply", "--count", "1"]);
+    home.json(0, &["sync", one, "--yes", "1"]);
     assert_eq!(count(&home), 40, "one that is named may go");
 }
 
@@ -140,7 +133,7 @@ fn drawers_that_people_filed_under_a_source_are_not_mining_s_to_remove() {
         1
     );
     std::fs::remove_file(source).unwrap();
-    home.json(0, &["sync", "--apply", "--count", "1"]);
+    home.json(0, &["sync", "--yes", "1"]);
     assert_eq!(
         home.json(0, &["search", "--only", "words", "remark"])["hits"]
             .as_array()

@@ -88,7 +88,7 @@ fn a_wing_is_found_by_any_spelling_and_one_that_is_not_there_is_said() {
         none.out,
         "Nothing is filed there. `loci status` lists wings and rooms.\n"
     );
-    assert!(none.err.contains("there is no wing \"cellar\""), "{none:?}");
+    assert!(none.err.contains("wing \"cellar\" does not exist"), "{none:?}");
     let none = home.json(1, &["wake-up", "--wing", "hous"]);
     assert_eq!(none["drawers"], json!([]));
     let warning = none["warnings"][0]["message"].as_str().unwrap();

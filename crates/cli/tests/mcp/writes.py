@@ -57,13 +57,13 @@ def success_is_never_said_of_what_is_not_there(scene):
         for tool in ["delete", "search", "list", "wings", "wake_up", "diary_read", "check_duplicate"]:
             asked = {"query": "x"} if tool == "search" else {"text": "x"} if tool == "check_duplicate" else {}
             empty = server.call(tool, wing="wrok", **asked)
-            same(empty["warnings"], ['there is no wing "wrok"; did you mean "work"?'], tool)
+            same(empty["warnings"], ['wing "wrok" does not exist; did you mean "work"?'], tool)
             for items in ["hits", "drawers", "rooms", "entries", "matches"]:
                 same(empty.get(items, []), [], tool)
         same(server.call("delete", wing="wrok")["matched"], 0)
         same(server.call("move", wing="wrok", to_wing="w")["matched"], 0)
         for field in ["room", "source", "speaker"]:
-            expect("there is no " + field in server.call("list", **{field: "nothing"})["warnings"][0], field)
+            expect(field + ' "nothing" does not exist' in server.call("list", **{field: "nothing"})["warnings"][0], field)
         server.refused("not_found", "mine", path=scene.folder + "/nothing/here")
         server.refused("invalid", "mine", path="relative")
         expect(server.error("resources/read", {"uri": "palace://no/such/drawer"})["code"] in (-32002, -32602), "a code")

@@ -22,7 +22,7 @@ cases! { "capabilities":
     "without change_feed a collection has no change feed" [-ChangeFeed] => no_feed;
     "without spaces a collection has no embedding spaces to change" [-Spaces] => no_spaces;
     "without sources a collection has no records of sources" [-Sources] => no_sources;
-    "without moment there is no moment to read" [-Moment] => no_moment;
+    "without moment none can be read" [-Moment] => no_moment;
     "without erasure a collection has no erasure" [-Erasure] => no_erasure;
     "upkeep is there where the descriptor lists any kind of maintenance" [] => upkeep_where_advertised;
     "with read_only every write is refused and nothing is changed" [+ReadOnly] => no_writes;

@@ -10,7 +10,7 @@ use loci_core::{
 use crate::case::expect_refusal;
 use crate::samples::{all_ids, delete_write, id, text_drawer};
 use crate::scene::{default_collection, model_called};
-use crate::turning::{
+use crate::switching::{
     embed_text, fill_all, list_answers, list_lacking, list_lacking_ids, make_filling, newer_model, open_house,
 };
 use crate::{CaseOutcome, CaseScene};

@@ -104,8 +104,8 @@ fn takes_no_step(scene: &CaseScene<'_>) -> CaseOutcome {
     let spaces = whole.require_spaces()?;
     // A space has to exist before filling it can be refused for the right reason.
     let begun = spaces.take_step(&SwitchStep::Begin(model_called("model-b")))?;
-    let pending = crate::turning::list_lacking(whole.as_ref(), &model_called("model-b"))?;
-    let given: Vec<_> = pending.iter().map(crate::turning::make_filling).collect();
+    let pending = crate::switching::list_lacking(whole.as_ref(), &model_called("model-b"))?;
+    let given: Vec<_> = pending.iter().map(crate::switching::make_filling).collect();
     expect_refusal(
         reading.fill_vectors(&model_called("model-b"), &given),
         ErrorKind::Unsupported,

@@ -10,7 +10,7 @@ use super::revisions::{add_write, add_writes};
 use crate::case::expect_refusal;
 use crate::revising::{every_record, expect_done, forgetting_revision, new_revision, store_records};
 use crate::samples::{delete_write, id, text_drawer, vector_drawer};
-use crate::turning::open_declaring;
+use crate::switching::open_declaring;
 use crate::{CaseOutcome, CaseScene};
 
 cases! { "refused_revisions":

@@ -8,7 +8,7 @@ use loci_core::{
 };
 
 use crate::samples::{delete_write, id, parse_filter, read_fields, text_drawer, vector_drawer};
-use crate::turning::{
+use crate::switching::{
     QUESTION, fill_all, list_answers, list_lacking_ids, newer_model, open_declaring, open_house, switch_over,
 };
 use crate::{CaseOutcome, CaseScene};

@@ -10,7 +10,7 @@ use loci_core::{
 use crate::case::expect_refusal;
 use crate::samples::{all_ids, hit_ids, read_fields, text_drawer, vector_drawer};
 use crate::scene::{default_collection, model_called};
-use crate::turning::{
+use crate::switching::{
     QUESTION, embed_text, fill_all, list_answers, list_lacking, list_lacking_ids, make_filling, newer_model,
     open_declaring, open_house, outline_line, outline_spaces, switch_over,
 };

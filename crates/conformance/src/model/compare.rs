@@ -12,7 +12,7 @@ use loci_core::{
 
 use super::steps::HistoryStep;
 use crate::follower::FeedFollower;
-use crate::turning::{make_filling, switch_to};
+use crate::switching::{make_filling, switch_to};
 use crate::{CaseFailure, CaseOutcome, CaseScene};
 
 /// The backend under test and the reference, after the same history.
@@ -328,7 +328,7 @@ impl BackendPair {
     }
 }
 
-/// Like [`agree`], for a batch that may be refused for several reasons at once (its content, its key, a drawer out of
+/// Like [`expect_agreement`], for a batch that may be refused for several reasons at once (its content, its key, a drawer out of
 /// sight): backends may check them in a different order.
 fn agree_on_refusal(found: Result<Receipt>, expected: Result<Receipt>) -> CaseOutcome {
     match (found, expected) {

@@ -44,7 +44,7 @@ impl ServerAddress {
         let secure = match parsed.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            _ => return Err(refuse("must begin with http:// or https://")),
+            _ => return Err(refuse(&format!("must begin with http:// or https://: {url:?}"))),
         };
         let authority = parsed.authority().ok_or_else(|| refuse("has no host"))?;
         let host = authority.host();

@@ -78,7 +78,7 @@ pub(super) enum ProductAddend<'a> {
 
 /// One product: `rows` rows of `left`, `depth` long, by a packed matrix with `columns` columns.
 ///
-/// A packed matrix is a row of panels, each of [`SimdLevel::panel`] columns side by side for the whole depth; the last
+/// A packed matrix is a row of panels, each of [`SimdLevel::panel_width`] columns side by side for the whole depth; the last
 /// one is padded, and the padding is never written to the target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MatrixProduct<'a> {

@@ -122,7 +122,7 @@ impl ModelWeights {
         })
     }
 
-    /// Writes the sum of the embeddings of a token and its position; [`Weights::kind`] is not in it yet.
+    /// Writes the sum of the embeddings of a token and its position; [`ModelWeights::kind`] is not in it yet.
     pub(super) fn embed_token(&self, token: u16, position: usize, to: &mut [f32]) {
         let word = self.embedding_row(&self.words, usize::from(token));
         let position = self.embedding_row(&self.positions, position);

@@ -1,6 +1,6 @@
 //! The compiled-in vocabulary file: entries, their offsets, and a hash table, all read in place.
 //!
-//! Layout, little-endian: [`SLOTS`] × u16 (the id in this slot of the hash table, [`EMPTY`] if none), `ENTRIES + 1`
+//! Layout, little-endian: `SLOTS` × u16 (the id in this slot of the hash table, `EMPTY` if none), `ENTRIES + 1`
 //! × u32 (the offset of each entry in the text, and the end of the last), then the concatenated text of all
 //! entries. An entry that continues a word keeps its `##`.
 

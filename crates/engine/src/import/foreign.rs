@@ -10,6 +10,7 @@ use loci_core::{
     GetRequest, NewDrawer, OpenOptions, OriginKind, Provenance, Result,
 };
 use loci_mine::project::fold_name;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict};
@@ -44,7 +45,7 @@ pub struct ForeignPiece {
 }
 
 /// A piece that was not filed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FailedPiece {
     /// Its id, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +60,7 @@ pub struct FailedPiece {
 }
 
 /// The outcome of an import.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ForeignImportReport {
     /// Sources named by pieces.
     pub sources_seen: u64,
@@ -296,9 +297,10 @@ impl<'a> ForeignImport<'a> {
             .hint_text()
             .unwrap_or("run it again, existing drawers are kept")
             .to_owned();
-        error
-            .with_context("durable_chunks", durable)
-            .with_hint(format!("{durable} chunks before it are durable; {next}"))
+        error.with_context("durable_chunks", durable).with_hint(format!(
+            "{} before it stored; {next}",
+            loci_core::format_count(durable, "chunk")
+        ))
     }
 
     fn into_report(mut self) -> ForeignImportReport {

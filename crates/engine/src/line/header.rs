@@ -1,13 +1,14 @@
 //! The first line of an export: its format, and the collection and model of the lines that follow.
 
 use loci_core::{CollectionInfo, CollectionName, EmbedderIdentity, IdentityState, Metric};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The format that this build writes and reads.
 const FORMAT: &str = "loci-export-1";
 
 /// The line before the drawers of a collection.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportHeader {
     /// The name and version of the format.
     pub format: String,

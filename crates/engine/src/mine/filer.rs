@@ -239,8 +239,8 @@ impl<'a> DocumentFiler<'a> {
         let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms)?;
         if change.gone > 0 {
             let note = format!(
-                "{} messages are no longer in it; their drawers were kept",
-                change.gone
+                "{} no longer in it; the drawers were kept",
+                loci_core::format_count(change.gone as u64, "message")
             );
             self.account.list_notes(&draft.source, [ReadingNote::new(note)]);
         }

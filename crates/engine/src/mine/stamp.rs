@@ -11,7 +11,7 @@ pub const READING_VERSION: u32 = 1;
 /// The stamp of a source, kept in its record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceStamp {
-    /// The [`READING`] it was read with.
+    /// The [`READING_VERSION`] it was read with.
     pub reading: u32,
     /// Its look.
     pub look: SourceLook,
@@ -103,7 +103,7 @@ pub struct SourceLook {
 }
 
 impl SourceStamp {
-    /// Parses the output of [`Stamp::to_text`]; `None` for a stamp that cannot be parsed, whose source is read
+    /// Parses the output of [`SourceStamp::to_text`]; `None` for a stamp that cannot be parsed, whose source is read
     /// again.
     pub fn from_text(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()

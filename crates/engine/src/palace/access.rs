@@ -51,7 +51,7 @@ impl AccessPolicy {
             }
         }
         let message = match wing {
-            Some(wing) => format!("there is no wing {wing:?} here"),
+            Some(wing) => format!("wing {wing:?} does not exist here"),
             None => "a wing must be named here".to_owned(),
         };
         let verb = if self.wings.len() == 1 { "is" } else { "are" };

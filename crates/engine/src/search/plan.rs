@@ -44,10 +44,8 @@ pub struct MentionedTime {
     /// The words.
     pub words: String,
     /// Its first moment.
-    #[schemars(with = "String")]
     pub from: Timestamp,
     /// The first moment after it.
-    #[schemars(with = "String")]
     pub before: Timestamp,
     /// Whether the words name it exactly, rather than vaguely.
     pub named: bool,

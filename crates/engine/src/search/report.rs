@@ -36,7 +36,6 @@ pub struct SearchReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// Limits of this answer that a reader should know.
-    #[schemars(skip)]
     pub warnings: Vec<PalaceFinding>,
 }
 

@@ -48,7 +48,7 @@ impl ComparedText {
         }
     }
 
-    /// Returns whether it contains the word with this [`hash`], as the index stores words.
+    /// Returns whether it contains the word with this [hash](hash_bytes), as the index stores words.
     pub(super) fn holds_word(&self, word: u64) -> bool {
         self.tokens.contains(&word)
     }

@@ -7,6 +7,7 @@ use loci_core::{
     PalaceFinding, Result,
 };
 use loci_index::tokenise;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::legs::{self, AskedQuery, ScoredHits};
@@ -18,7 +19,7 @@ use crate::EmbedderCatalog;
 const FURTHER: usize = 200;
 
 /// The fate of one drawer in a search.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WhyNotReport {
     /// The drawer.
     pub id: DrawerId,
@@ -46,7 +47,7 @@ pub struct WhyNotReport {
 }
 
 /// One reason why a drawer was not found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyNotReason {
     /// The kind of reason, for scripts.
     pub code: &'static str,
@@ -112,7 +113,7 @@ fn read_drawer(collection: &dyn CollectionReader, id: &DrawerId) -> Result<Drawe
     found.into_iter().next().ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
-            format!("there is no drawer {:?}", id.as_str()),
+            format!("drawer {:?} does not exist", id.as_str()),
         )
         .with_hint("it was never filed here or was removed; `loci list` shows ids")
     })

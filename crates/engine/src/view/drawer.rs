@@ -6,7 +6,7 @@ use loci_core::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{address, find_flags};
+use super::{NullableValue, address, find_flags};
 
 /// The longest name shown to agents, in bytes.
 const LONGEST_NAME: usize = 240;
@@ -16,10 +16,8 @@ const LONGEST_NAME: usize = 240;
 pub struct DrawerView {
     /// Its collection; only lines of an export name it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub collection: Option<CollectionName>,
     /// Its id.
-    #[schemars(with = "String")]
     pub id: DrawerId,
     /// Its text; null if it has none.
     pub text: Option<String>,
@@ -27,7 +25,6 @@ pub struct DrawerView {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// Its metadata, exactly as given.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub metadata: Option<Metadata>,
     /// The project, person or agent.
     pub wing: Option<String>,
@@ -36,23 +33,19 @@ pub struct DrawerView {
     /// The file, conversation or note it was cut from.
     pub source: Option<String>,
     /// Its bytes and lines in the source.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
     pub span: Option<SourceSpan>,
     /// The speaker.
     pub speaker: Option<String>,
     /// human, assistant, tool_call, tool_result, thinking, system, file, note, diary…
     pub kind: Option<String>,
     /// The time it was said, in UTC.
-    #[schemars(with = "Option<String>")]
     pub said_at: Option<Timestamp>,
     /// The time it was filed, in UTC.
-    #[schemars(with = "Option<String>")]
     pub filed_at: Option<Timestamp>,
     /// Its trustworthiness, by the way it was filed.
     pub trust: TrustMark,
     /// The interface it came through, its kind of origin and its filer, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
     pub provenance: Option<Provenance>,
     /// Its address as an MCP resource; only agents get it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,13 +58,13 @@ pub struct DrawerView {
     pub uses: u64,
     /// Its exact vector, or null, if vectors were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "NullableValue<Vec<f32>>")]
     pub embedding: Option<Option<Vec<f32>>>,
     /// The place its vector was read from, if a backend has several and vectors were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector_from: Option<&'static str>,
     /// The text indexed around its own; only lines of an export have it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<std::collections::BTreeMap<String, String>>")]
     pub context: Option<DrawerContext>,
     /// Damage found in the stored bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]

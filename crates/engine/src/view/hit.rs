@@ -95,7 +95,6 @@ fn write_digits<S: Serializer>(number: &f32, serializer: S) -> Result<S::Ok, S::
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NearTwinView {
     /// Its id.
-    #[schemars(with = "String")]
     pub id: DrawerId,
     /// Its wing.
     pub wing: Option<String>,
@@ -104,10 +103,8 @@ pub struct NearTwinView {
     /// Its source.
     pub source: Option<String>,
     /// Its bytes and lines in the source.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, u64>>")]
     pub span: Option<SourceSpan>,
     /// The time it was said, in UTC.
-    #[schemars(with = "Option<String>")]
     pub said_at: Option<Timestamp>,
 }
 

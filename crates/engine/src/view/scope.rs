@@ -87,8 +87,8 @@ fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<
 pub fn parse_time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
     text.parse().map(Some).map_err(|error: Error| {
-        Error::invalid(format!("`{name}` is not a time: {error}"))
-            .with_hint("nothing was done; write it like 2026-05-01 or 2026-05-01T09:30:00Z")
+        Error::invalid(format!("cannot read `{name}`: {error}"))
+            .with_hint("write a time such as 2026-05-01, 2026-05-01T09:30:00Z, yesterday or 'last May'")
     })
 }
 
@@ -136,11 +136,11 @@ impl ScopeNote {
             nearest,
         } = self;
         if nearest.is_empty() {
-            return format!("there is no {field} {asked:?}");
+            return format!("{field} {asked:?} does not exist");
         }
         let nearest: Vec<String> = nearest.iter().map(|name| format!("{name:?}")).collect();
         format!(
-            "there is no {field} {asked:?}; did you mean {}?",
+            "{field} {asked:?} does not exist; did you mean {}?",
             nearest.join(" or ")
         )
     }
@@ -199,9 +199,9 @@ impl DrawerScope {
     pub fn check(&self) -> Result<()> {
         match (self.since, self.before) {
             (Some(since), Some(before)) if since >= before => Err(Error::invalid(format!(
-                "no time is at or after {since} and before {before}"
+                "`since` ({since}) is not earlier than `before` ({before})"
             ))
-            .with_hint("nothing was done; `since` must be earlier than `before`")),
+            .with_hint("nothing was done; swap the two times, or leave one out")),
             _ => Ok(()),
         }
     }

@@ -107,7 +107,7 @@ impl NewestReader<'_> {
         let past = FilterComparison::Lt(MetadataScalar::Int(self.implausible_from()));
         let said = filter.clone().and(Filter::Compare("said_at".into(), past));
         match self.read_first(said, DrawerOrder::NewestSaid) {
-            // A backend without range filters cannot exclude wrong clocks; `time_of` still ranks them by filed
+            // A backend without range filters cannot exclude wrong clocks; `drawer_time` still ranks them by filed
             // time.
             Err(error) if error.kind() == ErrorKind::UnsupportedFilter => {
                 self.read_first(filter.clone(), DrawerOrder::NewestSaid)

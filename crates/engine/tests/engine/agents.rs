@@ -172,9 +172,9 @@ fn wings_are_spelled_as_the_palace_spells_them_and_others_do_not_exist() {
     let warned = |palace: &Palace| palace.list(&misspelt).unwrap().warnings[0].message.clone();
     assert_eq!(
         warned(&palace),
-        "there is no wing \"kitchn\"; did you mean \"kitchen\"?"
+        "wing \"kitchn\" does not exist; did you mean \"kitchen\"?"
     );
-    assert_eq!(warned(&gardener), "there is no wing \"kitchn\"");
+    assert_eq!(warned(&gardener), "wing \"kitchn\" does not exist");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_diary_is_read_newest_first_to_its_end_while_it_is_written() {
     let nobody = palace.read_diary(&request).unwrap();
     assert_eq!(
         nobody.warnings[0].message,
-        "there is no speaker \"sailer\"; did you mean \"sailor\"?"
+        "speaker \"sailer\" does not exist; did you mean \"sailor\"?"
     );
     assert_eq!((nobody.total, nobody.warnings.len()), (0, 1));
     let sailors = seeing(&palace, "harbour");

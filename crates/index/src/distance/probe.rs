@@ -46,7 +46,7 @@ impl QueryProbe {
         }
     }
 
-    /// Returns the exact distance of a stored vector, equal to [`distance`] up to rounding.
+    /// Returns the exact distance of a stored vector, equal to [`measure_distance`] up to rounding.
     pub fn exact_distance(&self, stored: &[f32]) -> f32 {
         // The prepared length would not match a shorter comparison.
         if stored.len() != self.query.len() {

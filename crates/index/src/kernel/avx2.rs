@@ -84,7 +84,7 @@ fn sum_lanes([a, b, c, d]: [__m256; 4]) -> f32 {
     _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
 }
 
-/// See [`super::products`].
+/// See [`super::row_products`].
 #[target_feature(enable = "avx2")]
 pub(super) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
     super::each_row(query.len(), codes, bits, out, |row| {

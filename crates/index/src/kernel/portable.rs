@@ -31,7 +31,7 @@ fn sum_by_lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
-/// See [`super::products`].
+/// See [`super::row_products`].
 pub(crate) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
     super::each_row(query.len(), codes, bits, out, |row| {
         let blocks = query.chunks(BLOCK).zip(row.chunks(BLOCK));

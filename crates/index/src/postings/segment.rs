@@ -74,7 +74,7 @@ impl PostingsWriter {
     }
 
     /// Adds the drawers of a stored segment that `live` marks and returns their new numbers; its blocks follow by
-    /// [`SegmentWriter::add_block`].
+    /// [`PostingsWriter::add_block`].
     pub fn add_drawers(&mut self, rows: &[i64], lengths: &[u32], live: &[bool]) -> Result<Vec<Option<u32>>> {
         let drawers = rows.iter().zip(lengths).zip(live);
         drawers

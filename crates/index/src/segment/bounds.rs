@@ -36,7 +36,7 @@ impl DistanceBounds {
         }
     }
 
-    /// Returns a lower and an upper bound of the exact distance, as [`Probe::exact`] rounds it.
+    /// Returns a lower and an upper bound of the exact distance, as [`QueryProbe::exact_distance`] rounds it.
     ///
     /// Returns `None` if the distance is certainly above `limit`. `length` is that of the row's vector, rounded up.
     #[inline]

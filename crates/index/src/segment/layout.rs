@@ -77,7 +77,7 @@ impl SegmentPrefix {
     }
 
     /// Returns this prefix as bytes.
-    pub(super) fn to_bytes(&self) -> [u8; PREFIX] {
+    pub(super) fn to_bytes(self) -> [u8; PREFIX] {
         let mut bytes = [0; PREFIX];
         let fields: [&[u8]; 10] = [
             &MAGIC,

@@ -14,7 +14,7 @@ use super::stage::MigrationTarget;
 use super::survey::{CollectionSurvey, SourceSurvey};
 use super::{MigrateRequest, MigrateStep, carry};
 use loci_engine::CollectionWalk;
-use loci_engine::moves::{MIGRATION_RECORD, find_migration};
+use loci_engine::migration_records::{MIGRATION_RECORD, find_migration};
 use loci_engine::palace::embed_batch;
 
 /// The most drawers in a batch.

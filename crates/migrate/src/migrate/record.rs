@@ -6,20 +6,21 @@ use loci_core::{
     FindingSeverity, IdentityState, Metric, OpenOptions, PalaceFinding, Result, RevisionOutcome,
     SourceRevision, SourceSpan, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::check::CheckedCollection;
 use super::plan::{CollectionPlan, VectorPlan};
 use super::survey::{CollectionSurvey, DuplicateCounts};
-use loci_engine::moves::{MIGRATION_RECORD, find_migration, list_migrations};
+use loci_engine::migration_records::{MIGRATION_RECORD, find_migration, list_migrations};
 use loci_engine::palace::BorrowedAddress;
 
 /// The most ids in a list of the record; the number of further ones is kept beside them.
 pub const MOST_IDS: usize = 10_000;
 
 /// Changes that a migration is allowed to make.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MigrateFlags {
     /// Move aside a palace at the target.
     pub overwrite: bool,
@@ -34,7 +35,7 @@ pub struct MigrateFlags {
 }
 
 /// The record: what was carried, how, and what was not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MigrationRecord {
     /// The source.
     pub from: String,
@@ -65,7 +66,7 @@ pub struct MigrationRecord {
 }
 
 /// The digests of both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PalaceHashes {
     /// The digest of the source.
     pub from: String,
@@ -74,7 +75,7 @@ pub struct PalaceHashes {
 }
 
 /// The record of one collection.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CollectionRecord {
     /// Its name.
     pub name: CollectionName,
@@ -106,7 +107,7 @@ pub struct CollectionRecord {
 }
 
 /// Drawers that were changed or are missing, by kind of change.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangeLists {
     /// Drawers without a vector in the source.
     pub missing_vector: IdList,
@@ -136,7 +137,7 @@ pub struct ChangeLists {
 }
 
 /// A bounded list of ids, with their number.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IdList {
     /// The number of all ids.
     pub count: u64,

@@ -7,6 +7,7 @@ use loci_core::{
     Collection, CollectionInfo, CollectionName, Drawer, DrawerFields, DrawerId, OpenOptions, Result,
     Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MigrateRequest, MigrateStep};
@@ -35,7 +36,7 @@ pub(super) struct CollectionSurvey {
 }
 
 /// Drawers with the same source and text, and the same start where that is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DuplicateCounts {
     /// The number of groups.
     pub groups: u64,

@@ -7,10 +7,11 @@ use loci_core::{
     Capability, Collection, CollectionName, Drawer, DrawerFields, FindingSeverity, OpenOptions,
     PalaceFinding, Result,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::findings::FindingList;
-use super::pardon::KnownDifferences;
+use super::known_differences::KnownDifferences;
 use super::sample;
 use crate::canonical::{canonical_line, list_differing_fields, to_canonical};
 use crate::merge::{DrawerPair, MergedWalk};
@@ -27,7 +28,7 @@ pub struct PalaceComparison {
 }
 
 /// The palace that another was compared with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ComparedPalace {
     /// Its digest, if all of it was read.
     pub hash: Option<String>,

@@ -14,7 +14,7 @@ use loci_core::{
     EmbedderIdentity, ErrorKind, GetRequest, IdentityChange, IdentityState, Metadata, MetadataScalar,
     MetadataValue, Metric, Result, SourceRecord, SourceRecordQuery, SourceRevision, SourceSpan,
 };
-use loci_engine::moves::{MIGRATION_RECORD, list_migrations};
+use loci_engine::migration_records::{MIGRATION_RECORD, list_migrations};
 use loci_engine::palace::BorrowedAddress;
 use loci_migrate::migrate::record::MigrateFlags;
 use loci_migrate::migrate::{MigrateReport, MigrateRequest, MigrateStep, migrate};

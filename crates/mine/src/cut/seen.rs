@@ -130,7 +130,7 @@ fn tables_raw_html_and_front_matter_stay_whole() {
     );
     assert!(
         pieces(TextShape::Markdown, &format!("---\n{keys}\n")).len() > 1,
-        "a rule is no front matter"
+        "a rule is not front matter"
     );
 }
 

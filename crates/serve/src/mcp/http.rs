@@ -4,11 +4,11 @@
 //! connection (bounded, headers bounded in size and time) → guard (host, origin, token, rate) → body (bounded) → SDK
 //! ```
 
-mod desk;
 mod guard;
 mod listen;
 mod rate;
 mod refusal;
+mod responder;
 mod sessions;
 mod stream;
 mod token;
@@ -33,11 +33,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::desk::{HttpResponder, refuse_unread};
 use self::guard::RequestGuard;
 pub use self::listen::parse_listen_address;
 pub use self::rate::RequestRate;
 use self::refusal::{HttpRefusal, ResponseBody};
+use self::responder::{HttpResponder, refuse_unread};
 use self::sessions::HttpSessions;
 use self::token::AccessToken;
 use super::server::McpServer;

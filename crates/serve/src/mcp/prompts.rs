@@ -97,7 +97,7 @@ pub(crate) fn fill_prompt(
     let offered = PROMPT_TEMPLATES
         .iter()
         .find(|prompt| prompt.name == name && !(read_only && prompt.writes));
-    let offered = offered.ok_or_else(|| Error::invalid(format!("there is no prompt {name:?}")))?;
+    let offered = offered.ok_or_else(|| Error::invalid(format!("prompt {name:?} does not exist")))?;
     // Values come from a form that the user fills in, so a value that is not a text counts as left empty.
     let given = arguments.and_then(|arguments| arguments.get(offered.argument));
     let given = given.and_then(Value::as_str).unwrap_or_default().trim();

@@ -1,6 +1,6 @@
 //! Resources: wings, rooms and drawers under their addresses.
 
-use loci_core::{DrawerId, DrawerOrder, Error, ErrorKind, Result};
+use loci_core::{DrawerId, DrawerOrder, Error, ErrorKind, Result, format_count};
 use loci_engine::Palace;
 use loci_engine::facets::{RoomCount, WingCount};
 use loci_engine::list::ListRequest;
@@ -73,7 +73,7 @@ fn list_wing(mut wing: WingCount) -> Vec<Resource> {
         let address = address::format_room_address(own, room.room.as_deref());
         listed.push(
             Resource::new(address, names.join("/"))
-                .with_description(format!("{} drawers", room.drawers))
+                .with_description(format_count(room.drawers, "drawer"))
                 .with_mime_type("text/plain"),
         );
     }
@@ -96,7 +96,7 @@ fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {
         let wings = palace.describe_collection()?.wings;
         let lost = wings.into_iter().find(|wing| wing.wing.is_none());
         let lost = lost.map_or(0, |wing| wing.drawers);
-        return Ok(format!("{lost} drawers have no wing"));
+        return Ok(format!("{} without a wing", format_count(lost, "drawer")));
     };
     let report = palace.list_wings(&DrawerScope {
         wing: Some(name.to_owned()),
@@ -104,13 +104,13 @@ fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {
     })?;
     if report.wings.is_empty() {
         return Err(
-            Error::new(ErrorKind::NotFound, format!("there is no wing {name:?}"))
+            Error::new(ErrorKind::NotFound, format!("wing {name:?} does not exist"))
                 .with_hint("the tool `wings` lists them"),
         );
     }
     let line = |room: RoomCount| {
         let address = address::format_room_address(wing, room.room.as_deref());
-        format!("{address} {} drawers", room.drawers)
+        format!("{address} {}", format_count(room.drawers, "drawer"))
     };
     let rooms = report.wings.into_iter().flat_map(|wing| wing.rooms);
     Ok(rooms.map(line).collect::<Vec<_>>().join("\n"))
@@ -121,11 +121,15 @@ fn read_room(palace: &Palace, wing: Option<&str>, room: Option<&str>) -> Result<
     let own = wings.iter().find(|own| own.wing.as_deref() == wing);
     let own = own.and_then(|own| own.rooms.iter().find(|own| own.room.as_deref() == room));
     let Some(count) = own else {
-        let message = format!("there is no room {}/{}", wing.unwrap_or("-"), room.unwrap_or("-"));
+        let message = format!(
+            "room {}/{} does not exist",
+            wing.unwrap_or("-"),
+            room.unwrap_or("-")
+        );
         return Err(Error::new(ErrorKind::NotFound, message));
     };
     // A resource has no argument for a token budget, so fixed bounds keep the text short.
-    let mut text = format!("{QUOTE_NOTICE} {} drawers.", count.drawers);
+    let mut text = format!("{QUOTE_NOTICE} {}.", format_count(count.drawers, "drawer"));
     for drawer in first_drawers(palace, wing, room)? {
         let part = take_beginning(drawer.whole_text(), QUOTE_BYTES);
         text.push_str(&format!(

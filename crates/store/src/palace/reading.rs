@@ -24,7 +24,7 @@ pub(crate) enum PageSpread {
 /// One read transaction.
 pub(crate) struct OpenedRead<'a> {
     pub(crate) connection: &'a Connection,
-    /// The generation of the file that is read; see [`Lease::generation`].
+    /// The generation of the file that is read; see [`generation`](super::lease::ConnectionLease::generation).
     pub(crate) generation: u64,
     /// Must be called when the sequential part is done and the remaining pages are scattered over the file.
     pub(crate) strewn: &'a dyn Fn(),
@@ -37,7 +37,7 @@ impl PalaceFile {
         self.read_within(limits, PageSpread::Near, |opened| read(opened.connection))
     }
 
-    /// As [`Palace::read`], within the limits of a call and for pages distributed as `spread` says.
+    /// As [`PalaceFile::read`], within the limits of a call and for pages distributed as `spread` says.
     pub(crate) fn read_within<T>(
         &self,
         limits: CallLimits,
@@ -47,7 +47,7 @@ impl PalaceFile {
         self.read_through(AbsentPalace::Refuse, limits, spread, read)
     }
 
-    /// As [`Palace::read_within`], on a palace that is created if it is missing.
+    /// As [`PalaceFile::read_within`], on a palace that is created if it is missing.
     pub(crate) fn make_and_read<T>(
         &self,
         limits: CallLimits,

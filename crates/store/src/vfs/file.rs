@@ -42,7 +42,7 @@ impl ShimHandle {
     /// Makes `file` a checked file over `base`, which is already open.
     ///
     /// # Safety
-    /// As for [`Handle::below`], and `base` must be what it returned.
+    /// As for [`ShimHandle::file_below`], and `base` must be what it returned.
     pub(super) unsafe fn init(file: File, base: BaseFile, content: FileContent) {
         let shared_memory = base
             .methods()
@@ -70,7 +70,7 @@ pub(super) unsafe fn is_ours(file: File) -> bool {
 /// Returns the file below and the state of an open file.
 ///
 /// # Safety
-/// `file` must have been made by [`Handle::init`], not be closed, and be used by this thread alone.
+/// `file` must have been made by [`ShimHandle::init`], not be closed, and be used by this thread alone.
 pub(super) unsafe fn parts<'a>(file: File) -> (BaseFile, &'a mut FileContent) {
     // SAFETY: `init` wrote the handle; SQLite uses a file from one thread at a time.
     unsafe {

@@ -60,7 +60,7 @@ pub(super) enum LogVerdict {
 impl LogMark {
     pub(super) const LENGTH: usize = 16;
 
-    /// Parses the mark in these bytes; `None` if [`Mark::bytes`] did not write them.
+    /// Parses the mark in these bytes; `None` if [`LogMark::to_bytes`] did not write them.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let [log, next, count] = unpack_checked(bytes)?;
         Some(Self {
@@ -169,7 +169,7 @@ pub(super) fn pack_checked<const N: usize>(words: [u32; N], into: &mut [u8]) {
     check.copy_from_slice(&words_checksum(content).to_le_bytes());
 }
 
-/// Returns the words that [`pack`] wrote; `None` if a byte has changed since.
+/// Returns the words that [`pack_checked`] wrote; `None` if a byte has changed since.
 pub(super) fn unpack_checked<const N: usize>(bytes: &[u8]) -> Option<[u32; N]> {
     let (content, check) = bytes.split_last_chunk::<4>()?;
     if u32::from_le_bytes(*check) != words_checksum(content) {

@@ -81,9 +81,11 @@ fn write_batch(committed: &CommittedBatch, out: &mut TerminalOutput) -> CommandR
 
 /// The error that stopped the run, with where it stood and what is durable.
 fn explain_stop(error: Error, name: &str, at: u64, importer: &LineImporter<'_>) -> Error {
-    let message = match error.kind() {
-        ErrorKind::Invalid | ErrorKind::DimensionMismatch => format!("{name}:{at}: {error}"),
-        _ => error.to_string(),
+    let (message, next) = match error.kind() {
+        ErrorKind::Invalid | ErrorKind::DimensionMismatch => {
+            (format!("{name}:{at}: {error}"), "fix the line and run it again")
+        }
+        _ => (error.to_string(), "run it again"),
     };
     let durable = match importer.batches() {
         0 => "nothing was stored".to_owned(),
@@ -92,7 +94,7 @@ fn explain_stop(error: Error, name: &str, at: u64, importer: &LineImporter<'_>) 
     let hint = match error.hint_text() {
         // The contract speaks of one batch; this run may have stored others before it.
         Some(hint) => format!("{durable}; {}", hint.trim_start_matches("nothing was written; ")),
-        None => format!("{durable}; mend the line and run it again, what is there is kept"),
+        None => format!("{durable}; {next}; drawers that are already stored are kept"),
     };
     let told = Error::new(error.kind(), message)
         .with_context("file", name)

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use loci_connect::{AgentTool, PastSessions, ToolFolders};
-use serde_json::{Value as Json, json};
 
 use super::ask_person;
+use super::documents::OfferedSessions;
 use crate::commands::mine::{self, MineArgs};
 use crate::errors::CommandResult;
 use crate::escape::quote_for_shell;
@@ -34,12 +34,12 @@ impl SessionOffer {
     }
 
     /// The offer for scripts.
-    pub(super) fn to_json(&self) -> Json {
-        json!({
-            "folder": self.sessions.root.to_string_lossy(),
-            "sessions": self.sessions.count,
-            "command": self.command,
-        })
+    pub(super) fn describe(&self) -> OfferedSessions {
+        OfferedSessions {
+            folder: self.sessions.root.to_string_lossy().into_owned(),
+            sessions: self.sessions.count,
+            command: self.command.clone(),
+        }
     }
 
     /// Mines the sessions if a person says so; else notes the command that does.

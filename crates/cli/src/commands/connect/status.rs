@@ -2,8 +2,8 @@
 
 use loci_connect::{AgentTool, ToolFolders, ToolStatus};
 use loci_core::Error;
-use serde_json::{Value as Json, json};
 
+use super::documents::{ListedSettingsFile, ListedTool, ToolList};
 use super::program::find_on_path;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::page::TextPage;
@@ -33,21 +33,19 @@ impl ToolRow {
         format!("loci connect {}", self.tool.name())
     }
 
-    fn to_json(&self) -> Json {
-        // Settings that cannot be read may or may not name Loci; they count as not connected.
-        let mut row = json!({
-            "tool": self.tool.name(),
-            "title": self.tool.title(),
-            "installed": self.installed,
-            "connected": self.status.as_ref().is_ok_and(ToolStatus::is_connected),
-            "palace": self.status.as_ref().ok().and_then(ToolStatus::palace),
-            "files": self.status.as_ref().map_or(Vec::new(), list_files),
-            "command": self.write_command(),
-        });
-        if let (Err(error), Some(fields)) = (&self.status, row.as_object_mut()) {
-            fields.insert("error".to_owned(), error.to_string().into());
+    fn describe(&self) -> ListedTool {
+        let status = self.status.as_ref();
+        ListedTool {
+            tool: self.tool.name(),
+            title: self.tool.title(),
+            installed: self.installed,
+            // Settings that cannot be read may or may not name Loci; they count as not connected.
+            connected: status.is_ok_and(ToolStatus::is_connected),
+            palace: status.ok().and_then(ToolStatus::palace).map(str::to_owned),
+            files: status.map_or(Vec::new(), list_files),
+            command: self.write_command(),
+            error: status.err().map(ToString::to_string),
         }
-        row
     }
 
     fn write_status(&self, page: &mut TextPage) {
@@ -66,10 +64,13 @@ impl ToolRow {
     }
 }
 
-fn list_files(status: &ToolStatus) -> Vec<Json> {
+fn list_files(status: &ToolStatus) -> Vec<ListedSettingsFile> {
     let files = status.files.iter();
     files
-        .map(|path| json!({ "path": path.to_string_lossy(), "exists": path.exists() }))
+        .map(|path| ListedSettingsFile {
+            path: path.to_string_lossy().into_owned(),
+            exists: path.exists(),
+        })
         .collect()
 }
 
@@ -81,8 +82,9 @@ pub(super) fn list_tools(folders: &ToolFolders, session: &mut CommandSession) ->
         .collect();
     let out = &mut session.out;
     if out.is_json() {
-        let rows: Vec<Json> = rows.iter().map(ToolRow::to_json).collect();
-        out.write_json(&json!({ "tools": rows }))?;
+        out.write_json(&ToolList {
+            tools: rows.iter().map(ToolRow::describe).collect(),
+        })?;
     } else {
         out.write_page(|page| rows.iter().for_each(|row| row.write_status(page)))?;
     }

@@ -12,7 +12,7 @@ use loci_memtomem::{MemtomemDatabase, MemtomemSurvey};
 use crate::commands::add::without_vector;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::session::CommandSession;
-use report::MemtomemReport;
+pub(crate) use report::MemtomemReport;
 
 /// A memtomem database that was surveyed, and its chunks as the import reads them.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use loci_embed::http::{EmbeddingApi, EmbeddingServer, ServerCandidate, probe_server};
 use loci_embed::models::{InstallOutcome, InstallSource, InstallStage};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::session::CommandSession;
@@ -77,6 +78,42 @@ struct ServerArgs {
     passage_prefix: String,
 }
 
+/// A model that is installed now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct InstalledModel {
+    /// Its name.
+    name: String,
+    /// Whether this run installed it.
+    installed: bool,
+    /// Whether it was installed before.
+    already: bool,
+    /// The folder of its files.
+    folder: String,
+}
+
+/// An embedding server that is known now.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AddedServer {
+    /// Its name.
+    name: String,
+    /// Whether this run added it.
+    installed: bool,
+    /// Whether it was known before.
+    already: bool,
+    /// Its address.
+    url: String,
+    /// The name of the model on the server.
+    model: String,
+    /// Its API: openai or ollama.
+    api: &'static str,
+    /// The dimension of its vectors.
+    dimension: usize,
+    /// A fingerprint of its vectors, which tells one model from another under the same name.
+    revision: Option<String>,
+    /// Doubts about the quality of its vectors.
+    warnings: Vec<String>,
+}
+
 /// Installs the model, or adds the server.
 pub(crate) fn run(args: &ModelInstallArgs, session: &mut CommandSession) -> CommandResult {
     match &args.server.url {
@@ -109,9 +146,12 @@ fn install_model(args: &ModelInstallArgs, session: &mut CommandSession) -> Comma
     let folder = models.folder().join(&args.name).display().to_string();
     let out = &mut session.out;
     if out.is_json() {
-        out.write_json(
-            &json!({ "name": args.name, "installed": !already, "already": already, "folder": folder }),
-        )?;
+        out.write_json(&InstalledModel {
+            name: args.name.clone(),
+            installed: !already,
+            already,
+            folder,
+        })?;
     } else {
         let said = if already {
             "is installed already:"
@@ -152,11 +192,17 @@ fn add_server(args: &ModelInstallArgs, url: &str, session: &mut CommandSession) 
     let is_new = !session.embedders.models()?.register_server(&config)?;
     let out = &mut session.out;
     if out.is_json() {
-        out.write_json(&json!({
-            "name": config.name, "installed": is_new, "already": !is_new, "url": config.url,
-            "model": config.model, "api": config.api.name(), "dimension": config.dimension,
-            "revision": config.revision, "warnings": doubts,
-        }))?;
+        out.write_json(&AddedServer {
+            name: config.name,
+            installed: is_new,
+            already: !is_new,
+            url: config.url,
+            model: config.model,
+            api: config.api.name(),
+            dimension: config.dimension,
+            revision: config.revision,
+            warnings: doubts.clone(),
+        })?;
     } else {
         out.write_page(|page| {
             page.plain(if is_new { "added" } else { "exists already:" })

@@ -1,6 +1,7 @@
 //! `loci model remove`: deletes a model from this machine, or forgets a server.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::session::CommandSession;
@@ -17,13 +18,25 @@ pub(crate) struct ModelRemoveArgs {
     name: String,
 }
 
+/// The outcome of a removal.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ModelRemoval {
+    /// The model or server.
+    name: String,
+    /// Whether there was one to remove.
+    removed: bool,
+}
+
 /// Removes the model or the server.
 pub(crate) fn run(args: &ModelRemoveArgs, session: &mut CommandSession) -> CommandResult {
     // Palaces are not asked: they name their model, and take it again once it is back.
     let removed = session.embedders.models()?.remove_model(&args.name)?;
     let out = &mut session.out;
     if out.is_json() {
-        out.write_json(&json!({ "name": args.name, "removed": removed }))?;
+        out.write_json(&ModelRemoval {
+            name: args.name.clone(),
+            removed,
+        })?;
     } else {
         out.write_page(|page| {
             page.plain(if removed { "removed" } else { "not installed:" })

@@ -3,7 +3,8 @@
 use loci_core::{Error, ErrorKind, Result};
 use loci_embed::builtin;
 use loci_embed::models::{ModelFileFinding, ModelState};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::session::CommandSession;
@@ -18,6 +19,41 @@ pub(crate) struct ModelVerifyArgs {
     /// The model or server [default: all that are installed]
     #[arg(value_name = "NAME")]
     name: Option<String>,
+}
+
+/// The result of checking models.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ModelVerifyReport {
+    /// Whether every model is sound.
+    ok: bool,
+    /// The models that were checked.
+    models: Vec<CheckedModel>,
+}
+
+/// A model that was checked, as scripts see it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedModel {
+    /// Its name.
+    name: String,
+    /// Whether it is sound.
+    ok: bool,
+    /// Its files; empty for the built-in model and for servers.
+    files: Vec<CheckedModelFile>,
+    /// The error that keeps it from being used.
+    error: Option<String>,
+}
+
+/// A file of a model, compared with its pinned hash.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedModelFile {
+    /// Its name.
+    file: String,
+    /// Whether both hashes are equal.
+    ok: bool,
+    /// The pinned SHA-256.
+    expected: String,
+    /// The SHA-256 that was found; null if the file is missing.
+    found: Option<String>,
 }
 
 /// The check of one model.
@@ -51,8 +87,10 @@ pub(crate) fn run(args: &ModelVerifyArgs, session: &mut CommandSession) -> Comma
     let good = all.iter().all(ModelCheck::is_good);
     let out = &mut session.out;
     if out.is_json() {
-        let rows: Vec<Json> = all.iter().map(check_to_json).collect();
-        out.write_json(&json!({ "ok": good, "models": rows }))?;
+        out.write_json(&ModelVerifyReport {
+            ok: good,
+            models: all.iter().map(describe_check).collect(),
+        })?;
         return Ok(ExitStatus::from_found(good));
     }
     out.write_page(|page| {
@@ -121,14 +159,17 @@ fn test_model(name: &str, session: &CommandSession) -> Result<()> {
         .map(drop)
 }
 
-fn check_to_json(one: &ModelCheck) -> Json {
-    let files = one.files.iter().map(|file| {
-        json!({ "file": file.file, "ok": file.is_good(), "expected": file.expected, "found": file.found })
+fn describe_check(one: &ModelCheck) -> CheckedModel {
+    let files = one.files.iter().map(|file| CheckedModelFile {
+        file: file.file.clone(),
+        ok: file.is_good(),
+        expected: file.expected.clone(),
+        found: file.found.clone(),
     });
-    json!({
-        "name": one.name,
-        "ok": one.is_good(),
-        "files": files.collect::<Vec<_>>(),
-        "error": one.trouble.as_ref().map(ToString::to_string),
-    })
+    CheckedModel {
+        name: one.name.clone(),
+        ok: one.is_good(),
+        files: files.collect(),
+        error: one.trouble.as_ref().map(ToString::to_string),
+    }
 }

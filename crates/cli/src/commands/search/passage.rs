@@ -210,12 +210,13 @@ mod tests {
     #[test]
     fn marked_words_stay_marked() {
         let text = "we ship on friday";
-        let passage = PassageLines::lay_out(text, &[3..7], 40, 2);
+        let marks = [(3, 7), (11, 17)].map(|(start, end)| start..end);
+        let passage = PassageLines::lay_out(text, &marks, 40, 2);
         let marked: Vec<&str> = passage.lines[0]
             .iter()
             .filter(|run| run.marked)
             .map(|run| run.text.as_str())
             .collect();
-        assert_eq!(marked, ["ship"]);
+        assert_eq!(marked, ["ship", "friday"]);
     }
 }

@@ -91,10 +91,17 @@ fn describe_time(dated: &MentionedTime) -> String {
     format!("{:?} read as {span}; {effect}", dated.words)
 }
 
+/// The words of a query without the punctuation around them.
+fn trim_words(text: &str) -> String {
+    let words = text.split_whitespace();
+    let bare = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    bare.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// Writes how the query was read and what each retriever reached.
 fn write_plan(answer: &SearchReport, page: &mut TextPage) {
     if let Some(plan) = &answer.plan {
-        page.dim("matched words: ").plain(&plan.text);
+        page.dim("matched words: ").plain(&trim_words(&plan.text));
         if !plan.left_out.is_empty() {
             page.dim("  ignored: ").plain(&plan.left_out.join(" "));
         }

@@ -67,7 +67,7 @@ fn manual_pages_are_written_for_every_command_but_the_hidden_ones() {
         home.run(&["man", &file])
             .expect_code(2)
             .err
-            .contains("cannot make the folder")
+            .contains("cannot create the folder")
     );
 }
 

@@ -128,7 +128,7 @@ fn status_says_what_waits_and_what_failed_and_nothing_where_nothing_does() {
         json!({"waiting": 1, "failed": 1})
     );
     let said = scene.run(scene.command(&["status"]), b"");
-    let expected = "from hooks: 1 conversation waits to be mined; 1 could not be mined";
+    let expected = "from hooks: 1 conversation waiting to be mined; 1 could not be mined";
     assert!(said.err.contains(expected), "{said:?}");
     drop(turn);
 }

@@ -50,7 +50,7 @@ impl Bounded {
         let find = move || -> Result<PalaceAddress> {
             look.send(()).unwrap();
             let _ = held.lock().unwrap().recv();
-            Err(Error::new(ErrorKind::NotFound, "there is no palace"))
+            Err(Error::new(ErrorKind::NotFound, "no palace exists"))
         };
         let clock = || Timestamp::from_micros(0).unwrap();
         let palace = Palace::with_locator(find, Arc::new(Nothing), clock);

@@ -17,21 +17,21 @@ fn a_name_that_no_drawer_has_is_an_empty_answer_that_names_the_nearest() {
     for (fields, expect) in [
         (
             json!({"wing": "wrok"}),
-            r#"there is no wing "wrok"; did you mean "work"?"#,
+            r#"wing "wrok" does not exist; did you mean "work"?"#,
         ),
         (
             json!({"room": "plan"}),
-            r#"there is no room "plan"; did you mean "plans"?"#,
+            r#"room "plan" does not exist; did you mean "plans"?"#,
         ),
         (
             json!({"source": "/t/a/note.md"}),
-            r#"there is no source "/t/a/note.md"; did you mean "/t/a/notes.md"?"#,
+            r#"source "/t/a/note.md" does not exist; did you mean "/t/a/notes.md"?"#,
         ),
         (
             json!({"speaker": "anne"}),
-            r#"there is no speaker "anne"; did you mean "ann"?"#,
+            r#"speaker "anne" does not exist; did you mean "ann"?"#,
         ),
-        (json!({"kind": "poetry"}), r#"there is no kind "poetry""#),
+        (json!({"kind": "poetry"}), r#"kind "poetry" does not exist"#),
     ] {
         for (operation, answer) in asked_everywhere(&palace, &scope(fields.clone())) {
             let (found, warnings) = answer.unwrap();
@@ -61,7 +61,7 @@ fn names_out_of_sight_are_not_suggested() {
         let (found, warnings) = answer.unwrap();
         assert_eq!(
             (found, warnings[0].message.as_str()),
-            (0, r#"there is no wing "wrok""#),
+            (0, r#"wing "wrok" does not exist"#),
             "{operation}"
         );
     }

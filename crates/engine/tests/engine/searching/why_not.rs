@@ -98,7 +98,7 @@ fn folded() {
         let told = told(&filed, &machine(), "b", &asked("ship"));
         assert_eq!(codes(&told), ["folded"]);
         assert!(
-            told.reasons[0].message.contains("nearly the same as a"),
+            told.reasons[0].message.contains("nearly the same as that of a"),
             "{told:?}"
         );
     }

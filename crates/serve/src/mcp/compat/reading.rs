@@ -79,7 +79,7 @@ pub(super) fn status(_: &CompatArguments, call: &CallContext<'_>) -> Result<Json
         "library_versions": {"loci": env!("CARGO_PKG_VERSION")},
     });
     let Some(OverviewReport { info, wings }) = find_overview(call)? else {
-        let message = format!("there is no palace at {palace} yet; mempalace_add_drawer creates it");
+        let message = format!("no palace exists at {palace} yet; mempalace_add_drawer creates it");
         return Ok(merge_fields(
             value,
             Map::from_iter([("message".into(), message.into())]),

@@ -1,6 +1,6 @@
 //! `list`: lists drawers in one of the store's orders, page by page.
 
-use loci_core::{DrawerOrder, Result};
+use loci_core::{DrawerOrder, Result, format_count};
 use loci_engine::list::ListRequest;
 use loci_engine::view::{DrawerView, ScopeFields, cursor_behind};
 use schemars::JsonSchema;
@@ -21,6 +21,10 @@ pub(crate) struct ListTool;
 pub(crate) struct ListInput {
     #[serde(flatten)]
     scope: ScopeFields,
+    #[allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "the text of the schema: a default in brackets"
+    )]
     /// id, filed, said or source [id]
     order: Option<String>,
     limit: Option<usize>,
@@ -64,7 +68,11 @@ impl PalaceTool for ListTool {
         let mut text = if drawers.is_empty() {
             "No drawers.".to_owned()
         } else {
-            format!("{QUOTE_NOTICE} {total} drawers.\n{}", lines.join("\n"))
+            format!(
+                "{QUOTE_NOTICE} {}.\n{}",
+                format_count(total, "drawer"),
+                lines.join("\n")
+            )
         };
         words::append_ending(&mut text, &warnings, next.as_deref());
         let value = ListOutput {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use loci_core::{Error, ErrorKind, Result};
+use loci_core::{Error, ErrorKind, Result, format_count};
 use loci_engine::mine::{self, MineReport, MineRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,8 +67,10 @@ pub(crate) fn run_mine(input: &MineInput, call: &CallContext<'_>) -> Result<(Min
         if said != Some(progress.sources) {
             said = Some(progress.sources);
             let words = format!(
-                "{} of {total} sources, {} drawers added",
-                progress.sources, progress.drawers
+                "{} of {}, {} added",
+                progress.sources,
+                format_count(total, "source"),
+                format_count(progress.drawers, "drawer")
             );
             (call.progress)(progress.sources as f64, Some(total as f64), words);
         }
@@ -148,13 +150,13 @@ pub(crate) fn build_reply(report: &MineReport, seconds: f64) -> ToolReply<MineOu
         "mined"
     };
     let mut text = format!(
-        "{} sources: {} {verb}, {} unchanged, {} failed, {} left out; {} drawers added, {} kept, {} removed",
-        value.sources_seen,
+        "{}: {} {verb}, {} unchanged, {} failed, {} skipped; {} added, {} kept, {} removed",
+        format_count(value.sources_seen, "source"),
         value.sources_mined,
         value.sources_unchanged,
         value.sources_failed,
         value.sources_skipped,
-        value.drawers_added,
+        format_count(value.drawers_added, "drawer"),
         value.drawers_kept,
         value.drawers_removed
     );

@@ -1,6 +1,6 @@
 //! `search`: finds drawers by meaning and by words.
 
-use loci_core::{Error, Result};
+use loci_core::{Error, Result, format_count};
 use loci_engine::SearchRequest;
 use loci_engine::search::{SearchReport, choose_excerpt, mark_words};
 use loci_engine::view::{HitView, ScopeFields};
@@ -119,13 +119,13 @@ fn build_reply(
         report.next
     };
     let mut text = if page.values.is_empty() {
-        format!("Nothing found in {} drawers.", report.in_scope)
+        format!("Nothing found in {}.", format_count(report.in_scope, "drawer"))
     } else {
         let lines = page.lines.join("\n");
         format!(
-            "{} {} drawers searched.\n{lines}",
+            "{} {} searched.\n{lines}",
             words::QUOTE_NOTICE,
-            report.in_scope
+            format_count(report.in_scope, "drawer")
         )
     };
     words::append_ending(&mut text, &warnings, next.as_deref());

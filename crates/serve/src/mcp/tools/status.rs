@@ -1,6 +1,6 @@
 //! `status`: reports the contents of the palace and the coverage of search.
 
-use loci_core::{ErrorKind, Result};
+use loci_core::{ErrorKind, Result, format_count};
 use loci_engine::status::describe_embedder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl PalaceTool for StatusTool {
             // The one tool that answers without a palace: an agent asks here first, and must learn that `add`
             // creates it.
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let text = format!("There is no palace at {} yet.", palace.palace);
+                let text = format!("No palace exists at {} yet.", palace.palace);
                 return Ok(ToolReply { text, value: palace });
             }
             read => read?,
@@ -70,8 +70,13 @@ impl PalaceTool for StatusTool {
             ..palace
         };
         let mut text = format!(
-            "{}: {} drawers in {} wings and {} rooms; {} found by meaning, {} by words.",
-            value.palace, value.drawers, value.wings, value.rooms, value.by_meaning, value.by_words
+            "{}: {} in {} and {}; {} found by meaning, {} by words.",
+            value.palace,
+            format_count(value.drawers, "drawer"),
+            format_count(value.wings, "wing"),
+            format_count(value.rooms, "room"),
+            value.by_meaning,
+            value.by_words
         );
         words::append_ending(&mut text, &value.warnings, None);
         Ok(ToolReply { text, value })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use loci_engine::import::ForeignImportReport;
 use loci_memtomem::{DuplicateChunk, GhostReport, IndexDrift};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::MemtomemMemory;
@@ -11,15 +12,20 @@ use crate::commands::mine::print_list;
 use crate::page::{TextPage, format_count};
 
 /// The outcome of an import, and the state of the database.
-#[derive(Debug, Serialize)]
-pub(super) struct MemtomemReport {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MemtomemReport {
     /// The outcome.
     #[serde(flatten)]
     pub(super) filed: ForeignImportReport,
+    /// The number of chunks in the database.
     chunks_seen: u64,
+    /// The number of copies of other chunks, which are not filed.
     duplicates_collapsed: u64,
+    /// These copies.
     duplicates: Vec<DuplicateChunk>,
+    /// The drift of the database's own indexes.
     ghosts: GhostReport,
+    /// The sources whose chunks memtomem keeps but hides, with the reason.
     held_sources: BTreeMap<String, String>,
     /// Damage of the database, and changes while it was read.
     pub(super) notes: Vec<String>,

@@ -144,7 +144,7 @@ pub(crate) fn outline_spaces(spaces: &[EmbeddingSpace]) -> Vec<(String, SpaceSta
     spaces.iter().map(one).collect()
 }
 
-/// One line of [`outline`].
+/// One line of [`outline_spaces`].
 pub(crate) fn outline_line(model: &str, state: SpaceState, vectors: u64) -> (String, SpaceState, u64) {
     (model.to_owned(), state, vectors)
 }

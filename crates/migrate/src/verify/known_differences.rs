@@ -6,7 +6,7 @@ use loci_core::{Collection, Drawer, DrawerId, FindingSeverity, IdentityState, Pa
 use serde_json::Value as Json;
 
 use crate::canonical::have_same_bits;
-use loci_engine::moves::list_migrations;
+use loci_engine::migration_records::list_migrations;
 use loci_engine::palace::{cosine_similarity, given_identity};
 
 /// The least cosine between two vectors that one model made of one text.

@@ -1,0 +1,211 @@
+//! Every command that prints JSON, with the type of its document.
+
+use loci_core::{ChangePage, PalaceDiagnosis};
+use loci_engine::add::AddReport;
+use loci_engine::cat::CatReport;
+use loci_engine::delete::DeleteReport;
+use loci_engine::embedder::{EmbedderReport, SetEmbedderReport};
+use loci_engine::facets::{CountReport, FacetsReport};
+use loci_engine::init::InitReport;
+use loci_engine::line::ExportHeader;
+use loci_engine::list::ListReport;
+use loci_engine::maintain::MaintainReport;
+use loci_engine::mine::MineReport;
+use loci_engine::neighbours::NeighboursReport;
+use loci_engine::refile::MoveReport;
+use loci_engine::search::{SearchReport, WhyNotReport};
+use loci_engine::show::{ShowInContextReport, ShowReport};
+use loci_engine::status::StatusReport;
+use loci_engine::sync::SyncReport;
+use loci_engine::timeline::TimelineReport;
+use loci_engine::view::DrawerView;
+use loci_engine::wake_up::WakeUpReport;
+use loci_engine::{CommittedBatch, ImportReport, SwitchReport};
+use loci_migrate::{MigrateReport, VerifyReport};
+use schemars::JsonSchema;
+
+use super::CommandSchema;
+use crate::commands::backends::BackendList;
+use crate::commands::backup::BackupReport;
+use crate::commands::completions::CompletionScript;
+use crate::commands::connect::{PrintedSettings, ToolConnection, ToolList};
+use crate::commands::doctor::FixOutcome;
+use crate::commands::export::ExportedFile;
+use crate::commands::import::MemtomemReport;
+use crate::commands::man::{ManualPage, WrittenManual};
+use crate::commands::mcp::ListeningAddress;
+use crate::commands::model::{AddedServer, InstalledModel, ModelList, ModelRemoval, ModelVerifyReport};
+use crate::commands::palaces::PalaceList;
+use crate::commands::restore::RestoreReport;
+use crate::errors::ErrorDocument;
+
+/// A line of an export.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ExportLine {
+    /// The line before the drawers of a collection.
+    Header(ExportHeader),
+    /// A drawer.
+    Drawer(Box<DrawerView>),
+}
+
+/// Lists the schema of every document that `--json` prints.
+pub fn list_schemas() -> Vec<CommandSchema> {
+    // In the order of `loci --help`; an error may take the place of every other document, so it comes first.
+    let mut all = vec![CommandSchema::of_document::<ErrorDocument>(
+        ERROR,
+        "The document of every command that ends with exit status 2.",
+    )];
+    all.extend(list_start());
+    all.extend(list_lookups());
+    all.extend(list_changes());
+    all.extend(list_keeping());
+    all.extend(list_repairs());
+    all.extend(list_servers());
+    all
+}
+
+/// The entry of the error document, which belongs to no command.
+pub(super) const ERROR: &str = "an error";
+
+fn list_start() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<MineReport>("loci mine PATH", "The sources that were found and filed."),
+        CommandSchema::of_document::<SearchReport>("loci search QUERY", "A page of hits, best first."),
+        CommandSchema::of_document::<WakeUpReport>(
+            "loci wake-up",
+            "A page to read at the start of a session.",
+        ),
+        CommandSchema::of_document::<ToolList>("loci connect", "The tools that can be connected."),
+        CommandSchema::of_document::<ToolConnection>("loci connect TOOL", "The change to a tool's settings."),
+        CommandSchema::of_document::<PrintedSettings>(
+            "loci connect TOOL --print",
+            "The entries to paste into a tool's settings.",
+        ),
+    ]
+}
+
+fn list_lookups() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<ShowReport>("loci show ID", "The drawers with these ids."),
+        CommandSchema::of_document::<ShowInContextReport>(
+            "loci show ID --context N",
+            "The drawers with these ids, each with its neighbours.",
+        ),
+        CommandSchema::of_document::<ListReport>("loci list", "A page of drawers."),
+        CommandSchema::of_document::<NeighboursReport>(
+            "loci neighbours ID",
+            "A drawer among its neighbours.",
+        ),
+        CommandSchema::of_document::<CatReport>("loci cat SOURCE", "A source as it was mined."),
+        CommandSchema::of_document::<TimelineReport>("loci timeline", "Counts of drawers by period."),
+        CommandSchema::of_document::<FacetsReport>("loci wings", "Counts of drawers by wing or other keys."),
+        CommandSchema::of_document::<CountReport>("loci count", "The number of drawers in a scope."),
+        CommandSchema::of_document::<ChangePage>("loci changes", "The changes after a cursor, oldest first."),
+        CommandSchema::of_document::<WhyNotReport>(
+            "loci why-not ID QUERY",
+            "The fate of a drawer in a search.",
+        ),
+        CommandSchema::of_document::<StatusReport>("loci status", "The status of the palace."),
+    ]
+}
+
+fn list_changes() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<AddReport>(
+            "loci add TEXT",
+            "The receipt of a drawer, once it is durable.",
+        ),
+        CommandSchema::of_lines::<CommittedBatch>(
+            "loci add --jsonl FILE",
+            "One line per batch, printed once the batch is durable.",
+        ),
+        CommandSchema::of_document::<MoveReport>(
+            "loci move ID",
+            "The drawers that match and those that moved.",
+        ),
+        CommandSchema::of_document::<DeleteReport>(
+            "loci delete ID",
+            "The drawers that match and those that were removed.",
+        ),
+        CommandSchema::of_document::<SyncReport>("loci sync", "The sources that are gone."),
+    ]
+}
+
+fn list_keeping() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<PalaceList>("loci palaces", "The palaces in the data folder."),
+        CommandSchema::of_document::<InitReport>("loci init", "The collection that exists now."),
+        CommandSchema::of_document::<BackupReport>("loci backup DEST", "The copy, as it was read back."),
+        CommandSchema::of_document::<RestoreReport>(
+            "loci restore FILE",
+            "The palace that was made from a copy.",
+        ),
+        CommandSchema::of_lines::<ExportLine>(
+            "loci export",
+            "One header line per collection, followed by one line per drawer; with and without `--json`.",
+        ),
+        CommandSchema::of_document::<ExportedFile<'_>>("loci export -o FILE", "The file that was written."),
+        CommandSchema::of_document::<ImportReport>("loci import FILE", "The outcome of reading JSON lines."),
+        CommandSchema::of_document::<MemtomemReport>(
+            "loci import DATABASE",
+            "The outcome of reading a database of memtomem.",
+        ),
+        CommandSchema::of_document::<MigrateReport>(
+            "loci migrate --from REF --to REF",
+            "The outcome of a migration, with its record.",
+        ),
+    ]
+}
+
+fn list_repairs() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<VerifyReport>(
+            "loci verify",
+            "The findings, and a digest over every drawer.",
+        ),
+        CommandSchema::of_document::<PalaceDiagnosis>("loci doctor REF", "The state of a palace's files."),
+        CommandSchema::of_document::<FixOutcome>(
+            "loci doctor REF --fix STEP",
+            "The changes that a step made or would make.",
+        ),
+        CommandSchema::of_document::<MaintainReport>("loci maintain KIND", "The outcome of upkeep."),
+    ]
+}
+
+fn list_servers() -> Vec<CommandSchema> {
+    vec![
+        CommandSchema::of_document::<ListeningAddress>(
+            "loci mcp --http",
+            "The address, printed once the server accepts connections.",
+        ),
+        CommandSchema::of_document::<EmbedderReport>("loci embedder show", "The model behind the vectors."),
+        CommandSchema::of_document::<SetEmbedderReport>(
+            "loci embedder set MODEL",
+            "The model that is recorded now.",
+        ),
+        CommandSchema::of_document::<SwitchReport>("loci embedder switch MODEL", "The outcome of a switch."),
+        CommandSchema::of_document::<ModelList>("loci model list", "The models and servers of this machine."),
+        CommandSchema::of_document::<InstalledModel>(
+            "loci model install NAME",
+            "The model that is installed now.",
+        ),
+        CommandSchema::of_document::<AddedServer>(
+            "loci model install NAME --url URL",
+            "The embedding server that is known now.",
+        ),
+        CommandSchema::of_document::<ModelVerifyReport>(
+            "loci model verify",
+            "The result of checking models.",
+        ),
+        CommandSchema::of_document::<ModelRemoval>(
+            "loci model remove NAME",
+            "Whether there was one to remove.",
+        ),
+        CommandSchema::of_document::<BackendList>("loci backends", "The backends of this build."),
+        CommandSchema::of_document::<CompletionScript>("loci completions SHELL", "A completion script."),
+        CommandSchema::of_document::<ManualPage>("loci man", "The manual page."),
+        CommandSchema::of_document::<WrittenManual>("loci man DIR", "The manual pages that were written."),
+    ]
+}
