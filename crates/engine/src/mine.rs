@@ -146,8 +146,6 @@ pub struct MineReport {
     pub drawers_kept: u64,
     /// Drawers removed because their text is no longer in its source.
     pub drawers_removed: u64,
-    /// Drawers that were not filed because a user deleted them; always 0, since a changed source is filed whole.
-    pub drawers_withheld: u64,
     /// Parts of sources that could not be filed, such as broken lines and images.
     pub notes: Vec<SourceNote>,
     /// Sources filed from these paths that no longer exist; their drawers stay.

@@ -42,7 +42,7 @@ fn find_waiting_spool(session: &CommandSession) -> Option<(EventSpool, SpoolStan
 
 fn describe_spool(spool: &EventSpool, standing: SpoolStanding) -> String {
     let waiting = (standing.waiting > 0).then(|| {
-        let conversations = format_count(standing.waiting as u64, "conversation");
+        let conversations = format_count(standing.waiting, "conversation");
         format!("{conversations} waiting to be mined")
     });
     let failed = (standing.failed > 0).then(|| {

@@ -63,7 +63,7 @@ impl TableHome {
         home.file_lines(PARTS);
         home.json(0, &["backup", "copy.db"]);
         let closed = home.write("closed", "");
-        std::fs::set_permissions(closed, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(closed, std::fs::Permissions::from_mode(0o000)).unwrap();
         let built = Self {
             hash: hash_palace(&home),
             home,
