@@ -300,8 +300,10 @@ impl FacetRequest {
         keys.dedup();
         if keys.is_empty() || keys.len() != self.by.len() {
             let names: Vec<&str> = self.by.iter().map(|key| key.name()).collect();
-            return Err(Error::invalid(format!("cannot count by {:?}", names.join(",")))
-                .with_hint("name at least one key, and each key once"));
+            return Err(Error::invalid(format!(
+                "cannot count by {:?}: at least one key is needed, and none twice",
+                names.join(",")
+            )));
         }
         Ok(())
     }

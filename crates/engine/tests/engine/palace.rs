@@ -339,7 +339,10 @@ fn a_missing_palace_and_a_missing_collection_are_not_found_and_not_made() {
     {
         let error = answer.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{operation}");
-        assert!(error.to_string().contains("no palace at palace"), "{error}");
+        assert!(
+            error.to_string().contains("no palace exists at palace"),
+            "{error}"
+        );
     }
     assert!(!nowhere.exists().unwrap());
     furnished(&backend);
