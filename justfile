@@ -23,6 +23,10 @@ bench rows="50000":
 kill rounds="1000":
     LOCI_ROUNDS={{rounds}} cargo test --release -p loci-cli --test cli kill:: -- --nocapture
 
+# Runs seeds of the simulator: faults, power cuts, kills and interleavings of the embedded store
+sim seeds="10000" first="0":
+    cargo run --release -p loci-sim -- --seed {{first}} --seeds {{seeds}}
+
 # Run one fuzz target for some minutes: filter, segment, batches, cut, formats, chroma_folder or chroma_pickle
 fuzz target minutes="3":
     cargo +nightly fuzz run {{target}} -- -max_total_time=$(({{minutes}} * 60))

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use loci_core::Timestamp;
 use serde_json::json;
 
 /// How many values a vector has.
@@ -62,6 +63,8 @@ pub(crate) struct CorpusSample {
     pub(crate) room: String,
     /// The file it was cut from; about twelve drawers share one.
     pub(crate) source: String,
+    /// When it was said: a source every quarter of an hour, its drawers half a minute apart.
+    pub(crate) said_at: Timestamp,
     /// Its vector.
     pub(crate) vector: Vec<f32>,
 }
@@ -133,8 +136,16 @@ pub(crate) fn sample(n: u64) -> CorpusSample {
         wing: format!("wing-{}", n % 20),
         room: format!("room-{}", n / 20 % 10),
         source: format!("notes/file-{:06}.md", n / 12),
+        said_at: said_at(n),
         vector,
     }
+}
+
+/// The moment at which sample `n` was said; a million of them fill two years and four months from 2024 on.
+fn said_at(n: u64) -> Timestamp {
+    const START: u64 = 1_704_067_200;
+    let seconds = START + n / 12 * 900 + n % 12 * 30;
+    Timestamp::from_micros(seconds as i64 * 1_000_000).expect("the corpus ends long before the calendar")
 }
 
 /// How many query vectors are written behind those of the drawers.
@@ -152,6 +163,7 @@ pub(crate) fn write(folder: &Path, rows: u64) -> std::io::Result<()> {
             wing,
             room,
             source,
+            said_at: _,
             vector,
         } = sample(n);
         let line = json!({"id": id, "text": text, "wing": wing, "room": room, "source": source});

@@ -3,6 +3,7 @@
 mod corpus;
 mod embed;
 mod eval;
+mod lists;
 mod measure;
 mod mine;
 mod scan;
@@ -66,6 +67,17 @@ enum BenchCommand {
         #[arg(long)]
         only: Option<String>,
     },
+    /// Lists, facets and timelines of a palace that `storage --keep` made.
+    Lists {
+        /// Its folder.
+        folder: PathBuf,
+        /// How often each call is repeated.
+        #[arg(long, default_value_t = 10)]
+        rounds: usize,
+        /// Only the activities whose names begin so.
+        #[arg(long)]
+        only: Option<String>,
+    },
     /// What a warm search costs on a palace that is there, by the built-in embedder.
     Search {
         /// Its folder.
@@ -109,6 +121,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             only,
         } => {
             let figures = storage::measure_reads(&folder, rows, rounds, only.as_deref())?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        BenchCommand::Lists { folder, rounds, only } => {
+            let figures = lists::run(&folder, rounds, only.as_deref())?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         BenchCommand::Search { folder, rounds } => {

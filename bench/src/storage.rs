@@ -70,6 +70,7 @@ fn drawer(sample: &CorpusSample) -> NewDrawer {
         wing: Some(sample.wing.clone()),
         room: Some(sample.room.clone()),
         source: Some(sample.source.clone()),
+        said_at: Some(sample.said_at),
         ..DrawerPlace::default()
     };
     let metadata = Metadata::new()

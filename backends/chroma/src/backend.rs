@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceRef, Result, SPEC_VERSION,
-    SnapshotStore, Visibility,
+    CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceFinding, PalaceRef, Result,
+    SPEC_VERSION, SnapshotStore, Visibility,
 };
 
 use crate::collection::ChromaCollection;
@@ -169,6 +169,14 @@ impl Backend for ChromaBackend {
                 .err()
                 .map_or_else(|| "ready".to_owned(), |error| error.to_string()),
         }
+    }
+
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        let held = palace
+            .local_path
+            .as_ref()
+            .and_then(|path| self.lock_palaces().get(path).cloned());
+        held.map(|held| held.list_damage()).unwrap_or_default()
     }
 
     fn close_palace(&self, palace: &PalaceRef) {

@@ -270,10 +270,7 @@ impl CollectionReader for ChromaCollection {
         self.with_view(|view| {
             let mut counted: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
             Self::for_each_in_scope(view, &scope, |_, drawer| {
-                let values = request
-                    .by
-                    .iter()
-                    .map(|key| drawer.place.text_field(key.name()).map(str::to_owned));
+                let values = request.by.iter().map(|key| key.value_of(&drawer));
                 *counted.entry(values.collect()).or_default() += 1;
                 Ok(())
             })?;

@@ -90,6 +90,14 @@ impl ChromaPalace {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lists the damage met when the folder was read; none before that.
+    pub(crate) fn list_damage(&self) -> Vec<PalaceFinding> {
+        let warnings = self.lock_loaded().as_ref().map(LoadedFolder::warnings);
+        let mut damage = warnings.unwrap_or_default();
+        damage.retain(|finding| finding.severity == FindingSeverity::Error);
+        damage
+    }
+
     /// Runs `act` on the current content of the folder.
     ///
     /// If the database turns out to be damaged, everything readable is salvaged page by page, once, and `act` runs

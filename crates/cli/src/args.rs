@@ -13,7 +13,7 @@ use crate::commands::CliCommand;
     name = "loci",
     version,
     propagate_version = false,
-    after_help = "Exit status: 0 on success, 1 if nothing was found or something needs attention, 2 on errors."
+    after_help = "Exit status: 0 on success, 1 if nothing was found, something needs attention or the palace is damaged, 2 on errors."
 )]
 pub(crate) struct CliArgs {
     #[command(flatten)]

@@ -27,6 +27,7 @@ mod model;
 mod neighbours;
 mod palaces;
 mod refile;
+mod rescue;
 mod restore;
 pub(crate) mod schemas;
 mod search;
@@ -71,6 +72,7 @@ pub(crate) enum CliCommand {
     Changes(changes::ChangesArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Rescue(rescue::RescueArgs),
     Migrate(migrate::MigrateArgs),
     Verify(verify::VerifyArgs),
     Maintain(maintain::MaintainArgs),
@@ -90,6 +92,55 @@ pub(crate) enum CliCommand {
     HelpMarkdown(help_markdown::HelpMarkdownArgs),
     #[command(hide = true)]
     JsonMarkdown(json_markdown::JsonMarkdownArgs),
+}
+
+impl CliCommand {
+    /// Whether the command answers from what is stored, so that damage makes its answer doubtful. The others write, and
+    /// an acknowledged write is done, or they do not read drawers.
+    pub(crate) fn is_answer(&self) -> bool {
+        // Without a wildcard: each new command must be decided.
+        match self {
+            Self::Search(_)
+            | Self::WhyNot(_)
+            | Self::Cat(_)
+            | Self::WakeUp(_)
+            | Self::List(_)
+            | Self::Show(_)
+            | Self::Neighbours(_)
+            | Self::Palaces(_)
+            | Self::Wings(_)
+            | Self::Timeline(_)
+            | Self::Count(_)
+            | Self::Export(_)
+            | Self::Changes(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Rescue(_)
+            | Self::Migrate(_)
+            | Self::Verify(_)
+            | Self::Status(_)
+            | Self::Doctor(_) => true,
+            Self::Embedder(args) => args.is_answer(),
+            Self::Init(_)
+            | Self::Mine(_)
+            | Self::Move(_)
+            | Self::Sync(_)
+            | Self::Add(_)
+            | Self::Delete(_)
+            | Self::Import(_)
+            | Self::Maintain(_)
+            | Self::Backends(_)
+            | Self::Model(_)
+            | Self::Mcp(_)
+            | Self::Connect(_)
+            | Self::Hook(_)
+            | Self::HookDrain(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::HelpMarkdown(_)
+            | Self::JsonMarkdown(_) => false,
+        }
+    }
 }
 
 /// Runs a command.
@@ -117,6 +168,7 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Changes(args) => changes::run(args, session),
         CliCommand::Backup(args) => backup::run(args, session),
         CliCommand::Restore(args) => restore::run(args, session),
+        CliCommand::Rescue(args) => rescue::run(args, session),
         CliCommand::Migrate(args) => migrate::run(args, session),
         CliCommand::Verify(args) => verify::run(args, session),
         CliCommand::Maintain(args) => maintain::run(args, session),

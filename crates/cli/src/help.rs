@@ -49,7 +49,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Repair",
         example: "loci doctor ~/.mempalace/palace",
-        commands: &["verify", "doctor", "maintain"],
+        commands: &["verify", "rescue", "doctor", "maintain"],
     },
     CommandGroup {
         heading: "Agents, servers and models",

@@ -12,6 +12,7 @@ mod escape;
 mod help;
 mod hook;
 mod input;
+mod opened;
 mod output;
 mod page;
 mod palace;
@@ -49,7 +50,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             match cli.command {
                 // It has answered as well as it could, and must not be seen to fail.
                 CliCommand::Hook(_) => ExitStatus::Done,
-                _ => conclude_run(ended, &mut session),
+                command => conclude_run(&command, ended, &mut session),
             }
         }
         Err(error) if error.use_stderr() && commands::is_hook(&words) => {
@@ -71,11 +72,23 @@ fn parse_arguments(words: &[OsString]) -> Result<CliArgs, clap::Error> {
     CliArgs::from_arg_matches_mut(&mut matches)
 }
 
-/// Says what went wrong and makes sure that what was printed has arrived.
-fn conclude_run(ended: Result<ExitStatus, CommandStop>, session: &mut CommandSession) -> ExitStatus {
+/// Says what went wrong, tells of damage that was met, and makes sure that what was printed has arrived.
+fn conclude_run(
+    command: &CliCommand,
+    ended: Result<ExitStatus, CommandStop>,
+    session: &mut CommandSession,
+) -> ExitStatus {
     let ended = ended.and_then(|exit| session.out.flush().map(|()| exit));
     match ended {
-        Ok(exit) => exit,
+        Ok(exit) => {
+            // Here and not in each command, so that none can forget it.
+            session.out.warnings(&session.opened.list_damage());
+            // A write that was acknowledged is durable, whatever was lost before it.
+            if exit == ExitStatus::Done && session.out.has_told_damage() && command.is_answer() {
+                return ExitStatus::Nothing;
+            }
+            exit
+        }
         Err(CommandStop::PipeClosed) => ExitStatus::Done,
         Err(CommandStop::Failed(error)) => {
             let error = session.name_existing_palaces(error);

@@ -1,13 +1,15 @@
 //! The two output streams: data goes to standard output, narration to standard error.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use loci_core::{Error, ErrorKind, PalaceFinding};
+use loci_core::{Error, ErrorKind, FindingSeverity, PalaceFinding};
 use serde::Serialize;
 
 use crate::args::{ColorWhen, GlobalArgs};
 use crate::environment::ProcessEnvironment;
 use crate::errors::{self, CommandResult, CommandStop, ExitStatus};
+use crate::opened::{self, OpenedPalaces};
 use crate::page::TextPage;
 use crate::progress::JobProgress;
 
@@ -20,6 +22,12 @@ pub(crate) struct TerminalOutput {
     color: bool,
     err_color: bool,
     err_is_terminal: bool,
+    /// The palaces whose damage every answer tells of.
+    opened: OpenedPalaces,
+    /// The warnings printed so far; none is printed twice.
+    warned: BTreeSet<String>,
+    /// Whether one of them told of damage.
+    told_damage: bool,
 }
 
 impl TerminalOutput {
@@ -39,7 +47,15 @@ impl TerminalOutput {
             color: colored(io::stdout().is_terminal()),
             err_color: colored(err_is_terminal),
             err_is_terminal,
+            opened: OpenedPalaces::default(),
+            warned: BTreeSet::new(),
+            told_damage: false,
         }
+    }
+
+    /// Names the palaces whose damage every answer tells of.
+    pub(crate) fn tell_damage_of(&mut self, opened: OpenedPalaces) {
+        self.opened = opened;
     }
 
     /// The columns of the terminal on standard output; 80 where it is not one.
@@ -55,12 +71,18 @@ impl TerminalOutput {
         self.json
     }
 
-    /// Prints one JSON document on a line of its own.
+    /// Prints one JSON document on a line of its own, with the damage met so far among its warnings.
     pub(crate) fn write_json(&mut self, answer: &impl Serialize) -> CommandResult<()> {
-        let text = serde_json::to_string(answer).map_err(|cause| {
+        let refuse = |cause: serde_json::Error| {
             Error::new(ErrorKind::Internal, "an answer cannot be written as JSON").caused_by(cause)
-        })?;
-        self.write_line(&text)
+        };
+        let damage = self.opened.list_damage();
+        if damage.is_empty() {
+            return self.write_line(&serde_json::to_string(answer).map_err(refuse)?);
+        }
+        let mut document = serde_json::to_value(answer).map_err(refuse)?;
+        opened::add_to_warnings(&mut document, &damage);
+        self.write_line(&document.to_string())
     }
 
     /// Prints one line of data as it is; for JSON, which escapes what it holds.
@@ -107,23 +129,40 @@ impl TerminalOutput {
         }
     }
 
-    /// Says on standard error what a reader should know.
+    /// Says on standard error what a reader should know, once.
     pub(crate) fn warn(&mut self, text: &str) {
+        if !self.warned.insert(text.to_owned()) {
+            return;
+        }
         self.write_aside(|page| {
             page.yellow("warning:").plain(" ").plain(text).end();
         });
     }
 
-    /// Says on standard error what was noticed while reading.
+    /// Says on standard error what was noticed while reading; a hint that several findings share is given once.
     pub(crate) fn warnings(&mut self, findings: &[PalaceFinding]) {
         for finding in findings {
+            let is_new = !self.warned.contains(&finding.message);
             self.warn(&finding.message);
-            if let Some(hint) = &finding.hint {
+            self.told_damage |= finding.severity == FindingSeverity::Error;
+            let hint = finding.hint.as_ref().filter(|_| is_new);
+            if let Some(hint) = hint.filter(|hint| self.warned.insert((*hint).clone())) {
                 self.write_aside(|page| {
                     page.yellow("hint:").plain(" ").plain(hint).end();
                 });
             }
         }
+    }
+
+    /// Notes that a report has listed these findings, so that they are not printed as warnings as well.
+    pub(crate) fn note_listed(&mut self, findings: &[PalaceFinding]) {
+        self.warned
+            .extend(findings.iter().map(|finding| finding.message.clone()));
+    }
+
+    /// Whether a warning told of damage.
+    pub(crate) fn has_told_damage(&self) -> bool {
+        self.told_damage
     }
 
     /// Says what went wrong, after whatever was printed before, and how that ends the command.

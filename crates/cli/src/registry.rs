@@ -4,15 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_chroma::ChromaBackend;
-use loci_core::{Backend, Error, ErrorKind, PalaceRef, Result};
+use loci_core::{Backend, Error, ErrorKind, PalaceFinding, PalaceRef, Result};
 use loci_store::EmbeddedBackend;
+
+/// The number of drawers of a palace, and the damage it has on record.
+type PalaceGlance = (u64, Vec<PalaceFinding>);
 
 #[derive(Debug, Clone, Copy)]
 struct BackendEntry {
     name: &'static str,
     make: fn() -> Arc<dyn Backend>,
-    /// Counts the drawers of the palace in a folder without changing anything in it.
-    count: fn(&Path) -> Result<u64>,
+    /// Counts the drawers of the palace in a folder, and lists the damage it has on record, without changing anything.
+    count: fn(&Path) -> Result<PalaceGlance>,
 }
 
 /// The backends this build knows by name.
@@ -72,8 +75,9 @@ impl BackendRegistry {
         entry.ok_or_else(|| unknown_backend(name, &self.names()))
     }
 
-    /// Counts the drawers of the palace in `folder`, which the backend called `name` holds. Changes nothing.
-    pub(crate) fn count_drawers(&self, name: &str, folder: &Path) -> Result<u64> {
+    /// Counts the drawers of the palace in `folder`, which the backend called `name` holds, and lists the damage it has
+    /// on record. Changes nothing.
+    pub(crate) fn count_drawers(&self, name: &str, folder: &Path) -> Result<PalaceGlance> {
         (self.find_entry(name)?.count)(folder)
     }
 
@@ -114,9 +118,11 @@ fn make_chroma() -> Arc<dyn Backend> {
 }
 
 /// Chroma's folders are only ever read.
-fn count_in_chroma(folder: &Path) -> Result<u64> {
-    let collections = ChromaBackend::new().collections(&PalaceRef::local(folder))?;
-    Ok(collections.iter().map(|info| info.drawers).sum())
+fn count_in_chroma(folder: &Path) -> Result<PalaceGlance> {
+    let (backend, palace) = (ChromaBackend::new(), PalaceRef::local(folder));
+    let collections = backend.collections(&palace)?;
+    let drawers = collections.iter().map(|info| info.drawers).sum();
+    Ok((drawers, backend.list_damage(&palace)))
 }
 
 fn unknown_backend(name: &str, known: &[&str]) -> Error {

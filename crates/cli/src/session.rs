@@ -9,6 +9,7 @@ use loci_engine::{Palace, PalaceAddress};
 use crate::args::GlobalArgs;
 use crate::embedders::InstalledEmbedders;
 use crate::environment::{ProcessEnvironment, now};
+use crate::opened::OpenedPalaces;
 use crate::output::TerminalOutput;
 use crate::palace::{self, PalaceLocation, configured_backend, locate_palace};
 use crate::registry::{BackendRegistry, BackendSources};
@@ -23,13 +24,18 @@ pub(crate) struct CommandSession {
     pub(crate) embedders: Arc<InstalledEmbedders>,
     /// Standard output and standard error.
     pub(crate) out: TerminalOutput,
+    /// The palaces that the command has located so far.
+    pub(crate) opened: OpenedPalaces,
     environment: ProcessEnvironment,
 }
 
 impl CommandSession {
     /// Begins a run.
-    pub(crate) fn new(globals: GlobalArgs, environment: ProcessEnvironment, out: TerminalOutput) -> Self {
+    pub(crate) fn new(globals: GlobalArgs, environment: ProcessEnvironment, mut out: TerminalOutput) -> Self {
+        let opened = OpenedPalaces::default();
+        out.tell_damage_of(opened.clone());
         Self {
+            opened,
             globals,
             registry: BackendRegistry::standard(),
             embedders: Arc::new(InstalledEmbedders::new(&environment)),
@@ -94,7 +100,9 @@ impl CommandSession {
         reference: Option<&OsStr>,
         backend: Option<&str>,
     ) -> Result<PalaceAddress> {
-        find_address(reference, backend, &self.environment, &self.registry)
+        let address = find_address(reference, backend, &self.environment, &self.registry)?;
+        self.opened.add(&address);
+        Ok(address)
     }
 }
 

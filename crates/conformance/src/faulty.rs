@@ -9,8 +9,8 @@ use loci_core::{
     DrawerCondition, DrawerHit, DrawerId, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure,
     ErasureReport, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState,
     LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions,
-    PalaceRef, PendingRequest, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore, SourceLedger,
-    SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep, UnembeddedDrawer, VectorFill,
+    PalaceFinding, PalaceRef, PendingRequest, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore,
+    SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep, UnembeddedDrawer, VectorFill,
     VectorFillReport, Visibility,
 };
 
@@ -128,6 +128,10 @@ impl Backend for FaultyBackend {
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         // Not counted: it returns no `Result`, so it cannot be made to fail.
         self.inner.health(palace)
+    }
+
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        self.inner.list_damage(palace)
     }
 
     fn close_palace(&self, palace: &PalaceRef) {

@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result,
-    SPEC_VERSION, SnapshotStore, SpecVersion, Visibility,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceRef,
+    Result, SPEC_VERSION, SnapshotStore, SpecVersion, Visibility,
 };
 
 use handle::ReferenceHandle;
@@ -43,6 +43,8 @@ pub struct Reference {
     holder: ReferenceHolder,
     closed: Arc<AtomicBool>,
     palaces: Mutex<HashMap<PalaceRef, Arc<AtomicBool>>>,
+    /// The palace that this instance has found under each reference; another in its place is refused.
+    seen: Mutex<HashMap<PalaceRef, PalaceKey>>,
     watcher: Option<MaintenanceWatcher>,
 }
 
@@ -147,6 +149,7 @@ impl Reference {
             storage,
             closed: Arc::default(),
             palaces: Mutex::default(),
+            seen: Mutex::default(),
             watcher: None,
         }
     }
@@ -171,8 +174,24 @@ impl Reference {
             self.descriptor
                 .require_capability(&Capability::NamespaceIsolation)?;
         }
-        self.storage
-            .find_palace(palace, self.descriptor.has_capability(&Capability::Local))
+        let found = self
+            .storage
+            .find_palace(palace, self.descriptor.has_capability(&Capability::Local))?;
+        let seen = self.seen.lock().expect("no holder of this lock panics");
+        match (&found, seen.get(palace)) {
+            (Some(found), Some(seen)) if found != seen => Err(another_error(palace)),
+            _ => Ok(found),
+        }
+    }
+
+    fn remember_key(&self, palace: &PalaceRef, key: &PalaceKey) {
+        let mut seen = self.seen.lock().expect("no holder of this lock panics");
+        seen.insert(palace.clone(), key.clone());
+    }
+
+    fn has_seen(&self, palace: &PalaceRef) -> bool {
+        let seen = self.seen.lock().expect("no holder of this lock panics");
+        seen.contains_key(palace)
     }
 
     fn check_options(&self, options: &OpenOptions) -> Result<()> {
@@ -202,6 +221,7 @@ impl Reference {
         number: u64,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
+        self.remember_key(palace, &key);
         let opened = self.storage.with_palace(&key, |space| {
             let table = space.tables.get(collection);
             // The collection may have been dropped and made again since the number was read.
@@ -295,8 +315,12 @@ impl Backend for Reference {
         self.check_open()?;
         self.check_options(options)?;
         self.check_writable()?;
+        // Asked before the palace is looked for: another thread may be making it right now.
+        let seen = self.has_seen(palace);
         // Refuses a namespace that is not offered, before a folder is made for it.
-        self.find_key(palace)?;
+        if self.find_key(palace)?.is_none() && seen {
+            return Err(missing_error("palace", &palace.id));
+        }
         let key = self
             .storage
             .make_palace(palace, self.descriptor.has_capability(&Capability::Local))?;
@@ -358,12 +382,22 @@ impl Backend for Reference {
         }
     }
 
+    fn list_damage(&self, _palace: &PalaceRef) -> Vec<PalaceFinding> {
+        // Memory is not damaged.
+        Vec::new()
+    }
+
     fn close_palace(&self, palace: &PalaceRef) {
+        let key = self.find_key(palace).ok().flatten();
+        self.seen
+            .lock()
+            .expect("no holder of this lock panics")
+            .remove(palace);
         let mut palaces = self.palaces.lock().expect("no holder of this lock panics");
         // Removed, so that the next open gets a new flag and is not closed from the start.
         if let Some(lease) = palaces.remove(palace) {
             lease.store(true, Ordering::SeqCst);
-            self.holder.release_palace(&self.find_key(palace).ok().flatten());
+            self.holder.release_palace(&key);
         }
     }
 
@@ -410,6 +444,15 @@ fn read_only_error(descriptor: &BackendDescriptor) -> Error {
         ),
     )
     .with_hint("nothing was changed")
+}
+
+/// Returns the error for another palace in the place of one that was used before.
+fn another_error(palace: &PalaceRef) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("another palace is in the place of {:?}", palace.id),
+    )
+    .with_hint("nothing was changed; put the right one back, or use a new instance")
 }
 
 #[cfg(test)]

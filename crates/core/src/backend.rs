@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::{
     BackendDescriptor, Collection, CollectionInfo, CollectionName, DeclaredEmbedder, Doctor,
-    EmbedderIdentity, Filter, IdentityState, Metric, PalaceRef, Result, SnapshotStore,
+    EmbedderIdentity, Filter, IdentityState, Metric, PalaceFinding, PalaceRef, Result, SnapshotStore,
 };
 
 /// A storage engine that holds the collections of palaces.
@@ -58,6 +58,11 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Reports whether the backend, and `palace` if given, can be used. Never fails and never creates anything.
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth;
+
+    /// Lists the damage that this process has met in a palace so far, as findings of severity
+    /// [`crate::FindingSeverity::Error`]. Reads nothing. A palace that was not opened, or is sound, has no damage to
+    /// list.
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding>;
 
     /// Releases everything held for a palace, which need not have been opened. Its collections become `Closed`.
     fn close_palace(&self, palace: &PalaceRef);

@@ -29,7 +29,8 @@ pub enum Capability {
     ChangeFeed,
     /// Can be exported whole.
     Export,
-    /// Lives in local files.
+    /// Lives in local files. A palace that vanished under an instance is not made anew by it, and another palace in the
+    /// place of one that an instance has used is refused by it: either was done by hand, and the caller must know.
     Local,
     /// Lives in a server.
     Server,

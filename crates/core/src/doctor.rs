@@ -62,6 +62,10 @@ pub struct PalaceFinding {
 }
 
 impl PalaceFinding {
+    /// The code of the finding that acknowledged writes were lost. It says nothing about those that are left: a copy of
+    /// such a palace can be exact.
+    pub const LOST_WRITES: &'static str = "log_lost";
+
     /// Creates a finding without hint, collection or segment.
     pub fn new(code: impl Into<String>, severity: FindingSeverity, message: impl Into<String>) -> Self {
         Self {
@@ -72,6 +76,16 @@ impl PalaceFinding {
             collection: None,
             segment: None,
         }
+    }
+
+    /// Creates the finding that tells a caller who sees only some drawers of a damaged palace no more than that.
+    pub fn of_hidden_damage() -> Self {
+        Self::new(
+            "palace_damaged",
+            FindingSeverity::Error,
+            "the palace is damaged, so this answer may be incomplete",
+        )
+        .with_hint("run `loci verify` where the whole palace is open")
     }
 
     /// Adds the next command to type.

@@ -21,6 +21,7 @@ pub mod order;
 pub mod palace;
 pub mod provenance;
 pub mod read;
+pub mod remains;
 mod schema;
 pub mod snapshot;
 pub mod source;
@@ -54,6 +55,7 @@ pub use provenance::{FilingDoor, OriginKind, Provenance};
 pub use read::{
     DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, GetRequest, LexicalRequest, QueryRequest,
 };
+pub use remains::{DoubtfulDrawer, LostDrawers, PalaceRemains};
 pub use snapshot::{SnapshotReport, SnapshotStep, SnapshotStore};
 pub use source::{
     RevisionOutcome, RevisionParts, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::write::{check_vector, dimension_mismatch};
-use crate::{DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Result};
+use crate::{
+    DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Result, Timestamp,
+};
 
 /// The fields of a drawer to return besides its id, place and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,13 +245,20 @@ pub enum FacetKey {
     Speaker,
     /// By kind.
     Kind,
+    /// By the day on which it was said, in UTC.
+    SaidDay,
+    /// By the day on which it was filed, in UTC.
+    FiledDay,
 }
 
 impl FacetKey {
-    /// Every key.
+    /// The keys of a place.
     pub const ALL: [Self; 5] = [Self::Wing, Self::Room, Self::Source, Self::Speaker, Self::Kind];
 
-    /// Returns the field of [`crate::DrawerPlace`] it counts by.
+    /// The keys of a time.
+    pub const DAYS: [Self; 2] = [Self::SaidDay, Self::FiledDay];
+
+    /// Returns the name; that of a place's key is the field of [`crate::DrawerPlace`] it counts by.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wing => "wing",
@@ -257,10 +266,21 @@ impl FacetKey {
             Self::Source => "source",
             Self::Speaker => "speaker",
             Self::Kind => "kind",
+            Self::SaidDay => "said_day",
+            Self::FiledDay => "filed_day",
         }
     }
 
-    /// Returns the key of this name.
+    /// Returns the value under which a drawer is counted: a day like `2026-05-01` for a time.
+    pub fn value_of(self, drawer: &Drawer) -> Option<String> {
+        match self {
+            Self::SaidDay => drawer.place.said_at.map(Timestamp::day_text),
+            Self::FiledDay => drawer.filed_at.map(Timestamp::day_text),
+            field => drawer.place.text_field(field.name()).map(str::to_owned),
+        }
+    }
+
+    /// Returns the key of a place of this name.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL
             .into_iter()

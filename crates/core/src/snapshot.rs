@@ -1,13 +1,13 @@
-//! Verified copies of palaces that live in files, taken while other processes write.
+//! Verified copies of palaces that live in files, taken while other processes write, and the remains of damaged ones.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::{PalaceRef, Result};
+use crate::{PalaceRef, PalaceRemains, Result};
 
-/// Copies whole palaces out and back in.
+/// Copies whole palaces out and back in, and reads the remains of damaged ones.
 pub trait SnapshotStore: fmt::Debug + Send + Sync {
     /// Writes one consistent copy of `palace` to the new file `dest` while other processes keep writing, then
     /// verifies it.
@@ -28,6 +28,13 @@ pub trait SnapshotStore: fmt::Debug + Send + Sync {
         palace: &PalaceRef,
         watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport>;
+
+    /// Reads whatever is left of the palace or copy at `path`, part by part, however damaged it is.
+    ///
+    /// Never writes, not even beside the file. Parts that are whole are read although others are not. A drawer that was
+    /// removed does not come back if anything readable says so. `Format` if nothing at `path` is part of a palace.
+    /// `watch` receives the number of parts read so far and the total.
+    fn open_remains(&self, path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<PalaceRemains>;
 }
 
 /// A step of copying a palace: the parts done so far, and their total.

@@ -26,6 +26,12 @@ impl Timestamp {
     pub fn as_micros(self) -> i64 {
         self.0.as_microsecond()
     }
+
+    /// Returns the day in UTC, like `2026-05-01`; parsed, it is the first moment of that day.
+    pub fn day_text(self) -> String {
+        let day = jiff::tz::Offset::UTC.to_datetime(self.0).date();
+        day.to_string()
+    }
 }
 
 impl FromStr for Timestamp {
@@ -91,6 +97,20 @@ mod tests {
             let error = text.parse::<Timestamp>().unwrap_err();
             assert!(error.message().contains(&format!("{text:?}")), "{error}");
         }
+    }
+
+    #[test]
+    fn the_day_of_a_time_is_that_in_utc() {
+        let check = |time: &str, day: &str| {
+            let text = time.parse::<Timestamp>().unwrap().day_text();
+            assert_eq!(text, day, "{time}");
+            let first = text.parse::<Timestamp>().unwrap();
+            assert_eq!(first.as_micros().rem_euclid(86_400_000_000), 0, "{time}");
+        };
+        check("2026-05-01T23:30:00-02:00", "2026-05-02");
+        check("1969-12-31T23:59:59.999999Z", "1969-12-31");
+        check("1970-01-01T00:00:00Z", "1970-01-01");
+        check("-000044-03-15T12:00:00Z", "-000044-03-15");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Export: every drawer as one line of JSON, in id order.
 
 use loci_core::{
-    Capability, CollectionName, CollectionReader, DrawerCondition, DrawerFields, DrawerId, Error,
-    PalaceFinding,
+    Capability, CollectionInfo, CollectionName, CollectionReader, DrawerCondition, DrawerFields, DrawerId,
+    Error, ErrorKind, PalaceFinding,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -91,16 +91,59 @@ impl Palace {
                 }
                 Ok(ExportReport { warnings, ..report })
             };
-            let header = line::ExportHeader::new(&session.reader().info()?).to_line();
-            if let Err(stopped) = sink(&header) {
+            let before = session.reader().info()?;
+            if let Err(stopped) = sink(&line::ExportHeader::new(&before).to_line()) {
                 return Ok(Err(stopped));
             }
-            match export_matching(session.reader(), &name, condition, request.embeddings, sink) {
-                Ok(report) => unknown(report).map(Ok),
-                Err(stopped) => Ok(Err(stopped)),
-            }
+            let written = export_matching(
+                session.reader(),
+                &name,
+                condition.clone(),
+                request.embeddings,
+                sink,
+            );
+            let mut report = match written {
+                Ok(report) => report,
+                Err(stopped) => return Ok(Err(stopped)),
+            };
+            let missing = find_missing(session.reader(), &condition, &before, &report)?;
+            report.damaged.extend(missing);
+            unknown(report).map(Ok)
         })?
     }
+}
+
+/// Compares the number of drawers written with the number stored, unless that changed meanwhile.
+fn find_missing(
+    reader: &dyn CollectionReader,
+    condition: &DrawerCondition,
+    before: &CollectionInfo,
+    report: &ExportReport,
+) -> Result<Option<ExportDamage>, Error> {
+    // Counting by text would read every drawer a second time.
+    if !condition.document.is_unrestricted() {
+        return Ok(None);
+    }
+    let stored = match reader.count(condition) {
+        // Damage that keeps the index from being counted is listed with the drawers.
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
+        stored => stored?,
+    };
+    // Each page of the export is a read of its own, so a write in between is no damage.
+    let written = report.drawers;
+    if stored == written || reader.info()?.seq != before.seq {
+        return Ok(None);
+    }
+    let message = format!(
+        "{written} drawers were written, but {stored} are stored; \
+         `loci rescue PATH --to REF` looks for the others, `loci verify` lists what is damaged"
+    );
+    Ok(Some(ExportDamage {
+        collection: before.name.clone(),
+        id: None,
+        written: false,
+        message,
+    }))
 }
 
 /// A drawer that an export could not write as it was stored.

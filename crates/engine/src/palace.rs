@@ -7,6 +7,7 @@
 //! [`FilingSession`], which holds the collection's model.
 
 mod access;
+mod damage;
 mod embedders;
 mod filing;
 mod session;

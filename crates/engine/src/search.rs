@@ -29,6 +29,7 @@ use crate::neighbours;
 use crate::view::DrawerScope;
 use legs::{AskedQuery, LegAnswers};
 use plan::SearchPlan;
+use pool::GatheredHits;
 
 pub use marks::{choose_excerpt, mark_words};
 pub use plan::{LegWeights, MentionedTime, PlanReport};
@@ -283,8 +284,8 @@ pub fn search_collection(
     let plan = SearchPlan::new(collection, request)?;
     // The query is embedded here, before the loop that may run the legs several times.
     let asked = AskedQuery::new(collection, embedders, &request.query)?;
-    let (reached, hits) = collect_hits(collection, &plan, &asked)?;
-    compose_answer(collection, plan, &asked, &reached, hits)
+    let (reached, gathered) = collect_hits(collection, &plan, &asked)?;
+    compose_answer(collection, plan, &asked, &reached, gathered)
 }
 
 /// Collects the hits of a plan, and the leg answers they come from.
@@ -292,19 +293,25 @@ fn collect_hits(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
     asked: &AskedQuery,
-) -> Result<(LegAnswers, Vec<SearchHit>)> {
+) -> Result<(LegAnswers, GatheredHits)> {
     let mut depth = plan.first_depth();
     loop {
         let reached = legs::run_legs(collection, plan, asked, depth)?;
         let ranked = fuse::fuse_legs(plan, &reached);
-        let hits = pool::gather_hits(collection, plan, &ranked)?;
+        let gathered = pool::gather_hits(collection, plan, &ranked)?;
         // Near-identical drawers can fill a leg and fold into few hits. A deeper run reaches the drawers they crowded
         // out; the loop ends because no leg is cut once the depth passes the scope.
-        if hits.len() >= plan.request.limit || !reached.is_cut_short(depth) {
-            return Ok((reached, hits));
+        if gathered.hits.len() >= plan.request.limit || !reached.is_cut_short(depth) {
+            return Ok((reached, gathered));
         }
         depth = depth.saturating_mul(weights::DEEPER);
     }
+}
+
+fn missing_finding(missing: usize) -> PalaceFinding {
+    let message = format!("{missing} drawers were found but cannot be read by their ids");
+    PalaceFinding::new("drawer_missing", FindingSeverity::Error, message)
+        .with_hint("see what is damaged with `loci verify`")
 }
 
 fn compose_answer(
@@ -312,12 +319,17 @@ fn compose_answer(
     plan: SearchPlan<'_>,
     asked: &AskedQuery,
     reached: &LegAnswers,
-    mut hits: Vec<SearchHit>,
+    GatheredHits { mut hits, missing }: GatheredHits,
 ) -> Result<SearchAnswer> {
     let request = plan.request;
     let (legs, mut warnings) = legs::report_coverage(collection, &plan, asked, reached)?;
     // The info read before the search may be stale: a damaged row is noticed only when it is read, possibly just now.
-    warnings.extend(collection.info()?.warnings);
+    let info = collection.info()?;
+    // Found a moment ago and not to be read by its id: unless a write came between, an index has lost it.
+    if missing > 0 && asked.is_same_state(&info) {
+        warnings.push(missing_finding(missing));
+    }
+    warnings.extend(info.warnings);
     if plan.more_dates > 0 {
         let message = format!("{} more times in the query were ignored", plan.more_dates);
         let finding = PalaceFinding::new("times_left_out", FindingSeverity::Note, message);

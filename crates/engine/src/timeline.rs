@@ -4,8 +4,8 @@ mod period;
 mod tally;
 
 use loci_core::{
-    CollectionReader, DrawerCondition, DrawerFields, ErrorKind, Filter, FilterComparison, FindingSeverity,
-    GetRequest, MetadataScalar, PalaceFinding, Result, Timestamp,
+    CollectionReader, DrawerCondition, DrawerFields, ErrorKind, FacetKey, FacetRequest, Filter,
+    FilterComparison, FindingSeverity, MetadataScalar, PalaceFinding, Result, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,9 +16,6 @@ use crate::walk::CollectionWalk;
 use tally::PeriodTally;
 
 pub use period::CalendarPeriod;
-
-/// The number of drawers read in one call. The filter is evaluated anew for each page, so pages are large.
-const PAGE: usize = 1 << 15;
 
 /// The time of a drawer that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +83,7 @@ pub struct SourceCount {
 }
 
 impl Palace {
-    /// Counts drawers by the time they were said or filed. `each` is called with the number of drawers examined
+    /// Counts drawers by the time they were said or filed. `each` is called with the number of drawers counted
     /// so far.
     pub fn count_timeline(
         &self,
@@ -118,87 +115,78 @@ pub fn count_timeline(
         ..request.scope.clone()
     };
     let unbounded = unbounded.resolve(collection)?;
-    let narrowed = request.narrow_condition(&unbounded);
-    match count_pages(collection, request, &narrowed, each) {
-        Ok(mut tally) => {
-            if narrowed != unbounded {
-                // Bounds exclude undated drawers from the pages, so they are counted separately.
-                tally.undated = count_undated(collection, &unbounded)?;
-            }
-            Ok(tally.into_report())
-        }
+    match count_days(collection, request, &unbounded, each) {
         // A store without range filters must return everything; damage is skipped drawer by drawer.
         Err(error) if matches!(error.kind(), ErrorKind::UnsupportedFilter | ErrorKind::Corrupt) => {
             count_walked(collection, request, &unbounded, each)
         }
-        Err(error) => Err(error),
+        counted => counted,
     }
 }
 
-impl TimelineRequest {
-    /// Adds the time bounds to a condition if stores index that time; only the time said is indexed.
-    fn narrow_condition(&self, unbounded: &DrawerCondition) -> DrawerCondition {
-        let mut narrowed = unbounded.clone();
-        if self.clock == TimelineClock::Filed {
-            return narrowed;
-        }
-        let since = self
-            .scope
-            .since
-            .map(|since| said_filter(FilterComparison::Gte(micros_scalar(since))));
-        let before = self
-            .scope
-            .before
-            .map(|before| said_filter(FilterComparison::Lt(micros_scalar(before))));
-        let bounds = since.into_iter().chain(before);
-        narrowed.filter = bounds.fold(narrowed.filter, Filter::and);
-        narrowed
-    }
-}
-
-fn said_filter(comparison: FilterComparison) -> Filter {
-    Filter::Compare("said_at".into(), comparison)
-}
-
-fn micros_scalar(time: Timestamp) -> MetadataScalar {
-    MetadataScalar::Int(time.as_micros())
-}
-
-/// Counts the drawers without a said time, without reading them.
-fn count_undated(collection: &dyn CollectionReader, condition: &DrawerCondition) -> Result<u64> {
-    let mut dated = condition.clone();
-    dated.filter = dated
-        .filter
-        .and(said_filter(FilterComparison::Gte(MetadataScalar::Int(i64::MIN))));
-    Ok(collection
-        .count(condition)?
-        .saturating_sub(collection.count(&dated)?))
-}
-
-fn count_pages<'a>(
+/// Counts by day inside the store: first all drawers, then those of the periods shown by source too.
+fn count_days(
     collection: &dyn CollectionReader,
-    asked: &'a TimelineRequest,
-    condition: &DrawerCondition,
+    request: &TimelineRequest,
+    unbounded: &DrawerCondition,
     each: &mut dyn FnMut(u64),
-) -> Result<PeriodTally<'a>> {
-    let mut tally = PeriodTally::new(asked);
-    let mut request = GetRequest {
-        filter: condition.filter.clone(),
-        document: condition.document.clone(),
-        limit: Some(PAGE),
-        include: DrawerFields::NOTHING,
-        ..GetRequest::default()
+) -> Result<TimelineReport> {
+    let TimelineRequest { clock, scope, .. } = request;
+    let facets = |by: &[FacetKey], condition: DrawerCondition| {
+        collection.facets(&FacetRequest {
+            by: by.to_vec(),
+            filter: condition.filter,
+            document: condition.document,
+        })
     };
-    loop {
-        let drawers = collection.get(&request)?;
-        drawers.iter().for_each(|drawer| tally.count_drawer(drawer));
-        each(tally.seen);
-        if drawers.len() < PAGE {
-            return Ok(tally);
+    let narrowed = clock.narrow_condition(unbounded, scope.since, scope.before);
+    let is_bounded = narrowed != *unbounded;
+    let mut tally = PeriodTally::new(request);
+    tally.count_days(facets(&[clock.day_key()], narrowed.clone())?)?;
+    if is_bounded {
+        // Bounds exclude undated drawers, so they are counted separately.
+        let all = facets(&[clock.day_key()], unbounded.clone())?;
+        let undated = all
+            .iter()
+            .filter(|facet| facet.values.iter().all(Option::is_none));
+        tally.undated = undated.map(|facet| facet.drawers).sum();
+    }
+    each(tally.seen);
+    let (since, before) = tally.keep_shown();
+    let shown = clock.narrow_condition(&narrowed, since, before);
+    tally.count_sources(facets(&[clock.day_key(), FacetKey::Source], shown)?)?;
+    Ok(tally.into_report())
+}
+
+impl TimelineClock {
+    fn day_key(self) -> FacetKey {
+        match self {
+            Self::Said => FacetKey::SaidDay,
+            Self::Filed => FacetKey::FiledDay,
         }
-        if let Some(last) = drawers.last() {
-            request = request.continued_after(last);
-        }
+    }
+
+    /// Adds time bounds to a condition.
+    fn narrow_condition(
+        self,
+        condition: &DrawerCondition,
+        since: Option<Timestamp>,
+        before: Option<Timestamp>,
+    ) -> DrawerCondition {
+        let key = match self {
+            Self::Said => "said_at",
+            Self::Filed => "filed_at",
+        };
+        let micros = |time: Timestamp| MetadataScalar::Int(time.as_micros());
+        let since = since.map(|since| FilterComparison::Gte(micros(since)));
+        let before = before.map(|before| FilterComparison::Lt(micros(before)));
+        let mut narrowed = condition.clone();
+        narrowed.filter = since
+            .into_iter()
+            .chain(before)
+            .map(|bound| Filter::Compare(key.into(), bound))
+            .fold(narrowed.filter, Filter::and);
+        narrowed
     }
 }
 

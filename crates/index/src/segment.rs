@@ -36,12 +36,14 @@ mod head;
 mod layout;
 mod mask;
 mod pack;
+mod pieces;
 mod quantise;
 
 pub use head::SegmentHead;
 pub use layout::{PREFIX, head_len};
 pub use mask::RowMask;
 pub use pack::pack_segment;
+pub use pieces::PieceScan;
 
 use std::hash::Hasher;
 use twox_hash::XxHash3_64;

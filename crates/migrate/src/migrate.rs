@@ -263,10 +263,11 @@ struct MigrateOutcome<'a> {
 
 impl MigrateOutcome<'_> {
     fn build_report(self, changed: bool) -> Result<MigrateReport> {
-        let record = self.build_record();
+        let damage = self.list_damage(changed);
+        let record = self.build_record(damage.is_empty());
         let rows = record.collections.iter().map(count_rows).collect::<Vec<_>>();
         let mut findings = self.list_findings(&record, changed)?;
-        findings.extend(list_damage(self.plans));
+        findings.extend(damage.iter().cloned());
         if !self.store_record(&record)? {
             let message = "the target cannot store a record of the migration";
             findings.push(
@@ -290,7 +291,7 @@ impl MigrateOutcome<'_> {
         })
     }
 
-    fn build_record(&self) -> MigrationRecord {
+    fn build_record(&self, sound: bool) -> MigrationRecord {
         let (from, to) = (self.request.from, self.request.to);
         let collections: Vec<CollectionRecord> = self
             .plans
@@ -306,8 +307,7 @@ impl MigrateOutcome<'_> {
             from_backend: from.backend.descriptor().name.clone(),
             to_backend: to.backend.descriptor().name.clone(),
             kind: plan::migration_kind(self.plans),
-            lossless: collections.iter().all(CollectionRecord::is_lossless)
-                && list_damage(self.plans).is_empty(),
+            lossless: collections.iter().all(CollectionRecord::is_lossless) && sound,
             started_at: self.target.started_at().unwrap_or(self.request.now),
             finished_at: self.finished,
             flags: self.request.flags,
@@ -342,6 +342,33 @@ impl MigrateOutcome<'_> {
         Ok(true)
     }
 
+    /// Lists the damage of the source: data it has already lost cannot be carried.
+    fn list_damage(&self, changed: bool) -> Vec<PalaceFinding> {
+        let from = self.request.from;
+        let mut damage: Vec<PalaceFinding> = Vec::new();
+        let known = self
+            .plans
+            .iter()
+            .flat_map(|plan| plan.info.warnings.iter().cloned());
+        // Asked again at the end, since reading every drawer may have met more.
+        let met = from.backend.list_damage(from.reference);
+        let graver = |finding: &PalaceFinding| finding.severity == FindingSeverity::Error;
+        let counts = self.plans.iter().zip(&self.checked.collections);
+        // A source that changed meanwhile has a warning of its own.
+        let short = counts.filter(|_| !changed).filter_map(|(plan, checked)| {
+            let vectors = checked
+                .rows_from
+                .saturating_sub(checked.lists.missing_vector.count);
+            plan.find_missing(checked.rows_from, vectors)
+        });
+        for finding in known.filter(graver).chain(met).chain(short) {
+            if !damage.contains(&finding) {
+                damage.push(finding);
+            }
+        }
+        damage
+    }
+
     fn list_findings(&self, record: &MigrationRecord, changed: bool) -> Result<Vec<PalaceFinding>> {
         let mut findings = Vec::new();
         for collection in &record.collections {
@@ -363,17 +390,6 @@ impl MigrateOutcome<'_> {
         }
         Ok(findings)
     }
-}
-
-/// Lists the damage that the source reports about itself: data it has already lost cannot be carried.
-fn list_damage(plans: &[CollectionPlan]) -> Vec<PalaceFinding> {
-    let mut damage: Vec<PalaceFinding> = Vec::new();
-    for warning in plans.iter().flat_map(|plan| &plan.info.warnings) {
-        if warning.severity == FindingSeverity::Error && !damage.contains(warning) {
-            damage.push(warning.clone());
-        }
-    }
-    damage
 }
 
 fn count_rows(collection: &CollectionRecord) -> CollectionRows {

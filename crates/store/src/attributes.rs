@@ -14,7 +14,7 @@ use crate::failure::sqlite_error;
 const LONGEST_TEXT: usize = 256;
 
 /// The last format whose index lacks filing times and members of lists.
-const LAST_BARE_FORMAT: i32 = 4;
+pub(crate) const LAST_BARE_FORMAT: i32 = 4;
 
 /// Creates the table of a new projection.
 pub(crate) fn create_table(transaction: &Transaction<'_>, projection: i64) -> Result<()> {

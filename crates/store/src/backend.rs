@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceRef, Result,
-    SPEC_VERSION, SnapshotStore,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceRef,
+    Result, SPEC_VERSION, SnapshotStore,
 };
 
 use crate::collection::CollectionHandle;
 use crate::deadline::CallLimits;
-use crate::palace::{self, PageSpread, PalaceFile};
+use crate::palace::{self, AbsentPalace, PageSpread, PalaceFile};
 use crate::shelf::CollectionShelf;
 use crate::view::describe_collection;
 use crate::{clock, disk, schema};
@@ -30,7 +30,16 @@ pub struct EmbeddedBackend {
     descriptor: BackendDescriptor,
     base: Option<String>,
     closed: AtomicBool,
-    palaces: Mutex<HashMap<PathBuf, Arc<PalaceFile>>>,
+    palaces: Mutex<OpenPalaces>,
+}
+
+/// The palaces this process has open.
+#[derive(Debug, Default)]
+struct OpenPalaces {
+    /// By the file, without links: one entry for each, however often it is opened.
+    files: HashMap<PathBuf, Arc<PalaceFile>>,
+    /// The same by the path that the caller gave, which may lead elsewhere later.
+    given: HashMap<PathBuf, Arc<PalaceFile>>,
 }
 
 impl Default for EmbeddedBackend {
@@ -90,13 +99,29 @@ impl EmbeddedBackend {
         }
     }
 
+    /// Returns the name of the VFS under the page checksums, if it is not SQLite's own.
+    pub(crate) fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+
     /// Returns whether the folder at `path` holds an embedded palace.
     pub fn detect(path: &Path) -> bool {
         path.join(Self::FILE).is_file()
     }
 
-    fn lock_palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<PalaceFile>>> {
+    fn lock_palaces(&self) -> MutexGuard<'_, OpenPalaces> {
         self.palaces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes this process's idle connections to a file that is about to be put in place.
+    pub(crate) fn release_file(&self, file: &Path) {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        let palaces = self.lock_palaces();
+        for (path, palace) in &palaces.files {
+            if *path == file || *path == real {
+                palace.part_with_connections();
+            }
+        }
     }
 
     /// Returns the palace in a folder; `create` makes the folder first.
@@ -119,7 +144,14 @@ impl EmbeddedBackend {
         }
         // A path that is a file is a palace by itself, such as a backup, so no folder is made in its place.
         let path = palace.require_folder()?;
+        let known = self.lock_palaces().given.get(path).cloned();
         if create && !path.is_file() {
+            // A folder that was moved away is not made anew: the palace in it is elsewhere, not gone.
+            if let Some(known) = &known
+                && !known.file().is_file()
+            {
+                known.refuse_vanished(AbsentPalace::Create)?;
+            }
             disk::make_folder(path)?;
         }
         let file = palace_file(path);
@@ -129,12 +161,16 @@ impl EmbeddedBackend {
         // Checked before SQLite touches anything: its shared log relies on coherent memory maps and byte locks,
         // which network file systems do not provide.
         disk::refuse_network(file.parent().unwrap_or(path))?;
-        // One entry for each file, however often it is opened, so that its readers share one pool of
-        // connections and its writers one queue.
+        // One entry for each file, so that its readers share one pool of connections and its writers one queue.
         let fresh = || Arc::new(PalaceFile::new(file.clone(), self.base.clone()));
-        Ok(Arc::clone(
-            self.lock_palaces().entry(file.clone()).or_insert_with(fresh),
-        ))
+        let mut palaces = self.lock_palaces();
+        let palace = Arc::clone(palaces.files.entry(file.clone()).or_insert_with(fresh));
+        // A link that leads elsewhere now must lead to the same palace.
+        if let Some(id) = known.and_then(|known| known.known_identity()) {
+            palace.expect_identity(id);
+        }
+        palaces.given.insert(path.to_path_buf(), Arc::clone(&palace));
+        Ok(palace)
     }
 }
 
@@ -254,16 +290,26 @@ impl Backend for EmbeddedBackend {
         }
     }
 
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        let file = palace.local_path.as_deref().map(palace_file);
+        let held = file.and_then(|file| self.lock_palaces().files.get(&file).cloned());
+        held.map(|held| held.list_damage()).unwrap_or_default()
+    }
+
     fn close_palace(&self, palace: &PalaceRef) {
         let Ok(path) = palace.require_folder() else { return };
-        if let Some(palace) = self.lock_palaces().remove(&palace_file(path)) {
+        let mut palaces = self.lock_palaces();
+        let given = palaces.given.remove(path);
+        let file = given.map_or_else(|| palace_file(path), |palace| palace.file().to_path_buf());
+        if let Some(palace) = palaces.files.remove(&file) {
             palace.close();
         }
+        palaces.given.retain(|_, palace| palace.file() != file);
     }
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        for (_, palace) in self.lock_palaces().drain() {
+        for palace in std::mem::take(&mut *self.lock_palaces()).files.into_values() {
             palace.close();
         }
     }

@@ -108,7 +108,6 @@ impl CollectionHandle {
                 shelf: &shelf,
                 visibility: &self.visibility,
                 deadline: limits.deadline,
-                strewn: opened.strewn,
             })
         })
     }
@@ -205,9 +204,7 @@ impl CollectionReader for CollectionHandle {
     }
 
     fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        self.with_view(PageSpread::ScannedFirst, request.budget, |view| {
-            view.query(request)
-        })
+        self.with_view(PageSpread::Strewn, request.budget, |view| view.query(request))
     }
 
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
@@ -219,7 +216,7 @@ impl CollectionReader for CollectionHandle {
     }
 
     fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
-        self.with_view(PageSpread::Near, None, |view| view.facets(request))
+        self.with_view(PageSpread::Strewn, None, |view| view.facets(request))
     }
 
     fn info(&self) -> Result<CollectionInfo> {

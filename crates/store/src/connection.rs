@@ -1,7 +1,7 @@
 //! Opening one connection to a palace file: the file is recognised first, then every connection is set up alike.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::config::DbConfig;
@@ -9,10 +9,13 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior}
 
 use crate::failure::{self, sqlite_error};
 use crate::schema::{self, FileKind};
-use crate::{collapse, lost, read_only, upgrade, vfs};
+use crate::{clock, collapse, holder, lost, read_only, upgrade, vfs};
 
 /// The most bytes of the file SQLite may map: SQLite's own limit.
 const MAPPED_BYTES: i64 = 0x7fff_0000;
+
+/// The longest wait for another opener that uses the same files in another combination.
+const DIVIDED_WAIT: Duration = Duration::from_secs(1);
 
 /// The options for opening a connection.
 #[derive(Debug, Clone, Copy)]
@@ -39,17 +42,31 @@ pub(crate) fn open(how: ConnectionOptions<'_>) -> Result<Connection> {
     if how.create {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
-    let started = Instant::now();
+    let started = clock::instant();
     loop {
         match attempt_open(how, flags, name) {
-            Err(error) if error.kind() == ErrorKind::Locked && started.elapsed() < how.wait => {
+            Err(error) if error.kind() == ErrorKind::Locked && clock::instant() - started < how.wait => {
                 // Another process is creating the file or switching it to a log; SQLite's busy timeout
                 // does not cover that.
-                std::thread::sleep(Duration::from_millis(5));
+                clock::sleep(Duration::from_millis(5));
             }
-            done => return done.map_err(|error| error.with_context("file", how.file.display())),
+            // The other opener may be a connection of this process that is about to end.
+            Err(error)
+                if failure::is_divided(&error) && clock::instant() - started < how.wait.min(DIVIDED_WAIT) =>
+            {
+                clock::sleep(Duration::from_millis(20));
+            }
+            done => return done.map_err(|error| name_opener(error, how.file)),
         }
     }
+}
+
+/// Names the file, and the processes that stand in the way.
+fn name_opener(error: Error, file: &Path) -> Error {
+    if !failure::is_divided(&error) {
+        return failure::name_pages(error, file).with_context("file", file.display());
+    }
+    failure::divided_error(&holder::users_of(file)).with_context("file", file.display())
 }
 
 fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) -> Result<Connection> {
@@ -95,6 +112,10 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
     // Both may be set within a transaction; the first needs the schema to be loaded, as it is by now.
     set_pragma(&connection, "cache_size", &-16_384)?;
     set_map_size(&connection, MAPPED_BYTES).map_err(sqlite_error)?;
+    #[cfg(feature = "crash-points")]
+    if let Some(machine) = crate::testing::simulated_machine() {
+        machine.tune_connection(&connection);
+    }
     Ok(connection)
 }
 
@@ -117,11 +138,15 @@ fn make_tables(connection: &mut Connection, create: bool) -> Result<()> {
 /// Returns whether a palace of this kind must be changed before it can be used as one of the current version.
 fn needs_mending(connection: &Connection, kind: FileKind) -> Result<bool> {
     let lost = vfs::lost_log(connection)?.is_some();
-    Ok(lost || kind != FileKind::Current || !schema::has_unique_pieces(connection)?)
+    Ok(lost
+        || kind != FileKind::Current
+        || !schema::has_unique_pieces(connection)?
+        || !schema::has_log(connection)?)
 }
 
 /// Brings a palace up to date; each step checks again whether another process has already done it.
 fn mend_file(connection: &mut Connection) -> Result<()> {
+    schema::begin_log(connection)?;
     // A loss that cannot be noted now stays on record in the file and is reported all the same.
     let _ = lost::record_loss(connection);
     // Upgraded first: collapsing writes rows, and knows only the tables of the current version.

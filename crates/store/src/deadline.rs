@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use loci_core::{Error, ErrorKind, Result};
 
+use crate::clock;
+
 /// The moment at which a call gives up, if it has one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BudgetDeadline(Option<Instant>);
@@ -12,7 +14,7 @@ impl BudgetDeadline {
     /// Returns the deadline that `budget` sets from now; none without a budget.
     pub(crate) fn after(budget: Option<Duration>) -> Self {
         // A budget beyond the range of the clock is no limit.
-        Self(budget.and_then(|budget| Instant::now().checked_add(budget)))
+        Self(budget.and_then(|budget| clock::instant().checked_add(budget)))
     }
 
     /// Returns the moment itself.
@@ -23,7 +25,7 @@ impl BudgetDeadline {
     /// Fails with `TimedOut` once the time is used up.
     pub(crate) fn check(self) -> Result<()> {
         match self.0 {
-            Some(instant) if Instant::now() >= instant => Err(timed_out()),
+            Some(instant) if clock::instant() >= instant => Err(timed_out()),
             _ => Ok(()),
         }
     }
@@ -48,7 +50,7 @@ impl CallLimits {
     /// Returns the longest wait from now on.
     pub(crate) fn wait(self) -> Duration {
         match self.deadline.0 {
-            Some(instant) => self.wait.min(instant.saturating_duration_since(Instant::now())),
+            Some(instant) => self.wait.min(instant.saturating_duration_since(clock::instant())),
             None => self.wait,
         }
     }
@@ -57,7 +59,7 @@ impl CallLimits {
     pub(crate) fn explain_lock(self, error: Error) -> Error {
         let budget_ended = self.deadline.0.is_some_and(|instant| {
             // SQLite waits in whole milliseconds, so it may give up that much before the deadline.
-            instant.saturating_duration_since(Instant::now()) <= Duration::from_millis(2)
+            instant.saturating_duration_since(clock::instant()) <= Duration::from_millis(2)
         });
         match error.kind() {
             ErrorKind::Locked if budget_ended => timed_out().caused_by(error),

@@ -6,12 +6,12 @@ use std::path::Path;
 use loci_core::{Error, ErrorKind, Result};
 
 use crate::failure;
+use crate::vfs::InodeId;
 
-/// The file a path names at one moment, and its length; an inode of 0 means that the file system has none.
+/// The file a path names at one moment, and its length; file systems without inodes never look replaced.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileIdentity {
-    device: u64,
-    inode: u64,
+    inode: InodeId,
     /// Its length in bytes.
     pub(crate) bytes: u64,
 }
@@ -19,19 +19,16 @@ pub(crate) struct FileIdentity {
 impl FileIdentity {
     /// Returns the identity of the file at `path` now, if there is one.
     pub(crate) fn from_path(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
         let found = fs::metadata(path).ok()?;
         found.is_file().then(|| Self {
-            device: found.dev(),
-            inode: found.ino(),
+            inode: InodeId::from_metadata(&found),
             bytes: found.len(),
         })
     }
 
-    /// Returns whether `other` may be the same file; file systems without inodes get the benefit of the doubt.
+    /// Returns whether `other` may be the same file.
     pub(crate) fn same_as(self, other: Self) -> bool {
-        let without_inodes = self.inode == 0 || other.inode == 0;
-        self.device == other.device && (self.inode == other.inode || without_inodes)
+        self.inode.same_as(other.inode)
     }
 }
 
@@ -91,9 +88,45 @@ fn network_name(magic: u32) -> Option<&'static str> {
 
 /// Syncs a folder, so that the names of new files in it survive a power cut.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
-    fs::File::open(folder)
-        .and_then(|folder| folder.sync_all())
+    take_step(FileStep::SyncFolder(folder))
         .map_err(|cause| failure::io_error("sync the folder", folder, cause))
+}
+
+/// A step on files that the store takes without SQLite. A simulated machine may lose it or let it fail.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "crash-points"),
+    allow(unreachable_pub, reason = "tests see it through `testing`")
+)]
+pub enum FileStep<'a> {
+    /// Syncs a file.
+    Sync(&'a Path),
+    /// Syncs a folder.
+    SyncFolder(&'a Path),
+    /// Gives the file `from` the second name `to`.
+    Link {
+        /// Its name.
+        from: &'a Path,
+        /// The new name.
+        to: &'a Path,
+    },
+    /// Removes a name.
+    Remove(&'a Path),
+}
+
+/// Takes a step on files.
+pub(crate) fn take_step(step: FileStep<'_>) -> std::io::Result<()> {
+    let act = || match step {
+        FileStep::Sync(path) | FileStep::SyncFolder(path) => fs::File::open(path)?.sync_all(),
+        FileStep::Link { from, to } => fs::hard_link(from, to),
+        FileStep::Remove(path) => fs::remove_file(path),
+    };
+    #[cfg(feature = "crash-points")]
+    if let Some(machine) = crate::testing::simulated_machine() {
+        let mut act = act;
+        return machine.take_step(step, &mut act);
+    }
+    act()
 }
 
 #[cfg(test)]
@@ -120,7 +153,11 @@ mod tests {
         fs::write(&other, "2").unwrap();
         fs::rename(&other, &path).unwrap();
         assert!(!first.same_as(FileIdentity::from_path(&path).unwrap()));
-        let no_inode = FileIdentity { inode: 0, ..first };
+        let inode = InodeId {
+            inode: 0,
+            ..first.inode
+        };
+        let no_inode = FileIdentity { inode, ..first };
         assert!(
             no_inode.same_as(first),
             "a file system without inodes never looks replaced"

@@ -10,7 +10,8 @@ use loci_index::tokenise;
 use rusqlite::Connection;
 
 use crate::attributes;
-use crate::failure::{corrupt_error, sqlite_error};
+use crate::crosscheck;
+use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::read::{self, DrawerTest};
 use crate::shelf::CollectionShelf;
@@ -42,7 +43,9 @@ pub(crate) fn search_words(
         terms: terms.iter().map(String::as_bytes).collect(),
     };
     let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
-    let test = DrawerTest::new(&scope, filter, &request.document);
+    let report = &|finding| view.palace.warn(finding);
+    crosscheck::check_places(connection, shelf, filter, &scope, report)?;
+    let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(shelf, report);
     let accepted = if test.is_trivial() {
         scope.rows
     } else {
@@ -51,13 +54,13 @@ pub(crate) fn search_words(
         RowSet::from_rows(test.passing_rows(connection, shelf, &scope)?)
     };
     let best = search.find_best(accepted, request.k)?;
-    best.into_iter()
-        .map(|(row, score)| {
-            let drawer = read::hydrate_drawer(connection, shelf, row, request.include)?
-                .ok_or_else(|| corrupt_error(format!("row {row} has words but no drawer")))?;
-            Ok(DrawerHit { drawer, score })
-        })
-        .collect()
+    let mut hits = Vec::with_capacity(best.len());
+    for (row, score) in best {
+        // A hit without a drawer is reported and left out; the others are still right.
+        let drawer = read::hydrate_drawer(connection, shelf, row, request.include, report)?;
+        hits.extend(drawer.map(|drawer| DrawerHit { drawer, score }));
+    }
+    Ok(hits)
 }
 
 /// Counts the drawers that the word index covers; all if it cannot be read, since a search then reads the rows.

@@ -8,9 +8,6 @@ use crate::failure::sqlite_error;
 use crate::vfs::{self, LostLog};
 use crate::{clock, schema};
 
-/// The code of the finding.
-pub(crate) const CODE: &str = "log_lost";
-
 /// The prefix of a note about a loss.
 const NOTE: &str = "lost log: ";
 
@@ -65,12 +62,12 @@ pub(crate) fn nothing_left_error() -> Error {
         ErrorKind::Corrupt,
         "the whole content of the palace was in its log (palace.db-wal), which is missing or damaged",
     )
-    .with_hint("put the log back if you have it, or go back to a backup with `loci restore`; move palace.db away to begin anew")
+    .with_hint("put the log back if you have it, bring what is left into a new palace with `loci rescue PATH --to NEW`, or go back to a backup with `loci restore`")
 }
 
 fn loss_finding(what: &str) -> PalaceFinding {
     PalaceFinding::new(
-        CODE,
+        PalaceFinding::LOST_WRITES,
         FindingSeverity::Error,
         format!("acknowledged writes were lost, {what}"),
     )

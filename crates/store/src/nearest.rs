@@ -11,8 +11,9 @@ use loci_index::segment::SegmentSeal;
 use rusqlite::Connection;
 
 use crate::attributes::{self, FilterScope};
-use crate::failure::{corrupt_error, sqlite_error};
-use crate::palace::{PalaceFile, SoundSegment};
+use crate::crosscheck;
+use crate::failure::sqlite_error;
+use crate::palace::PalaceFile;
 use crate::read::{self, DrawerTest};
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::CollectionShelf;
@@ -42,7 +43,11 @@ pub(crate) fn query_nearest(
         request,
         view,
     };
-    search.run(&scope, &DrawerTest::new(&scope, filter, &request.document))
+    let report = &|finding| view.palace.warn(finding);
+    crosscheck::check_places(view.connection, view.shelf, filter, &scope, report)?;
+    crosscheck::check_tail(view.connection, view.shelf, report)?;
+    let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(view.shelf, report);
+    search.run(&scope, &test)
 }
 
 struct NearestSearch<'a> {
@@ -151,7 +156,6 @@ impl NearestSearch<'_> {
             .is_none_or(|excluded| !excluded.is_empty())
             .then_some(allow);
         self.scan_segments(probes, allow, &mut found)?;
-        (self.view.strewn)();
         self.scan_rows(self.shelf.space.sealed + 1, i64::MAX, probes, allow, &mut found)?;
         probes
             .iter()
@@ -175,6 +179,10 @@ impl NearestSearch<'_> {
                         let distance = probe.exact_distance(&vector);
                         found.offer_row(*row, distance, distance);
                     }
+                }
+                // Where every drawer has a vector, none can lack it.
+                Ok(None) if self.shelf.space.vectors == self.shelf.drawers => {
+                    self.palace.warn(crosscheck::missing_vector(self.shelf, *row));
                 }
                 Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -212,9 +220,15 @@ impl NearestSearch<'_> {
         for (entry, known) in segments.iter().zip(known) {
             self.view.deadline.check()?;
             let scanned = match &known {
-                Some(known) => self
-                    .scan_known(&mut reader, entry, known, probes, allow, &dead, found)
-                    .map(|()| None),
+                Some(known) => {
+                    let mask = known.head.select_rows(allow, &dead);
+                    if mask.is_empty() {
+                        continue;
+                    }
+                    reader
+                        .scan_known(entry, known, probes, &mask, found)
+                        .map(|()| None)
+                }
                 None => reader.scan_new(entry, probes, allow, &dead, found),
             };
             match scanned {
@@ -230,40 +244,6 @@ impl NearestSearch<'_> {
         if !sound.is_empty() {
             let listed = segments.iter().map(|entry| entry.segment).collect();
             self.palace.remember_segments(sound, &listed);
-        }
-        Ok(())
-    }
-
-    /// Offers the rows of a segment that was verified before, from memory if its codes are kept there.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one scan, and all of it is asked for by one caller"
-    )]
-    fn scan_known(
-        &self,
-        reader: &mut SegmentReader<'_>,
-        entry: &SegmentEntry,
-        known: &SoundSegment,
-        probes: &[QueryProbe],
-        allow: Option<&RowSet>,
-        dead: &[i64],
-        found: &mut [NearestCandidates],
-    ) -> Result<()> {
-        // Sealed segments never change, so neither head nor codes need another check in this process.
-        let mask = known.head.select_rows(allow, dead);
-        if mask.is_empty() {
-            return Ok(());
-        }
-        let codes = match known.codes.get() {
-            Some(codes) => codes,
-            None => {
-                let codes = reader.read_body(entry, &known.head)?;
-                self.palace.keep_codes(known, codes);
-                codes
-            }
-        };
-        for (probe, found) in probes.iter().zip(found.iter_mut()) {
-            known.head.scan_body(codes, probe, &mask, found);
         }
         Ok(())
     }
@@ -346,7 +326,11 @@ impl NearestSearch<'_> {
                     distance: probe.exact_distance(&vector),
                     damaged: false,
                 },
-                Ok(None) => continue,
+                // Removing a vector marks its row dead in the same transaction, so a live one must be there.
+                Ok(None) => {
+                    self.palace.warn(crosscheck::missing_vector(self.shelf, row));
+                    continue;
+                }
                 Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
                 Err(error) => {
                     self.palace.warn(damaged_vector(self.shelf, row, &error));
@@ -381,11 +365,10 @@ impl NearestSearch<'_> {
             damaged,
         } in scored.into_iter().take(k)
         {
-            let Some(mut drawer) =
-                read::hydrate_drawer(self.connection, self.shelf, row, self.request.include)?
-            else {
-                return Err(corrupt_error(format!("row {row} has a vector but no drawer")));
-            };
+            let report = &|finding| self.palace.warn(finding);
+            let found = read::hydrate_drawer(self.connection, self.shelf, row, self.request.include, report)?;
+            // Reported as missing; the other hits are still right.
+            let Some(mut drawer) = found else { continue };
             if damaged {
                 drawer
                     .damage
@@ -417,7 +400,7 @@ fn compare_scored(a: &ScoredRow, b: &ScoredRow) -> Ordering {
 fn damaged_segment(shelf: &CollectionShelf, entry: &SegmentEntry, error: &loci_core::Error) -> PalaceFinding {
     PalaceFinding::new(
         "segment_damaged",
-        FindingSeverity::Warning,
+        FindingSeverity::Error,
         format!(
             "packed segment {} cannot be used ({error}); its rows were searched one by one",
             entry.segment

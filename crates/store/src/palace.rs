@@ -1,9 +1,12 @@
 //! One palace as this process holds it: its file, a pool of connections, and the warnings found so far.
 
+mod codes;
+mod family;
 mod lease;
 mod reading;
+mod warnings;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
@@ -17,20 +20,34 @@ use crate::connection::{self, ConnectionOptions};
 use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::disk::FileIdentity;
 use crate::failure::{self, sqlite_error};
-use crate::{lost, schema};
+use crate::vfs::InodeId;
+use crate::{clock, lost, mended, schema};
 
+pub(crate) use codes::SoundSegment;
+#[cfg(feature = "crash-points")]
+pub(crate) use codes::keep_codes_up_to;
 pub(crate) use lease::ConnectionLease;
 pub(crate) use reading::PageSpread;
+use warnings::WarningList;
 
 /// A palace file and the connections this process has to it.
 ///
-/// Every call checks that the file is still the one the connections were opened on: a replaced file is
-/// served with its new content, a missing one is `NotFound`.
+/// Every call checks that the files are still those the connections were opened on: a replaced file is served with its
+/// new content if it is the same palace and refused if it is another, a missing one is `NotFound`.
 #[derive(Debug)]
 pub(crate) struct PalaceFile {
     file: PathBuf,
     base: Option<String>,
     closed: AtomicBool,
+    /// The palace that was found here first. A file with another id is refused until the process restarts.
+    identity: OnceLock<[u8; 16]>,
+    /// The file in which it was found last.
+    inode: Mutex<Option<InodeId>>,
+    /// The newest write that this process has acknowledged, and whether connections were let go since it was looked for.
+    last_write: Mutex<Option<family::LastWrite>>,
+    parted: AtomicBool,
+    /// The exchanges of files that this process has noticed.
+    exchanges: Mutex<Vec<PalaceFinding>>,
     /// Writers of this process queue here before they queue at the file.
     writing: Mutex<()>,
     state: Mutex<PoolState>,
@@ -46,17 +63,7 @@ struct PoolState {
     palace_id: Option<[u8; 16]>,
     /// Segments whose checksums this process has verified; a sealed segment never changes.
     sound: HashMap<i64, Arc<SoundSegment>>,
-    warnings: BTreeMap<String, PalaceFinding>,
-}
-
-/// The most bytes of codes a process keeps in memory for a palace: about 170,000 vectors of 384 values.
-const KEPT_CODES: usize = 64 << 20;
-
-/// A verified segment: its head, and its codes once it has been scanned more than once.
-#[derive(Debug)]
-pub(crate) struct SoundSegment {
-    pub(crate) head: SegmentHead,
-    pub(crate) codes: OnceLock<Box<[u8]>>,
+    warnings: WarningList,
 }
 
 /// A connection, and the length of the file at the time the connection mapped it into memory.
@@ -67,7 +74,7 @@ struct MappedConnection {
 }
 
 /// A file of up to this many bytes stays mapped while single rows of it are read.
-const KEPT_MAPPED: u64 = 64 << 20;
+pub(crate) const KEPT_MAPPED: u64 = 64 << 20;
 
 impl MappedConnection {
     /// Prepares an idle connection for a file that now has `bytes` bytes.
@@ -99,6 +106,11 @@ impl PalaceFile {
             file,
             base,
             closed: AtomicBool::new(false),
+            identity: OnceLock::new(),
+            inode: Mutex::default(),
+            last_write: Mutex::default(),
+            parted: AtomicBool::new(false),
+            exchanges: Mutex::default(),
             writing: Mutex::default(),
             state: Mutex::default(),
         }
@@ -135,13 +147,18 @@ impl PalaceFile {
 
     fn lend_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<ConnectionLease<'_>> {
         self.check_open()?;
-        let (generation, bytes, idle) = self.check_current_file(absent)?;
+        let (mut generation, bytes, idle) = self.check_current_file(absent)?;
+        let idle = idle.map(|idle| self.confirm_idle(idle)).transpose()?.flatten();
         let MappedConnection {
             connection,
             bytes: mapped,
         } = match idle {
             Some(idle) => idle.ready_for(bytes, wait)?,
-            None => self.open_connection(absent, wait)?,
+            None => {
+                let opened = self.open_connection(absent, wait)?;
+                generation = self.lock_state().generation;
+                opened
+            }
         };
         Ok(ConnectionLease {
             palace: self,
@@ -162,6 +179,7 @@ impl PalaceFile {
             _ => false,
         };
         if !same {
+            self.parted.store(true, Ordering::SeqCst);
             // All that is known belongs to the earlier file, even its warnings and verified segments. Leases
             // still on loan see the new generation when they end, and close their connections.
             let generation = state.generation + 1;
@@ -171,9 +189,14 @@ impl PalaceFile {
                 ..PoolState::default()
             };
         }
-        if found.is_none() && absent == AbsentPalace::Refuse {
-            return Err(missing_palace_error(&self.file));
+        drop(state);
+        if found.is_none() {
+            self.refuse_vanished(absent)?;
+            if absent == AbsentPalace::Refuse {
+                return Err(missing_palace_error(&self.file));
+            }
         }
+        let mut state = self.lock_state();
         let bytes = found.map_or(0, |file| file.bytes);
         Ok((state.generation, bytes, state.idle.pop()))
     }
@@ -188,8 +211,11 @@ impl PalaceFile {
             mend: true,
             wait,
         })?;
+        self.confirm_palace(&connection)?;
         // Notes that cannot be read are reported by `verify`; they must not stop a reader.
-        for finding in lost::loss_findings(&connection).unwrap_or_default() {
+        let lost = lost::loss_findings(&connection).unwrap_or_default();
+        let mended = mended::mended_findings(&connection).unwrap_or_default();
+        for finding in lost.into_iter().chain(mended) {
             self.warn(finding);
         }
         let mut state = self.lock_state();
@@ -237,6 +263,13 @@ impl PalaceFile {
         let answer = write(&transaction, generation)?;
         // The last point at which the call can still fail with nothing written.
         limits.deadline.check()?;
+        if let Err(error) = self.confirm_before_commit(&transaction) {
+            // Rolled back, and not lent again: its files are not the palace's any more.
+            drop(transaction);
+            lease.discard();
+            return Err(error.into());
+        }
+        let newest = Self::find_last_write(&transaction)?;
         crate::crash::point("before-commit");
         let committed = transaction.commit();
         crate::crash::point("after-commit");
@@ -248,6 +281,11 @@ impl PalaceFile {
                 at_commit: true,
             });
         }
+        if let Err(failure) = self.confirm_after_commit(&lease) {
+            lease.discard();
+            return Err(failure);
+        }
+        self.remember_write(newest);
         Ok(answer)
     }
 
@@ -263,7 +301,7 @@ impl PalaceFile {
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => deadline.check()?,
             }
-            std::thread::sleep(Duration::from_millis(1));
+            clock::sleep(Duration::from_millis(1));
         }
     }
 
@@ -300,36 +338,10 @@ impl PalaceFile {
     pub(crate) fn remember_segments(&self, found: Vec<(i64, SegmentHead)>, listed: &HashSet<i64>) {
         let mut state = self.lock_state();
         state.sound.retain(|segment, _| listed.contains(segment));
-        let found = found.into_iter().map(|(segment, head)| {
-            let codes = OnceLock::new();
-            (segment, Arc::new(SoundSegment { head, codes }))
-        });
-        state.sound.extend(found);
-    }
-
-    /// Keeps the codes of a segment that is scanned again, while the budget for codes allows it.
-    pub(crate) fn keep_codes(&self, segment: &SoundSegment, codes: &[u8]) {
-        let state = self.lock_state();
-        let kept: usize = state
+        let found = found.into_iter();
+        state
             .sound
-            .values()
-            .filter_map(|known| Some(known.codes.get()?.len()))
-            .sum();
-        if kept + codes.len() <= KEPT_CODES {
-            let _ = segment.codes.set(codes.into());
-        }
-    }
-
-    /// Keeps a warning for `info`; one of the same code and message is kept once.
-    pub(crate) fn warn(&self, finding: PalaceFinding) {
-        // A damaged segment is met by every query; it must not fill the memory of a long-running server.
-        let key = format!("{}\0{}", finding.code, finding.message);
-        self.lock_state().warnings.insert(key, finding);
-    }
-
-    /// Returns every warning this process has found about the file so far.
-    pub(crate) fn warnings(&self) -> Vec<PalaceFinding> {
-        self.lock_state().warnings.values().cloned().collect()
+            .extend(found.map(|(segment, head)| (segment, Arc::new(SoundSegment::new(head)))));
     }
 }
 
@@ -386,12 +398,10 @@ mod tests {
     }
 
     #[test]
-    fn writers_do_not_map_the_file_and_the_next_reader_does() {
+    fn the_file_is_never_mapped_and_its_connection_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let palace = PalaceFile::new(folder.path().join("palace.db"), None);
         drop(palace.lease_reading(AbsentPalace::Create, WAIT).unwrap());
-        let all = palace.read(WAIT, mapped).unwrap();
-        assert!(all > 0, "a reader maps");
         for _ in 0..3 {
             let within = palace.write(WAIT, |transaction| {
                 transaction
@@ -400,16 +410,13 @@ mod tests {
                 mapped(transaction)
             });
             assert_eq!(within.unwrap(), 0);
+            assert_eq!(palace.read(WAIT, mapped).unwrap(), 0);
             assert_eq!(
                 palace.lock_state().idle.len(),
                 1,
                 "the same connection comes back"
             );
-            assert_eq!(palace.read(WAIT, mapped).unwrap(), all);
         }
-        let given_up = palace.write(WAIT, |_| Err::<(), _>(Error::invalid("no")));
-        assert!(given_up.is_err());
-        assert_eq!(palace.read(WAIT, mapped).unwrap(), all);
     }
 
     #[test]

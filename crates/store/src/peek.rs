@@ -5,11 +5,11 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
-use loci_core::Result;
+use loci_core::{PalaceFinding, Result};
 
 use crate::connection::{self, ConnectionOptions};
 use crate::shelf::CollectionShelf;
-use crate::{EmbeddedBackend, disk, palace, schema};
+use crate::{EmbeddedBackend, disk, lost, palace, schema};
 
 /// The first bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -34,10 +34,10 @@ impl EmbeddedBackend {
             && header.get(APPLICATION_ID) == Some(schema::APPLICATION_ID.to_be_bytes().as_slice())
     }
 
-    /// Counts the drawers of the palace in `folder`, in all collections.
+    /// Counts the drawers of the palace in `folder`, in all collections, and lists the losses it has on record.
     ///
     /// Unlike opening it, this leaves a palace of an earlier format as it is.
-    pub fn count_drawers(folder: &Path) -> Result<u64> {
+    pub fn count_drawers(folder: &Path) -> Result<(u64, Vec<PalaceFinding>)> {
         let file = folder.join(Self::FILE);
         if !file.is_file() {
             return Err(palace::missing_palace_error(&file));
@@ -54,6 +54,7 @@ impl EmbeddedBackend {
             .iter()
             .map(|shelf| shelf.drawers)
             .sum();
-        Ok(u64::try_from(drawers).unwrap_or(0))
+        let losses = lost::loss_findings(&connection)?;
+        Ok((u64::try_from(drawers).unwrap_or(0), losses))
     }
 }

@@ -6,6 +6,7 @@ use loci_core::{DocumentFilter, Drawer, DrawerFields, DrawerId, ErrorKind, Filte
 use rusqlite::Connection;
 
 use crate::attributes::{self, FilterScope};
+use crate::crosscheck::{self, DamageReport};
 use crate::lexical::{live_rows, rows_within};
 use crate::order::{DrawerWalk, RowOffer};
 use crate::row;
@@ -15,11 +16,19 @@ use crate::vectors;
 /// A filter that lists at most one row in this many is answered from its list; a wider one by walking an index.
 const NARROW: usize = 8;
 
+/// The most drawers that are tested one by one, in the order asked for, before a filter is resolved to its rows.
+const TRIED: usize = 1536;
+
+/// The longest page for which that is tried; a longer one needs more drawers than are tried.
+const SHORT_PAGE: usize = 256;
+
 /// The conditions of a request that only the drawer itself can answer.
 pub(crate) struct DrawerTest<'a> {
     /// The metadata filter, if the index could not answer it exactly.
     filter: Option<&'a Filter>,
     document: &'a DocumentFilter,
+    /// Told of rows that an index lists and the table lacks.
+    missing: Option<(&'a CollectionShelf, DamageReport<'a>)>,
 }
 
 impl<'a> DrawerTest<'a> {
@@ -27,7 +36,14 @@ impl<'a> DrawerTest<'a> {
         Self {
             filter: (!scope.exact).then_some(filter),
             document,
+            missing: None,
         }
+    }
+
+    /// Reports rows that an index lists and the table of the collection lacks.
+    pub(crate) fn reporting_to(mut self, shelf: &'a CollectionShelf, report: DamageReport<'a>) -> Self {
+        self.missing = Some((shelf, report));
+        self
     }
 
     /// Returns whether every row of the scope passes without being read.
@@ -50,6 +66,9 @@ impl<'a> DrawerTest<'a> {
             return Ok(true);
         }
         let Some(stored) = row::load_by_row(connection, row, self.needed_fields())? else {
+            if let Some((shelf, report)) = self.missing {
+                report(crosscheck::missing_row(shelf, row));
+            }
             return Ok(false);
         };
         Ok(self.filter.is_none_or(|filter| filter.accepts(&stored.drawer))
@@ -102,13 +121,29 @@ pub(crate) fn get(
     request: &GetRequest,
     filter: &Filter,
 ) -> Result<Vec<Drawer>> {
+    get_reporting(connection, shelf, request, filter, &|_| {})
+}
+
+/// As [`get`], and reports the damage it meets.
+pub(crate) fn get_reporting(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &GetRequest,
+    filter: &Filter,
+    report: DamageReport<'_>,
+) -> Result<Vec<Drawer>> {
     request.check_request()?;
+    if let Some(drawers) = try_first_drawers(connection, shelf, request, filter, report)? {
+        return Ok(drawers);
+    }
     let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
-    let test = DrawerTest::new(&scope, filter, &request.document);
+    crosscheck::check_places(connection, shelf, filter, &scope, report)?;
+    let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(shelf, report);
     let mut page = DrawerPage {
         connection,
         shelf,
         request,
+        report,
         skipped: 0,
         drawers: Vec::new(),
     };
@@ -143,7 +178,66 @@ pub(crate) fn get(
         }
         (None, _) => walk.run(&mut offer)?,
     }
+    let all = scope.rows.excluded_rows().filter(|_| test.is_trivial());
+    if let (None, None, Some(excluded), false) = (&request.ids, &request.after, all, page.is_full()) {
+        // The walk went from the first drawer to the last, so it has met all that the counter knows.
+        let expected = shelf.drawers - excluded.len() as i64;
+        let given = page.skipped + page.drawers.len();
+        crosscheck::check_total(shelf, given as u64, expected)
+            .into_iter()
+            .for_each(report);
+    }
     Ok(page.drawers)
+}
+
+/// Fills a short page by testing the first drawers of the order; `None` if too few of them pass.
+///
+/// A filter that accepts one drawer in fifty fills a page of twenty that way. Resolved first, it would list all
+/// the rows it accepts, up to as many as the collection has.
+fn try_first_drawers(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &GetRequest,
+    filter: &Filter,
+    report: DamageReport<'_>,
+) -> Result<Option<Vec<Drawer>>> {
+    let is_short = request.limit.is_some_and(|limit| limit <= SHORT_PAGE);
+    if !is_short || request.ids.is_some() || filter.is_unrestricted() {
+        return Ok(None);
+    }
+    let walk = DrawerWalk {
+        connection,
+        shelf,
+        order: request.order,
+        after: request.after.as_ref(),
+        wanted: &|_| true,
+    };
+    let mut page = DrawerPage {
+        connection,
+        shelf,
+        request,
+        report,
+        skipped: 0,
+        drawers: Vec::new(),
+    };
+    if page.is_full() || !walk.has_index()? {
+        return Ok(None);
+    }
+    let test = DrawerTest {
+        filter: Some(filter),
+        document: &request.document,
+        missing: Some((shelf, report)),
+    };
+    let mut tried = 0;
+    walk.run(&mut |row| {
+        tried += 1;
+        if tried <= TRIED && test.passes(connection, row)? {
+            page.take_row(row)?;
+        }
+        Ok(tried <= TRIED && !page.is_full())
+    })?;
+    // A page that is not full has met the end, where the answer is compared with what is counted.
+    Ok(page.is_full().then_some(page.drawers))
 }
 
 /// Collects drawers up to the limit, after the offset.
@@ -151,6 +245,7 @@ struct DrawerPage<'a> {
     connection: &'a Connection,
     shelf: &'a CollectionShelf,
     request: &'a GetRequest,
+    report: DamageReport<'a>,
     skipped: usize,
     drawers: Vec<Drawer>,
 }
@@ -167,12 +262,9 @@ impl DrawerPage<'_> {
             self.skipped += 1;
             return Ok(());
         }
-        self.drawers.extend(hydrate_drawer(
-            self.connection,
-            self.shelf,
-            row,
-            self.request.include,
-        )?);
+        let (connection, shelf, report) = (self.connection, self.shelf, self.report);
+        let found = hydrate_drawer(connection, shelf, row, self.request.include, report)?;
+        self.drawers.extend(found);
         Ok(())
     }
 }
@@ -197,16 +289,21 @@ fn offer_ids(
     Ok(())
 }
 
-/// Returns the drawer in `row` with the fields asked for; a damaged vector is listed in the drawer.
+/// Returns the drawer in `row`, which an index lists, with the fields asked for. Its damage is listed in the drawer and
+/// reported; `None` if the table lacks it, which is reported too.
 pub(crate) fn hydrate_drawer(
     connection: &Connection,
     shelf: &CollectionShelf,
     row: i64,
     include: DrawerFields,
+    report: DamageReport<'_>,
 ) -> Result<Option<Drawer>> {
     let Some(stored) = row::load_by_row(connection, row, include)? else {
+        report(crosscheck::missing_row(shelf, row));
         return Ok(None);
     };
+    // Only where content is given: a bare id is the same in every state of a drawer.
+    let is_newest = include == DrawerFields::NOTHING || crosscheck::is_listed_state(connection, &stored)?;
     let mut drawer = stored.drawer;
     if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
         match vectors::get(connection, shelf.space.number, row, dimension) {
@@ -216,5 +313,11 @@ pub(crate) fn hydrate_drawer(
             Err(error) => drawer.damage.push(error.to_string()),
         }
     }
+    if !is_newest {
+        drawer
+            .damage
+            .push("it may be an older state: the index of changes does not list this one".to_owned());
+    }
+    crosscheck::damaged_drawer(shelf, &drawer).for_each(report);
     Ok(Some(drawer))
 }

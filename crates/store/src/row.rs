@@ -15,6 +15,8 @@ use crate::failure::{corrupt_error, sqlite_error};
 pub(crate) struct StoredDrawer {
     /// Its row: the sequence number at which its text and vector were written; never reused.
     pub(crate) row: i64,
+    /// The sequence number of its last change.
+    pub(crate) seq: i64,
     /// The drawer, without its vector.
     pub(crate) drawer: Drawer,
     /// Its provenance as stored; a later release may have written it in a form that this one cannot read.
@@ -24,10 +26,10 @@ pub(crate) struct StoredDrawer {
 /// The columns that reading a drawer needs, in the order of the indexes used below.
 const COLUMNS: &str =
     "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
-    speaker, kind, metadata, before, after, document, provenance";
+    speaker, kind, metadata, before, after, document, provenance, seq";
 
 /// Returns the stand-in for the hash of a drawer without a text: no text has it, and no two drawers share it.
-fn hash_without_text(id: &str) -> [u8; 32] {
+pub(crate) fn hash_without_text(id: &str) -> [u8; 32] {
     *blake3::Hasher::new_derive_key("loci drawer without a text")
         .update(id.as_bytes())
         .finalize()
@@ -357,6 +359,7 @@ fn read_row(row: &Row<'_>, include: DrawerFields) -> Result<StoredDrawer> {
     };
     Ok(StoredDrawer {
         row: cells.read_int(0)?.unwrap_or_default(),
+        seq: cells.read_int(20)?.unwrap_or_default(),
         drawer: Drawer {
             damage: cells.damage,
             ..drawer

@@ -6,13 +6,13 @@ use rusqlite::{Connection, Transaction, params};
 use crate::clock;
 use crate::connection::begin_write;
 use crate::failure::sqlite_error;
-use crate::{places, receipts, vfs};
+use crate::{days, places, receipts, vfs};
 
 /// "LOCI" in the SQLite header: this file is a palace.
 pub(crate) const APPLICATION_ID: i32 = 0x4c4f_4349;
 
-/// The version of the tables below.
-pub(crate) const VERSION: i32 = 5;
+/// The version of the file: of the tables below, and of the records that the file layer keeps.
+pub(crate) const VERSION: i32 = 6;
 
 /// The bytes of a page: five vectors of 384 values fit on one, and a segment takes few pages.
 pub(crate) const PAGE_SIZE: i32 = 8192;
@@ -142,6 +142,20 @@ pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
     connection
         .pragma_update(None, "auto_vacuum", "INCREMENTAL")
         .map_err(sqlite_error)?;
+    begin_log(connection)
+}
+
+/// Returns whether the file is written through a log.
+pub(crate) fn has_log(connection: &Connection) -> Result<bool> {
+    connection
+        .pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0))
+        .map(|mode| mode == "wal")
+        .map_err(sqlite_error)
+}
+
+/// Switches a file to a log. One whose making was interrupted by a failing disk may have tables and none: its journal
+/// is deleted without a sync of the folder, so that a power cut could bring it back and undo the last commit.
+pub(crate) fn begin_log(connection: &Connection) -> Result<()> {
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
         .map_err(sqlite_error)
@@ -159,17 +173,24 @@ pub(crate) fn prepare_file(connection: &Connection) -> Result<()> {
 pub(crate) fn create_tables(connection: &mut Connection) -> Result<()> {
     let transaction = begin_write(connection).map_err(sqlite_error)?;
     // Another process may have created them while this one waited for the lock.
-    if found_version(&transaction)? == 0 {
+    if format_version(&transaction)? == 0 {
         for made in [
             TABLES,
             SOURCES_TABLE,
             places::TABLE,
             receipts::TABLE,
+            days::TABLE,
+            &days::triggers_sql(),
             SOURCE_INDEX,
             SPACES_INDEX,
         ] {
             transaction.execute_batch(made).map_err(sqlite_error)?;
         }
+        // The tables of statistics are made now, too: with them the schema no longer fits on page 1, and its other
+        // pages should lie at the start of the file, where a cut does least.
+        transaction
+            .execute_batch("ANALYZE sqlite_schema")
+            .map_err(sqlite_error)?;
         let set = |key: &str, value: &dyn rusqlite::ToSql| {
             transaction
                 .execute(
@@ -236,11 +257,10 @@ pub(crate) fn recognise_in(moment: &Connection) -> Result<FileKind> {
     }
 }
 
-/// Returns whether the file has the version this build writes.
-pub(crate) fn is_current(connection: &Connection) -> Result<bool> {
+/// Returns the format of the file.
+pub(crate) fn format_version(connection: &Connection) -> Result<i32> {
     connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map(|found: i32| found == VERSION)
         .map_err(sqlite_error)
 }
 
@@ -261,12 +281,6 @@ pub(crate) fn palace_id(connection: &Connection) -> Result<[u8; 16]> {
     bytes
         .try_into()
         .map_err(|_| crate::failure::corrupt_error("the palace's own id is damaged"))
-}
-
-fn found_version(transaction: &Transaction<'_>) -> Result<i32> {
-    transaction
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(sqlite_error)
 }
 
 /// Returns sixteen random bytes from SQLite's own generator, which is seeded by the system.

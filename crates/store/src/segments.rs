@@ -1,14 +1,22 @@
-//! Packed segments in the database: listed, read through the memory map, and checked on first use.
+//! Packed segments in the database: listed, read page by page past SQLite's cache, and checked on first use.
+
+use std::cell::OnceCell;
 
 use loci_core::Result;
 use loci_index::candidates::NearestCandidates;
 use loci_index::distance::QueryProbe;
 use loci_index::rows::RowSet;
-use loci_index::segment::{self, SegmentHead, SegmentSeal};
+use loci_index::segment::{self, PieceScan, RowMask, SegmentHead, SegmentSeal};
 use rusqlite::blob::Blob;
 use rusqlite::{Connection, MAIN_DB};
 
 use crate::failure::{corrupt_error, sqlite_error};
+use crate::palace::SoundSegment;
+use crate::vfs::{PartTrace, RawPages};
+
+mod body;
+
+pub(crate) use body::BodyPages;
 
 /// A segment as listed in its table.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +57,7 @@ pub(crate) fn dead_rows(connection: &Connection, space: i64) -> Result<Vec<i64>>
     found.collect::<rusqlite::Result<_>>().map_err(sqlite_error)
 }
 
-/// Reads segments from the database, through its memory map, into one reused buffer.
+/// Reads segments from the database into one reused buffer, which is small enough for a processor's cache.
 pub(crate) struct SegmentReader<'a> {
     connection: &'a Connection,
     seal: SegmentSeal,
@@ -57,6 +65,7 @@ pub(crate) struct SegmentReader<'a> {
     open_at: Option<i64>,
     head: Vec<u8>,
     body: Vec<u8>,
+    raw: OnceCell<Option<RawPages<'a>>>,
 }
 
 impl<'a> SegmentReader<'a> {
@@ -68,6 +77,7 @@ impl<'a> SegmentReader<'a> {
             open_at: None,
             head: Vec::new(),
             body: Vec::new(),
+            raw: OnceCell::new(),
         }
     }
 
@@ -94,6 +104,54 @@ impl<'a> SegmentReader<'a> {
             head.scan_body(&self.body, probe, &mask, found);
         }
         Ok(Some(head))
+    }
+
+    /// Offers the rows of a segment that was verified before: sealed segments never change, so neither head nor codes
+    /// need another check in this process.
+    pub(crate) fn scan_known(
+        &mut self,
+        entry: &SegmentEntry,
+        known: &SoundSegment,
+        probes: &[QueryProbe],
+        mask: &RowMask,
+        found: &mut [NearestCandidates],
+    ) -> Result<()> {
+        let mut scan = PieceScan::new(&known.head, mask);
+        if let Some(codes) = known.kept_codes() {
+            scan.scan_piece(codes, probes, found);
+            return Ok(());
+        }
+        let pages = known.known_pages();
+        if let (Some(pages), Some(raw)) = (&pages, self.raw_pages()?)
+            && pages.read_pieces(raw, &mut |piece| scan.scan_piece(piece, probes, found))
+            && scan.unscanned_rows().is_empty()
+        {
+            return Ok(());
+        }
+        // The rows before a page that is elsewhere now were offered already, and no row may be offered twice.
+        let rest = scan.unscanned_rows();
+        let trace = PartTrace::begin(self.connection);
+        self.read_body(entry, &known.head)?;
+        let parts = trace.finish();
+        for (probe, found) in probes.iter().zip(found.iter_mut()) {
+            known.head.scan_body(&self.body, probe, &rest, found);
+        }
+        if !known.keep_codes(&self.body) {
+            let body = std::mem::take(&mut self.body);
+            let learned = self
+                .raw_pages()?
+                .and_then(|raw| BodyPages::learn(raw, &parts, &body));
+            known.remember_pages(learned);
+            self.body = body;
+        }
+        Ok(())
+    }
+
+    fn raw_pages(&mut self) -> Result<Option<&mut RawPages<'a>>> {
+        if self.raw.get().is_none() {
+            let _ = self.raw.set(RawPages::open(self.connection)?);
+        }
+        Ok(self.raw.get_mut().and_then(Option::as_mut))
     }
 
     /// Reads and checks the head of a segment, which must cover the rows that its table lists.

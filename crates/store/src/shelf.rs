@@ -126,6 +126,7 @@ impl CollectionShelf {
             "tombstones",
             "sources",
             "places",
+            "days",
             "receipts",
             "collections",
         ] {

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use loci_core::{
-    Error, ErrorKind, FindingSeverity, PalaceFinding, PalaceRef, Result, SnapshotReport, SnapshotStep,
-    SnapshotStore,
+    Error, ErrorKind, FindingSeverity, PalaceFinding, PalaceRef, PalaceRemains, Result, SnapshotReport,
+    SnapshotStep, SnapshotStore,
 };
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::backend::PATIENCE;
 use crate::connection::{self, ConnectionOptions};
+use crate::disk::FileStep;
 use crate::failure::{self, sqlite_error};
-use crate::{EmbeddedBackend, disk, lost, verify, vfs};
+use crate::{EmbeddedBackend, clock, disk, holder, rescue, verify, vfs};
 
 /// The number of pages copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 1000;
@@ -30,7 +31,10 @@ impl SnapshotStore for EmbeddedBackend {
         refuse_existing(dest, "name a file that does not exist")?;
         let lease = palace.lease(PATIENCE)?;
         let partial = partial_name(dest);
-        let copied = copy_database(&lease, &partial, watch).and_then(|()| verify_copy(&partial, watch));
+        let base = self.base();
+        let copied = copy_database(&lease, &partial, base, watch)
+            .and_then(|()| palace.confirm_answer(&lease))
+            .and_then(|()| verify_copy(&partial, base, watch));
         settle_copy(copied, &partial, dest)
     }
 
@@ -45,6 +49,7 @@ impl SnapshotStore for EmbeddedBackend {
             &dest,
             "a restore never replaces a palace; name another with --palace",
         )?;
+        self.clear_place(&dest)?;
         if !file.is_file() {
             return Err(Error::new(
                 ErrorKind::NotFound,
@@ -53,7 +58,7 @@ impl SnapshotStore for EmbeddedBackend {
         }
         let how = ConnectionOptions {
             file,
-            base: None,
+            base: self.base(),
             create: false,
             // A backup is restored as it is; the restored palace is upgraded when it is first opened.
             mend: false,
@@ -63,8 +68,55 @@ impl SnapshotStore for EmbeddedBackend {
         disk::make_folder(palace.require_folder()?)?;
         disk::refuse_network(palace.require_folder()?)?;
         let partial = partial_name(&dest);
-        let copied = copy_database(&source, &partial, watch).and_then(|()| verify_copy(&partial, watch));
+        let base = self.base();
+        let copied =
+            copy_database(&source, &partial, base, watch).and_then(|()| verify_copy(&partial, base, watch));
         settle_copy(copied, &partial, &dest)
+    }
+
+    fn open_remains(&self, path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<PalaceRemains> {
+        rescue::open_remains(path, watch)
+    }
+}
+
+impl EmbeddedBackend {
+    /// Makes sure that no process uses a palace that was removed from `dest`, and that no log of it is left there.
+    fn clear_place(&self, dest: &Path) -> Result<()> {
+        self.release_file(dest);
+        let beside = |suffix: &str| {
+            let mut name = dest.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        };
+        let (log, memory) = (beside("-wal"), beside("-shm"));
+        if vfs::is_memory_in_use(&memory) {
+            let users = holder::users_of(dest);
+            let message = format!(
+                "{} the palace that was at {}",
+                failure::name_users(&users, "still uses", "still use"),
+                dest.display()
+            );
+            return Err(failure::name_pids(Error::new(ErrorKind::Conflict, message), &users).with_hint(
+                "nothing was written; stop that process and try again, or name another place with --palace",
+            ));
+        }
+        if fs::metadata(&log).is_ok_and(|found| found.len() > 0) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "{} is left of a palace that was removed, and may hold its newest writes",
+                    log.display()
+                ),
+            )
+            .with_hint("nothing was written; move that file to another place and try again, or name another palace with --palace"));
+        }
+        // Both are empty or worthless without their database.
+        for leftover in [log, memory] {
+            if fs::symlink_metadata(&leftover).is_ok() {
+                fs::remove_file(&leftover).map_err(|cause| failure::io_error("remove", &leftover, cause))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -98,12 +150,17 @@ fn make_private(partial: &Path) -> Result<()> {
 }
 
 /// Copies the database behind `source`, as it is at this moment, into the new file `partial`.
-fn copy_database(source: &Connection, partial: &Path, watch: &mut dyn FnMut(SnapshotStep)) -> Result<()> {
+fn copy_database(
+    source: &Connection,
+    partial: &Path,
+    base: Option<&str>,
+    watch: &mut dyn FnMut(SnapshotStep),
+) -> Result<()> {
     make_private(partial)?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut dest =
-        Connection::open_with_flags_and_vfs(partial, flags, vfs::register(None)?).map_err(sqlite_error)?;
+        Connection::open_with_flags_and_vfs(partial, flags, vfs::register(base)?).map_err(sqlite_error)?;
     vfs::reserve_checksums(&dest)?;
     // One read transaction over all steps: writers are not blocked, and the copy is of one moment. Without it
     // the backup would start over whenever another process writes.
@@ -121,7 +178,7 @@ fn copy_database(source: &Connection, partial: &Path, watch: &mut dyn FnMut(Snap
             watch(SnapshotStep::Copied(copied, total));
             match step {
                 StepResult::Done => break,
-                StepResult::Busy | StepResult::Locked => std::thread::sleep(Duration::from_millis(20)),
+                StepResult::Busy | StepResult::Locked => clock::sleep(Duration::from_millis(20)),
                 _ => {}
             }
         }
@@ -131,14 +188,20 @@ fn copy_database(source: &Connection, partial: &Path, watch: &mut dyn FnMut(Snap
 }
 
 /// Reads a whole copy back and reports what it holds.
-fn verify_copy(file: &Path, watch: &mut dyn FnMut(SnapshotStep)) -> Result<SnapshotReport> {
+fn verify_copy(
+    file: &Path,
+    base: Option<&str>,
+    watch: &mut dyn FnMut(SnapshotStep),
+) -> Result<SnapshotReport> {
     let mut verified = |done, total| watch(SnapshotStep::Verified(done, total));
-    let diagnosis = verify::examine_file(file, &mut verified)?;
+    let diagnosis = verify::examine_file(file, base, &mut verified)?;
     if let Some(finding) = diagnosis
         .findings
         .iter()
         // Writes lost before the copy was taken are not a fault of the copy.
-        .find(|finding| finding.severity == FindingSeverity::Error && finding.code != lost::CODE)
+        .find(|finding| {
+            finding.severity == FindingSeverity::Error && finding.code != PalaceFinding::LOST_WRITES
+        })
     {
         return Err(unsound_error(finding, diagnosis.findings.len()));
     }
@@ -167,11 +230,14 @@ fn unsound_error(finding: &PalaceFinding, findings: usize) -> Error {
 /// Gives a sound copy its final name, durably; removes an unsound one.
 fn settle_copy(copied: Result<SnapshotReport>, partial: &Path, dest: &Path) -> Result<SnapshotReport> {
     let named = copied.and_then(|report| {
-        fs::File::open(partial)
-            .and_then(|file| file.sync_all())
+        disk::take_step(FileStep::Sync(partial))
             .map_err(|cause| failure::io_error("sync", partial, cause))?;
         // A hard link never replaces a file that appeared meanwhile, as a rename would.
-        fs::hard_link(partial, dest).map_err(|cause| failure::io_error("write", dest, cause))?;
+        let link = FileStep::Link {
+            from: partial,
+            to: dest,
+        };
+        disk::take_step(link).map_err(|cause| failure::io_error("write", dest, cause))?;
         if let Some(folder) = dest.parent() {
             disk::sync_folder(if folder.as_os_str().is_empty() {
                 Path::new(".")
@@ -187,7 +253,7 @@ fn settle_copy(copied: Result<SnapshotReport>, partial: &Path, dest: &Path) -> R
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let mut name = partial.as_os_str().to_owned();
         name.push(suffix);
-        let _ = fs::remove_file(PathBuf::from(name));
+        let _ = disk::take_step(FileStep::Remove(Path::new(&name)));
     }
     named
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::{DocumentFilter, FacetCount, FacetKey, FacetRequest, Filter, Result};
+use loci_core::{DocumentFilter, FacetCount, FacetKey, FacetRequest, Filter, Result, Timestamp};
 use rusqlite::{Connection, Row};
 
 use crate::attributes::{self, FilterScope};
+use crate::days::{self, DayQuery};
 use crate::failure::sqlite_error;
 use crate::places;
 use crate::read::DrawerTest;
@@ -51,39 +52,77 @@ pub(crate) fn count_facets(
     filter: &Filter,
 ) -> Result<Vec<FacetCount>> {
     request.check_request()?;
-    let columns: Vec<&str> = request.by.iter().map(|key| key.name()).collect();
-    let columns = columns.join(", ");
-    if filter.is_unrestricted() && request.document.is_unrestricted() {
-        return group_whole(connection, shelf, &request.by, &columns);
+    if request.document.is_unrestricted()
+        && let Some(counted) = count_by_day(connection, shelf, request, filter)?
+    {
+        return Ok(counted);
     }
+    let timed = request.by.iter().any(|key| FacetKey::DAYS.contains(key));
+    if filter.is_unrestricted() && request.document.is_unrestricted() && !timed {
+        return group_whole(connection, shelf, &request.by);
+    }
+    count_accepted(connection, shelf, request, filter)
+}
+
+/// Counts from the table of days; `None` if it does not answer the request.
+fn count_by_day(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &FacetRequest,
+    filter: &Filter,
+) -> Result<Option<Vec<FacetCount>>> {
+    let Some(query) = DayQuery::plan(connection, shelf, &request.by, filter)? else {
+        return Ok(None);
+    };
+    let Some(mut counted) = query.count_whole_days(connection, shelf)? else {
+        return Ok(None);
+    };
+    let edges = query.edge_filters();
+    if edges.is_empty() {
+        return Ok(Some(counted));
+    }
+    for edge in edges {
+        counted.extend(count_accepted(connection, shelf, request, &edge)?);
+    }
+    Ok(Some(days::merge_facets(counted)))
+}
+
+/// Counts by looking at each drawer that the filters accept.
+fn count_accepted(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    request: &FacetRequest,
+    filter: &Filter,
+) -> Result<Vec<FacetCount>> {
     let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
     let test = DrawerTest::new(&scope, filter, &request.document);
     let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
-    each_accepted(
-        connection,
-        shelf,
-        &scope,
-        &test,
-        &format!("row, {columns}"),
-        |found| {
-            *groups
-                .entry(read_values(found, 1, request.by.len())?)
-                .or_default() += 1;
-            Ok(())
-        },
-    )?;
+    let columns = format!("row, {}", facet_columns(&request.by));
+    each_accepted(connection, shelf, &scope, &test, &columns, |found| {
+        *groups.entry(read_values(found, 1, &request.by)?).or_default() += 1;
+        Ok(())
+    })?;
+    let groups = groups.into_iter();
     Ok(groups
-        .into_iter()
         .map(|(values, drawers)| FacetCount { values, drawers })
         .collect())
 }
 
-fn group_whole(
-    connection: &Connection,
-    shelf: &CollectionShelf,
-    by: &[FacetKey],
-    columns: &str,
-) -> Result<Vec<FacetCount>> {
+/// Returns the columns of the drawers table from which keys are read.
+fn facet_columns(by: &[FacetKey]) -> String {
+    let columns: Vec<&str> = by
+        .iter()
+        .map(|key| match key {
+            FacetKey::SaidDay => "said_at",
+            FacetKey::FiledDay => "filed_at",
+            field => field.name(),
+        })
+        .collect();
+    columns.join(", ")
+}
+
+fn group_whole(connection: &Connection, shelf: &CollectionShelf, by: &[FacetKey]) -> Result<Vec<FacetCount>> {
+    let columns = &facet_columns(by);
     let placed = by
         .iter()
         .all(|key| matches!(key, FacetKey::Wing | FacetKey::Room));
@@ -96,7 +135,7 @@ fn group_whole(
     let mut statement = connection.prepare_cached(&sql).map_err(sqlite_error)?;
     let found = statement
         .query_map([shelf.collection], |row| {
-            Ok((read_values(row, 1, by.len()), row.get::<_, i64>(0)?))
+            Ok((read_values(row, 1, by), row.get::<_, i64>(0)?))
         })
         .map_err(sqlite_error)?;
     let mut facets = Vec::new();
@@ -124,9 +163,18 @@ fn places_sql(columns: &str) -> String {
     )
 }
 
-fn read_values(row: &Row<'_>, from: usize, n: usize) -> Result<Vec<Option<String>>> {
-    (from..from + n)
-        .map(|at| row.get(at).map_err(sqlite_error))
+fn read_values(row: &Row<'_>, from: usize, by: &[FacetKey]) -> Result<Vec<Option<String>>> {
+    let columns = (from..).zip(by);
+    columns
+        .map(|(at, key)| match key {
+            FacetKey::SaidDay | FacetKey::FiledDay => {
+                let micros: Option<i64> = row.get(at).map_err(sqlite_error)?;
+                Ok(micros
+                    .and_then(|micros| Timestamp::from_micros(micros).ok())
+                    .map(Timestamp::day_text))
+            }
+            _ => row.get(at).map_err(sqlite_error),
+        })
         .collect()
 }
 

@@ -10,7 +10,7 @@ use crate::failure::sqlite_error;
 use crate::lexical::live_rows;
 use crate::schema::{self, FileKind, VERSION};
 use crate::shelf::{CollectionShelf, next_number};
-use crate::{clock, places, receipts, row, words};
+use crate::{clock, days, places, receipts, row, words};
 
 /// The number of drawers after which an upgrade seals words.
 const SEALED_AT_ONCE: usize = 2048;
@@ -74,24 +74,17 @@ fn bring_up_to_date(connection: &mut Connection, file: FileCondition) -> Result<
             (4, places::TABLE),
             (5, receipts::TABLE),
             (5, COUNT_COLLECTIONS),
+            (6, days::TABLE),
         ];
         for (_, step) in steps.iter().filter(|(reached, _)| version < *reached) {
             transaction.execute_batch(step).map_err(sqlite_error)?;
         }
         if version < 5 {
             add_provenance(&transaction, file)?;
+            bring_indexes(&transaction, version, file)?;
         }
-        for shelf in CollectionShelf::list_all(&transaction)? {
-            let projection = if version < 4 {
-                bring_words(&transaction, &shelf, file)?
-            } else {
-                shelf.projection
-            };
-            match file {
-                FileCondition::Sound => index_attributes(&transaction, &shelf, projection)?,
-                FileCondition::Damaged => attributes::mark_bare(&transaction, projection)?,
-            }
-        }
+        // Format 6 also has records on page 2, which the file layer begins to keep when it finds the new number.
+        begin_days(&transaction, file)?;
         // The old index keeps pieces unique as well, so a damaged file can do without the new one.
         if file == FileCondition::Sound && schema::has_index(&transaction, schema::OLD_CONTENT_INDEX)? {
             let replace = format!(
@@ -112,6 +105,35 @@ fn bring_up_to_date(connection: &mut Connection, file: FileCondition) -> Result<
         crate::crash::point("upgraded");
     }
     transaction.commit().map_err(sqlite_error)
+}
+
+/// Brings the words and attributes of every collection to format 5.
+fn bring_indexes(transaction: &Transaction<'_>, version: i32, file: FileCondition) -> Result<()> {
+    for shelf in CollectionShelf::list_all(transaction)? {
+        let projection = if version < 4 {
+            bring_words(transaction, &shelf, file)?
+        } else {
+            shelf.projection
+        };
+        match file {
+            FileCondition::Sound => index_attributes(transaction, &shelf, projection)?,
+            FileCondition::Damaged => attributes::mark_bare(transaction, projection)?,
+        }
+    }
+    Ok(())
+}
+
+/// Counts the days of every collection, and keeps them counted from here on.
+fn begin_days(transaction: &Transaction<'_>, file: FileCondition) -> Result<()> {
+    for shelf in CollectionShelf::list_all(transaction)? {
+        match file {
+            FileCondition::Sound => days::recount_days(transaction, shelf.collection)?,
+            FileCondition::Damaged => days::mark_bare(transaction, shelf.collection)?,
+        }
+    }
+    transaction
+        .execute_batch(&days::triggers_sql())
+        .map_err(sqlite_error)
 }
 
 /// Adds the column of format 5 to the drawers.
@@ -211,6 +233,7 @@ pub(crate) fn read_as_current(connection: &Connection, version: i32) -> Result<(
         (4, places::VIEW),
         (5, AS_5),
         (5, receipts::VIEW),
+        (6, days::VIEW),
     ];
     for (reached, view) in views {
         if version < reached {

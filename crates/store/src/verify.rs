@@ -1,6 +1,7 @@
 //! Examining a palace: every page, and every word, attribute, vector and segment against the rows it stands for.
 
 mod full_text;
+mod listed;
 mod projection;
 mod receipts;
 mod rows;
@@ -17,15 +18,14 @@ use loci_core::{
 use rusqlite::Connection;
 use serde_json::{Map, json};
 
+use listed::ListedFindings;
+
 use crate::connection::{self, ConnectionOptions};
-use crate::failure::sqlite_error;
+use crate::failure::{RESCUE_HINT, sqlite_error};
 use crate::palace;
 use crate::shelf::CollectionShelf;
 use crate::space::StoredSpace;
-use crate::{EmbeddedBackend, lost, schema, vfs};
-
-/// The most findings of one kind that are listed by name; the rest are counted.
-const LISTED: usize = 20;
+use crate::{EmbeddedBackend, lost, mended, schema, vfs};
 
 impl Doctor for EmbeddedBackend {
     fn recognises(&self, path: &Path) -> bool {
@@ -46,7 +46,7 @@ impl Doctor for EmbeddedBackend {
         if !file.is_file() {
             return Err(palace::missing_palace_error(&file));
         }
-        examine_file(&file, &mut |_, _| {})
+        examine_file(&file, self.base(), &mut |_, _| {})
     }
 
     fn fixes(&self) -> &[FixInfo] {
@@ -65,10 +65,14 @@ impl Doctor for EmbeddedBackend {
 /// Examines one palace file; anything unreadable becomes a finding, not an error.
 ///
 /// `watch` receives the number of parts examined so far and the total.
-pub(crate) fn examine_file(file: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<PalaceDiagnosis> {
+pub(crate) fn examine_file(
+    file: &Path,
+    base: Option<&str>,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<PalaceDiagnosis> {
     let how = ConnectionOptions {
         file,
-        base: None,
+        base,
         create: false,
         // An examination must not change its subject, not even by an upgrade.
         mend: false,
@@ -85,9 +89,16 @@ pub(crate) fn examine_file(file: &Path, watch: &mut dyn FnMut(u64, u64)) -> Resu
         }
         Err(error) => return Err(error),
     };
+    // Every page is read, and mapped each would count as memory of this process, up to the size of the file.
+    if std::fs::metadata(file).is_ok_and(|found| found.len() > palace::KEPT_MAPPED) {
+        connection::unmap_file(&moment)?;
+    }
     let mut report = ExaminationReport::new(count_parts(&moment), watch);
     report.run_part("the notes", |report| {
-        report.add_listed(lost::loss_findings(&moment)?);
+        let mut losses = ListedFindings::default();
+        let found = lost::loss_findings(&moment)?;
+        found.into_iter().for_each(|loss| losses.push(|| loss));
+        report.add_listed(losses);
         Ok(())
     });
     report.check_pages(&moment);
@@ -124,8 +135,8 @@ pub(crate) struct ExaminationReport<'a> {
 
 /// Parts of every examination: notes, pages, structure, uniqueness, records of sources, receipts.
 const COMMON_PARTS: u64 = 6;
-/// Parts for each collection: drawers, full text, attributes, places, states of its spaces.
-const COLLECTION_PARTS: u64 = 5;
+/// Parts for each collection: drawers, full text, attributes, places, days, states of its spaces.
+const COLLECTION_PARTS: u64 = 6;
 /// Parts for each embedding space: vectors, segments.
 const SPACE_PARTS: u64 = 2;
 
@@ -163,32 +174,28 @@ impl<'a> ExaminationReport<'a> {
         (self.watch)(self.parts, self.total);
     }
 
-    /// Adds findings up to a limit, and one that counts the rest.
-    fn add_listed(&mut self, mut findings: Vec<PalaceFinding>) {
-        let more = findings.len().saturating_sub(LISTED);
-        findings.truncate(LISTED);
-        let rest = findings.last().filter(|_| more > 0).map(|last| PalaceFinding {
-            message: format!("and {more} more of {}", last.code),
-            ..last.clone()
-        });
-        self.findings.extend(findings);
-        self.findings.extend(rest);
+    /// Adds findings of one kind.
+    fn add_listed(&mut self, findings: ListedFindings) {
+        self.findings.extend(findings.into_vec());
     }
 
     fn check_pages(&mut self, connection: &Connection) {
         self.run_part("the pages", |report| {
-            let damaged = vfs::scan_pages(connection)?;
+            let mended = vfs::mended_pages(connection)?;
+            report.findings.extend(mended::mended_findings(connection)?);
+            let mut damaged = vfs::scan_pages(connection)?;
+            damaged.retain(|page| !mended.contains(page));
             let finding = |page: u32| {
                 PalaceFinding::new(
                     "page_damaged",
                     FindingSeverity::Error,
                     format!("page {page} of the file is damaged"),
                 )
-                .with_hint(
-                    "save what is readable with `loci export`, or go back to a backup with `loci restore`",
-                )
+                .with_hint(RESCUE_HINT)
             };
-            report.add_listed(damaged.into_iter().map(finding).collect());
+            let mut findings = ListedFindings::default();
+            damaged.iter().for_each(|page| findings.push(|| finding(*page)));
+            report.add_listed(findings);
             Ok(())
         });
     }
@@ -210,17 +217,13 @@ impl<'a> ExaminationReport<'a> {
                     FindingSeverity::Error,
                     format!("SQLite finds: {line}"),
                 )
-                .with_hint(
-                    "save what is readable with `loci export`, or go back to a backup with `loci restore`",
-                )
+                .with_hint(RESCUE_HINT)
             };
-            report.add_listed(
-                lines
-                    .into_iter()
-                    .filter(|line| line != "ok")
-                    .map(finding)
-                    .collect(),
-            );
+            let mut findings = ListedFindings::default();
+            for line in lines.into_iter().filter(|line| line != "ok") {
+                findings.push(|| finding(line));
+            }
+            report.add_listed(findings);
             Ok(())
         });
         self.run_part("the uniqueness of drawers", |report| {
@@ -256,6 +259,9 @@ impl<'a> ExaminationReport<'a> {
             });
             self.run_part(&format!("the places of {name:?}"), |report| {
                 projection::check_places(report, connection, shelf)
+            });
+            self.run_part(&format!("the counts by day of {name:?}"), |report| {
+                projection::check_days(report, connection, shelf)
             });
             self.run_part(&format!("the embedding spaces of {name:?}"), |report| {
                 spaces::check_states(report, connection, shelf)
@@ -308,7 +314,7 @@ fn unreadable_finding(what: &str, error: &Error) -> PalaceFinding {
     finding.with_hint(
         error
             .hint_text()
-            .unwrap_or("go back to a backup with `loci restore`")
+            .unwrap_or("bring everything readable into a new palace with `loci rescue PATH --to NEW`")
             .to_owned(),
     )
 }

@@ -24,21 +24,44 @@ mod backfill;
 mod base;
 mod connection;
 mod damage;
+mod family;
 mod file;
 mod log;
 mod mark;
+mod mend;
+mod native;
+mod overflow;
 mod page;
 mod pages;
+mod raw;
 mod recovery;
 mod scan;
+mod second;
 mod shim;
+mod standing;
 mod wal;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use backfill::LogBackfill;
 pub(crate) use connection::{is_checked, lost_log, note_loss, reserve_checksums};
 pub(crate) use damage::damaged_pages;
-pub(crate) use recovery::{FOREIGN_LOG, LostLog, TORN_LOG};
-pub(crate) use scan::scan_pages;
+pub(crate) use family::{
+    CUT_MEMORY, DIVIDED_FAMILY, EXCHANGED_FILE, FamilyBreach, find_breach, find_overwriting, is_overwritten,
+};
+pub(crate) use mark::{AdjacentLog, LogMark, LogVerdict};
+pub(crate) use native::is_memory_in_use;
+pub(crate) use overflow::{PagePart, PartTrace};
+pub(crate) use page::{RESERVED, ROOM, correct_flipped_bit, is_content_sound, is_lock_page};
+#[cfg(feature = "crash-points")]
+pub(crate) use raw::runs_read;
+pub(crate) use raw::{OverflowPage, RawPages};
+pub(crate) use recovery::{FOREIGN_JOURNAL, FOREIGN_LOG, LostLog, TORN_LOG};
+pub(crate) use scan::{mended_pages, scan_pages};
 pub(crate) use shim::register;
+pub(crate) use standing::InodeId;
+pub(crate) use wal::{FRAME_HEADER, HEADER as LOG_HEADER, RunningChecksum, is_big_endian, log_id, read_word};
+
+type File = *mut rusqlite::ffi::sqlite3_file;
+type Vfs = *mut rusqlite::ffi::sqlite3_vfs;

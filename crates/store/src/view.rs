@@ -13,7 +13,7 @@ use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::segments::list_segments;
 use crate::shelf::CollectionShelf;
-use crate::{feed, lexical, nearest, read, switch, tally, vectors, words};
+use crate::{crosscheck, feed, lexical, nearest, read, switch, tally, vectors, words};
 
 /// One read transaction on a collection, and the drawers that its caller sees.
 pub(crate) struct ReadView<'a> {
@@ -22,14 +22,13 @@ pub(crate) struct ReadView<'a> {
     pub(crate) shelf: &'a CollectionShelf,
     pub(crate) visibility: &'a Visibility,
     pub(crate) deadline: BudgetDeadline,
-    /// Must be called when the pages left to read are scattered over the file.
-    pub(crate) strewn: &'a dyn Fn(),
 }
 
 impl ReadView<'_> {
     pub(crate) fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         let filter = self.visibility.narrow_filter(&request.filter);
-        read::get(self.connection, self.shelf, request, &filter)
+        let report = |finding| self.palace.warn(finding);
+        read::get_reporting(self.connection, self.shelf, request, &filter, &report)
     }
 
     pub(crate) fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
@@ -47,7 +46,15 @@ impl ReadView<'_> {
 
     pub(crate) fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
         let filter = self.visibility.narrow_filter(&request.filter);
-        tally::count_facets(self.connection, self.shelf, request, &filter)
+        let facets = tally::count_facets(self.connection, self.shelf, request, &filter)?;
+        if filter.is_unrestricted() && request.document.is_unrestricted() {
+            let given: u64 = facets.iter().map(|facet| facet.drawers).sum();
+            let differing = crosscheck::check_total(self.shelf, given, self.shelf.drawers);
+            differing
+                .into_iter()
+                .for_each(|finding| self.palace.warn(finding));
+        }
+        Ok(facets)
     }
 
     pub(crate) fn info(&self) -> Result<CollectionInfo> {
@@ -64,9 +71,18 @@ impl ReadView<'_> {
             seq: feed::newest_seq_among(self.connection, self.shelf, filter)?,
             // The other warnings mention rows and counts of the whole collection, which this
             // caller must not learn.
-            warnings: unknown_model_finding(self.shelf).into_iter().collect(),
+            warnings: unknown_model_finding(self.shelf)
+                .into_iter()
+                .chain(self.damage_elsewhere())
+                .collect(),
             ..whole
         })
+    }
+
+    /// Says that the palace is damaged, and nothing of what is damaged: that may lie in drawers out of sight.
+    fn damage_elsewhere(&self) -> Option<PalaceFinding> {
+        let damaged = !self.palace.list_damage().is_empty();
+        damaged.then(PalaceFinding::of_hidden_damage)
     }
 
     /// Returns how many of the `visible` drawers each way of searching covers.

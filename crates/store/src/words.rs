@@ -15,6 +15,9 @@ use crate::failure::{corrupt_error, sqlite_error};
 
 pub(crate) use seal::{count_gone, merge_is_due, merge_small, rewrite_next, seal_full};
 
+/// The first format with these tables.
+pub(crate) const FIRST_FORMAT: i32 = 4;
+
 /// The low bits of a block's number, which count the blocks of one segment; the others are the segment's number.
 const BLOCK_BITS: u32 = 20;
 

@@ -14,7 +14,7 @@ use loci_core::{
     CollectionInfo, CollectionName, CollectionReader, CreateMode, Doctor, Drawer, DrawerCondition,
     DrawerFields, DrawerHit, EmbedderIdentity, EmbeddingSpaces, Erasure, FacetCount, FacetRequest,
     GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, MetadataScalar, MetadataValue,
-    OpenOptions, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore, SourceLedger,
+    OpenOptions, PalaceFinding, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore, SourceLedger,
 };
 use rusqlite::{Connection, params};
 
@@ -122,6 +122,10 @@ impl Backend for Writer {
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.reference.health(palace)
+    }
+
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        self.reference.list_damage(palace)
     }
 
     fn close_palace(&self, palace: &PalaceRef) {

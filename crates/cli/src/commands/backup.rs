@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
 use loci_core::{
-    Backend, Error, ErrorKind, FindingSeverity, PalaceRef, Result, SnapshotReport, SnapshotStep, Timestamp,
+    Backend, Error, ErrorKind, FindingSeverity, PalaceFinding, PalaceRef, Result, SnapshotReport,
+    SnapshotStep, Timestamp,
 };
 use loci_engine::palace::BorrowedAddress;
 use loci_migrate::{VerifyRequest, verify_collections};
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &BackupArgs, session: &mut CommandSession) -> CommandRes
     let report = snapshots.backup(&palace.reference, &dest, &mut |step| {
         show_step(step, &mut progress);
     })?;
-    let hash = read_back(palace.backend.as_ref(), &report.file, &mut progress)?;
+    let hash = read_back(session, palace.backend.as_ref(), &report.file, &mut progress)?;
     drop(progress);
     // Older copies go only once the new one has been read back.
     let pruned = match (args.keep, dest.parent()) {
@@ -134,7 +135,12 @@ pub(super) fn show_step(step: SnapshotStep, progress: &mut JobProgress) {
 }
 
 /// Reads every drawer of a copy back through the contract and returns the hash that `loci verify` prints.
-pub(super) fn read_back(backend: &dyn Backend, file: &Path, progress: &mut JobProgress) -> Result<String> {
+pub(super) fn read_back(
+    session: &CommandSession,
+    backend: &dyn Backend,
+    file: &Path,
+    progress: &mut JobProgress,
+) -> Result<String> {
     progress.begin_phase("drawers read back");
     let copy = PalaceRef::local(file);
     let address = BorrowedAddress {
@@ -149,11 +155,14 @@ pub(super) fn read_back(backend: &dyn Backend, file: &Path, progress: &mut JobPr
     // A copy that stays open keeps its log files beside it.
     backend.close_palace(&copy);
     let report = report?;
-    match report
-        .findings
+    let mut grave = report.findings;
+    grave.retain(|finding| finding.severity == FindingSeverity::Error);
+    // Writes lost before the copy was taken are not a fault of the copy, but its user must know.
+    let (lost, faults): (Vec<_>, Vec<_>) = grave
         .into_iter()
-        .find(|finding| finding.severity == FindingSeverity::Error)
-    {
+        .partition(|finding| finding.code == PalaceFinding::LOST_WRITES);
+    session.opened.add_damage(lost);
+    match faults.into_iter().next() {
         None => Ok(report.hash),
         Some(finding) => {
             Err(Error::new(ErrorKind::Corrupt, finding.message).with_context("file", file.display()))

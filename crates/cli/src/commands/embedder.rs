@@ -32,6 +32,16 @@ enum EmbedderCommand {
     Switch(switch::EmbedderSwitchArgs),
 }
 
+impl EmbedderArgs {
+    /// Whether the subcommand answers from what is stored.
+    pub(crate) fn is_answer(&self) -> bool {
+        match &self.command {
+            EmbedderCommand::Show(_) => true,
+            EmbedderCommand::Set(_) | EmbedderCommand::Switch(_) => false,
+        }
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(args: &EmbedderArgs, session: &mut CommandSession) -> CommandResult {
     match &args.command {

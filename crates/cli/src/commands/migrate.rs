@@ -93,6 +93,8 @@ pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandRe
     } else {
         out.write_page(|page| print_report(&report, args, page))?;
     }
+    out.note_listed(&report.findings);
+    out.note_listed(&report.source_findings);
     Ok(ExitStatus::from_found(report.ok))
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use loci_core::PalaceFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,12 +89,21 @@ fn describe_palace(palace: &Path, default: Option<&Path>, session: &CommandSessi
             .map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    let name = palace.file_name().unwrap_or_default();
+    let name = palace.file_name().unwrap_or_default().to_string_lossy();
+    let (drawers, damage) = match &counted {
+        Ok((drawers, damage)) => (Some(*drawers), damage.clone()),
+        Err(_) => (None, Vec::new()),
+    };
+    let named = damage.into_iter().map(|finding| PalaceFinding {
+        message: format!("the palace {name}: {}", finding.message),
+        ..finding
+    });
+    session.opened.add_damage(named.collect());
     PalaceRow {
-        name: name.to_string_lossy().into_owned(),
+        name: name.into_owned(),
         path: palace.to_string_lossy().into_owned(),
         backend: backend.ok(),
-        drawers: counted.as_ref().ok().copied(),
+        drawers,
         default: default == Some(palace),
         error: counted.err(),
     }

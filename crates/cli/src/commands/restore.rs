@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RestoreArgs, session: &mut CommandSession) -> CommandRe
     let report = snapshots.restore(&args.file, &palace.reference, &mut |step| {
         show_step(step, &mut progress);
     })?;
-    let hash = read_back(palace.backend.as_ref(), &report.file, &mut progress)?;
+    let hash = read_back(session, palace.backend.as_ref(), &report.file, &mut progress)?;
     drop(progress);
     // Noted once every drawer was read back: before that it is a file, not a palace to rely on.
     session

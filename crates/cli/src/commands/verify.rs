@@ -56,6 +56,7 @@ pub(crate) fn run(args: &VerifyArgs, session: &mut CommandSession) -> CommandRes
     } else {
         out.write_page(|page| print_report(&report, page))?;
     }
+    out.note_listed(&report.findings);
     Ok(ExitStatus::from_found(report.ok))
 }
 

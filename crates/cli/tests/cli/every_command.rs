@@ -3,6 +3,7 @@
 //! `every_command/errors.txt` holds every error message of the tables, so that they can be read in one place. Write it
 //! with `LOCI_UPDATE=1 cargo test -p loci-cli --test cli every_command::`.
 
+mod lost_log;
 mod tables;
 
 use std::collections::BTreeSet;

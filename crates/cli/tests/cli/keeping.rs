@@ -339,7 +339,7 @@ fn a_search_goes_around_damaged_vectors() {
         bytes[at] ^= 0xff;
     }
     std::fs::write(&file, bytes).unwrap();
-    let found = home.json(0, &["search", "ferry number 17"]);
+    let found = home.json(1, &["search", "ferry number 17"]);
     assert_eq!(found["hits"][0]["id"], "d17");
     assert_ne!(found["warnings"], json!([]), "the damage is told");
 }

@@ -40,10 +40,12 @@ mod own_tree;
 mod places;
 #[cfg(target_os = "linux")]
 mod progressing;
+mod rescuing;
 mod scoping;
 mod search_together;
 mod searching;
 mod server;
+mod stale_pages;
 mod switch_killed;
 mod together;
 mod transactions;

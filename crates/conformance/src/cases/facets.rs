@@ -14,6 +14,8 @@ cases! { "facets":
     "facets come in ascending order of their values, unset ones first" [] => orders_values;
     "facets count only drawers that the filter accepts" [] => counts_accepted_only;
     "drawers can be counted by every key, in the order asked" [] => every_key;
+    "drawers are counted by the day they were said, in UTC, and by the day they were filed" [] => by_day;
+    "a part of a day is counted as exactly as whole days" [+RangeFilters] => parts_of_days;
     "a place given as metadata is counted" [] => from_metadata;
     "an empty collection has no facets" [] => empty_has_no_facets;
     "facets without keys or with one key twice are refused" [] => refuses_bad_keys;
@@ -149,6 +151,101 @@ fn every_key(scene: &CaseScene<'_>) -> CaseOutcome {
         [expected_facet(&[Some("k"), Some("s"), Some("w")], 1)],
         "facets in the order asked"
     );
+    Ok(())
+}
+
+fn said_drawer(called: &str, time: Option<&str>, source: &str) -> NewDrawer {
+    NewDrawer {
+        place: DrawerPlace {
+            said_at: time.map(|time| time.parse().expect("the sample is a time")),
+            source: Some(source.to_owned()),
+            ..DrawerPlace::default()
+        },
+        ..text_drawer(called, "text")
+    }
+}
+
+fn said_drawers() -> [NewDrawer; 5] {
+    [
+        said_drawer("1", Some("2026-05-01T00:00:00Z"), "s"),
+        said_drawer("2", Some("2026-05-01T23:59:59.999999Z"), "s"),
+        said_drawer("3", Some("2026-05-02T01:00:00+02:00"), "t"),
+        said_drawer("4", Some("1969-12-31T23:59:59.999999Z"), "s"),
+        said_drawer("5", None, "s"),
+    ]
+}
+
+fn by_day(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = scene.open_filled(said_drawers())?;
+    let day = |day, source, n| expected_facet(&[day, Some(source)], n);
+    let by = facets_by(&[FacetKey::SaidDay, FacetKey::Source]);
+    let expected = [
+        day(None, "s", 1),
+        day(Some("1969-12-31"), "s", 1),
+        day(Some("2026-05-01"), "s", 2),
+        day(Some("2026-05-01"), "t", 1),
+    ];
+    same!(drawers.facets(&by)?, expected, "facets by day and source");
+    let of_source = FacetRequest {
+        filter: parse_filter(r#"{"source":"t"}"#),
+        ..by
+    };
+    same!(
+        drawers.facets(&of_source)?,
+        expected[3..],
+        "facets of one source by day"
+    );
+    let filed = drawers.facets(&facets_by(&[FacetKey::FiledDay]))?;
+    let all: u64 = filed.iter().map(|facet| facet.drawers).sum();
+    same!(all, 5, "drawers by the day they were filed");
+    Ok(())
+}
+
+fn parts_of_days(scene: &CaseScene<'_>) -> CaseOutcome {
+    // The number in the metadata is not a time said, but a filter on the time compares it.
+    let mut numbered = said_drawer("6", None, "u");
+    numbered.metadata.insert("said_at", 86_400_000_000_i64);
+    let drawers = scene.open_filled(said_drawers().into_iter().chain([numbered]))?;
+    let (first, last) = (Some("1969-12-31"), Some("2026-05-01"));
+    // Bounds at the ends of a day, within one, and on both sides.
+    type ExpectedCounts<'e> = &'e [(Option<&'e str>, &'e str, u64)];
+    let cases: [(&str, ExpectedCounts<'_>); 6] = [
+        (
+            r#"{"said_at":{"$gte":"2026-05-01"}}"#,
+            &[(last, "s", 2), (last, "t", 1)],
+        ),
+        (
+            r#"{"said_at":{"$lt":"2026-05-01"}}"#,
+            &[(None, "u", 1), (first, "s", 1)],
+        ),
+        (
+            r#"{"said_at":{"$gt":"2026-05-01"}}"#,
+            &[(last, "s", 1), (last, "t", 1)],
+        ),
+        (
+            r#"{"said_at":{"$lte":"2026-05-01T12:00:00Z"}}"#,
+            &[(None, "u", 1), (first, "s", 1), (last, "s", 1)],
+        ),
+        (
+            r#"{"$and":[{"said_at":{"$gte":"2026-05-01T12:00:00Z"}},{"said_at":{"$lt":"2026-05-01T23:30:00Z"}}]}"#,
+            &[(last, "t", 1)],
+        ),
+        (
+            r#"{"$and":[{"said_at":{"$gte":"2026-05-01"}},{"said_at":{"$lt":"2026-05-02"}},{"source":{"$ne":"s"}}]}"#,
+            &[(last, "t", 1)],
+        ),
+    ];
+    for (filter, expected) in cases {
+        let request = FacetRequest {
+            filter: parse_filter(filter),
+            ..facets_by(&[FacetKey::SaidDay, FacetKey::Source])
+        };
+        let expected: Vec<FacetCount> = expected
+            .iter()
+            .map(|(day, source, n)| expected_facet(&[*day, Some(source)], *n))
+            .collect();
+        same!(drawers.facets(&request)?, expected, "facets of {filter}");
+    }
     Ok(())
 }
 

@@ -17,6 +17,7 @@ cases! { "lifecycle":
     "making a backend does no i/o" [+Local] => no_io;
     "the descriptor never changes" [] => descriptor_never_changes;
     "health says whether a palace can be used, and never creates anything" [] => health_creates_nothing;
+    "a palace that was not opened, or is sound, has no damage to list" [] => no_damage;
     "closing a palace that was never opened is fine" [] => never_opened;
     "the collections of a closed palace are closed" [] => closed_palace;
     "a closed palace can be opened again" [] => opened_again;
@@ -85,6 +86,15 @@ fn health_creates_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
         !found.ok,
         "expected a closed backend not to be usable, found {found:?}"
     );
+    Ok(())
+}
+
+fn no_damage(scene: &CaseScene<'_>) -> CaseOutcome {
+    let listed = || scene.backend().list_damage(&scene.palace());
+    same!(listed(), [], "damage of a palace that does not exist");
+    let collection = scene.open_filled([text_drawer("a", "text")])?;
+    same!(collection.get(&GetRequest::default())?.len(), 1, "drawers");
+    same!(listed(), [], "damage of a sound palace");
     Ok(())
 }
 

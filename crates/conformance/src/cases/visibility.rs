@@ -198,7 +198,7 @@ fn counts_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
 
 fn facets_in_sight_only(scene: &CaseScene<'_>) -> CaseOutcome {
     let (restricted, alone) = beside_alone(scene)?;
-    for key in FacetKey::ALL {
+    for key in FacetKey::ALL.into_iter().chain(FacetKey::DAYS) {
         let facets = FacetRequest {
             by: vec![key],
             ..FacetRequest::by_room()

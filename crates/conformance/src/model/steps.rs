@@ -269,7 +269,8 @@ fn a_lexical() -> impl Strategy<Value = LexicalRequest> {
 
 fn a_facets() -> impl Strategy<Value = FacetRequest> {
     let keys = prop_oneof![
-        subsequence(FacetKey::ALL.to_vec(), 1..4),
+        // Not the day of filing: two stores that file one drawer around midnight may differ in it.
+        subsequence([&FacetKey::ALL[..], &[FacetKey::SaidDay]].concat(), 1..4),
         // Keys in reverse, because the order of the request decides the order of the values.
         btree_set(select(&FacetKey::ALL[..]), 2..3).prop_map(|keys| keys.into_iter().rev().collect()),
     ];

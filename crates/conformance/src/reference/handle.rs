@@ -19,7 +19,7 @@ use super::budget::CallDeadline;
 use super::reader::{TableMoment, TableReader};
 use super::storage::{self, PalaceKey, ReferenceStorage};
 use super::table::ReferenceTable;
-use super::{MaintenanceWatcher, closed_error, missing_error, read_only_error};
+use super::{MaintenanceWatcher, another_error, closed_error, missing_error, read_only_error};
 
 pub(super) struct ReferenceHandle {
     pub(super) descriptor: Arc<BackendDescriptor>,
@@ -58,9 +58,10 @@ impl ReferenceHandle {
         let local = self.descriptor.has_capability(&Capability::Local);
         match self.storage.find_palace(&self.palace, local)? {
             Some(key) if key == self.key => Ok(()),
-            _ => Err(Error::new(
+            Some(_) => Err(another_error(&self.palace)),
+            None => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("the files of palace {:?} are gone or replaced", self.palace.id),
+                format!("the files of palace {:?} are gone", self.palace.id),
             )
             .with_hint("nothing was changed; open the palace again")),
         }

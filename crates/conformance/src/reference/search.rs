@@ -63,11 +63,8 @@ impl ReferenceTable {
         for drawer in drawers
             .filter(|drawer| request.filter.accepts(drawer) && request.document.accepts(drawer_text(drawer)))
         {
-            let place = &drawer.place;
-            let values = request.by.iter().map(|key| place.text_field(key.name()));
-            *counted
-                .entry(values.map(|value| value.map(str::to_owned)).collect())
-                .or_default() += 1;
+            let values = request.by.iter().map(|key| key.value_of(drawer));
+            *counted.entry(values.collect()).or_default() += 1;
         }
         let facets = counted.into_iter();
         facets

@@ -181,6 +181,10 @@ fn wrong_openings_are_caught() {
             "identity::a_declared_embedder_that_is_known_not_to_be_the_stored_one_is_refused_naming_both",
         ),
         (
+            BackendFlaw::AlwaysListsDamage,
+            "lifecycle::a_palace_that_was_not_opened_or_is_sound_has_no_damage_to_list",
+        ),
+        (
             BackendFlaw::AnswersAfterClose,
             "lifecycle::after_close_every_call_on_its_collections_is_closed",
         ),

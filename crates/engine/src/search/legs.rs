@@ -44,6 +44,13 @@ impl AskedQuery {
     }
 }
 
+impl AskedQuery {
+    /// Returns whether nothing was written since the search began.
+    pub(super) fn is_same_state(&self, now: &CollectionInfo) -> bool {
+        self.info.seq == now.seq
+    }
+}
+
 impl QueryVector {
     fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
         let embedder = question_embedder(&info.identity, embedders)?;

@@ -16,13 +16,15 @@ pub(super) fn gather_hits(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
     ranked: &[RankedCandidate],
-) -> Result<Vec<SearchHit>> {
+) -> Result<GatheredHits> {
     let limit = plan.request.limit;
     let size = limit.saturating_mul(weights::POOL_FOR_EACH).max(weights::POOL);
     let mut hits = FoldedHits::new(limit);
     let mut indexer = TextIndexer::default();
+    let mut missing = 0;
     for some in ranked.chunks(size) {
-        let mut pool = read_candidates(collection, plan, &mut indexer, some)?;
+        let (mut pool, unread) = read_candidates(collection, plan, &mut indexer, some)?;
+        missing += unread;
         rank_by_own_words(plan, &mut pool);
         demote_crowding_sources(&mut pool);
         // The whole pool, even past the limit: later candidates may be twins of a hit, to be listed with it.
@@ -32,7 +34,18 @@ pub(super) fn gather_hits(
             break;
         }
     }
-    Ok(hits.found)
+    Ok(GatheredHits {
+        hits: hits.found,
+        missing,
+    })
+}
+
+/// The hits of a search.
+#[derive(Debug)]
+pub(super) struct GatheredHits {
+    pub(super) hits: Vec<SearchHit>,
+    /// The number of candidates that could not be read by their ids.
+    pub(super) missing: usize,
 }
 
 /// A candidate with its text.
@@ -43,18 +56,19 @@ struct PoolCandidate {
 }
 
 /// Reads candidates in their order. A drawer removed since its leg ran is dropped; one that was changed is checked
-/// against the filter again.
+/// against the filter again. Also returns the number of those that were dropped.
 fn read_candidates(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
     indexer: &mut TextIndexer,
     ranked: &[RankedCandidate],
-) -> Result<Vec<PoolCandidate>> {
+) -> Result<(Vec<PoolCandidate>, usize)> {
     let request = GetRequest {
         include: DrawerFields::default(),
         ..GetRequest::by_ids(ranked.iter().map(|one| one.id.clone()))
     };
     let drawers = collection.get(&request)?;
+    let missing = ranked.len().saturating_sub(drawers.len());
     let mut ranked = ranked.iter();
     let candidates = drawers.into_iter().filter_map(|drawer| {
         // Drawers come in the order requested, some possibly missing, so one pass over `ranked` pairs them.
@@ -65,7 +79,7 @@ fn read_candidates(
             drawer,
         })
     });
-    Ok(candidates.collect())
+    Ok((candidates.collect(), missing))
 }
 
 /// Boosts candidates whose own text contains the query's words over those that only have it in their neighbours.

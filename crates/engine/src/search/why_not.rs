@@ -211,7 +211,7 @@ fn explain_ranking(
         at.map(|at| at + 1)
     };
     let (_, shown) = collect_hits(collection, plan, asked)?;
-    told.found = place(&shown);
+    told.found = place(&shown.hits);
     told.rank = told.found;
     let all = usize::try_from(plan.in_scope).unwrap_or(usize::MAX).max(1);
     // Over the whole scope: the legs of the search above stop at its depth, where this drawer may not appear.
@@ -235,8 +235,8 @@ fn explain_ranking(
         ..plan.request.clone()
     };
     let (_, more) = collect_hits(collection, &plan.with_request(&further), asked)?;
-    told.rank = place(&more);
-    told.reasons = list_reasons(plan, drawer, told, &shown, whole.nearest.is_ok());
+    told.rank = place(&more.hits);
+    told.reasons = list_reasons(plan, drawer, told, &shown.hits, whole.nearest.is_ok());
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Counts drawers by period and source.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use loci_core::{Drawer, Timestamp};
+use loci_core::{Drawer, FacetCount, Result, Timestamp};
 
 use super::{PeriodReport, SourceCount, TimelineClock, TimelineReport, TimelineRequest};
 
@@ -10,16 +10,16 @@ use super::{PeriodReport, SourceCount, TimelineClock, TimelineReport, TimelineRe
 #[derive(Debug)]
 pub(super) struct PeriodTally<'a> {
     request: &'a TimelineRequest,
-    /// The number of drawers examined.
+    /// The number of drawers counted.
     pub(super) seen: u64,
     /// The number of drawers without a time.
     pub(super) undated: u64,
-    /// A number for each source, so that periods need not repeat the names.
-    names: HashMap<Option<String>, usize>,
-    /// The drawers of each source, by the first moment and the end of a period.
-    periods: BTreeMap<(Timestamp, Timestamp), HashMap<usize, u64>>,
+    /// The drawers of sources, by the first moment and the end of a period.
+    periods: BTreeMap<(Timestamp, Timestamp), Vec<SourceCount>>,
     /// The period of the last drawer; the next drawer is often in the same one.
     last: Option<(Timestamp, Timestamp)>,
+    /// The moment at which the periods continue that are not shown.
+    next: Option<Timestamp>,
 }
 
 impl<'a> PeriodTally<'a> {
@@ -29,9 +29,9 @@ impl<'a> PeriodTally<'a> {
             request,
             seen: 0,
             undated: 0,
-            names: HashMap::new(),
             periods: BTreeMap::new(),
             last: None,
+            next: None,
         }
     }
 
@@ -45,12 +45,83 @@ impl<'a> PeriodTally<'a> {
         match time {
             Some(time) if self.is_within_bounds(time) => {
                 let period = self.find_period(time);
-                let number = self.number_source(&drawer.place.source);
-                *self.periods.entry(period).or_default().entry(number).or_default() += 1;
+                self.add_drawer(period, &drawer.place.source);
             }
             Some(_) => {}
             None => self.undated += 1,
         }
+    }
+
+    /// Adds a drawer to the counts of a period. Neighbours mostly share their source; equal sources that do not follow
+    /// each other are added up in the report.
+    fn add_drawer(&mut self, period: (Timestamp, Timestamp), source: &Option<String>) {
+        let counts = self.periods.entry(period).or_default();
+        match counts.last_mut().filter(|last| last.source == *source) {
+            Some(last) => last.drawers += 1,
+            None => counts.push(SourceCount {
+                source: source.clone(),
+                drawers: 1,
+            }),
+        }
+    }
+
+    /// Counts drawers by day alone: one value for each count.
+    pub(super) fn count_days(&mut self, days: Vec<FacetCount>) -> Result<()> {
+        for day in days {
+            self.seen += day.drawers;
+            match day.values.first().and_then(Option::as_deref) {
+                Some(text) => {
+                    let period = self.find_period(text.parse()?);
+                    self.periods.entry(period).or_default();
+                }
+                None => self.undated += day.drawers,
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the drawers of periods that are shown: a day and a source for each count.
+    pub(super) fn count_sources(&mut self, counts: Vec<FacetCount>) -> Result<()> {
+        // Counts come in the order of days, so that most are on the day of the one before.
+        let mut last: Option<(String, (Timestamp, Timestamp))> = None;
+        for FacetCount { values, drawers } in counts {
+            let mut values = values.into_iter();
+            let (Some(Some(day)), source) = (values.next(), values.next().flatten()) else {
+                continue;
+            };
+            let period = match &last {
+                Some((text, period)) if *text == day => *period,
+                _ => {
+                    let period = self.find_period(day.parse()?);
+                    last.insert((day, period)).1
+                }
+            };
+            if let Some(sources) = self.periods.get_mut(&period) {
+                sources.push(SourceCount { source, drawers });
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the periods that are not shown, and returns the bounds of those that are, if some were dropped.
+    pub(super) fn keep_shown(&mut self) -> (Option<Timestamp>, Option<Timestamp>) {
+        let mut all: Vec<_> = self.periods.keys().copied().collect();
+        if self.request.newest {
+            all.reverse();
+        }
+        let Some((from, before)) = all.get(self.request.limit).copied() else {
+            return (None, None);
+        };
+        all.truncate(self.request.limit);
+        // Bounds are half-open: the end of the first omitted period is the `before` that includes it.
+        self.next = Some(if self.request.newest { before } else { from });
+        let bounds = (
+            all.iter().map(|(from, _)| *from).min(),
+            all.iter().map(|(_, before)| *before).max(),
+        );
+        let shown: BTreeSet<_> = all.into_iter().collect();
+        self.periods.retain(|period, _| shown.contains(period));
+        bounds
     }
 
     fn is_within_bounds(&self, time: Timestamp) -> bool {
@@ -65,35 +136,19 @@ impl<'a> PeriodTally<'a> {
             .insert(same.unwrap_or_else(|| self.request.by.bounds_around(time)))
     }
 
-    fn number_source(&mut self, source: &Option<String>) -> usize {
-        if let Some(number) = self.names.get(source) {
-            return *number;
-        }
-        let number = self.names.len();
-        self.names.insert(source.clone(), number);
-        number
-    }
-
     /// Returns the counts in the requested order, up to the requested limit.
-    pub(super) fn into_report(self) -> TimelineReport {
-        let mut names: Vec<(Option<String>, usize)> = self.names.into_iter().collect();
-        names.sort_unstable_by_key(|(_, number)| *number);
-        let names: Vec<Option<String>> = names.into_iter().map(|(name, _)| name).collect();
+    pub(super) fn into_report(mut self) -> TimelineReport {
+        self.keep_shown();
         let mut all: Vec<_> = self.periods.into_iter().collect();
         if self.request.newest {
             all.reverse();
         }
-        // Bounds are half-open: the end of the first omitted period is the `before` that includes it.
-        let next = all
-            .get(self.request.limit)
-            .map(|((from, before), _)| if self.request.newest { *before } else { *from });
-        all.truncate(self.request.limit);
-        let period =
-            |((from, before), counts)| report_period(from, before, counts, &names, self.request.sources);
+        let shown = self.request.sources;
+        let period = |((from, before), counts)| report_period(from, before, counts, shown);
         TimelineReport {
             periods: all.into_iter().map(period).collect(),
             undated: self.undated,
-            next,
+            next: self.next,
             warnings: Vec::new(),
         }
     }
@@ -102,28 +157,38 @@ impl<'a> PeriodTally<'a> {
 fn report_period(
     from: Timestamp,
     before: Timestamp,
-    counts: HashMap<usize, u64>,
-    names: &[Option<String>],
+    mut sources: Vec<SourceCount>,
     shown: usize,
 ) -> PeriodReport {
-    let drawers = counts.values().sum();
-    let mut sources: Vec<(u64, Option<&String>)> = counts
-        .into_iter()
-        .map(|(number, drawers)| (drawers, names.get(number).and_then(Option::as_ref)))
-        .collect();
-    // Names break ties: hash maps have no order, and the same request must give the same report.
-    sources.sort_unstable_by(|(one, name), (other, called)| other.cmp(one).then(name.cmp(called)));
-    let more_sources = sources.len().saturating_sub(shown) as u64;
-    sources.truncate(shown);
-    let named = sources.into_iter().map(|(drawers, source)| SourceCount {
-        source: source.cloned(),
-        drawers,
+    let drawers = sources.iter().map(|count| count.drawers).sum();
+    // Stable, because the sources of each day are sorted already, and such a sort merges them.
+    sources.sort_by(|one, other| one.source.cmp(&other.source));
+    sources.dedup_by(|next, kept| {
+        let same = next.source == kept.source;
+        if same {
+            kept.drawers += next.drawers;
+        }
+        same
     });
+    let more_sources = sources.len().saturating_sub(shown) as u64;
+    // Names break ties: the same request must give the same report.
+    let most_first = |one: &SourceCount, other: &SourceCount| {
+        other
+            .drawers
+            .cmp(&one.drawers)
+            .then_with(|| one.source.cmp(&other.source))
+    };
+    // A period may have a hundred thousand sources, of which three are shown.
+    if more_sources > 0 {
+        sources.select_nth_unstable_by(shown, most_first);
+        sources.truncate(shown);
+    }
+    sources.sort_unstable_by(most_first);
     PeriodReport {
         from,
         before,
         drawers,
-        sources: named.collect(),
+        sources,
         more_sources,
     }
 }

@@ -121,6 +121,9 @@ impl<B: Backend> Backend for Damaged<B> {
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.inner.health(palace)
     }
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        self.inner.list_damage(palace)
+    }
     fn close_palace(&self, palace: &PalaceRef) {
         self.inner.close_palace(palace);
     }

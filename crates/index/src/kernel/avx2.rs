@@ -3,10 +3,10 @@
 use super::BLOCK;
 use std::arch::x86_64::{
     __m256, __m256i, _MM_HINT_T0, _mm_add_epi32, _mm_add_ps, _mm_add_ss, _mm_cvtsi128_si32, _mm_cvtss_f32,
-    _mm_loadu_si128, _mm_movehdup_ps, _mm_movehl_ps, _mm_prefetch, _mm_shuffle_epi32, _mm256_add_epi32,
-    _mm256_add_ps, _mm256_castps256_ps128, _mm256_castsi256_si128, _mm256_cvtepi8_epi16,
-    _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_sub_ps,
+    _mm_extract_epi32, _mm_loadu_si128, _mm_movehdup_ps, _mm_movehl_ps, _mm_prefetch, _mm_shuffle_epi32,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_castps256_ps128, _mm256_castsi256_si128, _mm256_cvtepi8_epi16,
+    _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_fmadd_ps, _mm256_hadd_epi32, _mm256_loadu_ps,
+    _mm256_loadu_si256, _mm256_madd_epi16, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_sub_ps,
 };
 
 /// Sums the products of two slices of one length.
@@ -87,14 +87,57 @@ fn sum_lanes([a, b, c, d]: [__m256; 4]) -> f32 {
 /// See [`super::row_products`].
 #[target_feature(enable = "avx2")]
 pub(super) fn row_products(query: &[i16], codes: &[u8], bits: &[u64], out: &mut [i64]) {
-    super::each_row(query.len(), codes, bits, out, |row| {
-        // The usual case, without the cost of chunking.
-        if query.len() <= BLOCK {
-            return i64::from(sum_block(query, row));
+    let dimension = query.len();
+    if dimension > BLOCK {
+        return super::each_row(dimension, codes, bits, out, |row| {
+            let blocks = query.chunks(BLOCK).zip(row.chunks(BLOCK));
+            blocks.map(|(query, row)| i64::from(sum_block(query, row))).sum()
+        });
+    }
+    let fours = bits
+        .iter()
+        .flat_map(|word| (0..16).map(move |four| word >> (4 * four) & 15));
+    for (out, (codes, four)) in out.chunks_mut(4).zip(codes.chunks(4 * dimension).zip(fours)) {
+        let whole = four == 15 && codes.len() == 4 * dimension;
+        match out {
+            // Four rows share each load of the query, and most masks select all rows.
+            [a, b, c, d] if whole && dimension.is_multiple_of(16) => {
+                [*a, *b, *c, *d] = sum_four(query, codes).map(i64::from);
+            }
+            out => super::each_row(dimension, codes, &[four], out, |row| {
+                i64::from(sum_block(query, row))
+            }),
         }
-        let blocks = query.chunks(BLOCK).zip(row.chunks(BLOCK));
-        blocks.map(|(query, row)| i64::from(sum_block(query, row))).sum()
-    });
+    }
+}
+
+/// Sums the products of four rows of at most [`BLOCK`] codes, a multiple of 16, each with the query.
+#[target_feature(enable = "avx2")]
+fn sum_four(query: &[i16], rows: &[u8]) -> [i32; 4] {
+    let (first, last) = rows.split_at(rows.len() / 2);
+    let ((a, b), (c, d)) = (first.split_at(query.len()), last.split_at(query.len()));
+    let pairs = a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0);
+    let others = c.as_chunks::<16>().0.iter().zip(d.as_chunks::<16>().0);
+    let mut sums = [_mm256_setzero_si256(); 4];
+    // As many lines of memory lie in four rows as there are steps, so each step asks for one of them.
+    let lines = rows.as_chunks::<64>().0.iter();
+    let steps = query.as_chunks::<16>().0.iter().zip(lines);
+    for ((query, line), ((a, b), (c, d))) in steps.zip(pairs.zip(others)) {
+        prefetch_ahead(line);
+        for (sum, codes) in sums.iter_mut().zip([a, b, c, d]) {
+            *sum = _mm256_add_epi32(*sum, multiply_pairs(query, codes));
+        }
+    }
+    let [a, b, c, d] = sums;
+    let all = _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d));
+    // Each half of the register now holds one part of each of the four sums, in order.
+    let four = _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256::<1>(all));
+    [
+        _mm_extract_epi32::<0>(four),
+        _mm_extract_epi32::<1>(four),
+        _mm_extract_epi32::<2>(four),
+        _mm_extract_epi32::<3>(four),
+    ]
 }
 
 /// Sums at most [`BLOCK`] products.
@@ -120,7 +163,7 @@ fn sum_block(query: &[i16], row: &[u8]) -> i32 {
 
 /// Prefetches the codes that will be read some rows later: memory is slower than the products.
 #[target_feature(enable = "avx2")]
-fn prefetch_ahead(codes: &[u8; 32]) {
+fn prefetch_ahead<const N: usize>(codes: &[u8; N]) {
     /// Far enough for a line to arrive in time, near enough for it to be still cached.
     const BYTES: usize = 8192;
     // Past the end of the codes the address is invalid, and prefetching an invalid address has no effect.

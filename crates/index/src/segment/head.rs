@@ -2,8 +2,9 @@
 
 use super::bounds::{DistanceBounds, UNBOUNDED};
 use super::layout::{HEAD_CHECKSUM, SegmentPrefix, corrupt_error};
+use super::mask::set_positions;
 use super::quantise::PackedRow;
-use super::{ROWS, RowMask, SegmentSeal};
+use super::{RowMask, SegmentSeal};
 use crate::candidates::NearestCandidates;
 use crate::distance::QueryProbe;
 use crate::kernel;
@@ -115,7 +116,7 @@ impl SegmentHead {
         let untouched = skip.partition_point(|&row| row < self.first())
             == skip.partition_point(|&row| row <= self.last());
         if untouched && allow.is_none_or(|rows| rows.excluded_rows().is_some_and(<[i64]>::is_empty)) {
-            return RowMask::from_chosen(self.rows.iter().map(|_| true));
+            return RowMask::from_first(self.rows.len());
         }
         let mut dead = RowSeeker(skip);
         let mut listed = allow.and_then(RowSet::listed_rows).map(RowSeeker);
@@ -132,26 +133,55 @@ impl SegmentHead {
     /// A row is offered without bounds if its codes are missing because `body` is too short; so is every row if the
     /// probe has another metric or dimension or is not finite. The answer stays right and costs more.
     pub fn scan_body(&self, body: &[u8], probe: &QueryProbe, mask: &RowMask, out: &mut NearestCandidates) {
-        let fits = probe.metric() == self.metric() && probe.dimension() == self.dimension();
-        let body = if fits { body } else { &[] };
+        self.scan_rows(0, body, probe, mask, out);
         let coded = body.len() / self.dimension();
-        // All products first, bounds afterwards: the inner loop then streams over the codes without
-        // branching.
-        let mut products = [0i64; ROWS];
-        kernel::row_products(&probe.codes.values, body, mask.words(), &mut products);
+        for row in mask
+            .without_first(coded)
+            .positions()
+            .map_while(|at| self.rows.get(at))
+        {
+            out.offer_row(*row, UNBOUNDED.0, UNBOUNDED.1);
+        }
+    }
+
+    /// As [`SegmentHead::scan_body`], for the rows from position `first` on whose codes are here.
+    pub(super) fn scan_rows(
+        &self,
+        first: usize,
+        codes: &[u8],
+        probe: &QueryProbe,
+        mask: &RowMask,
+        out: &mut NearestCandidates,
+    ) {
+        let dimension = self.dimension();
+        let fits = probe.metric() == self.metric() && probe.dimension() == dimension;
         let bounds = DistanceBounds::new(probe);
-        for position in mask.positions() {
-            let (Some(&row), Some(packed)) = (self.rows.get(position), self.packed.get(position)) else {
-                break;
-            };
-            let (Some(&length), Some(&product)) = (self.lengths.get(position), products.get(position)) else {
-                break;
-            };
-            if position >= coded {
-                out.offer_row(row, UNBOUNDED.0, UNBOUNDED.1);
-            // The limit falls during the scan, so it is read again at every row.
-            } else if let Some((lower, upper)) = bounds.bound_distance(packed, length, product, out.limit()) {
-                out.offer_row(row, lower, upper);
+        let mut products = [0i64; 64];
+        let parts = (first..).step_by(64).zip(codes.chunks(64 * dimension));
+        for (first, codes) in parts {
+            let coded = 1_u64.checked_shl((codes.len() / dimension) as u32);
+            let bits = mask.bits_from(first) & coded.map_or(u64::MAX, |above| above - 1);
+            // All products first, bounds afterwards: the inner loop then streams over the codes without
+            // branching.
+            if fits {
+                kernel::row_products(&probe.codes.values, codes, &[bits], &mut products);
+            }
+            for bit in set_positions(bits) {
+                let at = first + bit;
+                let (Some(&row), Some(packed)) = (self.rows.get(at), self.packed.get(at)) else {
+                    break;
+                };
+                let (Some(&length), Some(&product)) = (self.lengths.get(at), products.get(bit)) else {
+                    break;
+                };
+                if !fits {
+                    out.offer_row(row, UNBOUNDED.0, UNBOUNDED.1);
+                // The limit falls during the scan, so it is read again at every row.
+                } else if let Some((lower, upper)) =
+                    bounds.bound_distance(packed, length, product, out.limit())
+                {
+                    out.offer_row(row, lower, upper);
+                }
             }
         }
     }

@@ -323,3 +323,41 @@ fn rows_that_cannot_be_bounded_are_offered_all_the_same() {
     assert_eq!(offered(Metric::L2, &[1.0, f32::NAN], body), [0, 4]);
     assert_eq!(offered(Metric::L2, &[1.0, f32::INFINITY], body), [0, 4]);
 }
+
+proptest! {
+    #[test]
+    fn a_body_in_pieces_is_scanned_as_a_whole_one(
+        seed in any::<u64>(),
+        count in 1..150_usize,
+        dimension in 1..40_usize,
+        cuts in proptest::collection::vec(0..6000_usize, 0..12),
+    ) {
+        let mut numbers = SeededRandom::new(seed);
+        let vectors = vectors(Shape::Clustered, dimension, count, &mut numbers);
+        let bytes = packed(Metric::Cosine, &vectors);
+        let head = SegmentHead::parse(&bytes, &SEAL, true).unwrap();
+        let body = &bytes[head.body_range()];
+        let probes = [0, 1].map(|_| QueryProbe::new(Metric::Cosine, &numbers.vector(dimension)));
+        let mask = head.select_rows(None, &[4, 6, 130]);
+        let mut whole = [1, 7].map(NearestCandidates::new);
+        for (probe, out) in probes.iter().zip(&mut whole) {
+            head.scan_body(body, probe, &mask, out);
+        }
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(body.len())).collect();
+        cuts.extend([0, body.len()]);
+        cuts.sort_unstable();
+        let mut pieced = [1, 7].map(NearestCandidates::new);
+        let mut scan = PieceScan::new(&head, &mask);
+        for (from, to) in cuts.iter().zip(&cuts[1..]) {
+            // Rows that are complete by now were offered, and no others.
+            let rest: Vec<usize> = scan.unscanned_rows().positions().collect();
+            let expected = mask.positions().filter(|at| *at >= from / dimension);
+            prop_assert!(rest.into_iter().eq(expected));
+            scan.scan_piece(&body[*from..*to], &probes, &mut pieced);
+        }
+        prop_assert!(scan.unscanned_rows().is_empty());
+        for (whole, pieced) in whole.into_iter().zip(pieced) {
+            prop_assert_eq!(whole.finish(), pieced.finish());
+        }
+    }
+}

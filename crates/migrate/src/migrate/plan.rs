@@ -93,6 +93,27 @@ impl CollectionPlan {
         matches!(self.vectors, VectorPlan::Carried(_))
     }
 
+    /// Returns the finding for a source that gave fewer or more drawers, or fewer vectors, than it counts.
+    pub(super) fn find_missing(&self, drawers: u64, vectors: u64) -> Option<PalaceFinding> {
+        let stored = self.info.coverage.nearest;
+        let message = if drawers != self.info.drawers {
+            format!(
+                "the collection {} of the source counts {} drawers, but {drawers} can be read",
+                self.info.name, self.info.drawers
+            )
+        } else if self.carries_vectors() && vectors < stored {
+            format!(
+                "the collection {} of the source counts {stored} vectors, but {vectors} can be read",
+                self.info.name
+            )
+        } else {
+            return None;
+        };
+        let hint = "look for the others with `loci rescue PATH --to REF`, or in a backup";
+        let finding = PalaceFinding::new("source_incomplete", FindingSeverity::Error, message);
+        Some(finding.with_hint(hint).in_collection(self.info.name.as_str()))
+    }
+
     /// Returns a note about inactive embedding spaces, which are not carried.
     pub(super) fn note_spaces_left(
         &self,

@@ -150,6 +150,8 @@ impl MigrationTarget {
                 manifest.started_at = begun.started_at;
             }
             None if stage.folder.join(PALACE).exists() => {
+                // This process may have built it: its handles must not meet another palace in the same place.
+                request.to.backend.close_palace(&self.palace);
                 let aside = stage.set_aside(request.now)?;
                 watch(MigrateStep::SetAside(&aside));
             }

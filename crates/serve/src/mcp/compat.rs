@@ -16,6 +16,7 @@ use loci_core::Error;
 use loci_engine::AccessPolicy;
 use serde_json::{Map, Value as Json, json};
 
+use super::reply;
 use super::tool::{ToolEffect, ToolEntry, ToolReply};
 use super::tools::is_offered;
 use arguments::{CompatArguments, build_schema};
@@ -44,7 +45,8 @@ fn to_tool_entry(tool: &'static CompatTool) -> ToolEntry {
         // session.
         output: Map::new(),
         run: Arc::new(|arguments, call| {
-            let value = (tool.run)(&CompatArguments::read(arguments, tool.takes)?, call)?;
+            let mut value = (tool.run)(&CompatArguments::read(arguments, tool.takes)?, call)?;
+            reply::add_damage(&mut value, &call.palace.list_damage());
             Ok(ToolReply {
                 text: to_pretty_json(&value),
                 value,

@@ -1,10 +1,11 @@
 //! Replies: as many items as the budget holds, each with as much text as fits.
 
-use loci_core::{Error, ErrorKind, Result};
+use loci_core::{Error, ErrorKind, PalaceFinding, Result};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::budget::ReplyBudget;
+use super::words;
 
 /// Bytes of text shown per item: the first size at which every item fits is used.
 const TEXT_SIZES: [usize; 4] = [480, 240, 120, 60];
@@ -68,6 +69,25 @@ pub(crate) fn to_reply_json(value: &impl Serialize) -> Result<Value> {
     Ok(value)
 }
 
+/// Adds damage that a call has met to the `warnings` of its answer, here and not in each tool, so that none can forget
+/// it. Returns the warnings that were not there yet.
+pub(crate) fn add_damage(value: &mut Value, damage: &[PalaceFinding]) -> Vec<String> {
+    let Some(fields) = value.as_object_mut().filter(|_| !damage.is_empty()) else {
+        return Vec::new();
+    };
+    let warnings = fields
+        .entry("warnings")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    let Some(warnings) = warnings.as_array_mut() else {
+        return Vec::new();
+    };
+    let told = |one: &String| warnings.iter().any(|known| known.as_str() == Some(one));
+    let mut more = words::list_warnings(damage);
+    more.retain(|one| !told(one));
+    warnings.extend(more.iter().cloned().map(Value::from));
+    more
+}
+
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -82,7 +102,20 @@ fn drop_nulls(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loci_core::FindingSeverity;
     use serde_json::json;
+
+    #[test]
+    fn damage_is_told_once_and_only_where_there_is_some() {
+        let damage = [PalaceFinding::new("a", FindingSeverity::Error, "torn")];
+        let mut value = json!({"hits": []});
+        assert!(add_damage(&mut value, &[]).is_empty());
+        assert_eq!(value, json!({"hits": []}));
+        assert_eq!(add_damage(&mut value, &damage), ["torn"]);
+        assert_eq!(value, json!({"hits": [], "warnings": ["torn"]}));
+        assert!(add_damage(&mut value, &damage).is_empty(), "told already");
+        assert_eq!(value, json!({"hits": [], "warnings": ["torn"]}));
+    }
 
     #[test]
     fn fields_without_a_value_are_left_out_and_empty_lists_stay() {

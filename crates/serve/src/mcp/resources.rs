@@ -9,7 +9,9 @@ use loci_engine::view::address::{self, AddressTarget};
 use loci_engine::view::{DrawerScope, DrawerView};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
-use super::words::{QUOTE_NOTICE, flatten_text, missing_drawers_error, take_beginning};
+use super::words::{
+    QUOTE_NOTICE, append_ending, flatten_text, list_warnings, missing_drawers_error, take_beginning,
+};
 
 /// Addresses per page of the list, and drawers shown for a room.
 const PAGE_SIZE: usize = 100;
@@ -82,12 +84,23 @@ fn list_wing(mut wing: WingCount) -> Vec<Resource> {
 
 /// Reads the resource at an address.
 pub(crate) fn read_resource(palace: &Palace, uri: &str) -> Result<ResourceContents> {
-    let text = match address::parse_address(uri)? {
+    let target = address::parse_address(uri)?;
+    let text = match &target {
         AddressTarget::Wing(wing) => read_wing(palace, wing.as_deref())?,
         AddressTarget::Room(wing, room) => read_room(palace, wing.as_deref(), room.as_deref())?,
-        AddressTarget::Drawer(id) => read_drawer(palace, DrawerId::new(id)?)?,
+        AddressTarget::Drawer(id) => read_drawer(palace, DrawerId::new(id.as_str())?)?,
+    };
+    // A drawer is given as it is; its text must not gain words.
+    let text = match target {
+        AddressTarget::Drawer(_) => text,
+        _ => append_damage(text, palace),
     };
     Ok(ResourceContents::text(text, uri))
+}
+
+fn append_damage(mut text: String, palace: &Palace) -> String {
+    append_ending(&mut text, &list_warnings(&palace.list_damage()), None);
+    text
 }
 
 fn read_wing(palace: &Palace, wing: Option<&str>) -> Result<String> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{arguments, reply, schema};
+use super::{arguments, reply, schema, words};
 
 /// The effect of a tool on a palace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,11 +90,11 @@ impl ToolEntry {
             // The types end here: past this closure every tool, ours or MemPalace's, is JSON in and JSON out.
             run: Arc::new(|arguments, call| {
                 let input = arguments::parse_arguments(arguments, &schema::input_schema::<T::Input>())?;
-                let reply = T::call(input, call)?;
-                Ok(ToolReply {
-                    text: reply.text,
-                    value: reply::to_reply_json(&reply.value)?,
-                })
+                let ToolReply { mut text, value } = T::call(input, call)?;
+                let mut value = reply::to_reply_json(&value)?;
+                let told = reply::add_damage(&mut value, &call.palace.list_damage());
+                words::append_ending(&mut text, &told, None);
+                Ok(ToolReply { text, value })
             }),
         }
     }

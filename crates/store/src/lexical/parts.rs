@@ -247,14 +247,14 @@ pub(crate) fn rows_within(rows: &[i64], scope: &RowSet) -> Vec<i64> {
 
 pub(super) fn damaged_finding(shelf: &CollectionShelf, error: &loci_core::Error) -> PalaceFinding {
     let message = format!("the word index cannot be used ({error}); its drawers were read one by one");
-    word_finding("full_text_damaged", FindingSeverity::Warning, shelf, message)
+    word_finding("full_text_damaged", FindingSeverity::Error, shelf, message)
 }
 
 fn incomplete_finding(shelf: &CollectionShelf) -> PalaceFinding {
     let message = "the word index does not match its collection; the drawers it lacks were read one by one";
     word_finding(
         "full_text_differs",
-        FindingSeverity::Warning,
+        FindingSeverity::Error,
         shelf,
         message.to_owned(),
     )

@@ -16,7 +16,7 @@ use crate::lexical::live_rows;
 use crate::palace::PalaceFile;
 use crate::shelf::{CollectionShelf, next_number};
 use crate::space::StoredSpace;
-use crate::{places, row, vectors, words};
+use crate::{days, places, row, vectors, words};
 
 /// The number of rows one short transaction indexes.
 const ROWS_AT_ONCE: usize = 500;
@@ -187,6 +187,7 @@ fn swap_projection(
     // Better the old index, damaged as it may be, than a new one that lacks rows.
     check_coverage(transaction, &shelf, projection)?;
     places::recount_places(transaction, shelf.collection)?;
+    days::recount_days(transaction, shelf.collection)?;
     transaction
         .execute(
             "UPDATE collections SET projection = ?2 WHERE collection = ?1",

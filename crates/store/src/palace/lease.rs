@@ -2,15 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use loci_core::Result;
 use rusqlite::Connection;
 
-use super::{KEPT_MAPPED, MappedConnection, PalaceFile};
-use crate::connection;
+use super::{KEPT_MAPPED, MappedConnection, PageSpread, PalaceFile};
 use crate::deadline::BudgetDeadline;
 use crate::failure::sqlite_error;
+use crate::{clock, connection};
 
 /// The number of steps after which SQLite checks the deadline of a call.
 const STEPS: i32 = 1000;
@@ -40,14 +39,19 @@ impl ConnectionLease<'_> {
             return Ok(());
         };
         self.watched = true;
-        self.progress_handler(STEPS, Some(move || Instant::now() >= instant))
+        self.progress_handler(STEPS, Some(move || clock::instant() >= instant))
             .map_err(sqlite_error)
     }
 
     /// Removes the deadline again.
     pub(crate) fn stop_watching(&mut self) {
+        // After a failed commit the connection is already gone, and its handler with it.
+        let Some(connection) = &mut self.connection else {
+            return;
+        };
         // A handler that stays would end the work of the next borrower, so such a connection is not reused.
-        if std::mem::take(&mut self.watched) && self.progress_handler(0, None::<fn() -> bool>).is_err() {
+        if std::mem::take(&mut self.watched) && connection.progress_handler(0, None::<fn() -> bool>).is_err()
+        {
             self.discard();
         }
     }
@@ -57,10 +61,13 @@ impl ConnectionLease<'_> {
         self.connection = None;
     }
 
-    /// Reads a large file without a memory map from here on, until the connection is lent again: with one, scattered
-    /// pages would count as memory of this process together with all their neighbours.
-    pub(super) fn unmap_large_file(&mut self) {
-        if self.mapped > KEPT_MAPPED && connection::unmap_file(self).is_ok() {
+    /// Prepares for an answer whose pages are distributed as `spread` says.
+    ///
+    /// Scattered pages of a large file are read without a memory map from here on, until the connection is lent again:
+    /// with one, they would count as memory of this process together with all their neighbours.
+    pub(crate) fn prepare_for(&mut self, spread: PageSpread) {
+        let large = spread == PageSpread::Strewn && self.mapped > KEPT_MAPPED;
+        if large && connection::unmap_file(self).is_ok() {
             self.mapped = 0;
         }
     }

@@ -1,24 +1,22 @@
 //! Reading a palace: one transaction for each call.
 
-use std::cell::Cell;
 use std::time::Duration;
 
-use loci_core::{Error, ErrorKind, Result};
+use loci_core::{Error, Result};
 use rusqlite::Connection;
 
-use super::{AbsentPalace, KEPT_MAPPED, PalaceFile};
+use super::{AbsentPalace, PalaceFile};
 use crate::deadline::CallLimits;
-use crate::{connection, vfs};
+use crate::failure;
 
 /// The distribution over the file of the pages an answer is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageSpread {
     /// Close together.
     Near,
-    /// Scattered: mapped, each page would bring its neighbours into memory.
+    /// Scattered: mapped, each page would bring its neighbours into memory. So are the codes of packed segments,
+    /// which are read past SQLite's cache.
     Strewn,
-    /// First parts of the file from end to end, then scattered pages; [`OpenedRead::strewn`] marks the change.
-    ScannedFirst,
 }
 
 /// One read transaction.
@@ -26,8 +24,6 @@ pub(crate) struct OpenedRead<'a> {
     pub(crate) connection: &'a Connection,
     /// The generation of the file that is read; see [`generation`](super::lease::ConnectionLease::generation).
     pub(crate) generation: u64,
-    /// Must be called when the sequential part is done and the remaining pages are scattered over the file.
-    pub(crate) strewn: &'a dyn Fn(),
 }
 
 impl PalaceFile {
@@ -66,42 +62,24 @@ impl PalaceFile {
         let mut lease = self
             .lease_reading(absent, limits.wait())
             .map_err(|error| limits.explain_lock(error))?;
-        if spread == PageSpread::Strewn {
-            lease.unmap_large_file();
-        }
+        lease.prepare_for(spread);
         lease.watch_deadline(limits.deadline)?;
-        let (generation, large) = (lease.generation, lease.mapped > KEPT_MAPPED);
-        // A segment scan wants the map, which saves a copy of every page; the exact vectors read after it are
-        // scattered, and mapped each would count a whole neighbourhood of pages as memory of this process.
-        let unmapped = Cell::new(false);
-        let strewn = || {
-            let apart = spread == PageSpread::ScannedFirst && large;
-            unmapped.set(apart && connection::unmap_file(&lease).is_ok());
-        };
         let opened = OpenedRead {
             connection: &lease,
-            generation,
-            strewn: &strewn,
+            generation: lease.generation,
         };
         // A complete answer that comes too late is still a timeout: the caller has given up on it.
         let answer = read(&opened).and_then(|answer| limits.deadline.check().map(|()| answer));
-        if unmapped.get() {
-            lease.mapped = 0;
+        // An answer, or an error about damage, from files that were overwritten meanwhile means nothing.
+        if let Err(error) = self.confirm_answer(&lease) {
+            lease.discard();
+            return Err(error);
         }
         answer.map_err(|error| self.name_pages(limits.explain_lock(error)))
     }
 
     /// Adds the pages known to be damaged to an error of kind `Corrupt`.
     pub(crate) fn name_pages(&self, error: Error) -> Error {
-        let pages = if error.kind() == ErrorKind::Corrupt {
-            vfs::damaged_pages(&self.file)
-        } else {
-            Vec::new()
-        };
-        if pages.is_empty() {
-            return error;
-        }
-        let pages: Vec<String> = pages.iter().map(u32::to_string).collect();
-        error.with_context("pages", pages.join(", "))
+        failure::name_pages(error, &self.file)
     }
 }

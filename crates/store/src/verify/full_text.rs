@@ -7,7 +7,7 @@ use loci_index::tokenise::TextIndexer;
 use rusqlite::Connection;
 
 use super::projection::UnorderedSum;
-use super::rows::each_row;
+use super::rows::each_row_in_order;
 use super::{ExaminationReport, rebuildable_finding};
 use crate::failure::{corrupt_error, sqlite_error};
 use crate::shelf::CollectionShelf;
@@ -47,7 +47,7 @@ pub(super) fn check_words(
     shelf: &CollectionShelf,
 ) -> Result<()> {
     if !words::tables_exist(connection, shelf.projection)? {
-        if schema::is_current(connection)? {
+        if schema::format_version(connection)? >= words::FIRST_FORMAT {
             let message = "the word index is missing".to_owned();
             report.add(rebuildable_finding("full_text_damaged", shelf, message));
         }
@@ -90,7 +90,7 @@ fn count_expected(connection: &Connection, shelf: &CollectionShelf) -> Result<Wo
         context: true,
         ..DrawerFields::NOTHING
     };
-    each_row(connection, shelf, |_, number| {
+    each_row_in_order(connection, shelf, |number| {
         // An unreadable row is reported by the check of rows.
         if let Ok(Some(stored)) = row::load_by_row(connection, number, include) {
             expected.add_bag(

@@ -1,15 +1,15 @@
-//! Attributes and places against the rows: both sides are summed in any order and must agree.
+//! Attributes, places and days against the rows: both sides are summed in any order and must agree.
 
 use loci_core::{DrawerFields, Result};
 use rusqlite::Connection;
 use rusqlite::types::Value as Sql;
 use twox_hash::XxHash3_64;
 
-use super::rows::each_row;
+use super::rows::each_row_in_order;
 use super::{ExaminationReport, rebuildable_finding};
 use crate::failure::sqlite_error;
 use crate::shelf::CollectionShelf;
-use crate::{attributes, row, schema};
+use crate::{attributes, days, row, schema};
 
 /// A sum over entries that does not depend on their order.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
@@ -40,9 +40,9 @@ pub(super) fn check_attributes(
         metadata: true,
         ..DrawerFields::NOTHING
     };
-    // A file of an earlier format is examined as it is, and lacks entries that only format 5 has.
-    let current = schema::is_current(connection)?;
-    each_row(connection, shelf, |_, number| {
+    // A file of an earlier format is examined as it is, and may lack entries that format 5 has added.
+    let current = schema::format_version(connection)? > attributes::LAST_BARE_FORMAT;
+    each_row_in_order(connection, shelf, |number| {
         if let Ok(Some(stored)) = row::load_by_row(connection, number, include) {
             let attributes = attributes::list_attributes(&stored.drawer).into_iter();
             for attribute in attributes.filter(|one| current || !one.is_new_in_5()) {
@@ -125,6 +125,19 @@ pub(super) fn check_places(
             there.len()
         );
         report.add(rebuildable_finding("places_differ", shelf, message));
+    }
+    Ok(())
+}
+
+/// Compares the counts by day with the rows.
+pub(super) fn check_days(
+    report: &mut ExaminationReport,
+    connection: &Connection,
+    shelf: &CollectionShelf,
+) -> Result<()> {
+    if !days::agree_with_rows(connection, shelf.collection)? {
+        let message = "the counts by day differ from the rows".to_owned();
+        report.add(rebuildable_finding("days_differ", shelf, message));
     }
     Ok(())
 }

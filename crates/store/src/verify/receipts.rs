@@ -4,6 +4,7 @@ use loci_core::{FindingSeverity, IdempotencyKey, PalaceFinding, Receipt, Result}
 use rusqlite::Connection;
 
 use super::ExaminationReport;
+use super::listed::ListedFindings;
 use crate::failure::sqlite_error;
 
 /// Reports every entry whose collection is gone, or whose key, hash or receipt no writer can have left.
@@ -15,7 +16,7 @@ pub(super) fn check_receipts(report: &mut ExaminationReport, connection: &Connec
         )
         .map_err(sqlite_error)?;
     let mut found = statement.query([]).map_err(sqlite_error)?;
-    let mut findings = Vec::new();
+    let mut findings = ListedFindings::default();
     while let Some(row) = found.next().map_err(sqlite_error)? {
         let (key, batch): (String, Vec<u8>) = (
             row.get(0).map_err(sqlite_error)?,
@@ -31,9 +32,9 @@ pub(super) fn check_receipts(report: &mut ExaminationReport, connection: &Connec
             && matches!(scope.len(), 0 | 32)
             && serde_json::from_str::<Receipt>(&receipt).is_ok();
         if homeless {
-            findings.push(stray_finding(&key, "belongs to no collection"));
+            findings.push(|| stray_finding(&key, "belongs to no collection"));
         } else if !well_formed {
-            findings.push(stray_finding(&key, "cannot be read"));
+            findings.push(|| stray_finding(&key, "cannot be read"));
         }
     }
     report.add_listed(findings);

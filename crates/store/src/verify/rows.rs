@@ -4,6 +4,7 @@ use loci_core::{DrawerFields, FindingSeverity, PalaceFinding, Result};
 use rusqlite::Connection;
 
 use super::ExaminationReport;
+use super::listed::ListedFindings;
 use crate::failure::sqlite_error;
 use crate::row;
 use crate::shelf::CollectionShelf;
@@ -18,7 +19,7 @@ pub(super) fn check_rows(
         embedding: false,
         ..DrawerFields::EVERYTHING
     };
-    let mut found = Vec::new();
+    let mut found = ListedFindings::default();
     let mut rows = 0_i64;
     let mut highest = 0;
     each_row(connection, shelf, |id, number| {
@@ -26,23 +27,18 @@ pub(super) fn check_rows(
         highest = highest.max(number);
         match row::load_by_row(connection, number, include) {
             Ok(Some(stored)) => {
-                found.extend(
-                    stored
-                        .drawer
-                        .damage
-                        .iter()
-                        .map(|what| damaged_finding(shelf, &id, what)),
-                );
+                for what in &stored.drawer.damage {
+                    found.push(|| damaged_finding(shelf, &id, what));
+                }
                 if stored.drawer.id.as_str() != id {
-                    found.push(damaged_finding(shelf, &id, "the id index names another row"));
+                    found.push(|| damaged_finding(shelf, &id, "the id index names another row"));
                 }
             }
-            Ok(None) => found.push(damaged_finding(
-                shelf,
-                &id,
-                "it is in the id index but its row is missing",
-            )),
-            Err(error) => found.push(damaged_finding(shelf, &id, &error.to_string())),
+            Ok(None) => {
+                let what = "it is in the id index but its row is missing";
+                found.push(|| damaged_finding(shelf, &id, what));
+            }
+            Err(error) => found.push(|| damaged_finding(shelf, &id, &error.to_string())),
         }
         Ok(())
     })?;
@@ -97,6 +93,21 @@ pub(super) fn each_row(
         each(id, entry.get(1).map_err(sqlite_error)?)?;
     }
     Ok(())
+}
+
+/// Calls `each` with every row of the collection in row order, so that each page of the table is read once.
+pub(super) fn each_row_in_order(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    each: impl FnMut(i64) -> Result<()>,
+) -> Result<()> {
+    let mut rows = Vec::new();
+    each_row(connection, shelf, |_, row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    rows.sort_unstable();
+    rows.into_iter().try_for_each(each)
 }
 
 fn damaged_finding(shelf: &CollectionShelf, id: &str, what: &str) -> PalaceFinding {

@@ -4,6 +4,7 @@ use loci_core::{FindingSeverity, PalaceFinding, Result};
 use rusqlite::{Connection, Row};
 
 use super::ExaminationReport;
+use super::listed::ListedFindings;
 use crate::failure::sqlite_error;
 
 /// Selects the records that no writer can have left.
@@ -16,11 +17,13 @@ const STRAY: &str = "SELECT source,
 /// Reports every record whose collection is gone or whose revision was never given.
 pub(super) fn check_sources(report: &mut ExaminationReport, connection: &Connection) -> Result<()> {
     let mut statement = connection.prepare(STRAY).map_err(sqlite_error)?;
-    let found = statement
-        .query_map([], stray_finding)
-        .and_then(Iterator::collect)
-        .map_err(sqlite_error)?;
-    report.add_listed(found);
+    let mut strays = statement.query([]).map_err(sqlite_error)?;
+    let mut findings = ListedFindings::default();
+    while let Some(row) = strays.next().map_err(sqlite_error)? {
+        let finding = stray_finding(row).map_err(sqlite_error)?;
+        findings.push(|| finding);
+    }
+    report.add_listed(findings);
     Ok(())
 }
 

@@ -7,9 +7,10 @@
 //! Only checkpoints write it, one at a time: each holds the checkpoint lock, or the file exclusively.
 
 use super::base::BaseFile;
-use super::mark::{self, LogMark};
+use super::mark;
 use super::page;
 use super::pages::{DatabasePages, PageProtection};
+use super::second;
 use super::wal::LogFrames;
 use rusqlite::ffi;
 use std::ffi::c_int;
@@ -19,19 +20,19 @@ const WHOLE: u32 = 1 << 31;
 
 /// The part of a log that has been copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct LogBackfill {
+pub(crate) struct LogBackfill {
     /// The log, by the name that the mark uses.
-    pub(super) log: u32,
+    pub(crate) log: u32,
     /// Pages of frames up to this one may be in the file.
-    pub(super) frames: u32,
+    pub(crate) frames: u32,
     /// Whether all of them are, and on disk.
-    pub(super) whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl LogBackfill {
-    pub(super) const LENGTH: usize = 12;
+    pub(crate) const LENGTH: usize = 12;
 
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let [log, count] = mark::unpack_checked(bytes)?;
         Some(Self {
             log,
@@ -47,22 +48,24 @@ impl LogBackfill {
         bytes
     }
 
-    /// Reads it from a file with pages of `page_size`; `None` if it is damaged.
+    /// Reads it from a file with pages of `page_size`, or else its copy; `None` if both are damaged.
     pub(super) fn read(base: BaseFile, page_size: usize) -> Result<Option<Self>, c_int> {
         let mut bytes = [0; Self::LENGTH];
-        match base.read(&mut bytes, backfill_offset(page_size)) {
-            ffi::SQLITE_OK => Ok(Self::parse(&bytes)),
-            code => Err(code),
+        match base.read(&mut bytes, page::page_offset(2, page_size) - page::ROOM as i64) {
+            ffi::SQLITE_OK => {}
+            code => return Err(code),
         }
+        let first = Self::parse(&bytes);
+        let copied = || {
+            let code = second::read_copy(base, page_size, page::ROOM, &mut bytes);
+            (code == ffi::SQLITE_OK).then(|| Self::parse(&bytes)).flatten()
+        };
+        Ok(first.or_else(copied))
     }
 
     fn write(self, base: BaseFile, page_size: usize) -> c_int {
-        base.write(&self.to_bytes(), backfill_offset(page_size))
+        second::write_both(base, page_size, page::ROOM, &self.to_bytes())
     }
-}
-
-fn backfill_offset(page_size: usize) -> i64 {
-    page::page_offset(2, page_size) - (LogMark::LENGTH + LogBackfill::LENGTH) as i64
 }
 
 /// Records that pages of the log are about to be written into the file.

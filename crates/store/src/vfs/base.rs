@@ -75,6 +75,15 @@ impl BaseFile {
         }
     }
 
+    /// Sends a file control.
+    pub(super) fn control<T>(self, op: c_int, argument: &mut T) -> c_int {
+        match self.methods().and_then(|methods| methods.xFileControl) {
+            // SAFETY: the file is open, and the argument outlives the call and is of the type `op` expects.
+            Some(control) => unsafe { control(self.0, op, std::ptr::from_mut(argument).cast()) },
+            None => ffi::SQLITE_NOTFOUND,
+        }
+    }
+
     /// The length of the file in bytes.
     pub(super) fn size(self) -> Result<i64, c_int> {
         let file_size = self

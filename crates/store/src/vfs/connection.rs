@@ -1,7 +1,8 @@
 //! Access to a connection's files, its checks, and the fate of its log.
 
+use super::File;
 use super::base::BaseFile;
-use super::file::{self, ASK, File, FileContent};
+use super::file::{self, ASK, FileContent};
 use super::mark::LogMark;
 use super::page::RESERVED;
 use super::pages::{DatabasePages, PageProtection};

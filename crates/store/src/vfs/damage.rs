@@ -15,9 +15,13 @@ fn lock_record() -> MutexGuard<'static, DamageRecord> {
     RECORD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns whether `page` of `file` is on record.
+/// From so many damaged pages on, another one is taken for damaged at once.
+const WIDESPREAD: usize = 64;
+
+/// Returns whether `page` of `file` is on record, or so many others that it is not worth waiting for.
 pub(super) fn is_noted(file: &str, page: u32) -> bool {
-    ANY.load(Ordering::Acquire) && lock_record().get(file).is_some_and(|pages| pages.contains(&page))
+    let known = |pages: &BTreeSet<u32>| pages.contains(&page) || pages.len() >= WIDESPREAD;
+    ANY.load(Ordering::Acquire) && lock_record().get(file).is_some_and(known)
 }
 
 /// Notes that `page` of `file` failed its checksum.

@@ -1,7 +1,9 @@
 //! The method table of a database and of its log: pages are sealed and judged, all other calls are passed down.
 
+use super::File;
 use super::backfill;
 use super::base::BaseFile;
+use super::family;
 use super::log::OpenLog;
 use super::pages::DatabasePages;
 use super::recovery;
@@ -9,8 +11,6 @@ use rusqlite::ffi;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::slice;
-
-pub(super) type File = *mut ffi::sqlite3_file;
 
 /// A private file control: the file, still empty, will be checked.
 pub(super) const ASK: c_int = 0x6c6f_6369;
@@ -162,7 +162,13 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
     // SAFETY: as above.
     let bytes = unsafe { slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
     match content {
-        FileContent::Database(pages) => pages.write(base, bytes, offset),
+        FileContent::Database(pages) => {
+            // The pages of a log must not reach a file that is not its own.
+            if pages.checkpointing && family::is_exchanged(base, pages) {
+                return family::EXCHANGED_FILE;
+            }
+            pages.write(base, bytes, offset)
+        }
         FileContent::Log(log) => log.write(base, bytes, offset),
     }
 }
@@ -227,6 +233,15 @@ unsafe extern "C" fn lock(file: File, level: c_int) -> c_int {
             return ffi::SQLITE_BUSY;
         }
         let code = base_lock(file, level);
+        if let (base, FileContent::Database(pages)) = parts(file)
+            && exclusive
+            && code == ffi::SQLITE_OK
+            && !family::may_settle(base, pages)
+        {
+            // SQLite would copy the log into a file that is not its own, or remove a log that is another file's.
+            base_unlock(file, ffi::SQLITE_LOCK_SHARED);
+            return ffi::SQLITE_BUSY;
+        }
         if let FileContent::Database(pages) = parts(file).1 {
             pages.watch.exclusive |= exclusive && code == ffi::SQLITE_OK;
         }
@@ -255,11 +270,14 @@ unsafe extern "C" fn shm_map(
     // SAFETY: SQLite passes an open file and a place for the pointer, which is null without a region.
     unsafe {
         let code = base_shm_map(file, region, size, extend, out);
-        if let FileContent::Database(pages) = parts(file).1
+        if let (base, FileContent::Database(pages)) = parts(file)
             && code == ffi::SQLITE_OK
             && region == 0
         {
             pages.watch.index = NonNull::new(out.read().cast());
+            if pages.watch.index.is_some() {
+                return family::join_family(base, pages);
+            }
         }
         code
     }
@@ -268,8 +286,10 @@ unsafe extern "C" fn shm_map(
 unsafe extern "C" fn shm_unmap(file: File, delete: c_int) -> c_int {
     // SAFETY: SQLite passes an open file.
     unsafe {
-        if let FileContent::Database(pages) = parts(file).1 {
+        if let (base, FileContent::Database(pages)) = parts(file) {
             pages.watch.index = None;
+            pages.watch.stamp = None;
+            family::leave_family(base, pages);
         }
         base_shm_unmap(file, delete)
     }
@@ -311,10 +331,17 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
     }
 }
 
-/// Denies reads of parts of pages: SQLite would use them to read overflow pages past the check.
+/// Allows reads of parts of pages in a database, by which SQLite reads overflow pages past its cache.
 unsafe extern "C" fn characteristics(file: File) -> c_int {
     // SAFETY: SQLite passes an open file.
-    unsafe { base_characteristics(file) & !ffi::SQLITE_IOCAP_SUBPAGE_READ }
+    unsafe {
+        let below = base_characteristics(file);
+        match parts(file).1 {
+            // Whatever the file below says: it is asked for whole pages as well as for parts.
+            FileContent::Database(_) => below | ffi::SQLITE_IOCAP_SUBPAGE_READ,
+            FileContent::Log(_) => below & !ffi::SQLITE_IOCAP_SUBPAGE_READ,
+        }
+    }
 }
 
 unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_int {
@@ -331,8 +358,10 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
         // The last connection has copied the log into the file, is still alone, and asks whether to keep the
         // log before it deletes it. The log is kept if the mark cannot record that it is no longer needed.
         (ffi::SQLITE_FCNTL_PERSIST_WAL, FileContent::Database(pages)) if pages.watch.exclusive => {
+            let own = family::has_own_log_name(pages);
             let told = recovery::release_log(base, pages);
-            if told != ffi::SQLITE_OK {
+            // A file that took the name of the log meanwhile is not ours to delete.
+            if told != ffi::SQLITE_OK || !own {
                 // SAFETY: the argument of this control is an int.
                 unsafe { argument.cast::<c_int>().write(1) };
                 return ffi::SQLITE_OK;
@@ -340,7 +369,10 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
         }
         (ffi::SQLITE_FCNTL_CKPT_START, FileContent::Database(pages)) => {
             pages.checkpointing = true;
-            backfill::begin_copy(base, pages);
+            pages.watch.exchanged = !family::may_settle(base, pages);
+            if !pages.watch.exchanged {
+                backfill::begin_copy(base, pages);
+            }
         }
         (ffi::SQLITE_FCNTL_CKPT_DONE, FileContent::Database(pages)) => pages.checkpointing = false,
         _ => {}

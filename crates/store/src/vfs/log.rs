@@ -5,8 +5,10 @@
 //!
 //! It also maintains the file's log mark: announced before a header is written, raised after a commit is synced.
 
+use super::File;
 use super::base::BaseFile;
-use super::file::{self, File, FileContent};
+use super::family::EXCHANGED_FILE;
+use super::file::{self, FileContent};
 use super::mark::LogMark;
 use super::pages::{DatabasePages, PageProtection};
 use super::wal::{self, FRAME_HEADER, HEADER, LogFrames, RunningChecksum, read_word};
@@ -55,6 +57,12 @@ impl LogOwner<'_> {
     /// Reads the mark; one that was damaged meanwhile promises nothing.
     fn read_mark(&self) -> Result<LogMark, c_int> {
         LogMark::read(self.base, self.page_size).map(Option::unwrap_or_default)
+    }
+
+    /// Returns whether the file knows `log` as its own. A mark that names another log came with another file, which was
+    /// written over this one; the default stands for a damaged mark, which the next commit writes anew.
+    fn accepts_log(&self, mark: LogMark, log: u32) -> bool {
+        !self.pages.watch.joined || mark == LogMark::default() || mark.names(log)
     }
 
     /// Returns the number of the frame whose header is at `offset`.
@@ -151,7 +159,13 @@ impl OpenLog {
             ffi::SQLITE_OK => {}
             code => return code,
         }
-        let beside = LogFrames::from_log(base).map_or(0, |frames| frames.id());
+        let beside = match LogFrames::try_from_log(base) {
+            Ok(frames) => frames.map_or(0, |frames| frames.id()),
+            Err(code) => return code,
+        };
+        if beside != 0 && !owner.accepts_log(mark, beside) {
+            return EXCHANGED_FILE;
+        }
         mark.with_announced(next, beside)
             .write_lasting(owner.base, owner.page_size)
     }
@@ -170,6 +184,7 @@ impl OpenLog {
         let before = owner.frame_number(offset).saturating_sub(1);
         let log = wal::log_id(head.get(8..16).unwrap_or_default());
         let code = match owner.read_mark() {
+            Ok(mark) if !owner.accepts_log(mark, log) => EXCHANGED_FILE,
             Ok(mark) if mark.log == log && mark.frames > before => {
                 let lowered = LogMark {
                     frames: before,
@@ -211,7 +226,9 @@ impl OpenLog {
             return;
         }
         let noted = owner.pages.watch.noted == Some(commit.turn);
-        if let Ok(mark) = owner.read_mark() {
+        if let Ok(mark) = owner.read_mark()
+            && owner.accepts_log(mark, commit.log)
+        {
             let mut raised = mark.with_frames(commit.log, commit.frame);
             raised.lost &= !noted;
             if raised.write(owner.base, owner.page_size) == ffi::SQLITE_OK && noted {
@@ -233,7 +250,10 @@ impl OpenLog {
         if code != ffi::SQLITE_OK || !page::is_page_size(bytes.len()) {
             return code;
         }
-        let format = self.read_format(base);
+        let format = match self.read_format(base) {
+            Ok(format) => format,
+            Err(code) => return code,
+        };
         let page_size = format.map_or(bytes.len(), |(_, page_size)| page_size);
         let Some(header) = frame_offset(page_size, offset) else {
             return code;
@@ -253,37 +273,54 @@ impl OpenLog {
         if code != ffi::SQLITE_OK {
             return code;
         }
-        if format.is_some_and(|(big_endian, _)| continues_checksum(base, big_endian, &head, content, header))
-        {
-            return ffi::SQLITE_OK;
+        let sound = format.map_or(Ok(false), |(big_endian, _)| {
+            continues_checksum(base, big_endian, &head, content, header)
+        });
+        match sound {
+            Ok(true) => ffi::SQLITE_OK,
+            Ok(false) => {
+                damage::note_page(&self.path, read_word(&head, 0));
+                ffi::SQLITE_IOERR_DATA
+            }
+            Err(code) => code,
         }
-        damage::note_page(&self.path, read_word(&head, 0));
-        ffi::SQLITE_IOERR_DATA
     }
 
-    fn read_format(&mut self, base: BaseFile) -> Option<(bool, usize)> {
+    fn read_format(&mut self, base: BaseFile) -> Result<Option<(bool, usize)>, c_int> {
         if self.format.is_none() {
             let mut first = [0; HEADER];
-            base.read(&mut first, 0);
+            match base.read(&mut first, 0) {
+                ffi::SQLITE_OK | ffi::SQLITE_IOERR_SHORT_READ => {}
+                code => return Err(code),
+            }
             let page_size = read_word(&first, 8) as usize;
             self.format = wal::is_big_endian(&first)
                 .filter(|_| page::is_page_size(page_size))
                 .map(|big_endian| (big_endian, page_size));
         }
-        self.format
+        Ok(self.format)
     }
 }
 
-/// Returns whether the checksum of this frame continues that of the frame, or the log's header, before it.
-fn continues_checksum(base: BaseFile, big_endian: bool, head: &[u8], content: &[u8], header: i64) -> bool {
+/// Returns whether the checksum of this frame continues that of the frame, or the log's header, before it; fails if
+/// that cannot be read now.
+fn continues_checksum(
+    base: BaseFile,
+    big_endian: bool,
+    head: &[u8],
+    content: &[u8],
+    header: i64,
+) -> Result<bool, c_int> {
     let before = if header == HEADER as i64 {
         24
     } else {
         header - content.len() as i64 - 8
     };
     let mut sums = [0; 8];
-    if base.read(&mut sums, before) != ffi::SQLITE_OK {
-        return false;
+    match base.read(&mut sums, before) {
+        ffi::SQLITE_OK => {}
+        ffi::SQLITE_IOERR_SHORT_READ => return Ok(false),
+        code => return Err(code),
     }
     let mut running = RunningChecksum {
         big_endian,
@@ -291,7 +328,7 @@ fn continues_checksum(base: BaseFile, big_endian: bool, head: &[u8], content: &[
     };
     running.add(head.get(..8).unwrap_or_default());
     running.add(content);
-    running.sums == (read_word(head, 16), read_word(head, 20))
+    Ok(running.sums == (read_word(head, 16), read_word(head, 20)))
 }
 
 /// Returns the offset of the header of the frame whose page these bytes are; `None` if they are not a page.

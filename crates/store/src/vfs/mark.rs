@@ -13,6 +13,7 @@
 
 use super::base::BaseFile;
 use super::page;
+use super::second;
 use rusqlite::ffi;
 use std::ffi::c_int;
 use twox_hash::XxHash3_64;
@@ -23,31 +24,31 @@ const SEED: u64 = 0x6c6f_6369_206d_6172;
 
 /// The record that a file keeps of its log. Logs are named by their salts; 0 means no log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct LogMark {
+pub(crate) struct LogMark {
     /// The log whose frames are counted.
-    pub(super) log: u32,
+    pub(crate) log: u32,
     /// The log whose header is about to be written, or was; `log` once a commit in it is on disk.
-    pub(super) next: u32,
+    pub(crate) next: u32,
     /// The number of frames of `log` known to be on disk, the last of them a commit.
-    pub(super) frames: u32,
+    pub(crate) frames: u32,
     /// Whether those frames may not be in the file yet: without them commits would be lost.
-    pub(super) needed: bool,
+    pub(crate) needed: bool,
     /// Whether commits were lost and the palace has no note of it yet.
-    pub(super) lost: bool,
+    pub(crate) lost: bool,
 }
 
 /// The log found beside the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AdjacentLog {
+pub(crate) enum AdjacentLog {
     /// No log, or none that SQLite would read.
     Nothing,
-    /// A log, and its number of sound frames up to a commit, counted no further than the mark reaches.
+    /// A log, and its number of sound frames up to its last commit.
     Log { id: u32, frames: u32 },
 }
 
 /// The judgement of a log by the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogVerdict {
+pub(crate) enum LogVerdict {
     /// Everything the mark promises is there.
     Whole,
     /// Acknowledged commits are missing.
@@ -58,10 +59,10 @@ pub(super) enum LogVerdict {
 }
 
 impl LogMark {
-    pub(super) const LENGTH: usize = 16;
+    pub(crate) const LENGTH: usize = 16;
 
     /// Parses the mark in these bytes; `None` if [`LogMark::to_bytes`] did not write them.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let [log, next, count] = unpack_checked(bytes)?;
         Some(Self {
             log,
@@ -82,26 +83,42 @@ impl LogMark {
         bytes
     }
 
-    /// Reads the mark of a file with pages of `page_size`; `None` if it is damaged.
+    /// Reads the mark of a file with pages of `page_size`, or else its copy; `None` if both are damaged.
     pub(super) fn read(base: BaseFile, page_size: usize) -> Result<Option<Self>, c_int> {
         let mut bytes = [0; Self::LENGTH];
         match base.read(&mut bytes, mark_offset(page_size)) {
-            ffi::SQLITE_OK => Ok(Self::parse(&bytes)),
-            code => Err(code),
+            ffi::SQLITE_OK => {}
+            code => return Err(code),
         }
+        let first = Self::parse(&bytes);
+        // A file of an earlier format has no copy, and a new one may not have page 2 yet.
+        let copied = || {
+            let code = second::read_copy(base, page_size, Self::LENGTH, &mut bytes);
+            (code == ffi::SQLITE_OK).then(|| Self::parse(&bytes)).flatten()
+        };
+        Ok(first.or_else(copied))
     }
 
     /// Writes the mark in place; it may be lost in a power cut until the file is synced.
     pub(super) fn write(self, base: BaseFile, page_size: usize) -> c_int {
-        base.write(&self.to_bytes(), mark_offset(page_size))
+        second::write_both(base, page_size, Self::LENGTH, &self.to_bytes())
     }
 
-    /// Writes the mark in place and waits until it is on disk.
+    /// Writes the mark in place and waits until it is on disk. If that fails, the earlier mark is put back.
     pub(super) fn write_lasting(self, base: BaseFile, page_size: usize) -> c_int {
-        match self.write(base, page_size) {
+        let before = Self::read(base, page_size);
+        let code = match self.write(base, page_size) {
             ffi::SQLITE_OK => base.sync(),
             code => code,
+        };
+        // After a failed sync the system may show a mark that will never reach the disk. Taken for one that is there, it
+        // would let the log go that the mark on disk still asks for.
+        if code != ffi::SQLITE_OK
+            && let Ok(Some(before)) = before
+        {
+            before.write(base, page_size);
         }
+        code
     }
 
     /// Returns the mark to make durable before the header of log `next` is written over `beside`, which is on disk.
@@ -130,8 +147,24 @@ impl LogMark {
         }
     }
 
+    /// Returns whether the file knows the log `id` as its own.
+    pub(super) fn names(self, id: u32) -> bool {
+        id == self.log || id == self.next
+    }
+
+    /// Returns the mark for a log that holds more than this one promises, all of it on disk: a power cut may have kept
+    /// a commit and lost the mark that was raised for it.
+    pub(super) fn reach_log(self, beside: AdjacentLog) -> Option<Self> {
+        match beside {
+            AdjacentLog::Log { id, frames } if frames > 0 && (id != self.log || frames > self.frames) => {
+                Some(self.with_frames(id, frames))
+            }
+            _ => None,
+        }
+    }
+
     /// Judges the log found beside the file.
-    pub(super) fn judge_log(self, beside: AdjacentLog) -> LogVerdict {
+    pub(crate) fn judge_log(self, beside: AdjacentLog) -> LogVerdict {
         let short = |found| {
             if self.needed {
                 LogVerdict::Lost {
@@ -149,7 +182,7 @@ impl LogMark {
             AdjacentLog::Log { id, frames } if id == self.log && frames < self.frames => short(frames),
             // The log may hold more than the mark promises: after a power cut the mark itself
             // may be an older one.
-            AdjacentLog::Log { id, .. } if id == self.log || id == self.next => LogVerdict::Whole,
+            AdjacentLog::Log { id, .. } if self.names(id) => LogVerdict::Whole,
             AdjacentLog::Log { .. } => LogVerdict::Foreign,
         }
     }

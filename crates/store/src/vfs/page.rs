@@ -1,17 +1,17 @@
 //! The bytes of one page: its checksum, and the parts of the database header that concern all pages.
 //!
 //! A page ends with its checksum and then some bytes that the checksum does not cover: zeros, except on page 1
-//! the record of the log, which is written in place between writes of the page.
+//! the records of the log, which are written in place between writes of the page, and their copies on page 2.
 
 use super::backfill::LogBackfill;
 use super::mark::LogMark;
 use twox_hash::XxHash3_64;
 
 /// Bytes at the end of every page that hold its checksum and the room behind it.
-pub(super) const RESERVED: u8 = 36;
-const CHECKSUM: usize = 8;
+pub(crate) const RESERVED: u8 = 36;
+pub(super) const CHECKSUM: usize = 8;
 /// Bytes at the end of every page that its checksum does not cover.
-pub(super) const ROOM: usize = LogBackfill::LENGTH + LogMark::LENGTH;
+pub(crate) const ROOM: usize = LogBackfill::LENGTH + LogMark::LENGTH;
 /// The smallest page SQLite knows; shorter reads are never whole pages.
 pub(super) const SMALLEST: usize = 512;
 const LARGEST: usize = 65_536;
@@ -67,8 +67,13 @@ pub(super) fn page_offset(number: u32, page_size: usize) -> i64 {
     i64::from(number.saturating_sub(1)).saturating_mul(page_size as i64)
 }
 
+/// Returns the offset of the checksum of page 1.
+pub(super) fn seal_offset(page_size: usize) -> i64 {
+    page_offset(2, page_size) - i64::from(RESERVED)
+}
+
 /// Returns whether this is the page of SQLite's locks, which holds no data.
-pub(super) fn is_lock_page(number: u32, page_size: usize) -> bool {
+pub(crate) fn is_lock_page(number: u32, page_size: usize) -> bool {
     let start = page_offset(number, page_size);
     (start..start.saturating_add(page_size as i64)).contains(&PENDING_BYTE)
 }
@@ -84,6 +89,12 @@ fn split_page(page: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let (sealed, room) = page.split_at_checked(page.len().checked_sub(ROOM)?)?;
     let (content, sum) = sealed.split_at_checked(sealed.len().checked_sub(CHECKSUM)?)?;
     Some((content, sum, room))
+}
+
+/// Returns the bytes of an overflow page after its pointer to the next one, and the checksum that the page carries.
+pub(super) fn split_overflow(page: &[u8]) -> Option<(&[u8], [u8; CHECKSUM])> {
+    let (content, sum, _) = split_page(page)?;
+    Some((content.get(4..)?, *sum.first_chunk()?))
 }
 
 /// Writes the checksum of the page after its content, and zeros after that; page 1 keeps its room.
@@ -109,21 +120,83 @@ pub(super) fn log_room(backfill: LogBackfill, mark: LogMark) -> [u8; ROOM] {
     room
 }
 
-fn is_room(bytes: &[u8]) -> bool {
+pub(super) fn is_room(bytes: &[u8]) -> bool {
     bytes
         .split_at_checked(LogBackfill::LENGTH)
         .is_some_and(|(first, last)| LogBackfill::parse(first).is_some() && LogMark::parse(last).is_some())
 }
 
 /// Returns whether the page is the one that was sealed under this number. A page of zeros never is.
+///
+/// The room of page 2 holds copies, so that damage to it is no reason to refuse the page.
 pub(super) fn is_sealed(number: u32, page: &[u8]) -> bool {
     split_page(page).is_some_and(|(content, sum, room)| {
         let room_is_sound = match number {
             1 => is_room(room),
-            _ => room.iter().all(|byte| *byte == 0),
+            2 => true,
+            _ => is_blank(room),
         };
         room_is_sound && *sum == page_checksum(number, content)
     })
+}
+
+/// Returns whether the page is as it was written to the last byte.
+pub(super) fn is_pristine(number: u32, page: &[u8]) -> bool {
+    let copies_are_sound = || split_page(page).is_some_and(|(_, _, room)| is_blank(room) || is_room(room));
+    is_sealed(number, page) && (number != 2 || copies_are_sound())
+}
+
+fn is_blank(room: &[u8]) -> bool {
+    room.iter().all(|byte| *byte == 0)
+}
+
+/// Returns whether the content of the page is what was sealed under this number, whatever stands after its checksum.
+pub(crate) fn is_content_sound(number: u32, page: &[u8]) -> bool {
+    split_page(page).is_some_and(|(content, sum, _)| *sum == page_checksum(number, content))
+}
+
+/// Puts a page right of which a single bit of content or checksum was flipped; false if that is not what happened to it.
+///
+/// Each bit is tried. A wrong page that passes by chance is one in 2^48: there are fewer than 2^16 bits to try, and the
+/// checksum has 64.
+pub(crate) fn correct_flipped_bit(number: u32, page: &mut [u8]) -> bool {
+    let Some(sealed) = page.len().checked_sub(ROOM) else {
+        return false;
+    };
+    // A page that was never written, or was wiped, is not one flipped bit away from anything.
+    if page.iter().all(|byte| *byte == 0) {
+        return false;
+    }
+    for at in 0..sealed {
+        for bit in 0..8 {
+            flip_bit(page, at, bit);
+            if is_content_sound(number, page) {
+                return true;
+            }
+            flip_bit(page, at, bit);
+        }
+    }
+    false
+}
+
+fn flip_bit(page: &mut [u8], at: usize, bit: u8) {
+    if let Some(byte) = page.get_mut(at) {
+        *byte ^= 1 << bit;
+    }
+}
+
+/// Returns whether these bytes are one or more whole pages.
+pub(super) fn are_whole_pages(length: usize, offset: i64, page_size: usize) -> bool {
+    length >= page_size && length.is_multiple_of(page_size) && offset % page_size as i64 == 0
+}
+
+/// Returns the first of these pages that does not carry its checksum.
+pub(super) fn first_damaged(bytes: &[u8], offset: i64, page_size: usize) -> Option<u32> {
+    let first = page_number(offset, page_size)?;
+    (first..)
+        .zip(bytes.chunks_exact(page_size))
+        .find(|(number, page)| !is_sealed(*number, page))
+        .map(|(number, _)| number)
 }
 
 /// Returns whether the first page is sealed but its header denies it: damage to the byte that switches checks on.

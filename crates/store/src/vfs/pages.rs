@@ -4,8 +4,11 @@ use super::backfill::LogBackfill;
 use super::base::BaseFile;
 use super::damage;
 use super::mark::LogMark;
+use super::mend::MendedPage;
+use super::overflow::PagePart;
 use super::page::{self, DatabaseHeader};
 use super::recovery::LogWatch;
+use super::second;
 use super::wal::LogFrames;
 use rusqlite::ffi;
 use std::ffi::c_int;
@@ -48,9 +51,14 @@ pub(super) struct DatabasePages {
     pub(super) checkpointing: bool,
     /// The state of the log.
     pub(super) watch: LogWatch,
-    /// One bit per page that was mapped and found sound.
+    /// One bit per page that was found sound, and is used in place or in parts from then on.
     seen: Vec<u64>,
-    scratch: Vec<u8>,
+    /// The pages that were read in parts, while a caller wants to know.
+    pub(super) parts: Option<Vec<PagePart>>,
+    /// Room for the copy of a page.
+    pub(super) scratch: Vec<u8>,
+    /// Page 1 as it was written, if a bit of it is flipped in the file.
+    mended: MendedPage,
 }
 
 impl DatabasePages {
@@ -63,6 +71,11 @@ impl DatabasePages {
 
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Returns the page size if the file is known to be checked.
+    pub(super) fn known_page_size(&self) -> Option<usize> {
+        (self.page_size > 0).then_some(self.page_size)
     }
 
     /// Promises that the file, still without a header, will be checked.
@@ -78,6 +91,9 @@ impl DatabasePages {
             let code = base.read(&mut first, 0);
             self.learn_header(&first);
             if self.page_size == 0 {
+                self.learn_mended(base);
+            }
+            if self.page_size == 0 {
                 let known = code == ffi::SQLITE_OK && first.iter().any(|byte| *byte != 0);
                 return if known {
                     PageProtection::Plain
@@ -88,6 +104,43 @@ impl DatabasePages {
         }
         PageProtection::Checked {
             page_size: self.page_size,
+        }
+    }
+
+    /// Returns whether the file has outgrown the journal that it was made with. From then on it has a log, and a
+    /// journal beside it belongs to another file, which once had its name: rolled back, it would cut this one down to
+    /// what that one was, often nothing.
+    pub(super) fn keeps_log(&mut self, base: BaseFile) -> bool {
+        match self.protection(base) {
+            // A palace is made with a journal as a file of one page.
+            PageProtection::Checked { page_size } => {
+                self.wal && base.size().is_ok_and(|size| size > page_size as i64)
+            }
+            PageProtection::Plain | PageProtection::Unborn => false,
+        }
+    }
+
+    /// Learns from page 1 as it was written that the file is checked, although its header in the file denies it.
+    fn learn_mended(&mut self, base: BaseFile) {
+        let header = self.mended.look(base).and_then(DatabaseHeader::parse);
+        if let Some(header) = header {
+            (self.page_size, self.wal) = (header.page_size, header.wal);
+        }
+    }
+
+    /// Puts the bytes of page 1, or of its beginning, right if a single bit of that page is flipped in the file.
+    fn mend_read(&mut self, base: BaseFile, bytes: &mut [u8]) {
+        let whole = bytes.len() == self.page_size;
+        if whole && page::is_content_sound(1, bytes) {
+            return;
+        }
+        let Some(page) = self.mended.look(base) else {
+            return;
+        };
+        // The records after the checksum are not part of what was sealed, and stay as they are in the file.
+        let sealed = page.len().saturating_sub(page::ROOM).min(bytes.len());
+        if let (Some(target), Some(content)) = (bytes.get_mut(..sealed), page.get(..sealed)) {
+            target.copy_from_slice(content);
         }
     }
 
@@ -113,7 +166,10 @@ impl DatabasePages {
         // Bytes 28 to 32 of the header count the pages. They are trusted only if the whole first page is sound.
         let promised = i64::from(u32::from_be_bytes(counted)).saturating_mul(page_size as i64);
         let mut first = vec![0; page_size];
-        if promised <= size || base.read(&mut first, 0) != ffi::SQLITE_OK || !page::is_sealed(1, &first) {
+        if promised <= size
+            || base.read(&mut first, 0) != ffi::SQLITE_OK
+            || !page::is_content_sound(1, &first)
+        {
             return size;
         }
         promised
@@ -122,14 +178,20 @@ impl DatabasePages {
     /// Judges the bytes of a read from the file that ended with `code`.
     pub(super) fn judge_read(&mut self, base: BaseFile, bytes: &mut [u8], offset: i64, code: c_int) -> c_int {
         if offset == 0 && code == ffi::SQLITE_OK {
+            self.mend_read(base, bytes);
             self.learn_header(bytes);
+        }
+        if let Some(judged) = self.judge_part(base, bytes, offset, code) {
+            return judged;
         }
         // SQLite also reads the header alone, which is too short to be checked.
         if bytes.len() < page::SMALLEST {
             return code;
         }
         match self.protection(base) {
-            PageProtection::Checked { page_size } if are_whole_pages(bytes.len(), offset, page_size) => {
+            PageProtection::Checked { page_size }
+                if page::are_whole_pages(bytes.len(), offset, page_size) =>
+            {
                 if code == ffi::SQLITE_IOERR_SHORT_READ {
                     return self.judge_end(base, offset, page_size);
                 }
@@ -143,10 +205,14 @@ impl DatabasePages {
     /// Judges a page that lies beyond the end of the file. With a log, every page of a snapshot is in the
     /// log or in the file; one that the first page counts and that is not there was cut off. SQLite may also read
     /// a page that its own transaction has taken and not written yet, when it makes or removes several tables
-    /// at once, and takes zeros for it; the first page of the file does not count that one.
+    /// at once, and takes zeros for it; neither the first page of the file nor the log counts that one.
     fn judge_end(&self, base: BaseFile, offset: i64, page_size: usize) -> c_int {
+        // A checkpoint that readers held up may leave a first page that counts what a later commit has given up.
+        let beyond_log = |number| self.watch.logged_pages().is_some_and(|counted| number > counted);
         match page::page_number(offset, page_size) {
-            Some(number) if self.wal && offset > 0 && !is_new(base, number, page_size) => {
+            Some(number)
+                if self.wal && offset > 0 && !beyond_log(number) && !is_new(base, number, page_size) =>
+            {
                 self.refuse_page(number)
             }
             _ => ffi::SQLITE_IOERR_SHORT_READ,
@@ -154,19 +220,27 @@ impl DatabasePages {
     }
 
     fn verify_pages(&self, base: BaseFile, bytes: &mut [u8], offset: i64, page_size: usize) -> c_int {
-        let Some(mut damaged) = first_damaged(bytes, offset, page_size) else {
+        let Some(mut damaged) = page::first_damaged(bytes, offset, page_size) else {
             return ffi::SQLITE_OK;
         };
+        // The content is sound, and the records after it have copies.
+        if damaged == 1
+            && bytes.len() == page_size
+            && page::is_content_sound(1, bytes)
+            && second::has_records(base, page_size)
+        {
+            return ffi::SQLITE_OK;
+        }
         for pause in PATIENCE {
             // Damage on record is read again without waiting.
             if !damage::is_noted(&self.path, damaged) {
-                std::thread::sleep(pause);
+                crate::clock::sleep(pause);
             }
             match base.read(bytes, offset) {
                 ffi::SQLITE_OK => {}
                 code => return code,
             }
-            match first_damaged(bytes, offset, page_size) {
+            match page::first_damaged(bytes, offset, page_size) {
                 Some(number) => damaged = number,
                 None => return ffi::SQLITE_OK,
             }
@@ -193,23 +267,34 @@ impl DatabasePages {
         let Some(number) = page::page_number(offset, page_size) else {
             return true;
         };
-        if bytes.len() != page_size || !are_whole_pages(bytes.len(), offset, page_size) {
+        if bytes.len() != page_size || !page::are_whole_pages(bytes.len(), offset, page_size) {
             return false;
         }
-        let (slot, bit) = (number as usize / 64, 1_u64 << (number % 64));
-        if self.seen.get(slot).is_some_and(|bits| bits & bit != 0) {
+        if self.was_seen(number) {
             return true;
         }
         let sound = page::is_sealed(number, bytes);
         if sound {
-            if self.seen.len() <= slot {
-                self.seen.resize(slot + 1, 0);
-            }
-            if let Some(bits) = self.seen.get_mut(slot) {
-                *bits |= bit;
-            }
+            self.note_seen(number);
         }
         sound
+    }
+
+    /// Returns whether this handle has found the page sound.
+    pub(super) fn was_seen(&self, number: u32) -> bool {
+        let bits = self.seen.get(number as usize / 64).copied().unwrap_or(0);
+        bits & (1 << (number % 64)) != 0
+    }
+
+    /// Remembers that the page is sound.
+    pub(super) fn note_seen(&mut self, number: u32) {
+        let slot = number as usize / 64;
+        if self.seen.len() <= slot {
+            self.seen.resize(slot + 1, 0);
+        }
+        if let Some(bits) = self.seen.get_mut(slot) {
+            *bits |= 1 << (number % 64);
+        }
     }
 
     /// Forgets that the pages from `offset` for `length` bytes were seen sound.
@@ -240,7 +325,7 @@ impl DatabasePages {
             }
         };
         // A part of a page cannot be sealed, and writing it as it is would damage the page.
-        if !are_whole_pages(bytes.len(), offset, page_size) {
+        if !page::are_whole_pages(bytes.len(), offset, page_size) {
             return ffi::SQLITE_IOERR_WRITE;
         }
         match self.fill_gap(base, offset, page_size) {
@@ -339,8 +424,12 @@ impl DatabasePages {
         }
         let code = match first {
             1 => self.write_marked(base, &mut sealed, page_size),
+            2 => write_second(base, &sealed, page_size),
             _ => base.write(&sealed, offset),
         };
+        if first < 3 && code == ffi::SQLITE_OK {
+            second::begin_copies(base, page_size);
+        }
         self.scratch = sealed;
         self.forget_seen(offset, bytes.len() as i64);
         code
@@ -348,15 +437,18 @@ impl DatabasePages {
 
     /// Writes page 1, and the pages that may follow it, without touching the record of the log, which another process
     /// may be writing at this moment. A file without one gets a mark that knows the log in use, if any.
-    fn write_marked(&self, base: BaseFile, sealed: &mut [u8], page_size: usize) -> c_int {
+    fn write_marked(&mut self, base: BaseFile, sealed: &mut [u8], page_size: usize) -> c_int {
         let mut first = [0; DatabaseHeader::LENGTH];
         let found = match base.read(&mut first, 0) {
             ffi::SQLITE_OK => DatabaseHeader::parse(&first),
             ffi::SQLITE_IOERR_SHORT_READ => None,
             code => return code,
         };
-        let marked =
-            found.is_some_and(|found| found.reserved == page::RESERVED && found.page_size == page_size);
+        let is_marked =
+            |found: DatabaseHeader| found.reserved == page::RESERVED && found.page_size == page_size;
+        // A header with a flipped bit must not pass for a file without records.
+        let mended = |pages: &mut Self| pages.mended.look(base).and_then(DatabaseHeader::parse);
+        let marked = found.is_some_and(is_marked) || mended(self).is_some_and(is_marked);
         let room = page_size.saturating_sub(page::ROOM)..page_size;
         if !marked {
             let born = LogMark {
@@ -374,30 +466,35 @@ impl DatabasePages {
         }
         let code = base.write(sealed.get(..room.start).unwrap_or_default(), 0);
         match sealed.get(page_size..) {
-            Some(rest) if !rest.is_empty() && code == ffi::SQLITE_OK => base.write(rest, page_size as i64),
+            Some(rest) if !rest.is_empty() && code == ffi::SQLITE_OK => write_second(base, rest, page_size),
             _ => code,
         }
     }
 }
 
-/// Returns whether these bytes are one or more whole pages.
-fn are_whole_pages(length: usize, offset: i64, page_size: usize) -> bool {
-    length >= page_size && length.is_multiple_of(page_size) && offset % page_size as i64 == 0
-}
-
-/// Returns the first of these pages that does not carry its checksum.
-fn first_damaged(bytes: &[u8], offset: i64, page_size: usize) -> Option<u32> {
-    let first = page::page_number(offset, page_size)?;
-    (first..)
-        .zip(bytes.chunks_exact(page_size))
-        .find(|(number, page)| !page::is_sealed(*number, page))
-        .map(|(number, _)| number)
+/// Writes page 2, and the pages that may follow it, without touching the copies in its room, which another process may
+/// be writing at this moment.
+fn write_second(base: BaseFile, sealed: &[u8], page_size: usize) -> c_int {
+    let offset = page::page_offset(2, page_size);
+    let kept = if second::holds_copy(base, page_size) {
+        page::ROOM
+    } else {
+        0
+    };
+    let own = sealed.get(..page_size.saturating_sub(kept)).unwrap_or_default();
+    let code = base.write(own, offset);
+    match sealed.get(page_size..) {
+        Some(rest) if !rest.is_empty() && code == ffi::SQLITE_OK => {
+            base.write(rest, page::page_offset(3, page_size))
+        }
+        _ => code,
+    }
 }
 
 /// Returns whether a page lies beyond the pages that the first page, if it is sound, counts.
 fn is_new(base: BaseFile, number: u32, page_size: usize) -> bool {
     let mut first = vec![0; page_size];
-    let sound = base.read(&mut first, 0) == ffi::SQLITE_OK && page::is_sealed(1, &first);
+    let sound = base.read(&mut first, 0) == ffi::SQLITE_OK && page::is_content_sound(1, &first);
     let counted = first.get(28..32).and_then(|bytes| bytes.try_into().ok());
     sound && counted.is_some_and(|bytes| number > u32::from_be_bytes(bytes))
 }

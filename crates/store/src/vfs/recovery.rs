@@ -8,6 +8,7 @@
 use super::backfill::LogBackfill;
 use super::base::BaseFile;
 use super::damage;
+use super::family::LineageStamp;
 use super::mark::{AdjacentLog, LogMark, LogVerdict};
 use super::pages::{DatabasePages, PageProtection};
 use super::wal::{self, LogFrames};
@@ -15,9 +16,13 @@ use rusqlite::ffi;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The code for a log that is not the file's own: an I/O error with a number that SQLite does not use.
 pub(crate) const FOREIGN_LOG: c_int = ffi::SQLITE_IOERR | (0xf0 << 8);
+
+/// The code for a rollback journal beside a palace, which has none of its own.
+pub(crate) const FOREIGN_JOURNAL: c_int = ffi::SQLITE_IOERR | (0xf5 << 8);
 
 /// The code for a log that was truncated, damaged or removed while it was being copied into the file.
 pub(crate) const TORN_LOG: c_int = ffi::SQLITE_IOERR | (0xf1 << 8);
@@ -38,10 +43,33 @@ pub(super) struct LogWatch {
     pub(super) exclusive: bool,
     /// Whether the log beside the file was refused, by its own fault or the mark's.
     pub(super) refused: bool,
+    /// Whether this connection has joined the openers of its three files.
+    pub(super) joined: bool,
+    /// Whether the running checkpoint must not write into the file: it is not the log's own any more.
+    pub(super) exchanged: bool,
+    /// Page 1 and the shared index at the last look.
+    pub(super) stamp: Option<LineageStamp>,
     /// The loss that this connection found.
     pub(super) loss: Option<LostLog>,
     /// The turn whose commit carries the palace's note of the loss.
     pub(super) noted: Option<u64>,
+}
+
+impl LogWatch {
+    /// Returns the number of pages of the database after the last commit in the log, if the log holds one.
+    pub(super) fn logged_pages(&self) -> Option<u32> {
+        /// The places of both counts in the header of the log's shared index.
+        const LAST_FRAME: usize = 16;
+        const PAGES: usize = 20;
+        let index = self.index?;
+        let word = |at: usize| {
+            // SAFETY: SQLite keeps the first region, far longer than this, mapped until `xShmUnmap`, where `index` is
+            // forgotten; the place is aligned for a word.
+            let place = unsafe { index.add(at).cast::<AtomicU32>().as_ref() };
+            place.load(Ordering::Acquire)
+        };
+        (word(LAST_FRAME) > 0).then(|| word(PAGES))
+    }
 }
 
 /// Acknowledged commits that the log should have held.
@@ -75,12 +103,23 @@ fn judge_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
             return ffi::SQLITE_IOERR_DATA;
         }
     };
-    let beside = LogFrames::from_log(log).map_or(AdjacentLog::Nothing, |frames| AdjacentLog::Log {
-        id: frames.id(),
-        frames: wal::count_committed(frames, mark.frames),
-    });
+    let beside = match find_log(log) {
+        Ok(beside) => beside,
+        // A disk that fails for a moment has lost nothing.
+        Err(code) => return code,
+    };
     let (promised, found) = match mark.judge_log(beside) {
-        LogVerdict::Whole => return ffi::SQLITE_OK,
+        LogVerdict::Whole if beside == AdjacentLog::Nothing => return ffi::SQLITE_OK,
+        // A process may have been killed between writing a commit and syncing it. Readers are about to see that
+        // commit, and a repetition under its key is answered with its receipt, so it must be on disk by then.
+        LogVerdict::Whole => {
+            return match log.sync() {
+                ffi::SQLITE_OK => mark
+                    .reach_log(beside)
+                    .map_or(ffi::SQLITE_OK, |reached| reached.write_lasting(base, page_size)),
+                code => code,
+            };
+        }
         LogVerdict::Foreign => return FOREIGN_LOG,
         LogVerdict::Lost { promised, found } => (promised, found),
     };
@@ -113,6 +152,17 @@ fn judge_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         ..mark
     };
     remaining.write_lasting(base, page_size)
+}
+
+/// Reads the log beside the file to its last commit, as SQLite is about to.
+fn find_log(log: BaseFile) -> Result<AdjacentLog, c_int> {
+    let Some(frames) = LogFrames::try_from_log(log)? else {
+        return Ok(AdjacentLog::Nothing);
+    };
+    Ok(AdjacentLog::Log {
+        id: frames.id(),
+        frames: wal::count_committed(frames, u32::MAX)?,
+    })
 }
 
 /// Records that all of the log is in the file, which is synced, before the log is emptied or deleted.

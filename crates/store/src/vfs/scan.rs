@@ -2,7 +2,7 @@
 
 use super::base::BaseFile;
 use super::pages::PageProtection;
-use super::{connection, page, wal};
+use super::{connection, damage, mend, page, wal};
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ffi};
 use std::ffi::c_int;
@@ -45,11 +45,27 @@ pub(crate) fn scan_pages(connection: &Connection) -> Result<Vec<u32>> {
         if damaged.is_empty() {
             break;
         }
-        std::thread::sleep(pause);
+        crate::clock::sleep(pause);
         damaged = outside_log(connection, unsound_pages(base, &damaged, page_size)?)?;
     }
     drop(snapshot);
+    // On record, so that reading them later does not wait for each again.
+    connection::with_file(connection, |_, pages| {
+        damaged
+            .iter()
+            .for_each(|number| damage::note_page(pages.path(), *number));
+    })?;
     Ok(damaged)
+}
+
+/// Returns those of the first two pages that are damaged in the file and read all the same: a single bit of page 1 is
+/// flipped, or one of the two copies of the log's records is unreadable.
+pub(crate) fn mended_pages(connection: &Connection) -> Result<Vec<u32>> {
+    let (base, kind) = connection::with_file(connection, |base, pages| (base, pages.protection(base)))?;
+    match kind {
+        PageProtection::Checked { page_size } => outside_log(connection, mend::mended_pages(base, page_size)),
+        PageProtection::Plain | PageProtection::Unborn => Ok(Vec::new()),
+    }
 }
 
 /// Returns the pages that readers do not find in the log.
@@ -69,7 +85,7 @@ fn unsound_pages(base: BaseFile, numbers: &[u32], page_size: usize) -> Result<Ve
     let mut found = Vec::new();
     for number in numbers {
         match base.read(&mut bytes, page::page_offset(*number, page_size)) {
-            ffi::SQLITE_OK if page::is_sealed(*number, &bytes) => {}
+            ffi::SQLITE_OK if page::is_pristine(*number, &bytes) => {}
             ffi::SQLITE_OK | ffi::SQLITE_IOERR_SHORT_READ => found.push(*number),
             code => return Err(read_failure(code)),
         }

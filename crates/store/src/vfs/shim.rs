@@ -1,18 +1,17 @@
 //! The VFS itself: databases and their logs get a checked file, everything else goes to the VFS below.
 
 use super::base::BaseFile;
-use super::file::{self, File, FileContent, ShimHandle};
+use super::file::{self, FileContent, ShimHandle};
 use super::log::OpenLog;
 use super::pages::DatabasePages;
-use super::recovery::FOREIGN_LOG;
+use super::recovery::{FOREIGN_JOURNAL, FOREIGN_LOG};
 use super::wal::HEADER;
+use super::{File, Vfs, native};
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::ffi;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
-
-type Vfs = *mut ffi::sqlite3_vfs;
 
 /// The shims of this process: the VFS below → the name of the shim over it.
 static REGISTERED: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
@@ -24,10 +23,19 @@ pub(crate) fn register(base: Option<&str>) -> Result<&'static str> {
         .map(CString::new)
         .transpose()
         .map_err(|cause| Error::invalid("the name of a VFS holds a zero byte").caused_by(cause))?;
+    native::register_native()?;
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the name is null or ends with a zero byte; SQLite never frees a registered VFS.
-    let below =
-        unsafe { ffi::sqlite3_vfs_find(wanted.as_ref().map_or(std::ptr::null(), |name| name.as_ptr())) };
+    let below = unsafe {
+        let found = ffi::sqlite3_vfs_find(wanted.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()));
+        // A test may have put another layer in front of SQLite's own; else ours takes its place.
+        let usual = wanted.is_none() && found == ffi::sqlite3_vfs_find(c"unix".as_ptr());
+        if usual {
+            ffi::sqlite3_vfs_find(c"loci-native".as_ptr())
+        } else {
+            found
+        }
+    };
     if below.is_null() {
         return Err(Error::new(ErrorKind::Internal, "SQLite knows no such VFS")
             .with_context("vfs", base.unwrap_or("default")));
@@ -118,6 +126,17 @@ unsafe extern "C" fn open(
         let Some(open) = methods.xOpen else {
             return ffi::SQLITE_CANTOPEN;
         };
+        if flags & ffi::SQLITE_OPEN_MAIN_JOURNAL != 0 && flags & ffi::SQLITE_OPEN_CREATE == 0 {
+            // SQLite has found a journal beside the database and would roll it back.
+            let database = ffi::sqlite3_database_file_object(name);
+            if !database.is_null()
+                && file::is_ours(database)
+                && let (base, FileContent::Database(pages)) = file::parts(database)
+                && pages.keeps_log(base)
+            {
+                return FOREIGN_JOURNAL;
+            }
+        }
         // Journals and temporary files are opened by the VFS below in our place: SQLite then calls
         // its methods directly.
         if flags & (ffi::SQLITE_OPEN_MAIN_DB | ffi::SQLITE_OPEN_WAL) == 0 || name.is_null() {

@@ -7,7 +7,9 @@ mod logs;
 mod marks;
 mod processes;
 
-use super::{damaged_pages, is_checked, lost_log, note_loss, register, reserve_checksums, scan_pages};
+use super::{
+    damaged_pages, is_checked, lost_log, mended_pages, note_loss, register, reserve_checksums, scan_pages,
+};
 use rusqlite::{Connection, OpenFlags, ffi};
 use std::path::Path;
 use std::time::Duration;

@@ -4,21 +4,22 @@ use super::base::BaseFile;
 use super::page;
 use rusqlite::ffi;
 use std::collections::BTreeSet;
+use std::ffi::c_int;
 use twox_hash::XxHash3_64;
 
-pub(super) const HEADER: usize = 32;
-pub(super) const FRAME_HEADER: usize = 24;
+pub(crate) const HEADER: usize = 32;
+pub(crate) const FRAME_HEADER: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 
 /// SQLite's running checksum of the log, over words in the byte order that the log's header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RunningChecksum {
-    pub(super) big_endian: bool,
-    pub(super) sums: (u32, u32),
+pub(crate) struct RunningChecksum {
+    pub(crate) big_endian: bool,
+    pub(crate) sums: (u32, u32),
 }
 
 impl RunningChecksum {
-    pub(super) fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         let word = if self.big_endian {
             u32::from_be_bytes
         } else {
@@ -35,7 +36,7 @@ impl RunningChecksum {
 }
 
 /// Returns the big-endian word at `at`; zero past the end.
-pub(super) fn read_word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn read_word(bytes: &[u8], at: usize) -> u32 {
     bytes
         .get(at..)
         .and_then(|rest| rest.first_chunk())
@@ -43,7 +44,7 @@ pub(super) fn read_word(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Returns the byte order of the checksums of a log that begins with `header`; `None` if that is not a log.
-pub(super) fn is_big_endian(header: &[u8]) -> Option<bool> {
+pub(crate) fn is_big_endian(header: &[u8]) -> Option<bool> {
     let magic = read_word(header, 0);
     // The lowest bit of the magic number is the byte order.
     (magic & !1 == MAGIC).then_some(magic & 1 == 1)
@@ -54,8 +55,24 @@ pub(super) fn is_big_endian(header: &[u8]) -> Option<bool> {
     clippy::cast_possible_truncation,
     reason = "the lower half of a hash is one too"
 )]
-pub(super) fn log_id(salts: &[u8]) -> u32 {
+pub(crate) fn log_id(salts: &[u8]) -> u32 {
     (XxHash3_64::oneshot(salts) as u32).max(1)
+}
+
+/// Returns the name of the log in this file; `None` if SQLite would not see one.
+pub(super) fn read_log_id(log: BaseFile) -> Option<u32> {
+    let mut header = [0; HEADER];
+    if log.read(&mut header, 0) != ffi::SQLITE_OK {
+        return None;
+    }
+    let (content, sums) = header.split_last_chunk::<8>()?;
+    let mut running = RunningChecksum {
+        big_endian: is_big_endian(&header)?,
+        sums: (0, 0),
+    };
+    running.add(content);
+    (running.sums == (read_word(sums, 0), read_word(sums, 4)))
+        .then(|| log_id(content.get(16..24).unwrap_or_default()))
 }
 
 /// One frame of a log.
@@ -74,19 +91,31 @@ pub(super) struct LogFrames {
     running: RunningChecksum,
     offset: i64,
     frame: Vec<u8>,
+    /// The code of a read that failed. The log may go on behind it.
+    failure: Option<c_int>,
 }
 
 impl LogFrames {
     /// Begins at the header; `None` if SQLite would not see a log.
     pub(super) fn from_log(log: BaseFile) -> Option<Self> {
+        Self::try_from_log(log).ok().flatten()
+    }
+
+    /// As [`LogFrames::from_log`], and tells a log that cannot be read now from one that is not there.
+    pub(super) fn try_from_log(log: BaseFile) -> Result<Option<Self>, c_int> {
         let mut header = [0; HEADER];
-        if log.read(&mut header, 0) != ffi::SQLITE_OK {
-            return None;
+        match log.read(&mut header, 0) {
+            ffi::SQLITE_OK => Ok(Self::after_header(log, &header)),
+            ffi::SQLITE_IOERR_SHORT_READ => Ok(None),
+            code => Err(code),
         }
-        let page_size = read_word(&header, 8) as usize;
+    }
+
+    fn after_header(log: BaseFile, header: &[u8; HEADER]) -> Option<Self> {
+        let page_size = read_word(header, 8) as usize;
         let (content, sums) = header.split_last_chunk::<8>()?;
         let mut running = RunningChecksum {
-            big_endian: is_big_endian(&header)?,
+            big_endian: is_big_endian(header)?,
             sums: (0, 0),
         };
         running.add(content);
@@ -97,6 +126,7 @@ impl LogFrames {
             running,
             offset: HEADER as i64,
             frame: vec![0; FRAME_HEADER + page_size],
+            failure: None,
         })
     }
 
@@ -110,8 +140,13 @@ impl Iterator for LogFrames {
     type Item = LogFrame;
 
     fn next(&mut self) -> Option<LogFrame> {
-        if self.log.read(&mut self.frame, self.offset) != ffi::SQLITE_OK {
-            return None;
+        match self.log.read(&mut self.frame, self.offset) {
+            ffi::SQLITE_OK => {}
+            ffi::SQLITE_IOERR_SHORT_READ => return None,
+            code => {
+                self.failure = Some(code);
+                return None;
+            }
         }
         let (head, content) = self.frame.split_at_checked(FRAME_HEADER)?;
         self.running.add(head.get(..8)?);
@@ -145,11 +180,15 @@ pub(super) fn pages_in(log: BaseFile) -> BTreeSet<u32> {
     committed
 }
 
-/// Counts the first `limit` frames that are sound and lie before or at a commit.
-pub(super) fn count_committed(frames: LogFrames, limit: u32) -> u32 {
-    (1..=limit)
-        .zip(frames)
+/// Counts the first `limit` frames that are sound and lie before or at a commit; fails if one cannot be read.
+pub(super) fn count_committed(mut frames: LogFrames, limit: u32) -> Result<u32, c_int> {
+    let counted = (1..=limit)
+        .zip(&mut frames)
         .filter(|(_, frame)| frame.commits)
         .last()
-        .map_or(0, |(number, _)| number)
+        .map_or(0, |(number, _)| number);
+    match frames.failure {
+        Some(code) => Err(code),
+        None => Ok(counted),
+    }
 }

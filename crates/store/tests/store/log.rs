@@ -439,3 +439,33 @@ fn killed_and_closed_at_random_nothing_is_ever_said_that_is_not_so() {
         }
     }
 }
+
+#[test]
+fn a_journal_that_another_file_left_does_not_destroy_the_palace() {
+    let folder = tempfile::tempdir().unwrap();
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, folder.path(), DIMENSION, true).unwrap();
+    collection.apply_batch(&batch(0, 0)).unwrap();
+    drop(collection);
+    backend.close();
+    let file = folder.path().join("palace.db");
+    let before = std::fs::read(&file).unwrap();
+    // The journal of a file that was being made under this name: no pages, and an original length of nothing.
+    let mut journal = vec![0; 512];
+    journal[..8].copy_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    journal[20..24].copy_from_slice(&512_u32.to_be_bytes());
+    journal[24..28].copy_from_slice(&8192_u32.to_be_bytes());
+    let beside = folder.path().join("palace.db-journal");
+    std::fs::write(&beside, &journal).unwrap();
+    let refused = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, true).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Corrupt, "{refused:?}");
+    let hint = refused.hint_text().unwrap_or_default();
+    assert!(hint.contains("move palace.db-journal"), "{refused:?}");
+    assert!(
+        std::fs::read(&file).unwrap() == before,
+        "the palace was not touched"
+    );
+    std::fs::remove_file(&beside).unwrap();
+    let opened = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
+    assert_eq!(opened.count(&Filter::All.into()).unwrap(), EACH as u64);
+}

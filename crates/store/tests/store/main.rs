@@ -10,19 +10,23 @@
 
 mod budget;
 mod damage;
+mod days;
 mod disk_full;
 mod drift;
 mod dropped;
 mod duplicates;
+mod exchanged;
 mod formats;
 mod log;
 mod many;
+mod mended;
 mod nearest;
 mod orders;
-mod power_cut;
 mod provenance;
 mod receipts;
+mod rescue;
 mod sources;
+mod streamed;
 mod switch;
 mod transactions;
 mod upgrade;
@@ -30,8 +34,6 @@ mod words;
 
 mod power {
     pub(crate) mod counter;
-    pub(crate) mod image;
-    pub(crate) mod recorder;
 }
 mod scene {
     pub(crate) mod listing;

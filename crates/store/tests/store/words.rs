@@ -272,7 +272,7 @@ fn a_damaged_palace_of_an_earlier_format_opens_and_finds_what_can_be_read() {
         let folder = raw::folder_with(&bytes);
         let opened = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false);
         let collection = opened.unwrap_or_else(|error| panic!("page {} of {owner}: {error:?}", page.number));
-        assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 5);
+        assert_eq!(raw::number(folder.path(), "PRAGMA user_version"), 6);
         let found = |n: usize| {
             let hits = collection
                 .lexical(&LexicalRequest::for_words(format!("zq{n}x0"), 2))

@@ -21,7 +21,7 @@ use loci_engine::timeline::TimelineReport;
 use loci_engine::view::DrawerView;
 use loci_engine::wake_up::WakeUpReport;
 use loci_engine::{CommittedBatch, ImportReport, SwitchReport};
-use loci_migrate::{MigrateReport, VerifyReport};
+use loci_migrate::{MigrateReport, RescueReport, VerifyReport};
 use schemars::JsonSchema;
 
 use super::CommandSchema;
@@ -164,6 +164,10 @@ fn list_repairs() -> Vec<CommandSchema> {
         CommandSchema::of_document::<VerifyReport>(
             "loci verify",
             "The findings, and a digest over every drawer.",
+        ),
+        CommandSchema::of_document::<RescueReport>(
+            "loci rescue PATH --to REF",
+            "The drawers that came back, and those that did not.",
         ),
         CommandSchema::of_document::<PalaceDiagnosis>("loci doctor REF", "The state of a palace's files."),
         CommandSchema::of_document::<FixOutcome>(

@@ -16,10 +16,12 @@ Written by a test (`LOCI_UPDATE=1 cargo test -p loci-cli --test cli json_schemas
 print; do not edit it by hand. With `--json`, a command prints one JSON document on one line of standard output, or one
 document per line where its section says so. Narration goes to standard error.
 
-- The exit status is 0 if something was done or found, 1 if nothing was found or there are findings, and 2 for trouble.
-  With status 2 the document is [an error](#an-error); lines that were printed before it are durable.
+- The exit status is 0 if something was done or found, 1 if nothing was found, there are findings or the answer is from
+  a damaged palace, and 2 for trouble. With status 2 the document is [an error](#an-error); lines that were printed before it are durable.
 - Times are RFC 3339 in UTC. Ids are strings; a unique prefix of one is accepted wherever an id is.
 - A field without a value is `null` if the schema requires the field, and absent otherwise.
+- If damage was met, any document may have `warnings`, whether its schema lists them or not: findings as
+  [PalaceFinding](#palacefinding) describes them. Lines of an export have none; theirs go to standard error.
 - Later versions may add fields, so a reader must ignore those it does not know. None is removed or renamed.
 
 The schemas are [JSON Schema 2020-12](https://json-schema.org/draft/2020-12). Definitions that several commands use are

@@ -246,6 +246,11 @@ fn run_keeping(runs: &mut CommandRuns) {
 fn run_repairs(runs: &mut CommandRuns) {
     runs.run("loci verify", &["verify"]);
     runs.run("loci verify", &["verify", "--against", "./again"]);
+    let file = runs.home.path("again/palace.db");
+    runs.run(
+        "loci rescue PATH --to REF",
+        &["rescue", file.to_str().unwrap(), "--to", "./rescued"],
+    );
     runs.run("loci doctor REF", &["doctor"]);
     runs.run("loci doctor REF", &["doctor", "./chroma"]);
     runs.run(

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use loci_conformance::{BackendHarness, Reference, ReferenceHarness, TestWorld};
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, EmbedderIdentity, Filter, OpenOptions, PalaceRef, Result, SnapshotStore, Visibility,
+    CreateMode, Doctor, EmbedderIdentity, Filter, FindingSeverity, OpenOptions, PalaceFinding, PalaceRef,
+    Result, SnapshotStore, Visibility,
 };
 
 use super::beyond::BeyondHandle;
@@ -48,6 +49,7 @@ pub(crate) enum BackendFlaw {
     AdoptsOverTheEmbedder,
     TellsTheModelOfNow,
     AnswersAfterClose,
+    AlwaysListsDamage,
     ForgetsTheFiles,
     AnswersFromTheOldSpace,
     FinishesIncomplete,
@@ -290,6 +292,13 @@ impl Backend for WrongBackend {
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.inner.health(palace)
+    }
+
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        if self.flaw == BackendFlaw::AlwaysListsDamage {
+            return vec![PalaceFinding::new("x", FindingSeverity::Error, "x")];
+        }
+        self.inner.list_damage(palace)
     }
 
     fn close_palace(&self, palace: &PalaceRef) {

@@ -37,11 +37,11 @@ fn assert_refused_untouched(folder: &Path, kind: ErrorKind) {
 fn a_newer_version_is_refused_untouched() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), &small());
-    raw::execute(folder.path(), "PRAGMA user_version = 6");
+    raw::execute(folder.path(), "PRAGMA user_version = 7");
     assert_refused_untouched(folder.path(), ErrorKind::Format);
     let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
     assert!(
-        error.message().contains("format 6") && error.hint_text().unwrap().contains("newer"),
+        error.message().contains("format 7") && error.hint_text().unwrap().contains("newer"),
         "{error:?}"
     );
 }
@@ -51,13 +51,13 @@ fn a_newer_version_that_is_still_in_the_log_is_refused_untouched() {
     let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     build(made.path(), &small());
     let connection = raw::connect(made.path());
-    connection.execute_batch("PRAGMA user_version = 6").unwrap();
+    connection.execute_batch("PRAGMA user_version = 7").unwrap();
     for name in ["palace.db", "palace.db-wal"] {
         std::fs::copy(made.path().join(name), folder.path().join(name)).unwrap();
     }
     let log = std::fs::read(folder.path().join("palace.db-wal")).unwrap();
     let error = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap_err();
-    assert!(error.message().contains("format 6"), "{error:?}");
+    assert!(error.message().contains("format 7"), "{error:?}");
     assert_eq!(std::fs::read(folder.path().join("palace.db-wal")).unwrap(), log);
 }
 

@@ -107,3 +107,32 @@ pub(crate) fn most_lost(pages: &[Page], number: usize, drawers: usize) -> usize 
         _ => 0,
     }
 }
+
+/// The pages that hold each row of a table with a key called `row`: the page of the row, and those that continue it.
+pub(crate) fn row_pages(folder: &Path, table: &str) -> std::collections::BTreeMap<i64, Vec<usize>> {
+    let all = pages(folder);
+    let mut leaves: Vec<&Page> = all
+        .iter()
+        .filter(|page| page.owner == table && page.kind == "leaf")
+        .collect();
+    leaves.sort_by(|a, b| a.path.cmp(&b.path));
+    let connection = connect(folder);
+    let mut statement = connection
+        .prepare(&format!("SELECT row FROM {table} ORDER BY row"))
+        .unwrap();
+    let mut rows = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+    let mut held = std::collections::BTreeMap::new();
+    for leaf in leaves {
+        for cell in 0..leaf.cells {
+            // `dbstat` names an overflow page by the leaf, the cell and its place in the chain.
+            let chain = format!("{}{cell:03x}+", leaf.path);
+            let rest = all
+                .iter()
+                .filter(|page| page.owner == table && page.path.starts_with(&chain));
+            let numbers = std::iter::once(leaf.number).chain(rest.map(|page| page.number));
+            held.insert(rows.next().unwrap().unwrap(), numbers.collect());
+        }
+    }
+    assert!(rows.next().is_none(), "every row is on a page");
+    held
+}

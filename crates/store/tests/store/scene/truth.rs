@@ -150,22 +150,6 @@ impl Truth {
         }
     }
 
-    pub(crate) fn count(&self) -> u64 {
-        self.drawers.len() as u64
-    }
-
-    /// Drawers by wing and room.
-    pub(crate) fn by_room(&self) -> Vec<FacetCount> {
-        let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
-        for Drawer { place, .. } in self.drawers.values() {
-            *groups
-                .entry(vec![place.wing.clone(), place.room.clone()])
-                .or_default() += 1;
-        }
-        let facet = |(values, drawers)| FacetCount { values, drawers };
-        groups.into_iter().map(facet).collect()
-    }
-
     /// The first difference to another truth, in words.
     pub(crate) fn difference(&self, found: &Self) -> Option<String> {
         for (id, drawer) in &self.drawers {
