@@ -34,11 +34,13 @@ pub(crate) const EXCHANGED_FILE: c_int = ffi::SQLITE_IOERR | (0xf3 << 8);
 pub(crate) const CUT_MEMORY: c_int = ffi::SQLITE_IOERR | (0xf4 << 8);
 
 /// The waits between looks at a lineage that seems broken: another process may be between two of its writes.
-const PATIENCE: [Duration; 4] = [
+const PATIENCE: [Duration; 6] = [
     Duration::ZERO,
     Duration::from_millis(1),
     Duration::from_millis(4),
     Duration::from_millis(15),
+    Duration::from_millis(60),
+    Duration::from_millis(220),
 ];
 
 /// The way in which the files of a connection came apart.
@@ -83,7 +85,6 @@ pub(super) fn join_family(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         return DIVIDED_FAMILY;
     }
     pages.watch.joined = true;
-    begin_lineage(base, pages);
     if is_foreign(base, pages) {
         return FOREIGN_LOG;
     }

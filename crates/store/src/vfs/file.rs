@@ -301,6 +301,7 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
     /// The places of these locks in SQLite's shared memory.
     const WRITE: c_int = 0;
     const RECOVER: c_int = 2;
+    const FIRST_READ: c_int = 3;
     // SAFETY: SQLite passes an open file.
     unsafe {
         let code = base_shm_lock(file, offset, n, flags);
@@ -309,6 +310,12 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
             return code;
         };
         let covered = offset..offset.saturating_add(n);
+        let reads = code == ffi::SQLITE_OK
+            && flags == ffi::SQLITE_SHM_LOCK | ffi::SQLITE_SHM_SHARED
+            && offset >= FIRST_READ;
+        if reads {
+            family::begin_lineage(base, pages);
+        }
         if taken && covered.contains(&WRITE) {
             pages.watch.turn = pages.watch.turn.wrapping_add(1);
         }

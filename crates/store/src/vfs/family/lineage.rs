@@ -30,15 +30,8 @@ pub(crate) struct LineageStamp {
 impl LineageStamp {
     /// Returns whether this state may have come from `last`: page 1 changes only when a checkpoint copies it.
     fn may_follow(&self, last: &Self) -> bool {
-        let (index, before) = (&self.index, &last.index);
-        let copying = index.attempted > index.copied;
-        // An index that was set up since then has counted from zero.
-        let unchanged = if before.is_whole() {
-            index == before
-        } else {
-            index.copied == 0
-        };
-        self.seal == last.seal || copying || !unchanged
+        let copying = self.index.attempted > self.index.copied;
+        self.seal == last.seal || copying || self.index != last.index
     }
 }
 
@@ -135,18 +128,22 @@ pub(super) fn find_breach(base: BaseFile, pages: &mut DatabasePages) -> Option<F
     None
 }
 
-/// Takes the first look, before anything was read.
+/// Takes the first look, as soon as a connection holds a lock for reading: the index is set up by then, and nothing was
+/// read yet. Without a moment in which the index stands still, the first check becomes the first look.
 pub(crate) fn begin_lineage(base: BaseFile, pages: &mut DatabasePages) {
+    if pages.watch.stamp.is_some() {
+        return;
+    }
     let (Some(index), PageProtection::Checked { page_size }) = (pages.watch.index, pages.protection(base))
     else {
         return;
     };
+    let before = IndexState::read(index);
     let mut seal = [0; 8];
-    if base.read(&mut seal, page::seal_offset(page_size)) == ffi::SQLITE_OK {
-        pages.watch.stamp = Some(LineageStamp {
-            seal,
-            index: IndexState::read(index),
-        });
+    let code = base.read(&mut seal, page::seal_offset(page_size));
+    let index = IndexState::read(index);
+    if code == ffi::SQLITE_OK && index.is_whole() && index == before {
+        pages.watch.stamp = Some(LineageStamp { seal, index });
     }
 }
 
