@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::{Drawer, DrawerId, Write};
+use loci_core::{Drawer, DrawerId, PalaceFinding, Write};
 
 use crate::content::ModelledContent;
 
@@ -82,6 +82,8 @@ pub(crate) struct HistoryBook {
     pub(crate) exchanged: Option<u64>,
     /// Whether the palace is known to have lost something, which ends the run.
     pub(crate) damaged: bool,
+    /// Whether a call of the file layer has failed, in this life or an earlier one.
+    pub(crate) faulted: bool,
     /// Operations by name and outcome.
     pub(crate) tally: BTreeMap<String, u64>,
 }
@@ -102,6 +104,12 @@ impl HistoryBook {
             .filter(|batch| matches!(batch.fate, BatchFate::Applied(_)))
             .for_each(|batch| batch.fate = BatchFate::Absent);
         self.reads.clear();
+    }
+
+    /// Returns whether the finding is the mark that a failed write may leave: a torn copy of a record, which costs
+    /// nothing.
+    pub(crate) fn is_scar(&self, finding: &PalaceFinding) -> bool {
+        self.faulted && finding.code == "page_mended"
     }
 
     pub(crate) fn count(&mut self, what: impl Into<String>) {

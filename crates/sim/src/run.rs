@@ -159,12 +159,14 @@ fn live_once(machine: RestingMachine, place: &Path, processes: usize, exchanges:
     let world = Arc::into_inner(world).expect("every process has let go of the machine");
     let state = world.into_state();
     let history = Arc::into_inner(history).expect("every process has ended");
+    let mut history = history.into_inner().unwrap_or_else(PoisonError::into_inner);
+    history.faulted |= state.faults > 0;
     RestingMachine {
         random: state.random,
         disk: state.disk,
         trace: state.trace,
         clock: state.clock,
-        history: history.into_inner().unwrap_or_else(PoisonError::into_inner),
+        history,
     }
 }
 

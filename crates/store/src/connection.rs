@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use crate::failure::{self, sqlite_error};
 use crate::schema::{self, FileKind};
@@ -234,7 +234,21 @@ pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
     connection.pragma_update(None, "synchronous", "FULL")?;
     // Immediate takes the write lock at once. A read transaction that wanted to write later could not wait for
     // it: the state it has read would be stale by then.
-    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // SQLite reads the statistics again when another process has changed the schema, and ignores that this fails. A
+    // failed read ends the transaction all the same, and every further statement would commit by itself. Nobody changes
+    // the schema from here on, so one look is enough.
+    transaction
+        .prepare_cached("SELECT 1 FROM sqlite_schema LIMIT 0")?
+        .query([])?
+        .next()?;
+    if transaction.is_autocommit() {
+        return Err(rusqlite::Error::SqliteFailure(
+            ffi::Error::new(ffi::SQLITE_IOERR_READ),
+            Some("a failed read ended the transaction".to_owned()),
+        ));
+    }
+    Ok(transaction)
 }
 
 /// Returns the error for a write that waited in vain; names the process that holds the lock if it is known.

@@ -156,17 +156,25 @@ pub(crate) fn has_log(connection: &Connection) -> Result<bool> {
 /// Switches a file to a log. One whose making was interrupted by a failing disk may have tables and none: its journal
 /// is deleted without a sync of the folder, so that a power cut could bring it back and undo the last commit.
 pub(crate) fn begin_log(connection: &Connection) -> Result<()> {
-    connection
-        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0))
-        .map_err(sqlite_error)
-        .and_then(|mode| match mode.as_str() {
-            "wal" => Ok(()),
-            // A file system without shared memory maps has no write-ahead log.
-            other => Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("this file system cannot hold a palace: SQLite fell back to {other:?}"),
-            )),
-        })
+    let mode = switch_to_log(connection).map_err(sqlite_error)?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    // A file system without shared memory maps has no write-ahead log.
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("this file system cannot hold a palace: SQLite fell back to {mode:?}"),
+    ))
+}
+
+/// Returns the mode that SQLite has chosen. The statement commits only after it has given its row, so it must be run to
+/// its end: else a commit that fails would go unnoticed.
+fn switch_to_log(connection: &Connection) -> rusqlite::Result<String> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let modes: Vec<String> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(modes.concat())
 }
 
 /// Creates the tables of a new palace, unless another process has just done so.

@@ -209,7 +209,9 @@ impl SimProcess {
         let drawers = read_drawers(&*moment)?;
         let mut wrong = find_disagreements(&*moment, &drawers, &mut self.random)?;
         let info = moment.info()?;
-        if let Some(warning) = info.warnings.first() {
+        self.book().faulted |= self.world.lock().faults > 0;
+        let warning = info.warnings.iter().find(|warning| !self.book().is_scar(warning));
+        if let Some(warning) = warning {
             // A palace whose files were exchanged may say so, and then need not be whole.
             if self.book().exchanged.is_some() {
                 wrong.clear();

@@ -210,10 +210,12 @@ impl DatabasePages {
         // A checkpoint that readers held up may leave a first page that counts what a later commit has given up.
         let beyond_log = |number| self.watch.logged_pages().is_some_and(|counted| number > counted);
         match page::page_number(offset, page_size) {
-            Some(number)
-                if self.wal && offset > 0 && !beyond_log(number) && !is_new(base, number, page_size) =>
-            {
-                self.refuse_page(number)
+            Some(number) if self.wal && offset > 0 && !beyond_log(number) => {
+                match counts_page(base, number, page_size) {
+                    Ok(true) => self.refuse_page(number),
+                    Ok(false) => ffi::SQLITE_IOERR_SHORT_READ,
+                    Err(code) => code,
+                }
             }
             _ => ffi::SQLITE_IOERR_SHORT_READ,
         }
@@ -491,10 +493,20 @@ fn write_second(base: BaseFile, sealed: &[u8], page_size: usize) -> c_int {
     }
 }
 
-/// Returns whether a page lies beyond the pages that the first page, if it is sound, counts.
-fn is_new(base: BaseFile, number: u32, page_size: usize) -> bool {
+/// Returns whether the first page counts page `number`, which it is taken to do if it is damaged; fails if it cannot be
+/// read now.
+fn counts_page(base: BaseFile, number: u32, page_size: usize) -> Result<bool, c_int> {
     let mut first = vec![0; page_size];
-    let sound = base.read(&mut first, 0) == ffi::SQLITE_OK && page::is_content_sound(1, &first);
-    let counted = first.get(28..32).and_then(|bytes| bytes.try_into().ok());
-    sound && counted.is_some_and(|bytes| number > u32::from_be_bytes(bytes))
+    for pause in PATIENCE {
+        crate::clock::sleep(pause);
+        match base.read(&mut first, 0) {
+            ffi::SQLITE_OK | ffi::SQLITE_IOERR_SHORT_READ => {}
+            code => return Err(code),
+        }
+        if page::is_content_sound(1, &first) {
+            let counted = first.get(28..).and_then(|rest| rest.first_chunk());
+            return Ok(counted.is_none_or(|bytes| number <= u32::from_be_bytes(*bytes)));
+        }
+    }
+    Ok(true)
 }
