@@ -22,8 +22,6 @@ const SLOWEST_SYNC: usize = 45_000_000;
 /// The machine as all its processes see it.
 pub(crate) struct SimWorld {
     folder: PathBuf,
-    /// Whether files are mapped into memory.
-    pub(crate) maps_files: bool,
     /// The number of pages in the log at which SQLite checkpoints by itself.
     pub(crate) checkpoint_pages: usize,
     state: Mutex<WorldState>,
@@ -84,7 +82,6 @@ impl SimWorld {
         } = settings;
         Self {
             folder,
-            maps_files: random.toss_coin(),
             checkpoint_pages: random.pick(&[4, 20, 60, 1000]),
             turns: (0..processes).map(|_| Condvar::new()).collect(),
             state: Mutex::new(WorldState {

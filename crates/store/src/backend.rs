@@ -14,7 +14,7 @@ use loci_core::{
 
 use crate::collection::CollectionHandle;
 use crate::deadline::CallLimits;
-use crate::palace::{self, AbsentPalace, PageSpread, PalaceFile};
+use crate::palace::{self, AbsentPalace, PalaceFile};
 use crate::shelf::CollectionShelf;
 use crate::view::describe_collection;
 use crate::{clock, disk, schema};
@@ -198,7 +198,7 @@ impl Backend for EmbeddedBackend {
     ) -> Result<Arc<dyn Collection>> {
         let palace = self.open_palace(palace, false)?;
         let limits = CallLimits::new(options.wait, None);
-        let (generation, shelf) = palace.read_within(limits, PageSpread::Near, |opened| {
+        let (generation, shelf) = palace.read_within(limits, |opened| {
             let shelf = CollectionShelf::find(opened.connection, collection)?;
             shelf.check_options(options)?;
             Ok((opened.generation, shelf))

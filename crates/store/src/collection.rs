@@ -17,7 +17,7 @@ use rusqlite::{Connection, Transaction};
 
 use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::moment::ReadMoment;
-use crate::palace::{PageSpread, PalaceFile, WriteFailure};
+use crate::palace::{PalaceFile, WriteFailure};
 use crate::receipts::KeyedBatch;
 use crate::shelf::CollectionShelf;
 use crate::switch::{self, SpaceSurvey};
@@ -94,13 +94,12 @@ impl CollectionHandle {
     /// Runs `answer` in one read transaction.
     fn with_view<T>(
         &self,
-        spread: PageSpread,
         budget: Option<Duration>,
         answer: impl FnOnce(&ReadView<'_>) -> Result<T>,
     ) -> Result<T> {
         let limits = CallLimits::new(self.wait, budget);
         limits.deadline.check()?;
-        self.palace.read_within(limits, spread, |opened| {
+        self.palace.read_within(limits, |opened| {
             let shelf = self.find_shelf(opened.connection, opened.generation)?;
             answer(&ReadView {
                 connection: opened.connection,
@@ -113,14 +112,12 @@ impl CollectionHandle {
     }
 
     fn read<T>(&self, answer: impl FnOnce(&Connection, &CollectionShelf) -> Result<T>) -> Result<T> {
-        self.with_view(PageSpread::Near, None, |view| answer(view.connection, view.shelf))
+        self.with_view(None, |view| answer(view.connection, view.shelf))
     }
 
     /// As `read`, for answers whose pages are scattered over the whole file.
     fn read_strewn<T>(&self, answer: impl FnOnce(&Connection, &CollectionShelf) -> Result<T>) -> Result<T> {
-        self.with_view(PageSpread::Strewn, None, |view| {
-            answer(view.connection, view.shelf)
-        })
+        self.with_view(None, |view| answer(view.connection, view.shelf))
     }
 
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>, CollectionShelf) -> Result<T>) -> Result<T> {
@@ -200,27 +197,27 @@ impl CollectionHandle {
 impl CollectionReader for CollectionHandle {
     fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         // Rows lie in the order they were filed, so reading them by id touches pages all over the file.
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.get(request))
+        self.with_view(request.budget, |view| view.get(request))
     }
 
     fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.query(request))
+        self.with_view(request.budget, |view| view.query(request))
     }
 
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.lexical(request))
+        self.with_view(request.budget, |view| view.lexical(request))
     }
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.with_view(PageSpread::Near, None, |view| view.count(condition))
+        self.with_view(None, |view| view.count(condition))
     }
 
     fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
-        self.with_view(PageSpread::Strewn, None, |view| view.facets(request))
+        self.with_view(None, |view| view.facets(request))
     }
 
     fn info(&self) -> Result<CollectionInfo> {
-        self.with_view(PageSpread::Near, None, |view| view.info())
+        self.with_view(None, |view| view.info())
     }
 }
 

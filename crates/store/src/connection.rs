@@ -11,9 +11,6 @@ use crate::failure::{self, sqlite_error};
 use crate::schema::{self, FileKind};
 use crate::{clock, collapse, holder, lost, read_only, upgrade, vfs};
 
-/// The most bytes of the file SQLite may map: SQLite's own limit.
-const MAPPED_BYTES: i64 = 0x7fff_0000;
-
 /// The longest wait for another opener that uses the same files in another combination.
 const DIVIDED_WAIT: Duration = Duration::from_secs(1);
 
@@ -109,9 +106,8 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
         connection.execute_batch("COMMIT").map_err(sqlite_error)?;
         begin_read(&connection)?;
     }
-    // Both may be set within a transaction; the first needs the schema to be loaded, as it is by now.
+    // May be set within a transaction, but needs the schema to be loaded, as it is by now.
     set_pragma(&connection, "cache_size", &-16_384)?;
-    set_map_size(&connection, MAPPED_BYTES).map_err(sqlite_error)?;
     #[cfg(feature = "crash-points")]
     if let Some(machine) = crate::testing::simulated_machine() {
         machine.tune_connection(&connection);
@@ -207,28 +203,9 @@ fn set_pragma(connection: &Connection, name: &str, value: &dyn rusqlite::ToSql) 
     connection.pragma_update(None, name, value).map_err(sqlite_error)
 }
 
-fn set_map_size(connection: &Connection, bytes: i64) -> rusqlite::Result<()> {
-    connection.pragma_update_and_check(None, "mmap_size", bytes, |_| Ok(()))
-}
-
-/// Removes the memory map; the file is then read page by page.
-pub(crate) fn unmap_file(connection: &Connection) -> Result<()> {
-    set_map_size(connection, 0).map_err(sqlite_error)
-}
-
-/// Maps the file again at its present length; SQLite does so only when the limit changes.
-pub(crate) fn remap_file(connection: &Connection) -> Result<()> {
-    unmap_file(connection)?;
-    set_map_size(connection, MAPPED_BYTES).map_err(sqlite_error)
-}
-
-/// Begins the only kind of transaction that writes; the connection has no memory map after it.
-///
-/// A writer must not map the file: a page newly taken by its transaction may lie within the map and behind the end
-/// of a file that another process has truncated meanwhile, and touching it there kills the process.
+/// Begins the only kind of transaction that writes.
 pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     crate::crash::point("write-begins");
-    set_map_size(connection, 0)?;
     // Not set when the connection is opened: SQLite loads the schema for it, which would cost
     // another transaction.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -298,7 +275,6 @@ mod tests {
             ("trusted_schema", 0),
             ("temp_store", 2),
             ("cache_size", -16_384),
-            ("mmap_size", 0),
         ];
         for (name, expected) in set {
             let found: i64 = transaction

@@ -8,28 +8,10 @@ use loci_core::{Error, ErrorKind, Result};
 use crate::failure;
 use crate::vfs::InodeId;
 
-/// The file a path names at one moment, and its length; file systems without inodes never look replaced.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FileIdentity {
-    inode: InodeId,
-    /// Its length in bytes.
-    pub(crate) bytes: u64,
-}
-
-impl FileIdentity {
-    /// Returns the identity of the file at `path` now, if there is one.
-    pub(crate) fn from_path(path: &Path) -> Option<Self> {
-        let found = fs::metadata(path).ok()?;
-        found.is_file().then(|| Self {
-            inode: InodeId::from_metadata(&found),
-            bytes: found.len(),
-        })
-    }
-
-    /// Returns whether `other` may be the same file.
-    pub(crate) fn same_as(self, other: Self) -> bool {
-        self.inode.same_as(other.inode)
-    }
+/// Returns the file at `path` now, if there is one.
+pub(crate) fn find_file(path: &Path) -> Option<InodeId> {
+    let found = fs::metadata(path).ok()?;
+    found.is_file().then(|| InodeId::from_metadata(&found))
 }
 
 /// Creates the folder of a palace, private to its owner. An existing folder keeps its permissions.
@@ -146,18 +128,14 @@ mod tests {
     fn a_replaced_file_is_another_file() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a"), folder.path().join("b"));
-        assert!(FileIdentity::from_path(&path).is_none());
+        assert!(find_file(&path).is_none());
         fs::write(&path, "1").unwrap();
-        let first = FileIdentity::from_path(&path).unwrap();
-        assert!(first.same_as(FileIdentity::from_path(&path).unwrap()));
+        let first = find_file(&path).unwrap();
+        assert!(first.same_as(find_file(&path).unwrap()));
         fs::write(&other, "2").unwrap();
         fs::rename(&other, &path).unwrap();
-        assert!(!first.same_as(FileIdentity::from_path(&path).unwrap()));
-        let inode = InodeId {
-            inode: 0,
-            ..first.inode
-        };
-        let no_inode = FileIdentity { inode, ..first };
+        assert!(!first.same_as(find_file(&path).unwrap()));
+        let no_inode = InodeId { inode: 0, ..first };
         assert!(
             no_inode.same_as(first),
             "a file system without inodes never looks replaced"

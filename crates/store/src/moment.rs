@@ -10,7 +10,7 @@ use loci_core::{
 
 use crate::deadline::BudgetDeadline;
 use crate::failure::corrupt_error;
-use crate::palace::{AbsentPalace, ConnectionLease, PageSpread, PalaceFile};
+use crate::palace::{AbsentPalace, ConnectionLease, PalaceFile};
 use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
 
@@ -44,7 +44,6 @@ impl<'h> ReadMoment<'h> {
 
     fn with_view<T>(
         &self,
-        spread: PageSpread,
         budget: Option<Duration>,
         answer: impl FnOnce(&ReadView<'_>) -> Result<T>,
     ) -> Result<T> {
@@ -56,7 +55,6 @@ impl<'h> ReadMoment<'h> {
         if lease.is_autocommit() {
             return Err(corrupt_error("this moment ended when a damaged page was met"));
         }
-        lease.prepare_for(spread);
         lease.watch_deadline(deadline)?;
         let view = ReadView {
             connection: &lease,
@@ -75,26 +73,26 @@ impl<'h> ReadMoment<'h> {
 
 impl CollectionReader for ReadMoment<'_> {
     fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.get(request))
+        self.with_view(request.budget, |view| view.get(request))
     }
 
     fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.query(request))
+        self.with_view(request.budget, |view| view.query(request))
     }
 
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
-        self.with_view(PageSpread::Strewn, request.budget, |view| view.lexical(request))
+        self.with_view(request.budget, |view| view.lexical(request))
     }
 
     fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.with_view(PageSpread::Near, None, |view| view.count(condition))
+        self.with_view(None, |view| view.count(condition))
     }
 
     fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
-        self.with_view(PageSpread::Strewn, None, |view| view.facets(request))
+        self.with_view(None, |view| view.facets(request))
     }
 
     fn info(&self) -> Result<CollectionInfo> {
-        self.with_view(PageSpread::Near, None, |view| view.info())
+        self.with_view(None, |view| view.info())
     }
 }

@@ -18,7 +18,7 @@ use rusqlite::{Connection, Transaction};
 
 use crate::connection::{self, ConnectionOptions};
 use crate::deadline::{BudgetDeadline, CallLimits};
-use crate::disk::FileIdentity;
+use crate::disk;
 use crate::failure::{self, sqlite_error};
 use crate::vfs::InodeId;
 use crate::{clock, lost, mended, schema};
@@ -27,7 +27,6 @@ pub(crate) use codes::SoundSegment;
 #[cfg(feature = "crash-points")]
 pub(crate) use codes::keep_codes_up_to;
 pub(crate) use lease::ConnectionLease;
-pub(crate) use reading::PageSpread;
 use warnings::WarningList;
 
 /// A palace file and the connections this process has to it.
@@ -56,39 +55,14 @@ pub(crate) struct PalaceFile {
 #[derive(Debug, Default)]
 struct PoolState {
     /// The file the connections are open on.
-    file: Option<FileIdentity>,
+    file: Option<InodeId>,
     /// Counts replacements of the file, so that a connection to an earlier one never returns to the pool.
     generation: u64,
-    idle: Vec<MappedConnection>,
+    idle: Vec<Connection>,
     palace_id: Option<[u8; 16]>,
     /// Segments whose checksums this process has verified; a sealed segment never changes.
     sound: HashMap<i64, Arc<SoundSegment>>,
     warnings: WarningList,
-}
-
-/// A connection, and the length of the file at the time the connection mapped it into memory.
-#[derive(Debug)]
-struct MappedConnection {
-    connection: Connection,
-    bytes: u64,
-}
-
-/// A file of up to this many bytes stays mapped while single rows of it are read.
-pub(crate) const KEPT_MAPPED: u64 = 64 << 20;
-
-impl MappedConnection {
-    /// Prepares an idle connection for a file that now has `bytes` bytes.
-    ///
-    /// SQLite maps a file once, at its length at that time; what it grows by later is read through a much slower path.
-    fn ready_for(mut self, bytes: u64, wait: Duration) -> Result<Self> {
-        self.connection.busy_timeout(wait).map_err(sqlite_error)?;
-        // Only after growth by an eighth: mapping anew costs a system call and drops every page already mapped.
-        if bytes > self.bytes + self.bytes / 8 {
-            connection::remap_file(&self.connection)?;
-            self.bytes = bytes;
-        }
-        Ok(self)
-    }
 }
 
 /// The treatment of a palace that does not exist.
@@ -147,13 +121,13 @@ impl PalaceFile {
 
     fn lend_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<ConnectionLease<'_>> {
         self.check_open()?;
-        let (mut generation, bytes, idle) = self.check_current_file(absent)?;
+        let (mut generation, idle) = self.check_current_file(absent)?;
         let idle = idle.map(|idle| self.confirm_idle(idle)).transpose()?.flatten();
-        let MappedConnection {
-            connection,
-            bytes: mapped,
-        } = match idle {
-            Some(idle) => idle.ready_for(bytes, wait)?,
+        let connection = match idle {
+            Some(idle) => {
+                idle.busy_timeout(wait).map_err(sqlite_error)?;
+                idle
+            }
             None => {
                 let opened = self.open_connection(absent, wait)?;
                 generation = self.lock_state().generation;
@@ -163,15 +137,14 @@ impl PalaceFile {
         Ok(ConnectionLease {
             palace: self,
             generation,
-            mapped,
             watched: false,
             connection: Some(connection),
         })
     }
 
-    /// Returns the generation and length of the current file, and an idle connection to it if there is one.
-    fn check_current_file(&self, absent: AbsentPalace) -> Result<(u64, u64, Option<MappedConnection>)> {
-        let found = FileIdentity::from_path(&self.file);
+    /// Returns the generation of the current file, and an idle connection to it if there is one.
+    fn check_current_file(&self, absent: AbsentPalace) -> Result<(u64, Option<Connection>)> {
+        let found = disk::find_file(&self.file);
         let mut state = self.lock_state();
         let same = match (state.file, found) {
             (Some(known), Some(now)) => known.same_as(now),
@@ -197,12 +170,11 @@ impl PalaceFile {
             }
         }
         let mut state = self.lock_state();
-        let bytes = found.map_or(0, |file| file.bytes);
-        Ok((state.generation, bytes, state.idle.pop()))
+        Ok((state.generation, state.idle.pop()))
     }
 
     /// Opens a connection, which is returned within a read transaction.
-    fn open_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<MappedConnection> {
+    fn open_connection(&self, absent: AbsentPalace, wait: Duration) -> Result<Connection> {
         let base = self.base.as_deref();
         let connection = connection::open(ConnectionOptions {
             file: &self.file,
@@ -222,10 +194,10 @@ impl PalaceFile {
         // The file may have been created just now; without its identity the next call would take it for a
         // replacement and throw this connection away.
         if state.file.is_none() {
-            state.file = FileIdentity::from_path(&self.file);
+            state.file = disk::find_file(&self.file);
         }
-        let bytes = state.file.map_or(0, |file| file.bytes);
-        Ok(MappedConnection { connection, bytes })
+        drop(state);
+        Ok(connection)
     }
 
     /// Runs `write` in one write transaction and returns once it is durable. Nothing slow belongs inside.
@@ -247,8 +219,6 @@ impl PalaceFile {
         let mut lease = self
             .lease(limits.wait())
             .map_err(|error| limits.explain_lock(error))?;
-        // Writing unmaps the file (see `begin_write`); a length of 0 makes the next reader map it again.
-        lease.mapped = 0;
         lease.watch_deadline(limits.deadline)?;
         let (generation, wait) = (lease.generation, limits.wait());
         let transaction = match connection::begin_write(&mut lease) {
@@ -391,14 +361,8 @@ mod tests {
 
     const WAIT: Duration = Duration::from_secs(5);
 
-    fn mapped(connection: &Connection) -> Result<i64> {
-        connection
-            .pragma_query_value(None, "mmap_size", |row| row.get(0))
-            .map_err(sqlite_error)
-    }
-
     #[test]
-    fn the_file_is_never_mapped_and_its_connection_comes_back() {
+    fn a_connection_that_has_written_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let palace = PalaceFile::new(folder.path().join("palace.db"), None);
         drop(palace.lease_reading(AbsentPalace::Create, WAIT).unwrap());
@@ -406,16 +370,10 @@ mod tests {
             let within = palace.write(WAIT, |transaction| {
                 transaction
                     .execute("INSERT INTO notes(at, text) VALUES (0, 'a note')", [])
-                    .map_err(sqlite_error)?;
-                mapped(transaction)
+                    .map_err(sqlite_error)
             });
-            assert_eq!(within.unwrap(), 0);
-            assert_eq!(palace.read(WAIT, mapped).unwrap(), 0);
-            assert_eq!(
-                palace.lock_state().idle.len(),
-                1,
-                "the same connection comes back"
-            );
+            assert_eq!(within.unwrap(), 1);
+            assert_eq!(palace.lock_state().idle.len(), 1);
         }
     }
 

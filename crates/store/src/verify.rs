@@ -89,10 +89,6 @@ pub(crate) fn examine_file(
         }
         Err(error) => return Err(error),
     };
-    // Every page is read, and mapped each would count as memory of this process, up to the size of the file.
-    if std::fs::metadata(file).is_ok_and(|found| found.len() > palace::KEPT_MAPPED) {
-        connection::unmap_file(&moment)?;
-    }
     let mut report = ExaminationReport::new(count_parts(&moment), watch);
     report.run_part("the notes", |report| {
         let mut losses = ListedFindings::default();

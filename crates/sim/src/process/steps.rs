@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use loci_core::{
     ApplyRequest, Backend, Collection, CollectionExt, Drawer, DrawerId, Error, ErrorKind, IdempotencyKey,
-    MaintenanceKind, PalaceRef, Receipt, Result, RevisionOutcome, SourceRecordQuery, SourceRevision, Write,
+    MaintenanceKind, PalaceFinding, PalaceRef, Receipt, Result, RevisionOutcome, SourceRecordQuery,
+    SourceRevision, Write,
 };
 
 use super::{SimProcess, collection_name, open_options};
@@ -209,8 +210,16 @@ impl SimProcess {
         let drawers = read_drawers(&*moment)?;
         let mut wrong = find_disagreements(&*moment, &drawers, &mut self.random)?;
         let info = moment.info()?;
-        self.book().faulted |= self.world.lock().faults > 0;
-        let warning = info.warnings.iter().find(|warning| !self.book().is_scar(warning));
+        let faults = self.world.lock().faults > 0;
+        self.book().faulted |= faults;
+        // A process remembers which drawers it could not read, even if the disk works again.
+        let failed_read = |warning: &PalaceFinding| {
+            warning.code == "damaged_drawer" && warning.message.ends_with("disk I/O error")
+        };
+        let warning = info
+            .warnings
+            .iter()
+            .find(|warning| !(self.book().is_scar(warning) || faults && failed_read(warning)));
         if let Some(warning) = warning {
             // A palace whose files were exchanged may say so, and then need not be whole.
             if self.book().exchanged.is_some() {

@@ -358,21 +358,6 @@ unsafe extern "C" fn shm_unmap(file: File, delete: c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn fetch(file: File, offset: i64, length: c_int, page: *mut *mut c_void) -> c_int {
-    // SAFETY: SQLite passes an open file and a place for the pointer.
-    unsafe {
-        let (real, methods, open) = parts(file);
-        page.write(std::ptr::null_mut());
-        let (_state, fate) = open.begin(CallKind::Plain);
-        if fate == CallFate::Dead || !open.world.maps_files {
-            return ffi::SQLITE_OK;
-        }
-        methods
-            .xFetch
-            .map_or(ffi::SQLITE_OK, |fetch| fetch(real, offset, length, page))
-    }
-}
-
 macro_rules! pass {
     ($name:ident => $method:ident($($argument:ident: $kind:ty),*)) => {
         unsafe extern "C" fn $name(file: File, $($argument: $kind),*) -> c_int {
@@ -387,10 +372,9 @@ macro_rules! pass {
 
 pass!(sector_size => xSectorSize());
 pass!(characteristics => xDeviceCharacteristics());
-pass!(unfetch => xUnfetch(offset: i64, page: *mut c_void));
 
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    iVersion: 3,
+    iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),
     xWrite: Some(write),
@@ -407,6 +391,6 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xShmLock: Some(shm_lock),
     xShmBarrier: Some(shm_barrier),
     xShmUnmap: Some(shm_unmap),
-    xFetch: Some(fetch),
-    xUnfetch: Some(unfetch),
+    xFetch: None,
+    xUnfetch: None,
 };

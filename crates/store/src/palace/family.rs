@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use loci_core::{Error, ErrorKind, FindingSeverity, PalaceFinding, Result};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{AbsentPalace, MappedConnection, PalaceFile, WriteFailure};
+use super::{AbsentPalace, PalaceFile, WriteFailure};
 use crate::failure::sqlite_error;
 use crate::schema;
 use crate::vfs::{self, FamilyBreach, InodeId};
@@ -21,18 +21,16 @@ pub(super) struct LastWrite {
 
 impl PalaceFile {
     /// Returns an idle connection if its files are still the palace's own; parts with the whole pool if they are not.
-    pub(super) fn confirm_idle(&self, idle: MappedConnection) -> Result<Option<MappedConnection>> {
-        let Some(breach) = vfs::find_breach(&idle.connection)? else {
+    pub(super) fn confirm_idle(&self, idle: Connection) -> Result<Option<Connection>> {
+        let Some(breach) = vfs::find_breach(&idle)? else {
             return Ok(Some(idle));
         };
         if breach == FamilyBreach::CompanionsRenamed {
             // Log and memory lost their names, but the open ones are whole: what only the log holds is copied into
             // the file before they are let go. If that fails, the file itself knows that its log is missing.
-            let _ = idle
-                .connection
-                .pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
+            let _ = idle.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
         }
-        if vfs::is_overwritten(&idle.connection)? {
+        if vfs::is_overwritten(&idle)? {
             let message = "palace.db or its log was overwritten in place while this process was using it: earlier writes may be gone";
             self.note_exchange("overwritten_file", message);
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use loci_core::Result;
 use rusqlite::Connection;
 
-use super::{KEPT_MAPPED, MappedConnection, PageSpread, PalaceFile};
+use super::PalaceFile;
 use crate::deadline::BudgetDeadline;
 use crate::failure::sqlite_error;
 use crate::{clock, connection};
@@ -20,8 +20,6 @@ pub(crate) struct ConnectionLease<'a> {
     pub(super) palace: &'a PalaceFile,
     /// The generation of the palace's file that this connection is open on.
     pub(super) generation: u64,
-    /// The length of the file when the connection mapped it.
-    pub(super) mapped: u64,
     /// Whether SQLite checks a deadline while it works.
     pub(super) watched: bool,
     pub(super) connection: Option<Connection>,
@@ -60,17 +58,6 @@ impl ConnectionLease<'_> {
     pub(crate) fn discard(&mut self) {
         self.connection = None;
     }
-
-    /// Prepares for an answer whose pages are distributed as `spread` says.
-    ///
-    /// Scattered pages of a large file are read without a memory map from here on, until the connection is lent again:
-    /// with one, they would count as memory of this process together with all their neighbours.
-    pub(crate) fn prepare_for(&mut self, spread: PageSpread) {
-        let large = spread == PageSpread::Strewn && self.mapped > KEPT_MAPPED;
-        if large && connection::unmap_file(self).is_ok() {
-            self.mapped = 0;
-        }
-    }
 }
 
 impl Deref for ConnectionLease<'_> {
@@ -103,10 +90,7 @@ impl Drop for ConnectionLease<'_> {
         let mut state = self.palace.lock_state();
         let usable = ended && !self.palace.closed.load(Ordering::SeqCst);
         if usable && state.generation == self.generation {
-            state.idle.push(MappedConnection {
-                connection,
-                bytes: self.mapped,
-            });
+            state.idle.push(connection);
         }
     }
 }

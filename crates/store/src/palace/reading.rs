@@ -9,16 +9,6 @@ use super::{AbsentPalace, PalaceFile};
 use crate::deadline::CallLimits;
 use crate::failure;
 
-/// The distribution over the file of the pages an answer is read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PageSpread {
-    /// Close together.
-    Near,
-    /// Scattered: mapped, each page would bring its neighbours into memory. So are the codes of packed segments,
-    /// which are read past SQLite's cache.
-    Strewn,
-}
-
 /// One read transaction.
 pub(crate) struct OpenedRead<'a> {
     pub(crate) connection: &'a Connection,
@@ -30,17 +20,16 @@ impl PalaceFile {
     /// Runs `read` in one read transaction: it sees one moment, and every write acknowledged before it began.
     pub(crate) fn read<T>(&self, wait: Duration, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let limits = CallLimits::new(wait, None);
-        self.read_within(limits, PageSpread::Near, |opened| read(opened.connection))
+        self.read_within(limits, |opened| read(opened.connection))
     }
 
-    /// As [`PalaceFile::read`], within the limits of a call and for pages distributed as `spread` says.
+    /// As [`PalaceFile::read`], within the limits of a call.
     pub(crate) fn read_within<T>(
         &self,
         limits: CallLimits,
-        spread: PageSpread,
         read: impl FnOnce(&OpenedRead<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.read_through(AbsentPalace::Refuse, limits, spread, read)
+        self.read_through(AbsentPalace::Refuse, limits, read)
     }
 
     /// As [`PalaceFile::read_within`], on a palace that is created if it is missing.
@@ -49,20 +38,18 @@ impl PalaceFile {
         limits: CallLimits,
         read: impl FnOnce(&OpenedRead<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.read_through(AbsentPalace::Create, limits, PageSpread::Near, read)
+        self.read_through(AbsentPalace::Create, limits, read)
     }
 
     fn read_through<T>(
         &self,
         absent: AbsentPalace,
         limits: CallLimits,
-        spread: PageSpread,
         read: impl FnOnce(&OpenedRead<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut lease = self
             .lease_reading(absent, limits.wait())
             .map_err(|error| limits.explain_lock(error))?;
-        lease.prepare_for(spread);
         lease.watch_deadline(limits.deadline)?;
         let opened = OpenedRead {
             connection: &lease,

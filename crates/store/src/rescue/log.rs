@@ -101,7 +101,7 @@ impl LogScan {
         };
         let (used, missing) = match mark.judge_log(beside) {
             LogVerdict::Whole => (LogUse::Newer, None),
-            LogVerdict::Foreign if self.id == mark.log => (LogUse::Unneeded, None),
+            LogVerdict::Outdated => (LogUse::Unneeded, None),
             LogVerdict::Foreign => (LogUse::Foreign, judge_missing(mark, copied)),
             LogVerdict::Lost { promised, .. } => {
                 let copied = copied.filter(|copied| copied.log == mark.log).unwrap_or_default();

@@ -107,8 +107,6 @@ pass!(base_truncate => xTruncate(size: i64), ffi::SQLITE_IOERR_TRUNCATE);
 pass!(base_control => xFileControl(op: c_int, argument: *mut c_void), ffi::SQLITE_NOTFOUND);
 pass!(base_shm_lock => xShmLock(offset: c_int, n: c_int, flags: c_int), ffi::SQLITE_IOERR_SHMLOCK);
 pass!(base_shm_unmap => xShmUnmap(delete: c_int), ffi::SQLITE_OK);
-pass!(base_unfetch => xUnfetch(offset: i64, page: *mut c_void), ffi::SQLITE_OK);
-pass!(base_fetch => xFetch(offset: i64, length: c_int, page: *mut *mut c_void), ffi::SQLITE_OK);
 pass!(base_shm_map => xShmMap(region: c_int, size: c_int, extend: c_int, out: *mut *mut c_void), ffi::SQLITE_IOERR_SHMMAP);
 
 unsafe extern "C" fn shm_barrier(file: File) {
@@ -388,32 +386,9 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
     unsafe { base_control(file, op, argument) }
 }
 
-/// Gives SQLite a page in place. A page that fails its check is withheld: SQLite then reads it, and that
-/// read returns the error.
-unsafe extern "C" fn fetch(file: File, offset: i64, length: c_int, out: *mut *mut c_void) -> c_int {
-    // SAFETY: SQLite passes an open file and a place for the pointer.
-    unsafe {
-        out.write(std::ptr::null_mut());
-        let code = base_fetch(file, offset, length, out);
-        let page = out.read();
-        if code != ffi::SQLITE_OK || page.is_null() {
-            return code;
-        }
-        let (base, FileContent::Database(pages)) = parts(file) else {
-            return code;
-        };
-        // The map holds `length` bytes at this place until `unfetch`.
-        let bytes = slice::from_raw_parts(page.cast::<u8>(), usize::try_from(length).unwrap_or(0));
-        if pages.is_sound(base, bytes, offset) {
-            return ffi::SQLITE_OK;
-        }
-        out.write(std::ptr::null_mut());
-        base_unfetch(file, offset, page)
-    }
-}
-
+/// The second version: SQLite never uses a database in place, since maps of a file that others may cut are deadly.
 const METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    iVersion: 3,
+    iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),
     xWrite: Some(write),
@@ -430,8 +405,8 @@ const METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xShmLock: Some(shm_lock),
     xShmBarrier: Some(shm_barrier),
     xShmUnmap: Some(shm_unmap),
-    xFetch: Some(fetch),
-    xUnfetch: Some(base_unfetch),
+    xFetch: None,
+    xUnfetch: None,
 };
 
 static WITH_LOG: ffi::sqlite3_io_methods = METHODS;

@@ -53,6 +53,8 @@ pub(crate) enum LogVerdict {
     Whole,
     /// Acknowledged commits are missing.
     Lost { promised: u32, found: u32 },
+    /// An earlier part of the file's own log, which the file no longer needs: a power cut may bring it back.
+    Outdated,
     /// The log belongs to another database, or is an older copy of this one's: reading it would bring back what is
     /// not this palace's present content.
     Foreign,
@@ -172,8 +174,7 @@ impl LogMark {
                     found,
                 }
             } else {
-                // The file already holds these frames; an older part of them read over it would undo commits.
-                LogVerdict::Foreign
+                LogVerdict::Outdated
             }
         };
         match beside {
@@ -288,7 +289,7 @@ mod tests {
         };
         assert_eq!(done.judge_log(AdjacentLog::Nothing), LogVerdict::Whole);
         assert_eq!(done.judge_log(log(7, 40)), LogVerdict::Whole);
-        assert_eq!(done.judge_log(log(7, 12)), LogVerdict::Foreign);
+        assert_eq!(done.judge_log(log(7, 12)), LogVerdict::Outdated);
         assert_eq!(
             LogMark::default().judge_log(AdjacentLog::Nothing),
             LogVerdict::Whole
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(announced.judge_log(AdjacentLog::Nothing), LogVerdict::Whole);
         assert_eq!(announced.judge_log(log(8, 0)), LogVerdict::Whole);
         assert_eq!(announced.judge_log(log(7, 40)), LogVerdict::Whole);
-        assert_eq!(announced.judge_log(log(7, 39)), LogVerdict::Foreign);
+        assert_eq!(announced.judge_log(log(7, 39)), LogVerdict::Outdated);
         assert_eq!(announced.judge_log(log(9, 1)), LogVerdict::Foreign);
         assert_eq!(
             LIVE.with_announced(8, 0).judge_log(log(7, 40)),

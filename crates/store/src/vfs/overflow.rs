@@ -46,9 +46,13 @@ impl Drop for PartTrace<'_> {
 impl DatabasePages {
     /// Judges the first part of a page, read with `code`; `None` if that is not what was read.
     ///
-    /// The page is read whole and verified at its first use by this handle. After that its parts are taken as they
-    /// are, like a page in the memory map: SQLite asks only for pages that the log does not hold, which no process
-    /// can be writing (see [`DatabasePages::is_sound`]).
+    /// The page is read whole and verified at its first use by this handle. After that its parts are taken as they are.
+    ///
+    /// No process can be writing it: a checkpoint copies only frames that every reader's snapshot holds, and a reader
+    /// takes such a page from the log; a reader that ignores the log holds read lock 0, which a checkpoint needs for
+    /// itself; without a log a shared lock keeps writers out. A page changed by another process since we saw it sound
+    /// was sealed by it. So one look per page and handle is enough to catch what the disk gives back, and `write` and
+    /// `truncate` here clear what they replace.
     pub(super) fn judge_part(
         &mut self,
         base: BaseFile,

@@ -51,7 +51,7 @@ pub(super) struct DatabasePages {
     pub(super) checkpointing: bool,
     /// The state of the log.
     pub(super) watch: LogWatch,
-    /// One bit per page that was found sound, and is used in place or in parts from then on.
+    /// One bit per page that was found sound, and is read in parts from then on.
     seen: Vec<u64>,
     /// The pages that were read in parts, while a caller wants to know.
     pub(super) parts: Option<Vec<PagePart>>,
@@ -253,33 +253,6 @@ impl DatabasePages {
     fn refuse_page(&self, number: u32) -> c_int {
         damage::note_page(&self.path, number);
         ffi::SQLITE_IOERR_DATA
-    }
-
-    /// Returns whether a page that SQLite wants to use in place, through the memory map, is sound.
-    ///
-    /// No process can be writing it: a checkpoint copies only frames that every reader's snapshot holds, and
-    /// a reader takes such a page from the log; a reader that ignores the log holds read lock 0, which a
-    /// checkpoint needs for itself; without a log a shared lock keeps writers out. A page changed by
-    /// another process since we saw it sound was sealed by it. So one look per page and handle is enough
-    /// to catch what the disk gives back, and `write` and `truncate` here clear what they replace.
-    pub(super) fn is_sound(&mut self, base: BaseFile, bytes: &[u8], offset: i64) -> bool {
-        let PageProtection::Checked { page_size } = self.protection(base) else {
-            return true;
-        };
-        let Some(number) = page::page_number(offset, page_size) else {
-            return true;
-        };
-        if bytes.len() != page_size || !page::are_whole_pages(bytes.len(), offset, page_size) {
-            return false;
-        }
-        if self.was_seen(number) {
-            return true;
-        }
-        let sound = page::is_sealed(number, bytes);
-        if sound {
-            self.note_seen(number);
-        }
-        sound
     }
 
     /// Returns whether this handle has found the page sound.

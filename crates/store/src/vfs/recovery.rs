@@ -11,7 +11,7 @@ use super::damage;
 use super::family::LineageStamp;
 use super::mark::{AdjacentLog, LogMark, LogVerdict};
 use super::pages::{DatabasePages, PageProtection};
-use super::wal::{self, LogFrames};
+use super::wal::{self, FRAME_HEADER, HEADER, LogFrames};
 use rusqlite::ffi;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -113,14 +113,20 @@ fn judge_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         // A process may have been killed between writing a commit and syncing it. Readers are about to see that
         // commit, and a repetition under its key is answered with its receipt, so it must be on disk by then.
         LogVerdict::Whole => {
-            return match log.sync() {
-                ffi::SQLITE_OK => mark
-                    .reach_log(beside)
-                    .map_or(ffi::SQLITE_OK, |reached| reached.write_lasting(base, page_size)),
+            let Some(reached) = mark.reach_log(beside) else {
+                return log.sync();
+            };
+            let known = if reached.log == mark.log { mark.frames } else { 0 };
+            return match rewrite_frames(log, known, reached.frames, page_size) {
+                ffi::SQLITE_OK => reached.write_lasting(base, page_size),
                 code => code,
             };
         }
-        LogVerdict::Foreign => return FOREIGN_LOG,
+        // All of it is in the file, so nothing is lost with it; read over the file it would undo commits.
+        LogVerdict::Outdated if copied.log == mark.log && copied.whole && copied.frames >= mark.frames => {
+            return log.truncate(0);
+        }
+        LogVerdict::Outdated | LogVerdict::Foreign => return FOREIGN_LOG,
         LogVerdict::Lost { promised, found } => (promised, found),
     };
     // Two sources may hold the promised frames: what is left of the log, and what a checkpoint copied of it.
@@ -152,6 +158,32 @@ fn judge_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         ..mark
     };
     remaining.write_lasting(base, page_size)
+}
+
+/// Writes the frames after the first `known` once more, and waits until they are on disk.
+///
+/// They may be those of a commit whose sync failed. The system then shows what was written, but takes it for written to
+/// the disk although it is not, so that the next sync would report success and save nothing.
+fn rewrite_frames(log: BaseFile, known: u32, frames: u32, page_size: usize) -> c_int {
+    let length = FRAME_HEADER + page_size;
+    let mut header = [0; HEADER];
+    let mut frame = vec![0; length];
+    let rewrite = |bytes: &mut [u8], offset: i64| match log.read(bytes, offset) {
+        ffi::SQLITE_OK => log.write(bytes, offset),
+        code => code,
+    };
+    let mut code = if known == 0 {
+        rewrite(&mut header, 0)
+    } else {
+        ffi::SQLITE_OK
+    };
+    for number in known..frames {
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+        code = rewrite(&mut frame, HEADER as i64 + i64::from(number) * length as i64);
+    }
+    if code == ffi::SQLITE_OK { log.sync() } else { code }
 }
 
 /// Reads the log beside the file to its last commit, as SQLite is about to.

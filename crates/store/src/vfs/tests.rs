@@ -16,10 +16,10 @@ use std::time::Duration;
 
 const PAGE: u64 = 4096;
 
-/// Opens (and makes) a checked database with a write-ahead log and `map` bytes of memory map.
-fn open(path: &Path, map: u32) -> rusqlite::Result<Connection> {
+/// Opens (and makes) a checked database with a write-ahead log.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
     let connection = bare(path)?;
-    connection.execute_batch(&format!("PRAGMA page_size = {PAGE}; PRAGMA mmap_size = {map};"))?;
+    connection.pragma_update(None, "page_size", PAGE as i64)?;
     reserve_checksums(&connection).expect("the VFS takes the reserve");
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
     connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;

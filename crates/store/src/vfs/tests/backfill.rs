@@ -7,8 +7,8 @@ use super::*;
 /// A database of ten rows whose log holds them twice over, and the number of frames of each half.
 fn rewritten(folder: &Path) -> (Connection, std::path::PathBuf, u32) {
     let path = folder.join("palace.db");
-    fill(&open(&path, 0).unwrap(), 0..3).unwrap();
-    let connection = open(&path, 0).unwrap();
+    fill(&open(&path).unwrap(), 0..3).unwrap();
+    let connection = open(&path).unwrap();
     connection.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     fill(&connection, 0..10).unwrap();
     let first = frames(&path);

@@ -4,7 +4,7 @@ use super::*;
 
 /// A database whose rows are all in the log, and where the pages of the log begin.
 fn logged(folder: &Path) -> (Connection, std::path::PathBuf, Vec<u64>) {
-    let connection = open(&folder.join("palace.db"), 1 << 20).unwrap();
+    let connection = open(&folder.join("palace.db")).unwrap();
     connection.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     fill(&connection, 0..30).unwrap();
     let log = folder.join("palace.db-wal");
@@ -48,7 +48,7 @@ fn a_flipped_byte_in_any_frame_is_refused_and_never_copied_into_the_file() {
 #[test]
 fn a_transaction_larger_than_the_cache_reads_its_own_frames() {
     let folder = tempfile::tempdir().unwrap();
-    let connection = open(&folder.path().join("palace.db"), 0).unwrap();
+    let connection = open(&folder.path().join("palace.db")).unwrap();
     connection
         .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 50")
         .unwrap();

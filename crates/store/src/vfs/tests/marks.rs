@@ -53,7 +53,7 @@ pub(super) fn checkpoint(connection: &Connection, mode: &str) {
 fn the_mark_follows_the_log_and_a_kill_at_each_step_leaves_both_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    let connection = open(&path, 1 << 20).unwrap();
+    let connection = open(&path).unwrap();
     connection.execute_batch("PRAGMA wal_autocheckpoint = 0").unwrap();
     fill(&connection, 0..10).unwrap();
     let (_a, copy, first) = killed_now(&path);
@@ -109,7 +109,7 @@ fn the_mark_follows_the_log_and_a_kill_at_each_step_leaves_both_whole() {
 fn a_rolled_back_transaction_and_a_checkpoint_in_it_raise_no_mark() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    let (writer, other) = (open(&path, 0).unwrap(), open(&path, 0).unwrap());
+    let (writer, other) = (open(&path).unwrap(), open(&path).unwrap());
     writer
         .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0")
         .unwrap();
@@ -139,7 +139,7 @@ fn a_rolled_back_transaction_and_a_checkpoint_in_it_raise_no_mark() {
 fn a_kill_between_the_header_of_a_new_log_and_its_first_commit_leaves_all_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    let connection = open(&path, 0).unwrap();
+    let connection = open(&path).unwrap();
     connection
         .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0")
         .unwrap();
@@ -166,13 +166,13 @@ fn a_kill_between_the_header_of_a_new_log_and_its_first_commit_leaves_all_whole(
 fn a_loss_stays_on_record_until_its_note_is_committed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    fill(&open(&path, 0).unwrap(), 0..5).unwrap();
-    let writer = open(&path, 0).unwrap();
+    fill(&open(&path).unwrap(), 0..5).unwrap();
+    let writer = open(&path).unwrap();
     fill(&writer, 5..10).unwrap();
     let (_copy, path, promised) = killed_now(&path);
     std::fs::remove_file(log(&path)).unwrap();
 
-    let connection = open(&path, 0).unwrap();
+    let connection = open(&path).unwrap();
     let loss = lost_log(&connection).unwrap().unwrap();
     assert_eq!(loss.pages, Some((promised.frames, 0)));
     assert_eq!(read(&connection, 4).unwrap(), text(4));
@@ -184,7 +184,7 @@ fn a_loss_stays_on_record_until_its_note_is_committed() {
     assert!(lost_log(&connection).unwrap().is_some(), "nothing was noted");
     drop(connection);
 
-    let connection = open(&path, 0).unwrap();
+    let connection = open(&path).unwrap();
     assert!(lost_log(&connection).unwrap().is_some(), "a new process is told");
     connection
         .execute_batch("BEGIN IMMEDIATE; INSERT INTO drawers VALUES (50, 'noted')")
@@ -193,15 +193,15 @@ fn a_loss_stays_on_record_until_its_note_is_committed() {
     connection.execute_batch("COMMIT").unwrap();
     assert_eq!(lost_log(&connection).unwrap(), None);
     drop(connection);
-    assert_eq!(lost_log(&open(&path, 0).unwrap()).unwrap(), None);
+    assert_eq!(lost_log(&open(&path).unwrap()).unwrap(), None);
 }
 
 #[test]
 fn a_refused_log_is_not_copied_into_the_file_even_when_the_connection_closes() {
     let folder = tempfile::tempdir().unwrap();
     let (path, other) = (folder.path().join("palace.db"), folder.path().join("other.db"));
-    fill(&open(&path, 0).unwrap(), 0..10).unwrap();
-    let stranger = open(&other, 0).unwrap();
+    fill(&open(&path).unwrap(), 0..10).unwrap();
+    let stranger = open(&other).unwrap();
     fill(&stranger, 0..30).unwrap();
     std::fs::copy(log(&other), log(&path)).unwrap();
     let before = std::fs::read(&path).unwrap();
@@ -221,7 +221,7 @@ fn a_refused_log_is_not_copied_into_the_file_even_when_the_connection_closes() {
 fn the_log_beside_a_file_that_was_emptied_is_not_deleted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    let writer = open(&path, 0).unwrap();
+    let writer = open(&path).unwrap();
     fill(&writer, 0..10).unwrap();
     let (_copy, path, _) = killed_now(&path);
     let before = std::fs::read(log(&path)).unwrap();
@@ -235,7 +235,7 @@ fn the_log_beside_a_file_that_was_emptied_is_not_deleted() {
 fn a_damaged_mark_is_a_damaged_page() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    let writer = open(&path, 0).unwrap();
+    let writer = open(&path).unwrap();
     fill(&writer, 0..10).unwrap();
     for at in 1..=super::super::page::ROOM as u64 {
         let (_copy, path, _) = killed_now(&path);

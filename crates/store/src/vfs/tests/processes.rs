@@ -10,7 +10,7 @@ const CHILD: &str = "LOCI_VFS_TEST_CHILD";
 #[test]
 fn a_child_writes_until_it_is_killed() {
     let Ok(path) = std::env::var(CHILD) else { return };
-    let connection = open(Path::new(&path), 8 << 20).unwrap();
+    let connection = open(Path::new(&path)).unwrap();
     connection
         .execute_batch("PRAGMA wal_autocheckpoint = 20")
         .unwrap();
@@ -63,9 +63,6 @@ fn killed_writers_never_raise_a_false_alarm() {
         kill_after(start(&path), round % 7 + 1);
         kill_after(first, round % 3 + 1);
         let connection = bare(&path).unwrap();
-        connection
-            .execute_batch(&format!("PRAGMA mmap_size = {}", round % 2 * 8_000_000))
-            .unwrap();
         assert_eq!(lost_log(&connection).unwrap(), None);
         assert_whole(&connection);
         let count: i64 = connection
@@ -84,14 +81,14 @@ fn killed_writers_never_raise_a_false_alarm() {
 fn readers_scanners_and_checkpoints_at_once_see_no_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
-    fill(&open(&path, 0).unwrap(), 0..100).unwrap();
+    fill(&open(&path).unwrap(), 0..100).unwrap();
     let writers = [start(&path), start(&path)];
     std::thread::scope(|scope| {
         for thread in 0..3_u32 {
             let path = &path;
             scope.spawn(move || {
                 for turn in 0..15_i64 {
-                    let connection = open(path, thread * 4_000_000).unwrap();
+                    let connection = open(path).unwrap();
                     for id in 0..100 {
                         if let Ok(found) = read(&connection, id) {
                             assert_eq!(found, text(id));
