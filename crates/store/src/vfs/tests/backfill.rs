@@ -43,6 +43,25 @@ fn a_log_that_is_wholly_in_the_file_may_be_damaged_or_gone() {
 }
 
 #[test]
+fn a_deleted_log_that_comes_back_in_part_costs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (connection, path, first) = rewritten(folder.path());
+    fill(&connection, 0..12).unwrap();
+    let all = frames(&path);
+    let log_before = std::fs::read(log(&path)).unwrap();
+    drop(connection);
+    assert!(!log(&path).exists(), "the last connection removes its log");
+    // A power cut forgets the deletion, and what the disk never got of the log.
+    for left in [0, 1, first, all - 1, all] {
+        let (_copy, path, mark) = killed_now(&path);
+        assert!(!mark.needed && mark.frames == all);
+        std::fs::write(log(&path), &log_before).unwrap();
+        cut(&path, left);
+        is_whole(&path, 12);
+    }
+}
+
+#[test]
 fn what_is_left_of_a_log_is_not_read_over_newer_pages_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (connection, path, first) = rewritten(folder.path());
