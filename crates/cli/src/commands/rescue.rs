@@ -88,7 +88,11 @@ fn print_report(report: &RescueReport, page: &mut TextPage) {
     let doubtful = report.doubtful.iter();
     let doubtful =
         doubtful.map(|drawer| format!("{} in {}: {}", drawer.id, drawer.collection, drawer.reason));
-    print_list("brought back, but maybe removed before", doubtful.collect(), page);
+    print_list(
+        "brought back, but maybe removed or changed since",
+        doubtful.collect(),
+        page,
+    );
     print_findings(&report.findings, page);
     page.bold(&report.target)
         .plain(&format!("  {}", count_drawers(report.drawers)))

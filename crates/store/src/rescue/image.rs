@@ -26,6 +26,8 @@ const MOST_CORRECTED: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PageVersion {
     File,
+    /// An earlier frame of the log.
+    Replaced(u32),
     Log,
 }
 
@@ -42,10 +44,14 @@ pub(super) struct PageImage {
     path: PathBuf,
     file: File,
     log: Option<File>,
-    /// Where the content of each page in the log begins.
-    logged: BTreeMap<u32, u64>,
-    /// The number of pages of the palace.
+    /// The frame of the log that holds the newest version of each page.
+    logged: BTreeMap<u32, u32>,
+    /// Frames with earlier versions of pages that may hold what the newest ones lack; 0 stands for the file.
+    replaced: BTreeMap<u32, Vec<u32>>,
+    /// The number of pages of the palace, as the log or page 1 has it.
     pub(super) count: u32,
+    /// The number of pages in the file.
+    in_file: u32,
     /// Whether pages of the file may be newer than those of the log.
     mixed: bool,
     /// Pages whose newest version is lost.
@@ -76,20 +82,26 @@ impl PageImage {
                 ),
             );
         }
+        let in_file = u32::try_from(length.len().div_ceil(PAGE as u64)).unwrap_or(u32::MAX);
         let mut image = Self {
             path,
             file,
             log: None,
             logged: BTreeMap::new(),
-            count: u32::try_from(length.len().div_ceil(PAGE as u64)).unwrap_or(u32::MAX),
+            replaced: BTreeMap::new(),
+            count: in_file,
+            in_file,
             mixed: false,
             outdated: BTreeSet::new(),
             corrections: Mutex::default(),
             lost: Vec::new(),
             findings: Vec::new(),
         };
-        image.attach_log();
-        image.learn_count();
+        let scan = image.attach_log().unwrap_or_default();
+        image.learn_count(&scan);
+        if image.lacks_pages() {
+            image.findings.push(trouble::cut_file(in_file, image.count));
+        }
         Ok(image)
     }
 
@@ -97,15 +109,13 @@ impl PageImage {
         &self.path
     }
 
-    /// Decides whether the log beside the file is read, and reads where its pages are.
-    fn attach_log(&mut self) {
+    /// Decides whether the log beside the file is read, and reads where its pages are. Returns what was found if it is.
+    fn attach_log(&mut self) -> Option<LogScan> {
         let mut name = self.path.clone().into_os_string();
         name.push("-wal");
         let log = File::open(name).ok();
         let (mark, copied) = self.read_log_records();
-        let scan = log
-            .as_ref()
-            .and_then(|log| LogScan::read(log, mark.map_or(0, |mark| mark.frames)));
+        let scan = log.as_ref().and_then(|log| LogScan::read(log, mark));
         let judged = match (&scan, mark) {
             (Some(scan), Some(mark)) => scan.judge(mark, copied),
             (Some(scan), None) => self.judge_by_content(log.as_ref(), scan),
@@ -119,19 +129,41 @@ impl PageImage {
             },
         };
         if mark.is_none() {
-            self.findings
-                .push(trouble::unreadable_mark(scan.is_some().then_some(judged.used)));
+            self.note_lost_mark(scan.as_ref(), judged.used);
         }
         self.note_judgement(judged);
-        if let (Some(scan), LogUse::Newer | LogUse::Mixed) = (scan, judged.used) {
-            self.logged = scan.page_offsets();
-            self.outdated = scan.outdated_pages().collect();
-            self.mixed = judged.used == LogUse::Mixed;
-            if scan.file_pages > 0 {
-                self.count = scan.file_pages;
-            }
-            self.log = log;
-        }
+        let scan = scan.filter(|_| matches!(judged.used, LogUse::Newer | LogUse::Mixed))?;
+        self.logged = scan.newest_frames().clone();
+        self.replaced = scan.replaced_frames().clone();
+        self.outdated = scan.outdated_pages().collect();
+        self.mixed = judged.used == LogUse::Mixed;
+        self.log = log;
+        Some(scan)
+    }
+
+    /// Learns how many pages the palace has: from the last commit in the log. If there is none or it cannot be read, page 1
+    /// tells, and no page that the log holds lies beyond.
+    fn learn_count(&mut self, scan: &LogScan) {
+        let noted = (scan.torn_pages > 0 || scan.file_pages.is_none()).then(|| self.read_count());
+        // Pages that a checkpoint copied may be newer than the last commit that is left of the log.
+        let least = if self.mixed { self.in_file } else { 0 };
+        let known = scan.file_pages.max(noted.flatten()).unwrap_or(self.in_file);
+        self.count = known.max(scan.torn_pages).max(least);
+    }
+
+    /// Notes that nothing says how much of the log counts, and whether writes may be lost for that.
+    fn note_lost_mark(&mut self, scan: Option<&LogScan>, used: LogUse) {
+        let reason = match scan {
+            Some(scan) if scan.is_unfinished => Some(trouble::LOG_UNFINISHED),
+            Some(_) if used != LogUse::Foreign => None,
+            _ => Some(trouble::LOG_UNKNOWN),
+        };
+        self.findings
+            .push(trouble::unreadable_mark(scan.map(|_| used), reason.is_some()));
+        self.lost.extend(reason.map(|reason| LostDrawers {
+            reason: reason.to_owned(),
+            ..LostDrawers::default()
+        }));
     }
 
     fn note_judgement(&mut self, judged: LogJudgement) {
@@ -149,9 +181,8 @@ impl PageImage {
     /// Judges a log without a readable mark: it must continue the palace in the file.
     fn judge_by_content(&self, log: Option<&File>, scan: &LogScan) -> LogJudgement {
         let mut page = vec![0; PAGE];
-        let offsets = scan.page_offsets();
-        let in_log = offsets.values().find_map(|offset| {
-            log?.read_exact_at(&mut page, *offset).ok()?;
+        let in_log = scan.newest_frames().values().find_map(|frame| {
+            log?.read_exact_at(&mut page, log::content_offset(*frame)).ok()?;
             stamp::find_stamp(&page)
         });
         let mut page = Vec::new();
@@ -186,15 +217,36 @@ impl PageImage {
         found
     }
 
-    /// Learns from page 1 how many pages the palace has, unless the log has said so.
-    fn learn_count(&mut self) {
+    /// Reads from page 1 how many pages the palace has.
+    fn read_count(&self) -> Option<u32> {
         let mut page = Vec::new();
-        if !self.load_newest(1, &mut page) || self.logged.contains_key(&1) && self.count > 0 {
-            return;
-        }
-        if let Some(count) = read_long(&page, 28).filter(|count| *count > 0) {
-            self.count = count;
-        }
+        self.load_newest(1, &mut page)
+            .then(|| read_long(&page, 28).filter(|count| *count > 0))
+            .flatten()
+    }
+
+    /// Returns the pages of the palace that the file or the log has room for. A count alone may name any number.
+    pub(super) fn present_pages(&self) -> impl Iterator<Item = u32> {
+        let logged = self.logged.keys().copied();
+        let behind = logged.filter(|number| *number > self.in_file && *number <= self.count);
+        (1..=self.in_file.min(self.count)).chain(behind)
+    }
+
+    /// Returns whether a page lies behind the end of the file and is not in the log either.
+    pub(super) fn is_absent(&self, number: u32) -> bool {
+        number > self.in_file && number <= self.count && !self.logged.contains_key(&number)
+    }
+
+    /// Returns whether any page is absent.
+    pub(super) fn lacks_pages(&self) -> bool {
+        u64::from(self.count) > self.present_pages().count() as u64
+    }
+
+    /// Returns the number of bytes that SQLite can have stored in all pages that are here.
+    pub(super) fn capacity(&self) -> usize {
+        (self.in_file as usize)
+            .saturating_add(self.logged.len())
+            .saturating_mul(USABLE)
     }
 
     /// Returns the versions of a page to read, the newest last.
@@ -204,6 +256,21 @@ impl PageImage {
             (true, false) => &[PageVersion::Log],
             (true, true) => &[PageVersion::File, PageVersion::Log],
         }
+    }
+
+    /// Returns earlier versions of a page, which may hold what a transaction with missing frames moved elsewhere.
+    pub(super) fn replaced_versions(&self, number: u32) -> impl Iterator<Item = PageVersion> {
+        let frames = self.replaced.get(&number).into_iter().flatten();
+        let versions = frames.map(|frame| match frame {
+            0 => PageVersion::File,
+            frame => PageVersion::Replaced(*frame),
+        });
+        versions.filter(move |version| !self.versions(number).contains(version))
+    }
+
+    /// Returns whether a version of a page is known to be the newest.
+    pub(super) fn is_newest(&self, number: u32, version: PageVersion) -> bool {
+        !self.is_outdated(number) && self.versions(number).last() == Some(&version)
     }
 
     /// Returns whether a page as it can be read may not be the newest version.
@@ -221,12 +288,17 @@ impl PageImage {
     /// Reads one version of a page; false if it is damaged.
     pub(super) fn load(&self, number: u32, version: PageVersion, into: &mut Vec<u8>) -> bool {
         into.resize(PAGE, 0);
-        if version == PageVersion::Log {
-            let (Some(log), Some(offset)) = (&self.log, self.logged.get(&number)) else {
+        let frame = match version {
+            PageVersion::File => None,
+            PageVersion::Replaced(frame) => Some(frame),
+            PageVersion::Log => self.logged.get(&number).copied(),
+        };
+        if version != PageVersion::File {
+            let (Some(log), Some(frame)) = (&self.log, frame) else {
                 return false;
             };
             // The checksum of the frame was compared when the log was scanned.
-            return log.read_exact_at(into, *offset).is_ok();
+            return log.read_exact_at(into, log::content_offset(frame)).is_ok();
         }
         if !self.read_raw(number, into) {
             return false;

@@ -33,6 +33,8 @@ pub(super) struct FoundRecord {
 pub(super) struct IndexSurvey {
     /// The rows that some index in use has.
     pub(super) rows: HashSet<i64>,
+    /// The newest sequence number that the index of changes lists for each row.
+    pub(super) seqs: HashMap<i64, i64>,
     /// The number of entries in the index of ids, by collection.
     pub(super) ids: HashMap<i64, u64>,
     /// Entries for rows that no readable page holds.
@@ -174,6 +176,10 @@ impl IndexSurvey {
         };
         if sure {
             self.rows.insert(row);
+            if let (IndexKind::Seqs, Some(seq)) = (kind, values.first().and_then(|seq| seq.as_int())) {
+                let newest = self.seqs.entry(row).or_insert(seq);
+                *newest = seq.max(*newest);
+            }
             if let (IndexKind::Ids, Some(collection)) = (kind, entry.collection) {
                 *self.ids.entry(collection).or_default() += 1;
             }

@@ -14,16 +14,33 @@ use crate::vfs::{
 pub(super) struct LogScan {
     /// The name of the log, as the mark of its file has it.
     pub(super) id: u32,
-    /// The frame that holds the newest committed version of each page, and where its content begins.
-    pages: BTreeMap<u32, (u32, u64)>,
+    /// The frame that holds the newest committed version of each page.
+    pages: BTreeMap<u32, u32>,
+    /// The frames that a transaction with missing frames replaced, by page; 0 stands for the page in the file. What such
+    /// a transaction moved to another page may be in these alone.
+    replaced: BTreeMap<u32, Vec<u32>>,
     /// The last damaged frame of each page.
     damaged: BTreeMap<u32, u32>,
-    /// The number of pages of the file after the last commit; 0 if no commit was read.
-    pub(super) file_pages: u32,
+    /// The number of pages of the file after the last commit; `None` if no commit was read.
+    pub(super) file_pages: Option<u32>,
+    /// The highest page of the last transaction if its commit cannot be read, else 0.
+    pub(super) torn_pages: u32,
     /// The number of frames from the first on that are sound and committed, counted no further than was promised.
     found: u32,
+    /// The number of promised frames that are sound.
+    readable: u32,
     /// The last frame that is sound.
     reach: u32,
+    /// Whether frames of the same log follow that were not read, because the first of them is damaged.
+    pub(super) is_unfinished: bool,
+}
+
+/// The frames behind the last commit.
+#[derive(Debug, Default)]
+struct OpenTransaction {
+    pages: BTreeMap<u32, u32>,
+    /// Whether frames of it are missing.
+    is_torn: bool,
 }
 
 /// The use that can be made of a log.
@@ -48,9 +65,9 @@ pub(super) struct LogJudgement {
 }
 
 impl LogScan {
-    /// Reads a log of which `promised` frames are known to be committed. Past damage within these the reading goes on;
-    /// behind them it ends at the first frame that does not continue its predecessor, as SQLite's own does.
-    pub(super) fn read(log: &File, promised: u32) -> Option<Self> {
+    /// Reads a log. Past damage within the frames that `mark` counts the reading goes on; behind them it ends at the first
+    /// frame that does not continue its predecessor, as SQLite's own does.
+    pub(super) fn read(log: &File, mark: Option<LogMark>) -> Option<Self> {
         let mut header = [0; LOG_HEADER];
         log.read_exact_at(&mut header, 0).ok()?;
         let mut frame = vec![0; FRAME_HEADER + PAGE];
@@ -59,38 +76,64 @@ impl LogScan {
             id: vfs::log_id(&salts),
             ..Self::default()
         };
+        // Until the first commit in a new log, the mark still counts the frames of the one before.
+        let promised = mark
+            .filter(|mark| mark.log == scan.id)
+            .map_or(0, |mark| mark.frames);
         let mut before = (read_word(&header, 24), read_word(&header, 28));
-        let (mut open, mut unbroken) = (Vec::new(), true);
+        let (mut open, mut unbroken) = (OpenTransaction::default(), true);
         for number in 1.. {
-            let offset = LOG_HEADER as u64 + u64::from(number - 1) * frame.len() as u64;
-            if log.read_exact_at(&mut frame, offset).is_err() {
+            if log.read_exact_at(&mut frame, frame_offset(number)).is_err() {
+                if number <= promised {
+                    scan.close_torn(&mut open);
+                }
                 break;
             }
             let (page, commits) = (read_word(&frame, 0), read_word(&frame, 4));
-            let sound = frame.get(8..16) == Some(&salts) && is_continued(&header, before, &frame);
+            let sound = frame.get(8..16) == Some(&salts) && is_continued(&header, before, &frame) && page > 0;
             // Each checksum continues the one stored before it, so a damaged frame spoils at most its successor.
             before = (read_word(&frame, 16), read_word(&frame, 20));
-            if sound && page > 0 {
-                open.push((page, (number, offset + FRAME_HEADER as u64)));
+            if sound {
+                open.pages.insert(page, number);
                 scan.reach = number;
+                scan.readable += u32::from(number <= promised);
             } else if number > promised {
+                scan.is_unfinished = has_frames(log, number, salts);
                 break;
             } else {
-                unbroken = false;
+                (unbroken, open.is_torn) = (false, true);
                 scan.damaged.insert(page, number);
             }
-            // The mark counts up to a commit, even if the frame that carries it is damaged.
-            if (sound && commits != 0) || number == promised {
-                scan.pages.extend(open.drain(..));
-            }
             if sound && commits != 0 {
-                scan.file_pages = commits;
+                scan.close_transaction(&mut open);
+                (scan.file_pages, scan.torn_pages) = (Some(commits), 0);
                 if unbroken && number <= promised {
                     scan.found = number;
                 }
+            } else if number == promised {
+                // The mark counts up to a commit, even if the frame that carries it is damaged.
+                scan.close_torn(&mut open);
             }
         }
         Some(scan)
+    }
+
+    /// Takes the frames of a transaction that was committed.
+    fn close_transaction(&mut self, open: &mut OpenTransaction) {
+        let OpenTransaction { pages, is_torn } = std::mem::take(open);
+        for (page, frame) in pages {
+            let replaced = self.pages.insert(page, frame).unwrap_or(0);
+            if is_torn {
+                self.replaced.entry(page).or_default().push(replaced);
+            }
+        }
+    }
+
+    /// Takes the frames of a transaction whose commit, which knew the length of the file, cannot be read.
+    fn close_torn(&mut self, open: &mut OpenTransaction) {
+        self.torn_pages = open.pages.last_key_value().map_or(0, |(page, _)| *page);
+        open.is_torn = true;
+        self.close_transaction(open);
     }
 
     /// Judges the log by the records of the file beside it.
@@ -105,35 +148,57 @@ impl LogScan {
             LogVerdict::Foreign => (LogUse::Foreign, judge_missing(mark, copied)),
             LogVerdict::Lost { promised, .. } => {
                 let copied = copied.filter(|copied| copied.log == mark.log).unwrap_or_default();
-                let left = promised - (self.damaged.len() as u32).min(promised);
                 if copied.whole && copied.frames >= self.reach {
                     let lost = copied.frames < promised;
                     (LogUse::Unneeded, lost.then_some((promised, copied.frames)))
                 } else if copied.frames > self.reach {
                     (LogUse::Mixed, Some((promised, self.reach)))
                 } else {
-                    (LogUse::Newer, Some((promised, left.min(self.reach))))
+                    (LogUse::Newer, Some((promised, self.readable)))
                 }
             }
         };
         LogJudgement { used, missing }
     }
 
-    /// Returns where the content of the newest version of each page begins.
-    pub(super) fn page_offsets(&self) -> BTreeMap<u32, u64> {
-        self.pages
-            .iter()
-            .map(|(page, (_, offset))| (*page, *offset))
-            .collect()
+    /// Returns the frame that holds the newest version of each page.
+    pub(super) fn newest_frames(&self) -> &BTreeMap<u32, u32> {
+        &self.pages
+    }
+
+    /// Returns the frames that were replaced by a transaction with missing frames; 0 stands for the page in the file.
+    pub(super) fn replaced_frames(&self) -> &BTreeMap<u32, Vec<u32>> {
+        &self.replaced
     }
 
     /// Returns the pages of which a version newer than any that can be read was in a damaged frame.
     pub(super) fn outdated_pages(&self) -> impl Iterator<Item = u32> {
         self.damaged
             .iter()
-            .filter(|(page, frame)| self.pages.get(page).is_none_or(|(newest, _)| newest < frame))
+            .filter(|(page, frame)| self.pages.get(page).is_none_or(|newest| newest < frame))
             .map(|(page, _)| *page)
     }
+}
+
+/// Returns where a frame begins.
+fn frame_offset(number: u32) -> u64 {
+    LOG_HEADER as u64 + u64::from(number.saturating_sub(1)) * (FRAME_HEADER + PAGE) as u64
+}
+
+/// Returns where the page in a frame begins.
+pub(super) fn content_offset(number: u32) -> u64 {
+    frame_offset(number) + FRAME_HEADER as u64
+}
+
+/// Returns whether a frame from `first` on carries the salts of the log.
+fn has_frames(log: &File, first: u32, salts: [u8; 8]) -> bool {
+    let mut carried = [0; 8];
+    (first..)
+        .map_while(|number| {
+            let place = frame_offset(number) + 8;
+            log.read_exact_at(&mut carried, place).ok().map(|()| carried)
+        })
+        .any(|carried| carried == salts)
 }
 
 /// Returns the frames that are missing if there is no log, or none that can be used.

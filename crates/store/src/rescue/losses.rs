@@ -11,8 +11,39 @@ use super::pointers::{FileStructure, PageUse};
 use super::survey::{FoundDrawer, PageSurvey};
 use super::trouble;
 
-/// The rows that a damaged page held: above the first number, up to the second.
-type DamagedRange = (i64, i64, u32);
+/// The rows that a damaged page held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct DamagedRange {
+    /// The last of them; the last page below another has no bound there.
+    last: i64,
+    /// The row before the first of them; the first page below another has no bound there.
+    above: i64,
+    page: u32,
+}
+
+/// The ranges of all damaged pages, ordered by their ends.
+#[derive(Debug, Default)]
+struct DamagedRanges(Vec<DamagedRange>);
+
+impl DamagedRanges {
+    fn new(mut ranges: Vec<DamagedRange>) -> Self {
+        ranges.sort_unstable();
+        Self(ranges)
+    }
+
+    /// Returns the page that held a row.
+    fn find_page(&self, row: i64) -> Option<u32> {
+        let (bounded, unbounded) = self
+            .0
+            .split_at_checked(self.0.partition_point(|range| range.last < i64::MAX))?;
+        // No two pages share a row, so that the range that ends first is the right one, or else the one that begins last.
+        let nearest = bounded.get(bounded.partition_point(|range| range.last < row));
+        let begun = unbounded.partition_point(|range| range.above < row);
+        let open = begun.checked_sub(1).and_then(|place| unbounded.get(place));
+        let found = nearest.filter(|range| range.above < row).or(open);
+        found.map(|range| range.page)
+    }
+}
 
 /// Keeps the newest state of each drawer and drops those that were removed.
 pub(super) fn keep_newest(survey: &mut PageSurvey, indexes: &IndexSurvey) {
@@ -28,16 +59,17 @@ pub(super) fn keep_newest(survey: &mut PageSurvey, indexes: &IndexSurvey) {
         {
             return false;
         }
-        if drawer.sure {
-            return true;
-        }
         // The row of a drawer is never used again, so an index in use that has it proves that it is current.
-        if indexes.rows.contains(&drawer.row) {
-            drawer.sure = true;
-            return true;
-        }
+        drawer.sure |= indexes.rows.contains(&drawer.row);
         let dropped = known && !collections.contains_key(&drawer.collection);
-        !dropped && !complete.contains(&drawer.collection)
+        if !drawer.sure && (dropped || complete.contains(&drawer.collection)) {
+            return false;
+        }
+        // A change in place keeps the row, so the page may be one whose last write was lost.
+        let listed = indexes.seqs.get(&drawer.row);
+        drawer.older = listed.is_some_and(|seq| *seq > drawer.seq);
+        drawer.sure &= !drawer.older;
+        true
     });
     survey.tombstones = tombstones;
     // The best of several states of a drawer comes first: one that is certain, else the newest.
@@ -61,14 +93,18 @@ fn complete_collections(survey: &PageSurvey, indexes: &IndexSurvey) -> HashSet<i
         .collect()
 }
 
-/// Lists drawers that were read although they may have been removed.
+/// Lists drawers that were read although they may have been removed or replaced.
 pub(super) fn list_doubtful(drawers: &[FoundDrawer], names: &BTreeMap<i64, String>) -> Vec<DoubtfulDrawer> {
     let doubtful = drawers.iter().filter(|drawer| !drawer.sure);
     doubtful
         .map(|drawer| DoubtfulDrawer {
             collection: names.get(&drawer.collection).cloned().unwrap_or_default(),
             id: drawer.id.to_string(),
-            reason: trouble::MAYBE_REMOVED.to_owned(),
+            reason: if drawer.older {
+                trouble::OLDER_STATE.to_owned()
+            } else {
+                trouble::MAYBE_REMOVED.to_owned()
+            },
         })
         .collect()
 }
@@ -92,14 +128,9 @@ pub(super) fn list_lost(
     let mut missing = BTreeMap::new();
     let ranges = damaged_ranges(image, structure, survey);
     for (row, entry) in &indexes.missing {
-        // The last page below another has no upper bound there, so the narrowest range is the right one.
-        let holding = ranges
-            .iter()
-            .filter(|(above, last, _)| row > above && row <= last);
-        let page = holding.min_by_key(|(above, last, _)| last.saturating_sub(*above));
         let found = MissingDrawer {
             known: entry.clone(),
-            pages: page.map(|(_, _, page)| *page).into_iter().collect(),
+            pages: ranges.find_page(*row).into_iter().collect(),
             reason: if entry.sure {
                 trouble::PAGE_DAMAGED
             } else {
@@ -127,8 +158,9 @@ pub(super) fn list_lost(
         .values()
         .map(|missing| name_missing(missing, names))
         .collect();
-    lost.extend(count_unnamed(survey, &missing, names));
-    if names.is_empty() && !survey.damaged.is_empty() {
+    let harmed = !survey.damaged.is_empty() || image.lacks_pages();
+    lost.extend(count_unnamed(survey, &missing, names, harmed));
+    if names.is_empty() && harmed {
         lost.push(LostDrawers {
             reason: trouble::NOT_COUNTED.to_owned(),
             ..LostDrawers::default()
@@ -176,18 +208,19 @@ fn only_key(names: &BTreeMap<i64, String>) -> Option<i64> {
     names.keys().next().copied().filter(|_| names.len() == 1)
 }
 
-/// Counts the drawers that a collection has lost and no page names.
+/// Counts the drawers that a collection has lost and no page names; `harmed` if any page is lost.
 fn count_unnamed(
     survey: &PageSurvey,
     missing: &BTreeMap<i64, MissingDrawer>,
     names: &BTreeMap<i64, String>,
+    harmed: bool,
 ) -> Vec<LostDrawers> {
     let mut lost = Vec::new();
     for (number, name) in names {
         let read = survey
             .drawers
             .iter()
-            .filter(|drawer| drawer.collection == *number && drawer.sure);
+            .filter(|drawer| drawer.collection == *number && (drawer.sure || drawer.older));
         let listed = missing.values().filter(|missing| {
             let owner = missing.known.collection.or_else(|| only_key(names));
             missing.known.sure && owner == Some(*number)
@@ -209,7 +242,7 @@ fn count_unnamed(
                 lost.push(entry(Some(counted - accounted), trouble::ONLY_COUNTED));
             }
             Some(_) => {}
-            None if !survey.damaged.is_empty() => lost.push(entry(None, trouble::NOT_COUNTED)),
+            None if harmed => lost.push(entry(None, trouble::NOT_COUNTED)),
             None => {}
         }
     }
@@ -217,13 +250,13 @@ fn count_unnamed(
 }
 
 /// Returns the rows that damaged pages of the table of drawers held, from the pages above them.
-fn damaged_ranges(image: &PageImage, structure: &FileStructure, survey: &PageSurvey) -> Vec<DamagedRange> {
+fn damaged_ranges(image: &PageImage, structure: &FileStructure, survey: &PageSurvey) -> DamagedRanges {
     let Some(root) = survey
         .names
         .iter()
         .find_map(|(root, name)| (name == "drawers").then_some(*root))
     else {
-        return Vec::new();
+        return DamagedRanges::default();
     };
     let damaged: HashSet<u32> = survey.damaged.iter().copied().collect();
     let (mut page, mut ranges) = (Vec::new(), Vec::new());
@@ -234,11 +267,44 @@ fn damaged_ranges(image: &PageImage, structure: &FileStructure, survey: &PageSur
         let node = TreeNode::parse(*number, &page).filter(|node| node.kind == NodeKind::TableInterior);
         let mut above = i64::MIN;
         for (child, last) in node.map(|node| node.children()).unwrap_or_default() {
-            if damaged.contains(&child) {
-                ranges.push((above, last, child));
+            if damaged.contains(&child) || image.is_absent(child) {
+                ranges.push(DamagedRange {
+                    last,
+                    above,
+                    page: child,
+                });
             }
             above = last;
         }
     }
-    ranges
+    DamagedRanges::new(ranges)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_searched_on_the_one_page_that_can_have_held_it() {
+        let range = |above, last, page| DamagedRange { last, above, page };
+        let ranges = DamagedRanges::new(vec![
+            range(10, 20, 3),
+            // The last page below one page, and the first below the next: each has only one bound.
+            range(70, i64::MAX, 4),
+            range(i64::MIN, 100, 5),
+            range(200, i64::MAX, 6),
+        ]);
+        let cases = [
+            (10, None),
+            (11, Some(3)),
+            (20, Some(3)),
+            (90, Some(5)),
+            (101, Some(4)),
+            (201, Some(6)),
+        ];
+        for (row, page) in cases {
+            assert_eq!(ranges.find_page(row), page, "row {row}");
+        }
+        assert_eq!(DamagedRanges::default().find_page(7), None);
+    }
 }

@@ -17,7 +17,10 @@ pub(super) fn read_payload(
     into.extend_from_slice(cell.local);
     let mut next = cell.overflow;
     let mut page = Vec::new();
-    // Every page adds bytes, so a chain that runs in a circle ends, too.
+    // A chain that runs in a circle would give any length that a cell claims.
+    if cell.total > image.capacity() {
+        return Err(BrokenChain(next));
+    }
     while into.len() < cell.total {
         if next == 0 || next > image.count || !image.load_newest(next, &mut page) {
             return Err(BrokenChain(next));

@@ -1,7 +1,7 @@
 //! The pages in use and the trees they belong to, from whatever is left of the pointer map, the freelist and the trees.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::image::{PageImage, USABLE};
 use super::node::{NodeKind, TreeNode, read_long};
@@ -47,13 +47,12 @@ impl FileStructure {
     pub(super) fn read(image: &PageImage, interior: &[u32]) -> Self {
         let mut structure = Self::default();
         structure.read_freelist(image);
-        // A page counts as a parent only if it is in use itself, so the search begins anew with each one found.
-        let mut found = true;
-        while found {
-            found = false;
-            for page in interior {
-                found |= structure.adopt_children(image, *page);
-            }
+        // A page counts as a parent only if it is in use itself, so each one that is found is looked at again.
+        let known: HashSet<u32> = interior.iter().copied().collect();
+        let mut waiting: Vec<u32> = interior.to_vec();
+        while let Some(page) = waiting.pop() {
+            let adopted = structure.adopt_children(image, page);
+            waiting.extend(adopted.into_iter().filter(|child| known.contains(child)));
         }
         structure
     }
@@ -63,6 +62,7 @@ impl FileStructure {
         if !image.load_newest(1, &mut page) {
             return;
         }
+        let mut outdated = image.is_outdated(1);
         let (Some(mut trunk), Some(count)) = (read_long(&page, 32), read_long(&page, 36)) else {
             return;
         };
@@ -70,39 +70,41 @@ impl FileStructure {
             if !self.free.insert(trunk) || !image.load_newest(trunk, &mut page) {
                 return;
             }
+            outdated |= image.is_outdated(trunk);
             let leaves = read_long(&page, 4).unwrap_or(0).min(USABLE as u32 / 4);
             self.free
                 .extend((0..leaves).filter_map(|n| read_long(&page, 8 + 4 * n as usize)));
             trunk = read_long(&page, 0).unwrap_or(0);
         }
-        self.free_is_complete = self.free.len() as u64 == u64::from(count);
+        self.free_is_complete = !outdated && self.free.len() as u64 == u64::from(count);
     }
 
-    /// Notes the children of an interior page in use that nothing else describes; returns whether there were any new.
-    fn adopt_children(&mut self, image: &PageImage, number: u32) -> bool {
-        if self.page_use(image, number) != PageUse::Tree {
-            return false;
-        }
+    /// Notes the children of an interior page in use that nothing else describes; returns those that are new.
+    fn adopt_children(&mut self, image: &PageImage, number: u32) -> Vec<u32> {
         let mut page = Vec::new();
-        if !image.load_newest(number, &mut page) {
-            return false;
+        if self.page_use(image, number) != PageUse::Tree || !image.load_newest(number, &mut page) {
+            return Vec::new();
         }
         let children = TreeNode::parse(number, &page)
             .map(|node| node.children())
             .unwrap_or_default();
-        let mut found = false;
+        let mut adopted = Vec::new();
         for (child, _) in children {
-            if self.mapped_use(image, child).is_none() {
-                found |= self.parents.insert(child, number).is_none();
+            let described = self.mapped_use(image, child);
+            let doubted = described.is_none_or(|(used, _)| self.is_disputed(child, used));
+            if doubted && self.parents.insert(child, number).is_none() {
+                adopted.push(child);
             }
         }
-        found
+        adopted
     }
 
     /// Returns the use of a page.
     pub(super) fn page_use(&self, image: &PageImage, number: u32) -> PageUse {
-        if let Some((used, _)) = self.mapped_use(image, number) {
-            return used;
+        match self.mapped_use(image, number) {
+            Some((used, _)) if self.is_disputed(number, used) => return PageUse::Unknown,
+            Some((used, _)) => return used,
+            None => {}
         }
         if self.parents.contains_key(&number) {
             return PageUse::Tree;
@@ -113,6 +115,19 @@ impl FileStructure {
             (false, true) => PageUse::Tree,
             (false, false) => PageUse::Unknown,
         }
+    }
+
+    /// Returns whether the pointer map cannot be believed about a page, because the freelist contradicts it: one of them is
+    /// an older version of itself. That a page continues a payload is nothing the freelist can confirm, but neither can
+    /// such a page be taken for one of a tree by mistake.
+    fn is_disputed(&self, number: u32, mapped: PageUse) -> bool {
+        let freed = self.free.contains(&number);
+        let disputed = match mapped {
+            PageUse::Tree => freed,
+            PageUse::Overflow | PageUse::Unused => !freed,
+            PageUse::Unknown => false,
+        };
+        disputed && self.free_is_complete && map_place(number).is_some()
     }
 
     /// Returns the use of a page and the page above it, if the pointer map can be read.
@@ -162,8 +177,8 @@ impl FileStructure {
             }
             let above = match self.mapped_use(image, page) {
                 Some((PageUse::Tree, above)) => above,
-                Some(_) => return None,
-                None => *self.parents.get(&page)?,
+                Some((used, _)) if !self.is_disputed(page, used) => return None,
+                _ => *self.parents.get(&page)?,
             };
             // A root has no page above it.
             if above == 0 {

@@ -14,7 +14,7 @@ const COLUMNS: [usize; 2] = [21, 22];
 /// small numbers and times have large ones.
 const FIRST_TIME: i64 = 1_000_000_000_000;
 
-/// The columns of a drawer that are always on the page of its cell.
+/// The columns at the beginning of a drawer, which are on the page of its cell unless its id is very long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DrawerHead {
     pub(super) collection: i64,

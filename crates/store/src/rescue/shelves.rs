@@ -108,7 +108,7 @@ pub(super) fn build_shelves(
         if stored.is_none() {
             findings.push(nameless_finding(&name));
         }
-        let records = list_records(*number, &name, &indexes, lost, findings);
+        let records = list_records((*number, &name), &indexes, lost, &own, findings);
         let with_vector = own.iter().filter(|drawer| drawer.vector.is_some()).count() as u64;
         findings.extend(choice.find_lost_vectors(&name, with_vector, own.len() as u64));
         shelves.push(RemainingDrawers {
@@ -242,12 +242,13 @@ impl ActiveVectors<'_> {
 }
 
 /// Lists the records of the sources whose drawers are all there. Without its record a source is read once more, which
-/// brings its lost drawers back; with it, mining would take them for filed.
+/// brings its lost drawers back; with it, mining would take them for filed. The same goes for changes that are lost: if one
+/// of `drawers` is in an older state, no record is kept.
 fn list_records(
-    number: i64,
-    name: &CollectionName,
+    (number, name): (i64, &CollectionName),
     indexes: &IndexSurvey,
     lost: &[LostDrawers],
+    drawers: &[FoundDrawer],
     findings: &mut Vec<PalaceFinding>,
 ) -> Vec<(String, CellSpot)> {
     let own = lost.iter().filter(|lost| {
@@ -256,7 +257,8 @@ fn list_records(
             .is_none_or(|collection| collection == name.as_str())
     });
     let own: Vec<&LostDrawers> = own.collect();
-    let unknown = own.iter().any(|lost| lost.source.is_none());
+    let changed = drawers.iter().any(|drawer| drawer.older);
+    let unknown = changed || own.iter().any(|lost| lost.source.is_none());
     let affected: HashSet<&str> = own.iter().filter_map(|lost| lost.source.as_deref()).collect();
     let all: Vec<(&String, CellSpot)> = indexes
         .records
@@ -276,7 +278,7 @@ fn list_records(
                 "records_left",
                 FindingSeverity::Note,
                 format!(
-                    "{left} records of sources of {name} were left out, because drawers of theirs may be lost"
+                    "{left} records of sources of {name} were left out, because drawers of theirs may be lost or older"
                 ),
             )
             .with_hint("mine the same sources again with `loci mine` to file what is missing")

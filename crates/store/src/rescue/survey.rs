@@ -30,6 +30,8 @@ pub(super) struct FoundDrawer {
     pub(super) spot: CellSpot,
     /// Whether its page is known to be in use and the newest version.
     pub(super) sure: bool,
+    /// Whether an index lists a newer state of it.
+    pub(super) older: bool,
     pub(super) vector: Option<CellSpot>,
 }
 
@@ -93,12 +95,12 @@ impl PageSurvey {
     pub(super) fn take(image: &PageImage, watch: &mut dyn FnMut(u64, u64)) -> Self {
         let mut survey = Self::default();
         let mut buffers = SurveyBuffers::default();
-        let total = u64::from(image.count);
+        let total = image.present_pages().count() as u64;
         // Without the trees, which this pass has yet to find; a page of the pointer map comes before those it describes.
         let structure = FileStructure::read(image, &[]);
-        for number in 1..=image.count {
+        for (done, number) in (1..).zip(image.present_pages()) {
             survey.read_page(image, &structure, number, &mut buffers);
-            watch(u64::from(number), total);
+            watch(done, total);
         }
         survey
     }
@@ -130,7 +132,30 @@ impl PageSurvey {
                 self.read_node(image, number, *version, node, buffers);
             }
         }
+        for version in image.replaced_versions(number) {
+            if matches!(used, PageUse::Tree | PageUse::Unknown) && image.load(number, version, &mut page) {
+                self.read_replaced(image, number, version, &page, buffers);
+            }
+        }
         buffers.page = page;
+    }
+
+    /// Reads the drawers of an earlier version of a page, and nothing else: whatever became of them is told elsewhere, and
+    /// an earlier vector may not be that of the text.
+    fn read_replaced(
+        &mut self,
+        image: &PageImage,
+        number: u32,
+        version: PageVersion,
+        page: &[u8],
+        buffers: &mut SurveyBuffers,
+    ) {
+        let Some(node) = TreeNode::parse(number, page).filter(|node| node.kind == NodeKind::TableLeaf) else {
+            return;
+        };
+        let mut earlier = Self::default();
+        earlier.read_node(image, number, version, node, buffers);
+        self.drawers.append(&mut earlier.drawers);
     }
 
     fn read_node(
@@ -189,7 +214,8 @@ impl PageSurvey {
         }
         let whole = read_payload(image, cell, payload);
         let values = decode_record(payload, cell.total).unwrap_or_default();
-        match (head, whole) {
+        // A long id is not on the page itself.
+        match (head.or_else(|| rows::read_head(&values)), whole) {
             (Some(head), whole) => {
                 let read = whole
                     .is_ok()
@@ -230,6 +256,7 @@ impl PageSurvey {
                 seq: head.seq,
                 spot,
                 sure: false,
+                older: false,
                 vector: None,
             });
             return;
@@ -267,8 +294,8 @@ impl PageSurvey {
     /// Marks the drawers whose pages turned out to be in use, once the trees are known.
     pub(super) fn mark_sure(&mut self, image: &PageImage, structure: &FileStructure) {
         for drawer in &mut self.drawers {
-            let page = drawer.spot.page;
-            drawer.sure = structure.page_use(image, page) == PageUse::Tree && !image.is_outdated(page);
+            let CellSpot { page, version, .. } = drawer.spot;
+            drawer.sure = structure.page_use(image, page) == PageUse::Tree && image.is_newest(page, version);
         }
     }
 }

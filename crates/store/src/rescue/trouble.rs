@@ -16,6 +16,13 @@ pub(super) const TEXT_DIFFERS: &str = "its text is not the one that was stored: 
 pub(super) const ONLY_COUNTED: &str = "the collection counted them, but no readable page names them";
 /// The reason for a drawer that may have been removed.
 pub(super) const MAYBE_REMOVED: &str = "the pages that say whether it was removed or replaced are damaged";
+/// The reason for a drawer of which a newer state is known to exist.
+pub(super) const OLDER_STATE: &str =
+    "this is an older state of it; no readable page holds the one that the index lists";
+/// The reason for drawers that may be lost with a log of which nothing is known.
+pub(super) const LOG_UNKNOWN: &str = "the file's record of its log (palace.db-wal) is damaged, and its log was not found; if there was one, drawers that it held are missing or older";
+/// The reason for drawers that may be lost with the rest of a log.
+pub(super) const LOG_UNFINISHED: &str = "a page in the log (palace.db-wal) is damaged, and so is the file's record of how many count; drawers that the pages after it held are missing or older";
 /// The reason for drawers whose number cannot be known.
 pub(super) const NOT_COUNTED: &str = "pages of drawers and the number of drawers in the collection are damaged, so how many are missing is not known";
 
@@ -38,8 +45,11 @@ pub(super) fn foreign_log() -> PalaceFinding {
 }
 
 /// Returns the finding for a file whose record of its log is unreadable.
-pub(super) fn unreadable_mark(log: Option<LogUse>) -> PalaceFinding {
+pub(super) fn unreadable_mark(log: Option<LogUse>, may_lack_writes: bool) -> PalaceFinding {
     let decided = match log {
+        Some(LogUse::Newer | LogUse::Mixed) if may_lack_writes => {
+            "the log was read up to its first damaged page, because it continues this palace"
+        }
         Some(LogUse::Newer | LogUse::Mixed) => {
             "the log was read, because its frames are sound and continue this palace"
         }
@@ -47,10 +57,27 @@ pub(super) fn unreadable_mark(log: Option<LogUse>) -> PalaceFinding {
         Some(LogUse::Foreign) => "the log was not read, because it belongs to another palace",
         None => "no log was found; if there was one, its writes are missing",
     };
+    let severity = if may_lack_writes {
+        FindingSeverity::Error
+    } else {
+        FindingSeverity::Warning
+    };
     PalaceFinding::new(
         "log_mark_damaged",
-        FindingSeverity::Warning,
+        severity,
         format!("the file's record of its log is damaged; {decided}"),
+    )
+}
+
+/// Returns the finding for a file that ends before its last page.
+pub(super) fn cut_file(in_file: u32, count: u32) -> PalaceFinding {
+    PalaceFinding::new(
+        "file_cut",
+        FindingSeverity::Warning,
+        format!(
+            "the file ends after page {in_file}, but the palace has {count} pages; those behind the end are missing unless \
+             the log holds them"
+        ),
     )
 }
 

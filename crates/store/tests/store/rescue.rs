@@ -1,8 +1,11 @@
 //! A rescue reads every drawer whose pages are whole, lists the others, and brings nothing back that was removed.
 
 mod campaign;
+mod hostile;
 mod logs;
 mod odd_files;
+mod stale;
+mod torn_logs;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -165,6 +168,22 @@ fn a_text_of_megabytes_comes_back_or_is_listed_with_the_page_that_is_damaged() {
     };
     assert_eq!(lost.id.as_deref(), Some("huge"));
     assert_eq!(lost.pages, [pages[300] as u32]);
+}
+
+#[test]
+fn the_longest_ids_come_back_with_texts_of_any_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, folder.path(), 8, true).unwrap();
+    let long = |length: usize| {
+        let id = format!("{length:05}{}", "i".repeat(1019));
+        Write::Add(NewDrawer::new(DrawerId::new(id).unwrap(), "t".repeat(length)))
+    };
+    let adds: Vec<Write> = (6_000..17_000).step_by(401).map(long).collect();
+    collection.apply_batch(&adds).unwrap();
+    let truth = Truth::read(collection.as_ref()).unwrap();
+    backend.close();
+    assert_whole(&remains(folder.path()), &truth);
 }
 
 #[test]

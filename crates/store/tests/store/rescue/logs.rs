@@ -10,16 +10,16 @@ use loci_core::*;
 use loci_store::EmbeddedBackend;
 use tempfile::TempDir;
 
-const DIMENSION: usize = 8;
-const FRAME: usize = PAGE + 24;
+pub(super) const DIMENSION: usize = 8;
+pub(super) const FRAME: usize = PAGE + 24;
 
 /// A palace as kill -9 leaves it: with a log that holds the newest commits, and maybe all of them.
-struct KilledPalace {
-    folder: TempDir,
-    truth: Truth,
+pub(super) struct KilledPalace {
+    pub(super) folder: TempDir,
+    pub(super) truth: Truth,
 }
 
-fn killed(version: usize, closed_before: bool) -> KilledPalace {
+pub(super) fn killed(version: usize, closed_before: bool) -> KilledPalace {
     let living = tempfile::tempdir().unwrap();
     let backend = EmbeddedBackend::new();
     let write = |collection: &dyn Collection, from: usize, version: usize| {
@@ -56,13 +56,13 @@ fn killed(version: usize, closed_before: bool) -> KilledPalace {
     KilledPalace { folder, truth }
 }
 
-fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = std::fs::read(path).unwrap();
     change(&mut bytes);
     std::fs::write(path, bytes).unwrap();
 }
 
-fn log(folder: &Path) -> std::path::PathBuf {
+pub(super) fn log(folder: &Path) -> std::path::PathBuf {
     folder.join("palace.db-wal")
 }
 

@@ -138,4 +138,13 @@ fn a_backup_is_read_like_a_palace() {
     let file = folder.path().join("palace-20260501.db");
     std::fs::write(&file, &campaign::sound().bytes).unwrap();
     assert_whole(&remains(&file), &campaign::sound().truth);
+    let living = raw::folder_with(&campaign::sound().bytes);
+    let made = folder.path().join("made.db");
+    let backend = EmbeddedBackend::new();
+    let palace = PalaceRef::local(living.path());
+    backend.backup(&palace, &made, &mut |_| {}).unwrap();
+    backend.close();
+    let found = remains(&made);
+    assert_whole(&found, &campaign::sound().truth);
+    assert_eq!(found.findings, []);
 }
