@@ -124,7 +124,8 @@ pub fn count_timeline(
     }
 }
 
-/// Counts by day inside the store: first all drawers, then those of the periods shown by source too.
+/// Counts by day inside the store: first all drawers, then those of the periods shown by source too. Months and years are
+/// so few that all of them are counted by source at once.
 fn count_days(
     collection: &dyn CollectionReader,
     request: &TimelineRequest,
@@ -142,7 +143,12 @@ fn count_days(
     let narrowed = clock.narrow_condition(unbounded, scope.since, scope.before);
     let is_bounded = narrowed != *unbounded;
     let mut tally = PeriodTally::new(request);
-    tally.count_days(facets(&[clock.day_key()], narrowed.clone())?)?;
+    let at_once = matches!(request.by, CalendarPeriod::Month | CalendarPeriod::Year);
+    if at_once {
+        tally.count_days_and_sources(facets(&[clock.day_key(), FacetKey::Source], narrowed.clone())?)?;
+    } else {
+        tally.count_days(facets(&[clock.day_key()], narrowed.clone())?)?;
+    }
     if is_bounded {
         // Bounds exclude undated drawers, so they are counted separately.
         let all = facets(&[clock.day_key()], unbounded.clone())?;
@@ -152,9 +158,11 @@ fn count_days(
         tally.undated = undated.map(|facet| facet.drawers).sum();
     }
     each(tally.seen);
-    let (since, before) = tally.keep_shown();
-    let shown = clock.narrow_condition(&narrowed, since, before);
-    tally.count_sources(facets(&[clock.day_key(), FacetKey::Source], shown)?)?;
+    if !at_once {
+        let (since, before) = tally.keep_shown();
+        let shown = clock.narrow_condition(&narrowed, since, before);
+        tally.count_sources(facets(&[clock.day_key(), FacetKey::Source], shown)?)?;
+    }
     Ok(tally.into_report())
 }
 

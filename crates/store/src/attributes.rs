@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use loci_core::filter::normalise_operand;
-use loci_core::{Drawer, DrawerPlace, Filter, FilterComparison, MetadataScalar, MetadataValue, Result};
+use loci_core::{Drawer, DrawerPlace, MetadataScalar, MetadataValue, Result};
 use loci_index::rows::RowSet;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
@@ -251,105 +251,14 @@ fn execute_each(
     Ok(())
 }
 
-/// The rows that a filter may accept.
-#[derive(Debug)]
-pub(crate) struct FilterScope {
-    /// A superset of the accepted rows of the collection.
-    pub(crate) rows: RowSet,
-    /// Whether these are exactly the accepted rows; otherwise each drawer must still be tested.
-    pub(crate) exact: bool,
-}
-
-impl FilterScope {
-    fn everything(exact: bool) -> Self {
-        Self {
-            rows: RowSet::everything(),
-            exact,
-        }
-    }
-}
-
-/// Resolves `filter` to rows from the index. A comparison that is not indexed leaves the scope wide and
-/// inexact.
-pub(crate) fn resolve_scope(
-    connection: &Connection,
-    projection: i64,
-    filter: &Filter,
-) -> Result<FilterScope> {
-    match filter {
-        Filter::All => Ok(FilterScope::everything(true)),
-        Filter::Compare(key, comparison) => resolve_comparison(connection, projection, key, comparison),
-        Filter::And(parts) => {
-            combine_scopes(connection, projection, parts, RowSet::everything(), RowSet::and)
-        }
-        Filter::Or(parts) => combine_scopes(connection, projection, parts, RowSet::nothing(), RowSet::or),
-    }
-}
-
-fn combine_scopes(
-    connection: &Connection,
-    projection: i64,
-    parts: &[Filter],
-    start: RowSet,
-    join: fn(RowSet, RowSet) -> RowSet,
-) -> Result<FilterScope> {
-    parts.iter().try_fold(
-        FilterScope {
-            rows: start,
-            exact: true,
-        },
-        |all, part| {
-            let one = resolve_scope(connection, projection, part)?;
-            Ok(FilterScope {
-                rows: join(all.rows, one.rows),
-                exact: all.exact && one.exact,
-            })
-        },
-    )
-}
-
-fn resolve_comparison(
-    connection: &Connection,
-    projection: i64,
-    key: &str,
-    comparison: &FilterComparison,
-) -> Result<FilterScope> {
-    use FilterComparison::{Contains, Eq, Gt, Gte, In, Lt, Lte, Ne, Nin, NotContains};
-    // `$in` and `$nin` match members of lists as well as single values.
-    let of_lists = matches!(comparison, In(_) | Nin(_) | Contains(_) | NotContains(_));
-    if (of_lists || key == "filed_at") && !are_whole(connection, projection)? {
-        return Ok(FilterScope::everything(false));
-    }
-    let listing = AttributeListing {
-        connection,
-        projection,
-        key,
-    };
-    let one = std::slice::from_ref;
-    let rows = match comparison {
-        Eq(operand) => Some(listing.rows_equal_to(one(operand))?),
-        // Negations are complements, since a drawer without the key meets them too.
-        Ne(operand) => Some(listing.rows_equal_to(one(operand))?.not()),
-        In(operands) => Some(listing.rows_among(operands)?),
-        Nin(operands) => Some(listing.rows_among(operands)?.not()),
-        Contains(operand) => Some(listing.rows_holding(one(operand))?),
-        NotContains(operand) => Some(listing.rows_holding(one(operand))?.not()),
-        Gt(operand) => listing.rows_in_range(">", operand)?,
-        Gte(operand) => listing.rows_in_range(">=", operand)?,
-        Lt(operand) => listing.rows_in_range("<", operand)?,
-        Lte(operand) => listing.rows_in_range("<=", operand)?,
-    };
-    Ok(rows.map_or_else(
-        || FilterScope::everything(false),
-        |rows| FilterScope { rows, exact: true },
-    ))
-}
+/// One end of a range: an operator of SQL, and the operand.
+pub(crate) type RangeEnd<'a> = (&'a str, &'a MetadataScalar);
 
 /// Lists rows from the index under one key.
-struct AttributeListing<'a> {
-    connection: &'a Connection,
-    projection: i64,
-    key: &'a str,
+pub(crate) struct AttributeListing<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) projection: i64,
+    pub(crate) key: &'a str,
 }
 
 /// The stored value that a comparison looks at.
@@ -363,17 +272,17 @@ enum ComparedValue {
 
 impl AttributeListing<'_> {
     /// Returns the rows whose value equals one of `operands`.
-    fn rows_equal_to(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+    pub(crate) fn rows_equal_to(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
         self.rows_with_any(ComparedValue::Single, operands)
     }
 
     /// Returns the rows with a list that has one of `operands` as a member.
-    fn rows_holding(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+    pub(crate) fn rows_holding(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
         self.rows_with_any(ComparedValue::Members, operands)
     }
 
     /// Returns the rows whose value equals one of `operands`, or whose list contains one.
-    fn rows_among(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
+    pub(crate) fn rows_among(&self, operands: &[MetadataScalar]) -> Result<RowSet> {
         Ok(self.rows_equal_to(operands)?.or(self.rows_holding(operands)?))
     }
 
@@ -386,26 +295,21 @@ impl AttributeListing<'_> {
         self.list_rows(side, &format!("value IN ({marks})"), values)
     }
 
-    /// Returns the rows whose number lies on one side of `operand`; `None` for texts, which are not kept in order.
-    fn rows_in_range(&self, operator: &str, operand: &MetadataScalar) -> Result<Option<RowSet>> {
+    /// Returns the rows whose number lies within `ends`; `None` for texts, which are
+    /// not kept in order.
+    pub(crate) fn rows_in_range(&self, ends: &[RangeEnd<'_>]) -> Result<Option<RowSet>> {
         // SQLite sorts numbers before texts and bytes, so a range open to above needs an upper end.
-        match normalise_operand(self.key, operand) {
-            MetadataScalar::Text(_) | MetadataScalar::Bool(_) => Ok(None),
-            number if operator.starts_with('>') => self
-                .list_rows(
-                    ComparedValue::Single,
-                    &format!("value {operator} ? AND value < ''"),
-                    vec![stored_value(&number)],
-                )
-                .map(Some),
-            number => self
-                .list_rows(
-                    ComparedValue::Single,
-                    &format!("value {operator} ?"),
-                    vec![stored_value(&number)],
-                )
-                .map(Some),
+        let mut conditions = vec!["value < ''".to_owned()];
+        let mut values = Vec::new();
+        for (operator, operand) in ends {
+            match normalise_operand(self.key, operand) {
+                MetadataScalar::Text(_) | MetadataScalar::Bool(_) => return Ok(None),
+                number => values.push(stored_value(&number)),
+            }
+            conditions.push(format!("value {operator} ?"));
         }
+        self.list_rows(ComparedValue::Single, &conditions.join(" AND "), values)
+            .map(Some)
     }
 
     fn list_rows(&self, side: ComparedValue, condition: &str, values: Vec<Sql>) -> Result<RowSet> {

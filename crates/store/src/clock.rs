@@ -6,13 +6,17 @@ use loci_core::Timestamp;
 
 /// Returns the current time to the microsecond; 1970 if the machine's clock is set to an earlier time.
 pub(crate) fn now() -> Timestamp {
-    #[cfg(feature = "crash-points")]
-    let simulated = crate::testing::simulated_machine().map(|machine| machine.time_of_day());
-    #[cfg(not(feature = "crash-points"))]
-    let simulated: Option<Duration> = None;
-    let since = simulated.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-    let micros = i64::try_from(since.as_micros()).unwrap_or(0);
+    let micros = i64::try_from(time_of_day().as_micros()).unwrap_or(0);
     Timestamp::from_micros(micros).unwrap_or_else(|_| epoch())
+}
+
+/// Returns the time since 1970.
+fn time_of_day() -> Duration {
+    #[cfg(feature = "crash-points")]
+    if let Some(machine) = crate::testing::simulated_machine() {
+        return machine.time_of_day();
+    }
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Returns the present instant of the clock that only moves forward.

@@ -6,10 +6,10 @@
 use loci_core::{Drawer, ErrorKind, Filter, FindingSeverity, PalaceFinding, Result};
 use rusqlite::Connection;
 
-use crate::attributes::FilterScope;
 use crate::failure::{RESCUE_HINT, sqlite_error};
 use crate::places;
 use crate::row::StoredDrawer;
+use crate::scope::FilterScope;
 use crate::shelf::CollectionShelf;
 
 /// Receives the damage met while answering.

@@ -3,9 +3,9 @@
 use loci_core::{ChangeKind, ChangePage, Cursor, DocumentFilter, DrawerChange, DrawerId, Filter, Result};
 use rusqlite::{Connection, params};
 
-use crate::attributes::{self, FilterScope};
 use crate::failure::sqlite_error;
 use crate::read::DrawerTest;
+use crate::scope::{FilterScope, resolve_scope};
 use crate::shelf::CollectionShelf;
 
 /// Returns at most `limit` changes of one collection after `cursor`, oldest first.
@@ -71,7 +71,7 @@ pub(crate) fn newest_seq_among(
     shelf: &CollectionShelf,
     filter: &Filter,
 ) -> Result<Cursor> {
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     let test = DrawerTest::new(&scope, filter, &DocumentFilter::All);
     let narrow = scope.rows.listed_rows().filter(|listed| listed.len() <= FEW);
     let newest = match narrow {

@@ -9,11 +9,11 @@ use loci_index::rows::RowSet;
 use loci_index::tokenise;
 use rusqlite::Connection;
 
-use crate::attributes;
 use crate::crosscheck;
 use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::read::{self, DrawerTest};
+use crate::scope::resolve_scope;
 use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
 use crate::words;
@@ -42,7 +42,7 @@ pub(crate) fn search_words(
         deadline: view.deadline,
         terms: terms.iter().map(String::as_bytes).collect(),
     };
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     let report = &|finding| view.palace.warn(finding);
     crosscheck::check_places(connection, shelf, filter, &scope, report)?;
     let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(shelf, report);

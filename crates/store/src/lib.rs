@@ -33,6 +33,7 @@ mod receipts;
 mod rescue;
 mod row;
 mod schema;
+mod scope;
 mod segments;
 mod shelf;
 mod snapshot;

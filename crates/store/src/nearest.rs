@@ -10,11 +10,11 @@ use loci_index::rows::RowSet;
 use loci_index::segment::SegmentSeal;
 use rusqlite::Connection;
 
-use crate::attributes::{self, FilterScope};
 use crate::crosscheck;
 use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::read::{self, DrawerTest};
+use crate::scope::{FilterScope, resolve_scope};
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
@@ -35,7 +35,7 @@ pub(crate) fn query_nearest(
 ) -> Result<Vec<Vec<DrawerHit>>> {
     request.check_request(view.shelf.space.dimension)?;
     // However many rows a filter lists, listing them costs less than testing drawers one by one.
-    let scope = attributes::resolve_scope(view.connection, view.shelf.projection, filter)?;
+    let scope = resolve_scope(view.connection, view.shelf, filter)?;
     let search = NearestSearch {
         connection: view.connection,
         palace: view.palace,

@@ -107,8 +107,24 @@ pub(crate) fn count_in_place(
     Ok(whole.then_some(u64::try_from(counted).unwrap_or(0)))
 }
 
+/// Returns the rows of the drawers in one room of a wing.
+pub(crate) fn rows_in_room(
+    connection: &Connection,
+    shelf: &CollectionShelf,
+    wing: &str,
+    room: &str,
+) -> Result<Vec<i64>> {
+    connection
+        .prepare_cached("SELECT row FROM main.drawers WHERE collection = ?1 AND wing = ?2 AND room = ?3")
+        .and_then(|mut statement| {
+            let found = statement.query_map(params![shelf.collection, wing, room], |row| row.get(0))?;
+            found.collect()
+        })
+        .map_err(sqlite_error)
+}
+
 /// Returns the key and the text of a filter that compares a text for equality.
-fn text_equality(filter: &Filter) -> Option<(&str, &str)> {
+pub(crate) fn text_equality(filter: &Filter) -> Option<(&str, &str)> {
     match filter {
         Filter::Compare(key, FilterComparison::Eq(MetadataScalar::Text(text))) => Some((key, text)),
         _ => None,

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use loci_core::{DocumentFilter, Drawer, DrawerFields, DrawerId, ErrorKind, Filter, GetRequest, Result};
 use rusqlite::Connection;
 
-use crate::attributes::{self, FilterScope};
 use crate::crosscheck::{self, DamageReport};
 use crate::lexical::{live_rows, rows_within};
 use crate::order::{DrawerWalk, RowOffer};
 use crate::row;
+use crate::scope::{FilterScope, resolve_scope};
 use crate::shelf::CollectionShelf;
 use crate::vectors;
 
@@ -110,7 +110,7 @@ pub(crate) fn accepted_rows(
     filter: &Filter,
     document: &DocumentFilter,
 ) -> Result<Vec<i64>> {
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     DrawerTest::new(&scope, filter, document).passing_rows(connection, shelf, &scope)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn get_reporting(
     if let Some(drawers) = try_first_drawers(connection, shelf, request, filter, report)? {
         return Ok(drawers);
     }
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     crosscheck::check_places(connection, shelf, filter, &scope, report)?;
     let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(shelf, report);
     let mut page = DrawerPage {

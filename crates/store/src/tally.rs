@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use loci_core::{DocumentFilter, FacetCount, FacetKey, FacetRequest, Filter, Result, Timestamp};
 use rusqlite::{Connection, Row};
 
-use crate::attributes::{self, FilterScope};
 use crate::days::{self, DayQuery};
 use crate::failure::sqlite_error;
 use crate::places;
 use crate::read::DrawerTest;
+use crate::scope::{FilterScope, resolve_scope};
 use crate::shelf::CollectionShelf;
 
 /// Counts the drawers that both filters accept.
@@ -24,7 +24,7 @@ pub(crate) fn count_drawers(
     {
         return Ok(counted);
     }
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     let total = u64::try_from(shelf.drawers).unwrap_or(0);
     let test = DrawerTest::new(&scope, filter, document);
     if test.is_trivial() {
@@ -94,7 +94,7 @@ fn count_accepted(
     request: &FacetRequest,
     filter: &Filter,
 ) -> Result<Vec<FacetCount>> {
-    let scope = attributes::resolve_scope(connection, shelf.projection, filter)?;
+    let scope = resolve_scope(connection, shelf, filter)?;
     let test = DrawerTest::new(&scope, filter, &request.document);
     let mut groups: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
     let columns = format!("row, {}", facet_columns(&request.by));

@@ -1,6 +1,6 @@
 //! Counts drawers by period and source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loci_core::{Drawer, FacetCount, Result, Timestamp};
 
@@ -80,24 +80,45 @@ impl<'a> PeriodTally<'a> {
         Ok(())
     }
 
+    /// Counts drawers by day and source: two values for each count.
+    pub(super) fn count_days_and_sources(&mut self, counts: Vec<FacetCount>) -> Result<()> {
+        self.seen += counts.iter().map(|count| count.drawers).sum::<u64>();
+        let days = counts
+            .iter()
+            .map(|count| count.values.first().and_then(Option::as_deref));
+        let mut last = None;
+        for day in days.flatten() {
+            // Counts come in the order of days.
+            if last != Some(day) {
+                let period = self.find_period(day.parse()?);
+                self.periods.entry(period).or_default();
+                last = Some(day);
+            }
+        }
+        let undated = counts
+            .iter()
+            .filter(|count| matches!(count.values.as_slice(), [None, ..]));
+        self.undated = undated.map(|count| count.drawers).sum();
+        self.count_sources(counts)
+    }
+
     /// Counts the drawers of periods that are shown: a day and a source for each count.
     pub(super) fn count_sources(&mut self, counts: Vec<FacetCount>) -> Result<()> {
-        // Counts come in the order of days, so that most are on the day of the one before.
-        let mut last: Option<(String, (Timestamp, Timestamp))> = None;
-        for FacetCount { values, drawers } in counts {
-            let mut values = values.into_iter();
-            let (Some(Some(day)), source) = (values.next(), values.next().flatten()) else {
-                continue;
+        let mut counts = counts.into_iter().peekable();
+        while let Some(first) = counts.peek() {
+            // Counts come in the order of days, so that the period is looked up once for each.
+            let day = first.values.first().cloned().flatten();
+            let same_day = |count: &FacetCount| count.values.first().is_some_and(|value| *value == day);
+            let period = match &day {
+                Some(text) => Some(self.find_period(text.parse()?)),
+                None => None,
             };
-            let period = match &last {
-                Some((text, period)) if *text == day => *period,
-                _ => {
-                    let period = self.find_period(day.parse()?);
-                    last.insert((day, period)).1
+            let mut sources = period.and_then(|period| self.periods.get_mut(&period));
+            while let Some(FacetCount { values, drawers }) = counts.next_if(same_day) {
+                if let Some(sources) = &mut sources {
+                    let source = values.into_iter().nth(1).flatten();
+                    sources.push(SourceCount { source, drawers });
                 }
-            };
-            if let Some(sources) = self.periods.get_mut(&period) {
-                sources.push(SourceCount { source, drawers });
             }
         }
         Ok(())
@@ -154,22 +175,16 @@ impl<'a> PeriodTally<'a> {
     }
 }
 
-fn report_period(
-    from: Timestamp,
-    before: Timestamp,
-    mut sources: Vec<SourceCount>,
-    shown: usize,
-) -> PeriodReport {
-    let drawers = sources.iter().map(|count| count.drawers).sum();
-    // Stable, because the sources of each day are sorted already, and such a sort merges them.
-    sources.sort_by(|one, other| one.source.cmp(&other.source));
-    sources.dedup_by(|next, kept| {
-        let same = next.source == kept.source;
-        if same {
-            kept.drawers += next.drawers;
-        }
-        same
-    });
+fn report_period(from: Timestamp, before: Timestamp, counts: Vec<SourceCount>, shown: usize) -> PeriodReport {
+    let drawers = counts.iter().map(|count| count.drawers).sum();
+    let mut sums: HashMap<Option<String>, u64> = HashMap::with_capacity(counts.len());
+    for SourceCount { source, drawers } in counts {
+        *sums.entry(source).or_default() += drawers;
+    }
+    let sources = sums.into_iter();
+    let mut sources: Vec<_> = sources
+        .map(|(source, drawers)| SourceCount { source, drawers })
+        .collect();
     let more_sources = sources.len().saturating_sub(shown) as u64;
     // Names break ties: the same request must give the same report.
     let most_first = |one: &SourceCount, other: &SourceCount| {

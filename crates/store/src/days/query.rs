@@ -37,7 +37,18 @@ impl TimeSpan {
     /// Returns the days that lie in the span as a whole: the first, and the one after the last.
     fn whole_days(self) -> (i64, i64) {
         let started = i64::from(self.since.rem_euclid(DAY) > 0);
-        (self.since.div_euclid(DAY) + started, self.before.div_euclid(DAY))
+        // An open end has no day that is only partly in the span.
+        let from = if self.since == Self::ALL.since {
+            NO_DAY + 1
+        } else {
+            self.since.div_euclid(DAY) + started
+        };
+        let to = if self.before == Self::ALL.before {
+            i64::MAX
+        } else {
+            self.before.div_euclid(DAY)
+        };
+        (from, to)
     }
 
     /// Returns the parts of the span before and after its whole days.
@@ -327,6 +338,9 @@ fn has_listed_places(connection: &Connection, shelf: &CollectionShelf, filter: &
 
 /// Sorts counts by their values and adds up those of equal values.
 pub(crate) fn merge_facets(mut counts: Vec<FacetCount>) -> Vec<FacetCount> {
+    if counts.is_sorted_by(|a, b| a.values < b.values) {
+        return counts;
+    }
     // Stable, because rows come in few sorted runs, which such a sort merges.
     counts.sort_by(|a, b| a.values.cmp(&b.values));
     counts.dedup_by(|next, kept| {
