@@ -9,7 +9,7 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior,
 
 use crate::failure::{self, sqlite_error};
 use crate::schema::{self, FileKind};
-use crate::{clock, collapse, holder, lost, read_only, upgrade, vfs};
+use crate::{clock, collapse, holder, lost, palace, read_only, upgrade, vfs};
 
 /// The longest wait for another opener that uses the same files in another combination.
 const DIVIDED_WAIT: Duration = Duration::from_secs(1);
@@ -84,6 +84,7 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
     let mut kind = begin_recognised(&connection)?;
     if kind == FileKind::Empty {
         end_read(&connection)?;
+        refuse_exchanged(&connection, how.file)?;
         make_tables(&mut connection, how.create)?;
         kind = begin_recognised(&connection)?;
     }
@@ -96,6 +97,7 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
     if how.mend && writable {
         if needs_mending(&connection, kind)? {
             end_read(&connection)?;
+            refuse_exchanged(&connection, how.file)?;
             mend_file(&mut connection)?;
             begin_recognised(&connection)?;
         }
@@ -113,6 +115,16 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
         machine.tune_connection(&connection);
     }
     Ok(connection)
+}
+
+/// Refuses to change a file that does not belong to the log and the memory that others use with it.
+fn refuse_exchanged(connection: &Connection, file: &Path) -> Result<()> {
+    match vfs::find_breach(connection)? {
+        None => Ok(()),
+        Some(breach) => Err(palace::exchanged_error(file, breach).with_hint(
+            "nothing was changed; stop the processes that use the palace, then run `loci verify`",
+        )),
+    }
 }
 
 /// Creates the tables of a palace in an empty file, if `create` allows it.

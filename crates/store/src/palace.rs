@@ -26,6 +26,7 @@ use crate::{clock, lost, mended, schema};
 pub(crate) use codes::SoundSegment;
 #[cfg(feature = "crash-points")]
 pub(crate) use codes::keep_codes_up_to;
+pub(crate) use family::exchanged_error;
 pub(crate) use lease::ConnectionLease;
 use warnings::WarningList;
 

@@ -1,5 +1,6 @@
 //! A palace whose files were removed, replaced or overwritten under this process.
 
+use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -25,14 +26,14 @@ impl PalaceFile {
         let Some(breach) = vfs::find_breach(&idle)? else {
             return Ok(Some(idle));
         };
-        if breach == FamilyBreach::CompanionsRenamed {
-            // Log and memory lost their names, but the open ones are whole: what only the log holds is copied into
-            // the file before they are let go. If that fails, the file itself knows that its log is missing.
-            let _ = idle.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
-        }
+        // Looked at first: a checkpoint changes what the content is compared with.
         if vfs::is_overwritten(&idle)? {
             let message = "palace.db or its log was overwritten in place while this process was using it: earlier writes may be gone";
             self.note_exchange("overwritten_file", message);
+        } else if breach == FamilyBreach::CompanionsRenamed {
+            // Log and memory lost their names, but the open ones are whole: what only the log holds is copied into
+            // the file before they are let go. If that fails, the file itself knows that its log is missing.
+            let _ = idle.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
         }
         drop(idle);
         self.part_with_connections();
@@ -191,8 +192,7 @@ impl PalaceFile {
     pub(super) fn confirm_before_commit(&self, connection: &Connection) -> Result<()> {
         match vfs::find_breach(connection)? {
             None => Ok(()),
-            Some(breach) => Err(self
-                .exchanged_error(breach)
+            Some(breach) => Err(exchanged_error(&self.file, breach)
                 .with_hint("nothing of this write was stored; run `loci verify`, then try again")),
         }
     }
@@ -212,8 +212,7 @@ impl PalaceFile {
                 });
             }
         };
-        let error = self
-            .exchanged_error(breach)
+        let error = exchanged_error(&self.file, breach)
             .with_context("outcome", "unknown")
             .with_hint("whether this write was stored is unknown; run `loci verify` and look for it before repeating it");
         Err(WriteFailure {
@@ -228,24 +227,24 @@ impl PalaceFile {
             None => Ok(()),
             Some(breach) => {
                 self.part_with_connections();
-                Err(self
-                    .exchanged_error(breach)
+                Err(exchanged_error(&self.file, breach)
                     .with_hint("nothing was changed; run `loci verify`, then try again"))
             }
         }
     }
+}
 
-    fn exchanged_error(&self, breach: FamilyBreach) -> Error {
-        let what = match breach {
-            FamilyBreach::DatabaseGone => "was moved or deleted",
-            FamilyBreach::DatabaseReplaced => "was replaced by another file",
-            FamilyBreach::CompanionsRenamed => "lost its log or shared memory (palace.db-wal, palace.db-shm)",
-            FamilyBreach::MemoryCut => "had its shared memory (palace.db-shm) cut",
-            FamilyBreach::Overwritten => "or its log was overwritten in place",
-        };
-        Error::new(
-            ErrorKind::Conflict,
-            format!("{} {what} while this process was using it", self.file.display()),
-        )
-    }
+/// Returns the error for files that came apart while this process was using them.
+pub(crate) fn exchanged_error(file: &Path, breach: FamilyBreach) -> Error {
+    let what = match breach {
+        FamilyBreach::DatabaseGone => "was moved or deleted",
+        FamilyBreach::DatabaseReplaced => "was replaced by another file",
+        FamilyBreach::CompanionsRenamed => "lost its log or shared memory (palace.db-wal, palace.db-shm)",
+        FamilyBreach::MemoryCut => "had its shared memory (palace.db-shm) cut",
+        FamilyBreach::Overwritten => "or its log was overwritten in place",
+    };
+    Error::new(
+        ErrorKind::Conflict,
+        format!("{} {what} while this process was using it", file.display()),
+    )
 }

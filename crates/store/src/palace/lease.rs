@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 
 use loci_core::Result;
-use rusqlite::Connection;
+use rusqlite::{Connection, MAIN_DB};
 
 use super::PalaceFile;
 use crate::deadline::BudgetDeadline;
@@ -85,10 +85,12 @@ impl Drop for ConnectionLease<'_> {
         };
         // A connection whose transaction cannot be ended is closed instead of being lent again.
         let ended = connection::end_read(&connection).is_ok();
+        // SQLite takes a file that may not be written for one that never changes, and would not look at it again.
+        let lasting = !connection.is_readonly(MAIN_DB).unwrap_or(true);
         // Compared under the lock, so that a file that was replaced meanwhile never gets a connection to its
         // predecessor into the pool.
         let mut state = self.palace.lock_state();
-        let usable = ended && !self.palace.closed.load(Ordering::SeqCst);
+        let usable = ended && lasting && !self.palace.closed.load(Ordering::SeqCst);
         if usable && state.generation == self.generation {
             state.idle.push(connection);
         }

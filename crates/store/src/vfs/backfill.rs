@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const WHOLE: u32 = 1 << 31;
 
+/// The places in the shared index of the number of frames that were copied, and that a checkpoint is about to copy.
+const COPIED: usize = 96;
+const ATTEMPTED: usize = 128;
+
 /// The part of a log that has been copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LogBackfill {
@@ -68,24 +72,26 @@ impl LogBackfill {
     }
 }
 
-/// Records that pages of the log are about to be written into the file.
-pub(super) fn begin_copy(base: BaseFile, pages: &mut DatabasePages) {
+/// Records that pages of the log are about to be written into the file. If that fails, none may be.
+pub(super) fn begin_copy(base: BaseFile, pages: &mut DatabasePages) -> c_int {
     pages.watch.copying = true;
     let PageProtection::Checked { page_size } = pages.protection(base) else {
-        return;
+        return ffi::SQLITE_OK;
     };
-    let (Some(frames), Some(log)) = (
-        attempted_frames(pages),
-        pages.watch.log.and_then(LogFrames::from_log),
-    ) else {
-        return;
+    let (Some(frames), Some(log)) = (attempted_frames(pages), pages.watch.log) else {
+        return ffi::SQLITE_OK;
+    };
+    let log = match LogFrames::try_from_log(log) {
+        Ok(Some(log)) => log,
+        Ok(None) => return ffi::SQLITE_OK,
+        Err(code) => return code,
     };
     let copying = LogBackfill {
         log: log.id(),
         frames,
         whole: false,
     };
-    copying.write(base, page_size);
+    copying.write(base, page_size)
 }
 
 /// Records, after a sync of the file, that all of the log is in it: a checkpoint syncs the file if and only if it
@@ -105,13 +111,29 @@ pub(super) fn finish_copy(base: BaseFile, pages: &mut DatabasePages) {
     }
 }
 
-/// Returns the last frame that the running checkpoint may copy, from the shared index of the log, where SQLite's
-/// format has it at a fixed place.
+/// Makes the next checkpoint copy the whole log again, after a sync of the file that failed.
+///
+/// Pages of earlier checkpoints, which stopped before the end of the log, may have waited for that sync as well. The
+/// system shows them, but forgets that they are not on disk, so that only a new copy of them is safe. The checkpoint
+/// keeps every reader out that ignores the log, so its counter may go back.
+pub(super) fn repeat_copy(pages: &mut DatabasePages) {
+    if !std::mem::take(&mut pages.watch.copying) {
+        return;
+    }
+    if let Some(copied) = index_word(pages, COPIED) {
+        copied.store(0, Ordering::Release);
+    }
+}
+
+/// Returns the last frame that the running checkpoint may copy.
 fn attempted_frames(pages: &DatabasePages) -> Option<u32> {
-    const ATTEMPTED: usize = 128;
+    index_word(pages, ATTEMPTED).map(|place| place.load(Ordering::Acquire))
+}
+
+/// Returns a word of the shared index of the log, where SQLite's format has it at a fixed place.
+fn index_word(pages: &DatabasePages, at: usize) -> Option<&AtomicU32> {
     let index = pages.watch.index?;
     // SAFETY: SQLite keeps the first region, far longer than this, mapped until `xShmUnmap`, where `index` is
     // forgotten; the place is aligned for a word.
-    let place = unsafe { index.add(ATTEMPTED).cast::<AtomicU32>().as_ref() };
-    Some(place.load(Ordering::Acquire))
+    Some(unsafe { index.add(at).cast::<AtomicU32>().as_ref() })
 }

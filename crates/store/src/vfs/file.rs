@@ -165,6 +165,9 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
             if pages.checkpointing && family::is_exchanged(base, pages) {
                 return family::EXCHANGED_FILE;
             }
+            if pages.checkpointing && pages.watch.unrecorded {
+                return ffi::SQLITE_IOERR_WRITE;
+            }
             pages.write(base, bytes, offset)
         }
         FileContent::Log(log) => log.write(base, bytes, offset),
@@ -212,7 +215,7 @@ unsafe extern "C" fn sync(file: File, flags: c_int) -> c_int {
             (base, FileContent::Database(pages)) if code == ffi::SQLITE_OK => {
                 backfill::finish_copy(base, pages)
             }
-            _ => {}
+            (_, FileContent::Database(pages)) => backfill::repeat_copy(pages),
         }
         code
     }
@@ -274,7 +277,14 @@ unsafe extern "C" fn shm_map(
         {
             pages.watch.index = NonNull::new(out.read().cast());
             if pages.watch.index.is_some() {
-                return family::join_family(base, pages);
+                let joined = family::join_family(base, pages);
+                if joined != ffi::SQLITE_OK {
+                    // SQLite keeps the pointer whatever the code, and would settle a log that is not this file's.
+                    out.write(std::ptr::null_mut());
+                    pages.watch.index = None;
+                    pages.watch.refused = true;
+                }
+                return joined;
             }
         }
         code
@@ -375,9 +385,8 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
         (ffi::SQLITE_FCNTL_CKPT_START, FileContent::Database(pages)) => {
             pages.checkpointing = true;
             pages.watch.exchanged = !family::may_settle(base, pages);
-            if !pages.watch.exchanged {
-                backfill::begin_copy(base, pages);
-            }
+            pages.watch.unrecorded =
+                !pages.watch.exchanged && backfill::begin_copy(base, pages) != ffi::SQLITE_OK;
         }
         (ffi::SQLITE_FCNTL_CKPT_DONE, FileContent::Database(pages)) => pages.checkpointing = false,
         _ => {}

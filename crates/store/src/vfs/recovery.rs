@@ -8,7 +8,7 @@
 use super::backfill::LogBackfill;
 use super::base::BaseFile;
 use super::damage;
-use super::family::LineageStamp;
+use super::family::{EXCHANGED_FILE, LineageStamp};
 use super::mark::{AdjacentLog, LogMark, LogVerdict};
 use super::pages::{DatabasePages, PageProtection};
 use super::wal::{self, FRAME_HEADER, HEADER, LogFrames};
@@ -47,6 +47,8 @@ pub(super) struct LogWatch {
     pub(super) joined: bool,
     /// Whether the running checkpoint must not write into the file: it is not the log's own any more.
     pub(super) exchanged: bool,
+    /// Whether the running checkpoint must not write into the file: its progress could not be recorded there.
+    pub(super) unrecorded: bool,
     /// Page 1 and the shared index at the last look.
     pub(super) stamp: Option<LineageStamp>,
     /// The loss that this connection found.
@@ -203,6 +205,8 @@ pub(super) fn release_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         return ffi::SQLITE_OK;
     };
     match LogMark::read(base, page_size) {
+        // A file that asks for another log was put in the place of the palace, and must go on asking.
+        Ok(Some(mark)) if mark.needed && mark.frames > 0 && !names_open_log(mark, pages) => EXCHANGED_FILE,
         Ok(Some(mark)) if mark.needed => LogMark {
             needed: false,
             ..mark
@@ -212,6 +216,11 @@ pub(super) fn release_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         Ok(None) => ffi::SQLITE_IOERR_DATA,
         Err(code) => code,
     }
+}
+
+fn names_open_log(mark: LogMark, pages: &DatabasePages) -> bool {
+    let open = pages.watch.log.and_then(wal::read_log_id);
+    open.is_some_and(|id| mark.names(id))
 }
 
 /// Keeps a copy of the log as it was found, since SQLite overwrites what it could not read. SQLite holds no lock on

@@ -10,7 +10,8 @@ use super::{File, Vfs, native};
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::ffi;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
 
 /// The shims of this process: the VFS below → the name of the shim over it.
@@ -186,13 +187,13 @@ macro_rules! pass {
 /// Deletes a file, but not the log beside an emptied database: SQLite would delete it, and with it what may
 /// be all that is left of the palace.
 unsafe extern "C" fn delete(vfs: Vfs, name: *const c_char, sync: c_int) -> c_int {
-    let length = |path: &str| std::fs::metadata(path).map_or(0, |found| found.len());
+    let length = |path: &[u8]| std::fs::metadata(OsStr::from_bytes(path)).map_or(0, |found| found.len());
     // SAFETY: SQLite passes our VFS and a name that ends with a zero byte.
     unsafe {
-        let path = CStr::from_ptr(name).to_string_lossy();
-        if let Some(database) = path.strip_suffix("-wal")
+        let path = CStr::from_ptr(name).to_bytes();
+        if let Some(database) = path.strip_suffix(b"-wal")
             && length(database) == 0
-            && length(&path) > HEADER as u64
+            && length(path) > HEADER as u64
         {
             return FOREIGN_LOG;
         }

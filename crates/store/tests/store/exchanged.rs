@@ -4,6 +4,7 @@
 //! Each backend here has its own descriptors and locks, as a process of its own has.
 
 mod campaign;
+mod older_copies;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Whether the content of a database, its log and its shared index descend from each other.
 
 use super::FamilyBreach;
+use crate::vfs::backfill::LogBackfill;
 use crate::vfs::base::BaseFile;
 use crate::vfs::mark::LogMark;
 use crate::vfs::page;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const FLAGS: usize = 12;
 const LAST_FRAME: usize = 16;
 const FRAME_SUM: usize = 24;
+const SALTS: usize = 32;
 const COPIED: usize = 96;
 const ATTEMPTED: usize = 128;
 const FIRST_PAGE: usize = 136;
@@ -28,10 +30,11 @@ pub(crate) struct LineageStamp {
 }
 
 impl LineageStamp {
-    /// Returns whether this state may have come from `last`: page 1 changes only when a checkpoint copies it.
+    /// Returns whether this state may have come from `last`: page 1 changes only when a checkpoint copies it, which
+    /// counts what it copies, until a new log begins.
     fn may_follow(&self, last: &Self) -> bool {
         let copying = self.index.attempted > self.index.copied;
-        self.seal == last.seal || copying || self.index != last.index
+        self.seal == last.seal || copying || self.index.progress() != last.index.progress()
     }
 }
 
@@ -63,6 +66,16 @@ impl IndexState {
 
     fn word(&self, at: usize) -> u32 {
         self.header.get(at / 4).copied().unwrap_or(0)
+    }
+
+    /// Returns the salts of the log and the counts of what was copied of it.
+    fn progress(&self) -> (u32, u32, u32, u32) {
+        (
+            self.word(SALTS),
+            self.word(SALTS + 4),
+            self.copied,
+            self.attempted,
+        )
     }
 
     /// Returns whether the index was set up and lists the frames it counts: a cut file reads as zeros.
@@ -113,6 +126,11 @@ pub(super) fn find_breach(base: BaseFile, pages: &mut DatabasePages) -> Option<F
     {
         return Some(FamilyBreach::Overwritten);
     }
+    if let Ok(Some(copied)) = LogBackfill::read(base, page_size)
+        && !holds_copy(&index, copied, log)
+    {
+        return Some(FamilyBreach::Overwritten);
+    }
     // A checkpoint that ran between the two readings may have written page 1 before or after it was read here: the
     // next look decides.
     if before != index {
@@ -158,6 +176,14 @@ fn lists_log(index: &IndexState, log: BaseFile, page_size: usize) -> bool {
     log.read(&mut head, offset) == ffi::SQLITE_OK
         && index.word(FRAME_SUM) == wal::read_word(&head, 16)
         && index.word(FRAME_SUM + 4) == wal::read_word(&head, 20)
+}
+
+/// Returns whether the file records what the index says was copied into it; a copy of the file that was taken before
+/// does not.
+fn holds_copy(index: &IndexState, copied: LogBackfill, log: BaseFile) -> bool {
+    let recorded =
+        || wal::read_log_id(log).is_none_or(|id| copied.log == id && copied.frames >= index.copied);
+    index.copied == 0 || recorded()
 }
 
 /// Returns whether the log is one that the mark names, with all the frames it promises.

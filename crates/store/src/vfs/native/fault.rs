@@ -174,6 +174,10 @@ extern "C" fn on_bus_error(_signal: c_int, info: *mut libc::siginfo_t, _context:
         }
         if let Some(previous) = PREVIOUS.get() {
             libc::sigaction(libc::SIGBUS, previous, std::ptr::null_mut());
+            // One that another process sent does not come again by itself.
+            if (*info).si_code <= 0 {
+                libc::raise(libc::SIGBUS);
+            }
         }
     }
 }

@@ -51,7 +51,8 @@ impl LockLevel {
     }
 
     fn take_exclusive(&mut self, file: &File) -> c_int {
-        if self.0 < ffi::SQLITE_LOCK_PENDING {
+        // The last connection of a log raises its shared lock directly when it closes, and keeps nobody out meanwhile.
+        if self.0 == ffi::SQLITE_LOCK_RESERVED {
             match set_lock(file, RangeLock::Exclusive, PENDING, 1) {
                 ffi::SQLITE_OK => self.0 = ffi::SQLITE_LOCK_PENDING,
                 code => return code,

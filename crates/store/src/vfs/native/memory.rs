@@ -176,8 +176,9 @@ impl SharedMemory {
         }
     }
 
-    /// Returns whether the file, now of `present` bytes, has lost regions that were in use: it grows by whole regions,
-    /// and only when the frames that its header counts have filled the earlier ones.
+    /// Returns whether the file, now of `present` bytes, has lost regions that were in use: it grows in steps, which a
+    /// full disk or a kill may end before a region is whole, and only when the frames that its header counts have
+    /// filled the earlier ones.
     fn was_cut(&self, present: u64) -> bool {
         /// The place of the number of frames in the index header.
         const LAST_FRAME: usize = 16;
@@ -194,7 +195,7 @@ impl SharedMemory {
                 .as_ref()
         };
         let held = FIRST_FRAMES + (present / REGION).saturating_sub(1) * NEXT_FRAMES;
-        !present.is_multiple_of(REGION) || u64::from(frames.load(Ordering::Acquire)) > held
+        !present.is_multiple_of(STEP) || u64::from(frames.load(Ordering::Acquire)) > held
     }
 
     /// Grows the file to `length` bytes.
