@@ -33,7 +33,9 @@ pub(crate) fn is_busy(cause: &rusqlite::Error) -> bool {
         // The low byte is the primary code; the extended ones (BUSY_SNAPSHOT, BUSY_RECOVERY,
         // …) mean the same here.
         extended_code(cause).map(|code| code & 0xff),
-        Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED)
+        // PROTOCOL ends ten seconds of waiting for a writer before the index of the log, which a killed process left
+        // half written, can be made anew.
+        Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL)
     )
 }
 
@@ -173,7 +175,9 @@ fn describe_code(code: i32) -> FailureDescription {
         return damage;
     }
     match code & 0xff {
-        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => (ErrorKind::Locked, "the palace is locked", None),
+        ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL => {
+            (ErrorKind::Locked, "the palace is locked", None)
+        }
         // Only the clock of a call interrupts; see `ConnectionLease::watch_deadline`.
         ffi::SQLITE_INTERRUPT => {
             let timed_out = "the time given for this call is used up";

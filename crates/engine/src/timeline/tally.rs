@@ -177,14 +177,7 @@ impl<'a> PeriodTally<'a> {
 
 fn report_period(from: Timestamp, before: Timestamp, counts: Vec<SourceCount>, shown: usize) -> PeriodReport {
     let drawers = counts.iter().map(|count| count.drawers).sum();
-    let mut sums: HashMap<Option<String>, u64> = HashMap::with_capacity(counts.len());
-    for SourceCount { source, drawers } in counts {
-        *sums.entry(source).or_default() += drawers;
-    }
-    let sources = sums.into_iter();
-    let mut sources: Vec<_> = sources
-        .map(|(source, drawers)| SourceCount { source, drawers })
-        .collect();
+    let mut sources = merge_sources(counts);
     let more_sources = sources.len().saturating_sub(shown) as u64;
     // Names break ties: the same request must give the same report.
     let most_first = |one: &SourceCount, other: &SourceCount| {
@@ -206,4 +199,18 @@ fn report_period(from: Timestamp, before: Timestamp, counts: Vec<SourceCount>, s
         sources,
         more_sources,
     }
+}
+
+/// Adds up the counts of equal sources. Those of one day are sorted, and then each is there once.
+fn merge_sources(counts: Vec<SourceCount>) -> Vec<SourceCount> {
+    if counts.is_sorted_by(|one, next| one.source < next.source) {
+        return counts;
+    }
+    let mut sums: HashMap<Option<String>, u64> = HashMap::with_capacity(counts.len());
+    for SourceCount { source, drawers } in counts {
+        *sums.entry(source).or_default() += drawers;
+    }
+    sums.into_iter()
+        .map(|(source, drawers)| SourceCount { source, drawers })
+        .collect()
 }

@@ -306,9 +306,12 @@ impl SimProcess {
             };
             let drawers = read_drawers(&*handle)?;
             let seq = handle.info()?.seq.0;
+            // A part that could not be read just now says nothing about the copy.
+            if shows_damage(&drawers) && self.world.lock().faults > 0 {
+                continue;
+            }
             contents.push((collection, drawers.clone()));
-            let unsure = shows_damage(&drawers) && self.world.lock().faults > 0;
-            if unsure || self.book().exchanged.is_some_and(|moment| moment > began) {
+            if self.book().exchanged.is_some_and(|moment| moment > began) {
                 continue;
             }
             self.book().reads.push(ReadEntry {
