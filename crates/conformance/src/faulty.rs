@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use loci_core::{
     ApplyRequest, Backend, BackendDescriptor, BackendHealth, ChangeFeed, ChangePage, Collection,
     CollectionExt, CollectionInfo, CollectionName, CollectionReader, CreateMode, Cursor, Doctor, Drawer,
-    DrawerCondition, DrawerHit, DrawerId, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure,
-    ErasureReport, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState,
-    LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions,
-    PalaceFinding, PalaceRef, PendingRequest, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore,
-    SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep, UnembeddedDrawer, VectorFill,
+    DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure, Error, ErrorKind,
+    FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance,
+    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceFinding, PalaceRef,
+    PendingRequest, PurgeReport, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore, SourceLedger,
+    SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill,
     VectorFillReport, Visibility,
 };
 
@@ -213,7 +213,10 @@ forward_counted! {
         run(kind: &MaintenanceKind) -> MaintenanceReport;
     }
     Erasure for FaultyCollection, to |own| own.inner.eraser().ok_or_else(no_eraser)? => {
-        erase(ids: &[DrawerId]) -> ErasureReport;
+        begin() -> ();
+        is_unfinished() -> bool;
+        purge(watch: &mut dyn FnMut(u64, u64)) -> PurgeReport;
+        find_traces(texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Vec<StoredTrace>;
     }
 }
 

@@ -42,7 +42,7 @@ pub use doctor::{
 };
 pub use drawer::{Drawer, DrawerContext, DrawerPlace, SourceSpan, VectorOrigin};
 pub use embedder::{DeclaredEmbedder, Embedder, EmbedderIdentity, IdentityChange, IdentityState};
-pub use erasure::{Erasure, ErasureReport};
+pub use erasure::{Erasure, ErasureExt, ErasureReport, PurgeReport, StoredTrace, UnreachedPart};
 pub use error::{Error, ErrorKind, Result};
 pub use filter::{DocumentFilter, DrawerCondition, Filter, FilterComparison, FilterOperand};
 pub use id::{CollectionName, DrawerId, IdempotencyKey};

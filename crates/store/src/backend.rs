@@ -55,8 +55,8 @@ impl EmbeddedBackend {
     /// Creates the backend; does no I/O.
     pub fn new() -> Self {
         use Capability::{
-            AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Export, Lexical,
-            Local, Moment, MultiProcess, RangeFilters, Sources, Spaces,
+            AtomicBatch, AtomicUpdate, ChangeFeed, EmbeddingsOut, EmbeddingsPassthrough, Erasure, Export,
+            Lexical, Local, Moment, MultiProcess, RangeFilters, Sources, Spaces,
         };
         let capabilities = [
             AtomicBatch,
@@ -64,6 +64,7 @@ impl EmbeddedBackend {
             ChangeFeed,
             EmbeddingsOut,
             EmbeddingsPassthrough,
+            Erasure,
             Export,
             Lexical,
             Local,

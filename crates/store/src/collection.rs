@@ -9,8 +9,8 @@ use loci_core::{
     Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
     EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, FindingSeverity, GetRequest,
     IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, OpenOptions, PalaceFinding, PendingRequest, QueryRequest, Receipt, Result,
-    RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, SwitchStep,
+    MaintenanceState, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryRequest, Receipt, Result,
+    RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep,
     UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 use rusqlite::{Connection, Transaction};
@@ -23,7 +23,7 @@ use crate::shelf::CollectionShelf;
 use crate::switch::{self, SpaceSurvey};
 use crate::view::ReadView;
 use crate::write::WriteTerms;
-use crate::{clock, feed, fill, maintain, schema, sources, words, write};
+use crate::{clock, erase, feed, fill, maintain, schema, sources, words, write};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
@@ -308,7 +308,7 @@ impl Collection for CollectionHandle {
     }
 
     fn eraser(&self) -> Option<&dyn Erasure> {
-        None
+        self.unrestricted().map(|handle| handle as _)
     }
 }
 
@@ -396,6 +396,26 @@ impl Maintenance for CollectionHandle {
         // A missing palace must fail with `NotFound` before a lock file is created in its folder.
         self.read(|_, _| Ok(()))?;
         maintain::run(&self.palace, &self.name, kind, self.wait)
+    }
+}
+
+impl Erasure for CollectionHandle {
+    fn begin(&self) -> Result<()> {
+        self.write(|transaction, _| erase::begin(transaction))
+    }
+
+    fn is_unfinished(&self) -> Result<bool> {
+        self.read(|connection, _| Ok(erase::find_unfinished(connection)?.is_some()))
+    }
+
+    fn purge(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
+        self.check_writable()?;
+        self.read(|_, _| Ok(()))?;
+        erase::purge(&self.palace, self.wait, watch)
+    }
+
+    fn find_traces(&self, texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Result<Vec<StoredTrace>> {
+        erase::find_traces(&self.palace, self.wait, texts, watch)
     }
 }
 

@@ -11,6 +11,7 @@ mod crosscheck;
 mod days;
 mod deadline;
 mod disk;
+mod erase;
 mod failure;
 mod feed;
 mod fill;

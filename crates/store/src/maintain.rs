@@ -18,7 +18,8 @@ use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::shelf::CollectionShelf;
 
-use turn::MaintenanceTurn;
+pub(crate) use compact::rewrite_worn;
+pub(crate) use turn::MaintenanceTurn;
 
 /// The kinds this store runs.
 const KINDS: [MaintenanceKind; 3] = [

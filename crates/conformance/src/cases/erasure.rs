@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loci_core::{
     ApplyRequest, Capability, ChangeKind, Collection, CollectionExt, Cursor, DrawerPatch, Erasure,
-    ErasureReport, IdempotencyKey, LexicalRequest, NewDrawer, Write,
+    ErasureExt, ErasureReport, GetRequest, IdempotencyKey, LexicalRequest, NewDrawer, Write,
 };
 
 use crate::samples::{all_ids, id, id_texts, text_drawer, vector_drawer};
@@ -16,6 +16,10 @@ cases! { "erasure":
     "erased drawers are gone from every answer, and no other drawer is" [+Erasure -ReadOnly] => erased_are_gone;
     "ids that are not there are listed as missing" [+Erasure -ReadOnly] => absent_ids_are_missing;
     "an erased drawer is listed among the changes as removed" [+Erasure +ChangeFeed -ReadOnly] => erasure_is_listed;
+    "an erasure is unfinished from its beginning until a purge" [+Erasure -ReadOnly] => unfinished_until_purged;
+    "texts that are stored are found, erased ones are not" [+Erasure -ReadOnly] => traces_are_found;
+    "no byte of what a write has replaced is left in any file of the palace after a purge" [+Erasure +Local -ReadOnly] => no_replaced_byte_is_left;
+    "a purge takes no other drawer and no other collection with it" [+Erasure -ReadOnly] => others_stay;
     "no byte of the text, metadata, words or vectors of an erased drawer is left in any file of the palace" [+Erasure +Local -ReadOnly] => no_byte_is_left;
 }
 
@@ -42,7 +46,101 @@ fn erase_called(collection: &dyn Collection, called: &[&str]) -> CaseOutcome<Era
     let eraser: Option<&dyn Erasure> = collection.eraser();
     let eraser = eraser.ok_or_else(|| CaseFailure::new("expected erasure, found none"))?;
     let ids: Vec<_> = called.iter().map(|called| id(called)).collect();
-    Ok(eraser.erase(&ids)?)
+    Ok(eraser.erase_drawers(collection, &ids)?)
+}
+
+fn require_eraser(collection: &dyn Collection) -> CaseOutcome<&dyn Erasure> {
+    let eraser = collection.eraser();
+    eraser.ok_or_else(|| CaseFailure::new("expected erasure, found none"))
+}
+
+fn unfinished_until_purged(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let eraser = require_eraser(drawers.as_ref())?;
+    ensure!(!eraser.is_unfinished()?, "expected no erasure at first");
+    eraser.begin()?;
+    // A process may die here: any other must see that something is left to do.
+    let other = scene.open()?;
+    ensure!(
+        require_eraser(other.as_ref())?.is_unfinished()?,
+        "expected another handle to see the erasure"
+    );
+    let report = require_eraser(other.as_ref())?.purge(&mut |_, _| {})?;
+    same!(report.not_reached, [], "parts not reached");
+    ensure!(!eraser.is_unfinished()?, "expected the purge to finish it");
+    same!(all_ids(drawers.as_ref())?, ["other", "secret"], "ids");
+    Ok(())
+}
+
+fn traces_are_found(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let eraser = require_eraser(drawers.as_ref())?;
+    let texts = [TEXT, NOTE, "nowhere-to-be-found", "bravo"].map(str::to_owned);
+    let numbers = |collection: &dyn Collection| -> CaseOutcome<Vec<usize>> {
+        let traces = require_eraser(collection)?.find_traces(&texts, &mut |_, _| {})?;
+        let mut numbers: Vec<usize> = traces.into_iter().map(|trace| trace.text).collect();
+        numbers.dedup();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers)
+    };
+    same!(numbers(drawers.as_ref())?, [0, 1, 3], "texts found");
+    eraser.erase_drawers(drawers.as_ref(), &[id("secret")])?;
+    same!(
+        numbers(drawers.as_ref())?,
+        [3],
+        "texts found after one was erased"
+    );
+    Ok(())
+}
+
+fn no_replaced_byte_is_left(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let eraser = require_eraser(drawers.as_ref())?;
+    eraser.begin()?;
+    let patch = DrawerPatch {
+        document: Some("nothing to hide".to_owned()),
+        ..DrawerPatch::new(id("secret"))
+    };
+    drawers.apply(&ApplyRequest::from_writes(&[Write::Update(patch)]))?;
+    eraser.purge(&mut |_, _| {})?;
+    search_files(
+        scene.palace().require_folder()?,
+        &[("the replaced text", TEXT.as_bytes().to_vec())],
+    )?;
+    same!(
+        require_eraser(drawers.as_ref())?.find_traces(&[TEXT.to_owned()], &mut |_, _| {})?,
+        [],
+        "traces"
+    );
+    Ok(())
+}
+
+fn others_stay(scene: &CaseScene<'_>) -> CaseOutcome {
+    let drawers = open_house(scene)?;
+    let everything = GetRequest {
+        include: scene.every_field(),
+        ..GetRequest::default()
+    };
+    let before: Vec<_> = drawers
+        .get(&everything)?
+        .into_iter()
+        .filter(|drawer| drawer.id.as_str() == "other")
+        .collect();
+    let second = scene.open_named("second")?;
+    second.add_drawer(text_drawer("a", "second alpha"))?;
+    let there = second.get(&everything)?;
+    erase_called(drawers.as_ref(), &["secret"])?;
+    same!(drawers.get(&everything)?, before, "the drawer that stays");
+    same!(second.get(&everything)?, there, "the other collection");
+    if scene.can(Capability::Lexical) {
+        same!(
+            second.lexical(&LexicalRequest::for_words("alpha", 9))?.len(),
+            1,
+            "its hits"
+        );
+    }
+    Ok(())
 }
 
 fn erased_are_gone(scene: &CaseScene<'_>) -> CaseOutcome {

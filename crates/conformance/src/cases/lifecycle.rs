@@ -9,7 +9,7 @@ use loci_core::{
 
 use crate::case::expect_refusal;
 use crate::revising::{every_record, new_revision};
-use crate::samples::{all_ids, id, text_drawer};
+use crate::samples::{all_ids, text_drawer};
 use crate::scene::{default_collection, model_called};
 use crate::{CaseOutcome, CaseScene};
 
@@ -211,7 +211,10 @@ fn expect_sub_traits_closed(scene: &CaseScene<'_>, collection: &dyn Collection) 
         expect_refusal(changes, closed, &[])?;
     }
     if let Some(eraser) = collection.eraser() {
-        expect_refusal(eraser.erase(&[id("a")]), closed, &[])?;
+        expect_refusal(eraser.begin(), closed, &[])?;
+        expect_refusal(eraser.is_unfinished(), closed, &[])?;
+        expect_refusal(eraser.purge(&mut |_, _| {}), closed, &[])?;
+        expect_refusal(eraser.find_traces(&["a".to_owned()], &mut |_, _| {}), closed, &[])?;
     }
     if scene.can(Capability::Spaces) {
         expect_refusal(collection.require_spaces()?.list_spaces(), closed, &[])?;

@@ -153,7 +153,9 @@ fn erases_nothing(scene: &CaseScene<'_>) -> CaseOutcome {
     let (whole, reading) = open_both(scene)?;
     let eraser = reading.eraser();
     let eraser = eraser.ok_or_else(|| crate::CaseFailure::new("expected erasure, found none"))?;
-    expect_refusal(eraser.erase(&[id("a")]), ErrorKind::Unsupported, &[])?;
+    expect_refusal(eraser.begin(), ErrorKind::Unsupported, &[])?;
+    expect_refusal(eraser.purge(&mut |_, _| {}), ErrorKind::Unsupported, &[])?;
+    ensure!(!eraser.is_unfinished()?, "expected no erasure to have begun");
     same!(whole.info()?.drawers, 1, "drawers");
     Ok(())
 }

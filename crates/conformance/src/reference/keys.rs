@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::{DrawerId, Error, ErrorKind, IdempotencyKey, Receipt, Result, Timestamp, Visibility, Write};
+use loci_core::{Error, ErrorKind, IdempotencyKey, Receipt, Result, Timestamp, Visibility, Write};
 
 /// The time for which a key is remembered, in microseconds: one day.
 const REMEMBERED: i64 = 24 * 60 * 60 * 1_000_000;
@@ -41,10 +41,9 @@ impl AppliedKeys {
         }
     }
 
-    /// Forgets the batches that name one of these drawers, because they hold its text.
-    pub(super) fn forget_drawers(&mut self, ids: &[DrawerId]) {
-        self.0
-            .retain(|_, applied| !applied.writes.iter().any(|write| names_any(write, ids)));
+    /// Forgets every batch.
+    pub(super) fn forget_all(&mut self) {
+        self.0.clear();
     }
 
     pub(super) fn remember_batch(
@@ -62,14 +61,5 @@ impl AppliedKeys {
         };
         self.0
             .insert((visible.filter().to_string(), key.clone()), applied);
-    }
-}
-
-fn names_any(write: &Write, ids: &[DrawerId]) -> bool {
-    match write {
-        Write::Add(drawer) | Write::Upsert(drawer) => ids.contains(&drawer.id),
-        Write::Update(patch) => ids.contains(&patch.id),
-        // A delete holds no content of a drawer, so it may be remembered after an erasure.
-        Write::Delete(_) => false,
     }
 }

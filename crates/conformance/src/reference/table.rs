@@ -30,6 +30,8 @@ pub(super) struct ReferenceTable {
     pub(super) seq: u64,
     /// The number of rows replaced or removed since the last compaction.
     pub(super) garbage: u64,
+    /// Whether an erasure has begun and was not finished.
+    pub(super) erasing: bool,
     /// Models that were recorded by force.
     pub(super) forced: Vec<EmbedderIdentity>,
     /// The inactive spaces: the one being built first, then retired and abandoned ones, latest first.
@@ -61,6 +63,7 @@ impl ReferenceTable {
             removed: BTreeMap::new(),
             seq: 0,
             garbage: 0,
+            erasing: false,
             forced: Vec::new(),
             inactive_spaces: Vec::new(),
             records: BTreeMap::new(),

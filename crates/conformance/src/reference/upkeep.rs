@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use loci_core::{
-    ApplyRequest, ChangeFeed, ChangePage, Collection, Cursor, DeleteSelection, DrawerId, Erasure,
-    ErasureReport, Error, ErrorKind, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState,
-    MaintenanceStatus, Result, Write,
+    ChangeFeed, ChangePage, CollectionReader, Cursor, DrawerFields, Erasure, Error, ErrorKind, GetRequest,
+    Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, PurgeReport,
+    Result, StoredTrace,
 };
 
 use super::handle::ReferenceHandle;
@@ -17,16 +17,50 @@ impl ChangeFeed for ReferenceHandle {
 }
 
 impl Erasure for ReferenceHandle {
-    fn erase(&self, ids: &[DrawerId]) -> Result<ErasureReport> {
-        let removal = [Write::Delete(DeleteSelection::Ids(ids.to_vec()))];
-        let receipt = self.apply(&ApplyRequest::from_writes(&removal))?;
+    fn begin(&self) -> Result<()> {
+        self.check_writable()?;
+        self.with_table(|table| table.erasing = true)
+    }
+
+    fn is_unfinished(&self) -> Result<bool> {
+        self.with_table(|table| table.erasing)
+    }
+
+    fn purge(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
+        self.check_writable()?;
         // Batches remembered under a key hold the same text.
-        self.with_table(|table| table.keys.forget_drawers(&receipt.deleted))?;
-        Ok(ErasureReport {
-            erased: receipt.deleted,
-            missing: receipt.missing,
+        self.with_table(|table| {
+            table.keys.forget_all();
+            table.erasing = false;
+        })?;
+        watch(1, 1);
+        Ok(PurgeReport {
             reached: vec!["drawers".into(), "keys".into()],
+            not_reached: Vec::new(),
         })
+    }
+
+    fn find_traces(&self, texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Result<Vec<StoredTrace>> {
+        let drawers = self.get(&GetRequest {
+            include: DrawerFields::EVERYTHING,
+            ..GetRequest::default()
+        })?;
+        let mut traces = Vec::new();
+        for drawer in &drawers {
+            let shown = format!("{drawer:?}");
+            let held = texts
+                .iter()
+                .enumerate()
+                .filter(|(_, text)| shown.contains(text.as_str()));
+            traces.extend(held.map(|(number, _)| StoredTrace {
+                text: number,
+                file: "memory".to_owned(),
+                offset: None,
+                place: Some(format!("drawer {}", drawer.id)),
+            }));
+        }
+        watch(1, 1);
+        Ok(traces)
     }
 }
 

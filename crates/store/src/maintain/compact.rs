@@ -51,6 +51,18 @@ pub(super) fn run(
     ])))
 }
 
+/// Rewrites every segment of words and vectors of a collection that holds removed rows.
+pub(crate) fn rewrite_worn(palace: &PalaceFile, name: &CollectionName, wait: Duration) -> Result<()> {
+    let spaces: Vec<i64> = palace.read(wait, |transaction| {
+        let shelf = CollectionShelf::find(transaction, name)?;
+        Ok(shelf.spaces().map(|space| space.number).collect())
+    })?;
+    for space in spaces {
+        rewrite_segments(palace, name, space, wait)?;
+    }
+    rewrite_words(palace, name, wait).map(drop)
+}
+
 /// The gains to expect from compacting.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CompactEstimate {

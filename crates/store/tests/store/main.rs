@@ -15,6 +15,7 @@ mod disk_full;
 mod drift;
 mod dropped;
 mod duplicates;
+mod erase;
 mod exchanged;
 mod formats;
 mod log;
