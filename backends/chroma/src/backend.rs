@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceFinding, PalaceRef, Result,
+    CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceFinding, PalaceId, PalaceRef, Result,
     SPEC_VERSION, SnapshotStore, Visibility,
 };
 
@@ -151,6 +151,10 @@ impl Backend for ChromaBackend {
                 .map(|name| loaded.collection_info(folder, name))
                 .collect()
         })
+    }
+
+    fn palace_id(&self, _palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        Ok(None)
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {

@@ -12,11 +12,13 @@ mod delete;
 mod doctor;
 mod embedder;
 mod export;
+mod forget;
 mod help_markdown;
 mod hook;
 mod import;
 mod init;
 mod json_markdown;
+mod key;
 mod list;
 mod maintain;
 mod man;
@@ -66,6 +68,8 @@ pub(crate) enum CliCommand {
     Wings(wings::WingsArgs),
     Timeline(timeline::TimelineArgs),
     Delete(delete::DeleteArgs),
+    Forget(forget::ForgetArgs),
+    Key(key::KeyArgs),
     Count(count::CountArgs),
     Export(export::ExportArgs),
     Import(import::ImportArgs),
@@ -121,12 +125,14 @@ impl CliCommand {
             | Self::Status(_)
             | Self::Doctor(_) => true,
             Self::Embedder(args) => args.is_answer(),
+            Self::Forget(args) => args.is_answer(),
             Self::Init(_)
             | Self::Mine(_)
             | Self::Move(_)
             | Self::Sync(_)
             | Self::Add(_)
             | Self::Delete(_)
+            | Self::Key(_)
             | Self::Import(_)
             | Self::Maintain(_)
             | Self::Backends(_)
@@ -162,6 +168,8 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Wings(args) => wings::run(args, session),
         CliCommand::Timeline(args) => timeline::run(args, session),
         CliCommand::Delete(args) => delete::run(args, session),
+        CliCommand::Forget(args) => forget::run(args, session),
+        CliCommand::Key(args) => key::run(args, session),
         CliCommand::Count(args) => count::run(args, session),
         CliCommand::Export(args) => export::run(args, session),
         CliCommand::Import(args) => import::run(args, session),

@@ -22,6 +22,8 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) codex: Option<PathBuf>,
     /// The folder of models: `LOCI_MODELS`, or `loci/models` in the folder for data.
     pub(crate) models: Option<PathBuf>,
+    /// The folder of keys: `LOCI_KEYS`, or `loci/keys` in the folder for data.
+    pub(crate) keys: Option<PathBuf>,
     /// Whether to print without color: `NO_COLOR` is set, or the terminal is dumb.
     pub(crate) plain: bool,
 }
@@ -37,7 +39,9 @@ impl ProcessEnvironment {
         let home = etcetera::home_dir().ok();
         let codex = home.as_ref().map(|home| home.join(".codex"));
         let usual = data.as_ref().map(|data| data.join("loci").join("models"));
+        let usual_keys = data.as_ref().map(|data| data.join("loci").join("keys"));
         Self {
+            keys: set("LOCI_KEYS").map(PathBuf::from).or(usual_keys),
             models: set("LOCI_MODELS").map(PathBuf::from).or(usual),
             palace: set("LOCI_PALACE"),
             // A name that is not UTF-8 belongs to no backend and is refused later, with the list of known ones.

@@ -37,13 +37,13 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Change",
         example: "loci add 'We ship on Thursdays.' --wing work",
-        commands: &["add", "move", "delete", "sync"],
+        commands: &["add", "move", "delete", "forget", "sync"],
     },
     CommandGroup {
         heading: "Keep and move",
         example: "loci backup ~/backups --keep 7",
         commands: &[
-            "palaces", "init", "backup", "restore", "export", "import", "migrate",
+            "palaces", "init", "backup", "restore", "export", "import", "migrate", "key",
         ],
     },
     CommandGroup {

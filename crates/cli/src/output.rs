@@ -126,6 +126,18 @@ impl TerminalOutput {
     pub(crate) fn note_made(&mut self, palace: Option<&str>) {
         if let Some(palace) = palace {
             self.note(&format!("created a palace at {palace}"));
+            self.note_open_folder(palace);
+        }
+    }
+
+    /// Tells that others may list the folder of a new palace; a folder that existed before keeps its permissions.
+    pub(crate) fn note_open_folder(&mut self, palace: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::metadata(palace).map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            self.note(&format!(
+                "other users may list the folder {palace}, but only you may read the palace in it; `chmod 700` closes it"
+            ));
         }
     }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use loci_core::{Error, FilingDoor, PalaceRef, Result};
+use loci_engine::keys::KeyFolder;
 use loci_engine::{Palace, PalaceAddress};
 
 use crate::args::GlobalArgs;
@@ -73,9 +74,10 @@ impl CommandSession {
     /// The palace at an address, with the collection that the arguments mean.
     pub(crate) fn palace_at(&self, address: PalaceAddress) -> Palace {
         // Drawers filed from here are marked as coming from a terminal; hooks and servers mark theirs.
-        Palace::new(address, self.embedders.clone(), now)
+        let palace = Palace::new(address, self.embedders.clone(), now)
             .in_collection(self.globals.collection.clone())
-            .entering_through(FilingDoor::Terminal)
+            .entering_through(FilingDoor::Terminal);
+        self.give_keys(palace)
     }
 
     /// The palace that the arguments mean, located at the first use: a server may start before its palace exists.
@@ -86,7 +88,17 @@ impl CommandSession {
             let registry = BackendRegistry::standard();
             find_address(globals.palace.as_deref(), None, &environment, &registry)
         };
-        Palace::with_locator(find, self.embedders.clone(), now).in_collection(self.globals.collection.clone())
+        let palace = Palace::with_locator(find, self.embedders.clone(), now)
+            .in_collection(self.globals.collection.clone());
+        self.give_keys(palace)
+    }
+
+    /// Gives a palace the folder of keys; a user without a home folder has none.
+    fn give_keys(&self, palace: Palace) -> Palace {
+        match &self.environment.keys {
+            Some(folder) => palace.with_keys(KeyFolder::new(folder)),
+            None => palace,
+        }
     }
 
     /// Adds the palaces that exist to the hint of an error for a missing one.

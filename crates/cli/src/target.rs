@@ -20,6 +20,16 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Starts a file that will replace the regular file at `place`, if there is one.
     pub(crate) fn create(place: &Path) -> Result<Self> {
+        Self::create_with(place, 0o666)
+    }
+
+    /// The same for a file that only its owner may read.
+    pub(crate) fn create_private(place: &Path) -> Result<Self> {
+        Self::create_with(place, 0o600)
+    }
+
+    fn create_with(place: &Path, mode: u32) -> Result<Self> {
+        use std::os::unix::fs::OpenOptionsExt;
         let wrong = |cause| errors::io_error(format!("cannot write {}", place.display()), cause);
         let place = match fs::canonicalize(place) {
             Ok(real) => real,
@@ -31,7 +41,9 @@ impl OutputFile {
             (File::options().write(true).open(&place), None)
         } else {
             let partial = partial_path(&place);
-            (File::create_new(&partial), Some(partial))
+            let mut options = File::options();
+            let file = options.write(true).create_new(true).mode(mode).open(&partial);
+            (file, Some(partial))
         };
         Ok(Self {
             writer: BufWriter::with_capacity(1 << 16, file.map_err(wrong)?),

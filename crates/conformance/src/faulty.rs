@@ -8,7 +8,7 @@ use loci_core::{
     CollectionExt, CollectionInfo, CollectionName, CollectionReader, CreateMode, Cursor, Doctor, Drawer,
     DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure, Error, ErrorKind,
     FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance,
-    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceFinding, PalaceRef,
+    MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceFinding, PalaceId, PalaceRef,
     PendingRequest, PurgeReport, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore, SourceLedger,
     SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill,
     VectorFillReport, Visibility,
@@ -123,6 +123,11 @@ impl Backend for FaultyBackend {
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.counter
             .count_call("collections", || self.inner.collections(palace))
+    }
+
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        self.counter
+            .count_call("palace_id", || self.inner.palace_id(palace))
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod budget;
+mod errors;
 mod handle;
 mod holder;
 mod keys;
@@ -24,13 +25,14 @@ use std::sync::{Arc, Mutex};
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceRef,
-    Result, SPEC_VERSION, SnapshotStore, SpecVersion, Visibility,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceId,
+    PalaceRef, Result, SPEC_VERSION, SnapshotStore, SpecVersion, Visibility,
 };
 
+use errors::{another_error, closed_error, exists_error, missing_error, read_only_error};
 use handle::ReferenceHandle;
 use holder::ReferenceHolder;
-use storage::{PalaceKey, ReferenceStorage};
+use storage::{ReferencePlace, ReferenceStorage};
 use table::ReferenceTable;
 
 /// A callback that runs during maintenance, so that a test can observe that moment.
@@ -44,7 +46,7 @@ pub struct Reference {
     closed: Arc<AtomicBool>,
     palaces: Mutex<HashMap<PalaceRef, Arc<AtomicBool>>>,
     /// The palace that this instance has found under each reference; another in its place is refused.
-    seen: Mutex<HashMap<PalaceRef, PalaceKey>>,
+    seen: Mutex<HashMap<PalaceRef, ReferencePlace>>,
     watcher: Option<MaintenanceWatcher>,
 }
 
@@ -168,7 +170,7 @@ impl Reference {
         Ok(())
     }
 
-    fn find_key(&self, palace: &PalaceRef) -> Result<Option<PalaceKey>> {
+    fn find_key(&self, palace: &PalaceRef) -> Result<Option<ReferencePlace>> {
         // Ignoring a namespace would mix the drawers of tenants.
         if palace.namespace.is_some() {
             self.descriptor
@@ -184,7 +186,12 @@ impl Reference {
         }
     }
 
-    fn remember_key(&self, palace: &PalaceRef, key: &PalaceKey) {
+    fn require_key(&self, palace: &PalaceRef) -> Result<ReferencePlace> {
+        self.find_key(palace)?
+            .ok_or_else(|| missing_error("palace", &palace.id))
+    }
+
+    fn remember_key(&self, palace: &PalaceRef, key: &ReferencePlace) {
         let mut seen = self.seen.lock().expect("no holder of this lock panics");
         seen.insert(palace.clone(), key.clone());
     }
@@ -206,7 +213,7 @@ impl Reference {
     }
 
     /// Returns the number of a collection, if it exists.
-    fn find_number(&self, key: &PalaceKey, collection: &CollectionName) -> Option<u64> {
+    fn find_number(&self, key: &ReferencePlace, collection: &CollectionName) -> Option<u64> {
         let number =
             |space: &mut storage::PalaceTables| space.tables.get(collection).map(|table| table.number);
         self.storage.with_palace(key, number).flatten()
@@ -217,7 +224,7 @@ impl Reference {
         &self,
         palace: &PalaceRef,
         collection: &CollectionName,
-        key: PalaceKey,
+        key: ReferencePlace,
         number: u64,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
@@ -297,9 +304,7 @@ impl Backend for Reference {
         if options.writable {
             self.check_writable()?;
         }
-        let key = self
-            .find_key(palace)?
-            .ok_or_else(|| missing_error("palace", &palace.id))?;
+        let key = self.require_key(palace)?;
         let number = self.find_number(&key, collection);
         let number = number.ok_or_else(|| missing_error("collection", collection.as_str()))?;
         self.open_handle(palace, collection, key, number, options)
@@ -343,9 +348,7 @@ impl Backend for Reference {
     fn drop_collection(&self, palace: &PalaceRef, collection: &CollectionName) -> Result<()> {
         self.check_open()?;
         self.check_writable()?;
-        let key = self
-            .find_key(palace)?
-            .ok_or_else(|| missing_error("palace", &palace.id))?;
+        let key = self.require_key(palace)?;
         let dropped = self
             .storage
             .with_palace(&key, |space| space.tables.remove(collection));
@@ -356,15 +359,19 @@ impl Backend for Reference {
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.check_open()?;
         let lexical = self.descriptor.has_capability(&Capability::Lexical);
-        let key = self
-            .find_key(palace)?
-            .ok_or_else(|| missing_error("palace", &palace.id))?;
+        let key = self.require_key(palace)?;
         self.storage
             .with_palace(&key, |space| {
                 let tables = space.tables.iter();
                 tables.map(|(name, table)| table.info(name, lexical)).collect()
             })
             .ok_or_else(|| missing_error("palace", &palace.id))
+    }
+
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        self.check_open()?;
+        let key = self.require_key(palace)?;
+        Ok(Some(key.palace_id()))
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
@@ -413,46 +420,6 @@ impl Backend for Reference {
     fn snapshots(&self) -> Option<&dyn SnapshotStore> {
         None
     }
-}
-
-fn closed_error(words: &str) -> Error {
-    Error::new(ErrorKind::Closed, words).with_hint("open it again")
-}
-
-fn missing_error(what: &str, called: &str) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("the {what} {called:?} does not exist"),
-    )
-}
-
-fn exists_error(collection: &CollectionName) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!("the collection {:?} exists already", collection.as_str()),
-    )
-    .with_hint("nothing was changed; give another name, or open it")
-}
-
-/// Returns the refusal of a write to a backend that advertises `read_only`.
-fn read_only_error(descriptor: &BackendDescriptor) -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        format!(
-            "the backend {:?} is read_only and refuses writes",
-            descriptor.name
-        ),
-    )
-    .with_hint("nothing was changed")
-}
-
-/// Returns the error for another palace in the place of one that was used before.
-fn another_error(palace: &PalaceRef) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!("another palace is in the place of {:?}", palace.id),
-    )
-    .with_hint("nothing was changed; put the right one back, or use a new instance")
 }
 
 #[cfg(test)]

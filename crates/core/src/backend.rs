@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::{
     BackendDescriptor, Collection, CollectionInfo, CollectionName, DeclaredEmbedder, Doctor,
-    EmbedderIdentity, Filter, IdentityState, Metric, PalaceFinding, PalaceRef, Result, SnapshotStore,
+    EmbedderIdentity, Filter, IdentityState, Metric, PalaceFinding, PalaceId, PalaceRef, Result,
+    SnapshotStore,
 };
 
 /// A storage engine that holds the collections of palaces.
@@ -55,6 +56,10 @@ pub trait Backend: fmt::Debug + Send + Sync {
 
     /// Lists the collections of a palace by name; a missing palace is `NotFound`.
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>>;
+
+    /// Returns the id that a palace keeps wherever it is copied or moved, and that no other palace has; `None` if the
+    /// backend gives palaces none. A missing palace is `NotFound`.
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>>;
 
     /// Reports whether the backend, and `palace` if given, can be used. Never fails and never creates anything.
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth;

@@ -129,6 +129,12 @@ pub trait CollectionExt: Collection {
             .ok_or_else(|| not_offered_error(Capability::ChangeFeed.name()))
     }
 
+    /// Returns erasure, or an error if it is not offered.
+    fn require_eraser(&self) -> Result<&dyn Erasure> {
+        self.eraser()
+            .ok_or_else(|| not_offered_error(Capability::Erasure.name()))
+    }
+
     /// Returns maintenance, or an error if it is not offered.
     fn require_upkeep(&self) -> Result<&dyn Maintenance> {
         // Maintenance has no capability of its own: the descriptor lists the kinds that do something.

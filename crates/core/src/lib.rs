@@ -50,7 +50,7 @@ pub use info::{CollectionInfo, IndexCoverage, Metric};
 pub use maintain::{Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus};
 pub use metadata::{Metadata, MetadataScalar, MetadataValue};
 pub use order::{DrawerOrder, DrawerPosition};
-pub use palace::PalaceRef;
+pub use palace::{PalaceId, PalaceRef};
 pub use provenance::{FilingDoor, OriginKind, Provenance};
 pub use read::{
     DrawerFields, DrawerHit, FacetCount, FacetKey, FacetRequest, GetRequest, LexicalRequest, QueryRequest,

@@ -1,8 +1,39 @@
 //! The address of a palace.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
+
+/// The id of a palace and of all its copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PalaceId(pub [u8; 16]);
+
+impl PalaceId {
+    /// Returns the id that `text` spells in hexadecimal digits, if it is one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 32 {
+            return None;
+        }
+        let mut id = [0; 16];
+        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            // Signs and spaces are not digits, though `from_str_radix` takes a sign.
+            if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return None;
+            }
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(id))
+    }
+}
+
+impl fmt::Display for PalaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
 
 /// Addresses one palace: its id, the folder it lives in if it is local, and a namespace if the backend isolates them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -12,14 +12,21 @@ pub trait SnapshotStore: fmt::Debug + Send + Sync {
     /// Writes one consistent copy of `palace` to the new file `dest` while other processes keep writing, then
     /// verifies it.
     ///
-    /// `dest` appears only once it is complete and verified; an existing file is never overwritten. `watch`
-    /// receives every step.
+    /// `dest` appears only once it is complete and verified; an existing file is never overwritten. A palace that can
+    /// be written remembers the copy. `watch` receives every step.
     fn backup(
         &self,
         palace: &PalaceRef,
         dest: &Path,
         watch: &mut dyn FnMut(SnapshotStep),
     ) -> Result<SnapshotReport>;
+
+    /// Returns the files to which `palace` was copied by [`SnapshotStore::backup`], as far as it remembers, so
+    /// that an erasure can reach them as well. A file may be gone or changed meanwhile.
+    fn list_copies(&self, palace: &PalaceRef) -> Result<Vec<PathBuf>>;
+
+    /// Removes files from the list of copies of `palace`; the files themselves are not looked at.
+    fn unlist_copies(&self, palace: &PalaceRef, files: &[PathBuf]) -> Result<()>;
 
     /// Verifies the copy `file` and restores it as `palace`, which must not exist yet.
     fn restore(

@@ -1,8 +1,10 @@
-//! Delete: removes drawers by id or scope; a dry run only counts them.
+//! Delete: removes drawers by id or scope; a dry run only counts them. Mining does not bring them back.
+
+mod removal;
 
 use loci_core::{
-    CollectionExt, CollectionReader, DeleteSelection, DrawerFields, DrawerId, Error, ErrorKind, GetRequest,
-    PalaceFinding, Result, Write,
+    CollectionReader, DrawerFields, DrawerId, Error, ErrorKind, FindingSeverity, GetRequest, PalaceFinding,
+    Result,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,6 +12,7 @@ use serde::Serialize;
 use crate::palace::Palace;
 use crate::show::resolve_id;
 use crate::view::DrawerScope;
+pub(crate) use removal::{RemovalDepth, remove_drawers};
 
 /// The most ids that a dry run lists.
 const SAMPLE: usize = 10;
@@ -82,14 +85,24 @@ impl Palace {
             return Ok(report);
         }
         // By id, not by the scope again: a drawer filed since the count must not be removed with the others.
-        let removal = [Write::Delete(DeleteSelection::Ids(found))];
-        let receipt = self.write(|collection| collection.apply_batch(&removal))?;
+        let removed =
+            self.write(|collection| remove_drawers(self, collection, &found, RemovalDepth::Drawers))?;
+        let mut warnings = report.warnings.clone();
+        warnings.extend(removed.unlisted.map(|why| unlisted_finding(&why)));
         Ok(DeleteReport {
-            deleted: receipt.deleted.len() as u64,
+            deleted: removed.deleted,
             sample: Vec::new(),
+            warnings,
             ..report
         })
     }
+}
+
+/// Returns the finding for a deletion that could not be listed.
+pub(crate) fn unlisted_finding(why: &str) -> PalaceFinding {
+    let message =
+        format!("the drawers are removed, but mining their sources again would bring them back: {why}");
+    PalaceFinding::new("deletion_unlisted", FindingSeverity::Warning, message)
 }
 
 /// Returns the drawers of a scope with these ids, or all of the scope if there are none, and the ids that no

@@ -1,15 +1,15 @@
 //! Export: every drawer as one line of JSON, in id order.
 
 use loci_core::{
-    Capability, CollectionInfo, CollectionName, CollectionReader, DrawerCondition, DrawerFields, DrawerId,
-    Error, ErrorKind, PalaceFinding,
+    Capability, Collection, CollectionInfo, CollectionName, CollectionReader, DrawerCondition, DrawerFields,
+    DrawerId, Error, ErrorKind, PalaceFinding,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
 use crate::view::DrawerScope;
-use crate::{CollectionWalk, line};
+use crate::{CollectionWalk, deletions, line};
 
 /// The drawers to export.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -92,8 +92,10 @@ impl Palace {
                 Ok(ExportReport { warnings, ..report })
             };
             let before = session.reader().info()?;
-            if let Err(stopped) = sink(&line::ExportHeader::new(&before).to_line()) {
-                return Ok(Err(stopped));
+            for header in self.write_headers(session.collection(), &before, request)? {
+                if let Err(stopped) = sink(&header.to_line()) {
+                    return Ok(Err(stopped));
+                }
             }
             let written = export_matching(
                 session.reader(),
@@ -110,6 +112,35 @@ impl Palace {
             report.damaged.extend(missing);
             unknown(report).map(Ok)
         })?
+    }
+
+    /// Returns the header of a collection, and more of them if its list of deletions is long. A part of a collection
+    /// is exported without the list.
+    fn write_headers(
+        &self,
+        collection: &dyn Collection,
+        info: &CollectionInfo,
+        request: &ExportRequest,
+    ) -> Result<Vec<line::ExportHeader>, Error> {
+        let header = line::ExportHeader::new(info);
+        let mut headers = Vec::new();
+        if request.scope.asks_nothing() {
+            deletions::visit_records(collection, &mut |page| {
+                headers.push(line::ExportHeader {
+                    palace: self.palace_id()?.map(|id| id.to_string()),
+                    deleted: page
+                        .into_iter()
+                        .map(|record| (record.source, record.stamp))
+                        .collect(),
+                    ..header.clone()
+                });
+                Ok(())
+            })?;
+        }
+        if headers.is_empty() {
+            headers.push(header);
+        }
+        Ok(headers)
     }
 }
 

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use loci_core::write::check_batch;
 use loci_core::{
     CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions,
-    Provenance, Receipt, Result, Write,
+    PalaceId, Provenance, Receipt, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::line;
 use crate::palace::{FilingSession, Palace};
+use crate::{deletions, line};
 use shelf::{ImportShelf, PendingLine};
 
 pub use foreign::{FailedPiece, ForeignImportReport, ForeignMemory, ForeignPiece};
@@ -107,6 +107,8 @@ pub struct LineImporter<'a> {
     shelves: BTreeMap<CollectionName, ImportShelf>,
     /// The headers read so far, by the collection they describe.
     headers: BTreeMap<CollectionName, line::ExportHeader>,
+    /// Lists of deletions that are not stored yet.
+    deleted: Vec<(CollectionName, line::ExportHeader)>,
     report: ImportReport,
     batches: u64,
 }
@@ -122,6 +124,7 @@ impl<'a> LineImporter<'a> {
             otherwise: None,
             shelves: BTreeMap::new(),
             headers: BTreeMap::new(),
+            deleted: Vec::new(),
             report: ImportReport::default(),
             batches: 0,
         }
@@ -197,8 +200,24 @@ impl<'a> LineImporter<'a> {
                 None => self.finish(),
                 committed => Ok(committed),
             },
-            None => Ok(None),
+            None => self.store_deletions().map(|()| None),
         }
+    }
+
+    /// Stores the lists of deletions of the collections that exist by now, and finds their keys on this machine.
+    fn store_deletions(&mut self) -> Result<()> {
+        for (collection, header) in std::mem::take(&mut self.deleted) {
+            let palace = self.palace.clone().in_collection(Some(collection));
+            let opened = match palace.open(&OpenOptions::for_writing()) {
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                opened => opened?,
+            };
+            if opened.sources().is_some() {
+                deletions::add_records(opened.as_ref(), &header.deleted)?;
+                palace.take_keys_of(header.palace.as_deref().and_then(PalaceId::parse))?;
+            }
+        }
+        Ok(())
     }
 
     fn parse_line(&mut self, number: u64, bytes: &[u8]) -> Result<Option<(CollectionName, NewDrawer)>> {
@@ -217,6 +236,14 @@ impl<'a> LineImporter<'a> {
             return Ok(None);
         }
         if let Some(header) = line::ExportHeader::parse(text) {
+            if !header.deleted.is_empty() {
+                let into = self
+                    .request
+                    .into
+                    .clone()
+                    .unwrap_or_else(|| header.collection.clone());
+                self.deleted.push((into, header.clone()));
+            }
             // A collection that takes the lines of several has no header of its own.
             if self.request.into.is_none() {
                 self.headers.insert(header.collection.clone(), header);

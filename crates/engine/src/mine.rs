@@ -26,6 +26,7 @@ mod shelving;
 pub mod stamp;
 mod stored;
 mod trouble;
+mod withhold;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +44,8 @@ use serde::Serialize;
 
 use crate::palace::Palace;
 pub use shelving::spell_wing;
-pub(crate) use stored::read_mined_drawers;
+pub(crate) use stored::{StoredSource, is_mined, read_mined_drawers};
+pub(crate) use withhold::repeats_words;
 
 /// The default limit on the size of a file, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -69,6 +71,8 @@ pub struct MineRequest {
     pub ignored: bool,
     /// The size of pieces.
     pub cutting: PieceLengths,
+    /// File words again that were deleted, and forget that they were.
+    pub restore_deleted: bool,
     /// Only report what would be done.
     pub dry_run: bool,
     /// Folders that are never entered.
@@ -118,6 +122,7 @@ impl MineRequest {
             hidden: false,
             ignored: false,
             cutting: PieceLengths::default(),
+            restore_deleted: false,
             dry_run: false,
             avoid: Vec::new(),
             excludes: None,
@@ -146,6 +151,8 @@ pub struct MineReport {
     pub drawers_kept: u64,
     /// Drawers removed because their text is no longer in its source.
     pub drawers_removed: u64,
+    /// Pieces that were not filed again because they were deleted.
+    pub withheld: u64,
     /// Parts of sources that could not be filed, such as broken lines and images.
     pub notes: Vec<SourceNote>,
     /// Sources filed from these paths that no longer exist; their drawers stay.

@@ -10,6 +10,7 @@ mod access;
 mod damage;
 mod embedders;
 mod filing;
+mod keyring;
 mod session;
 
 use std::fmt;
@@ -28,6 +29,7 @@ pub use filing::{FilingSession, cosine_similarity, embed_batch, given_identity, 
 pub use session::PalaceSession;
 pub(crate) use session::question_embedder;
 
+use crate::keys::KeyFolder;
 use embedders::EmbedderCache;
 
 /// The collection in which MemPalace keeps drawers.
@@ -75,6 +77,8 @@ pub struct Palace {
     embedders: Arc<EmbedderCache>,
     access: AccessPolicy,
     door: FilingDoor,
+    /// The folder of keys; without one, deletions are not remembered.
+    keys: Option<KeyFolder>,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Reused across operations; replaced when the collection's model changes or a commit fails.
     filing: Arc<Mutex<Option<FilingSession>>>,
@@ -113,6 +117,7 @@ impl Palace {
             embedders: Arc::new(EmbedderCache::new(embedders)),
             access: AccessPolicy::default(),
             door: FilingDoor::Library,
+            keys: None,
             clock: Arc::new(clock),
             filing: Arc::default(),
         }
@@ -130,6 +135,17 @@ impl Palace {
         self
     }
 
+    /// Returns the palace at another address, with the same keys, embedders and rights.
+    #[must_use]
+    pub(crate) fn at_address(&self, address: PalaceAddress) -> Self {
+        Self {
+            locate: Arc::new(move || Ok(address.clone())),
+            located: Arc::default(),
+            filing: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Restricts the palace to the rights of a caller.
     #[must_use]
     pub fn restricted_to(mut self, access: AccessPolicy) -> Self {
@@ -143,6 +159,13 @@ impl Palace {
     #[must_use]
     pub fn entering_through(mut self, door: FilingDoor) -> Self {
         self.door = door;
+        self
+    }
+
+    /// Gives the palace the folder of keys. Without one, deletions are not remembered.
+    #[must_use]
+    pub fn with_keys(mut self, keys: KeyFolder) -> Self {
+        self.keys = Some(keys);
         self
     }
 
@@ -251,7 +274,7 @@ impl Palace {
 
     /// Opens the selected collection without restriction. The default name is tried first, so that an ordinary
     /// palace is opened once and never listed.
-    fn open_whole(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
+    pub(crate) fn open_whole(&self, options: &OpenOptions) -> Result<Arc<dyn Collection>> {
         let address = self.address()?;
         let open = |name: &CollectionName| -> Result<Arc<dyn Collection>> {
             let opened = address.backend.open(&address.reference, name, options)?;

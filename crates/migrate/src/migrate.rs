@@ -150,6 +150,8 @@ pub fn migrate_palace(
         now: target.now(),
     };
     let report = migrate(&request, watch)?;
+    // The list of deletions was copied with the other records, and can be read only with its key.
+    target.take_keys_of(source.palace_id()?)?;
     Ok(MigrateReport {
         source_findings: defects,
         ..report

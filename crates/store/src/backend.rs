@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceRef,
-    Result, SPEC_VERSION, SnapshotStore,
+    CreateMode, Doctor, Error, ErrorKind, MaintenanceKind, Metric, OpenOptions, PalaceFinding, PalaceId,
+    PalaceRef, Result, SPEC_VERSION, SnapshotStore,
 };
 
 use crate::collection::CollectionHandle;
@@ -271,6 +271,13 @@ impl Backend for EmbeddedBackend {
                 .iter()
                 .map(|shelf| describe_collection(connection, &palace, shelf))
                 .collect()
+        })
+    }
+
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        let palace = self.open_palace(palace, false)?;
+        palace.read(PATIENCE, |connection| {
+            Ok(Some(PalaceId(palace.palace_id(connection)?)))
         })
     }
 

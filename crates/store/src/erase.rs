@@ -205,7 +205,7 @@ fn list_lost_logs(file: &Path) -> Vec<UnreachedPart> {
         .into_iter()
         .map(|path| UnreachedPart {
             part: path.display().to_string(),
-            reason: "a damaged log, kept for inspection; remove it if it is no longer needed".to_owned(),
+            reason: "a damaged log, kept for inspection; remove it when you have looked at it".to_owned(),
         })
         .collect()
 }

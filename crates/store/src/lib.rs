@@ -6,6 +6,7 @@ mod clock;
 mod collapse;
 mod collection;
 mod connection;
+mod copies;
 mod crash;
 mod crosscheck;
 mod days;

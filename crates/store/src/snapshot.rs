@@ -15,7 +15,7 @@ use crate::backend::PATIENCE;
 use crate::connection::{self, ConnectionOptions};
 use crate::disk::FileStep;
 use crate::failure::{self, sqlite_error};
-use crate::{EmbeddedBackend, clock, disk, holder, rescue, verify, vfs};
+use crate::{EmbeddedBackend, clock, copies, disk, holder, rescue, verify, vfs};
 
 /// The number of pages copied between two reports of progress.
 const PAGES_AT_ONCE: i32 = 1000;
@@ -29,13 +29,28 @@ impl SnapshotStore for EmbeddedBackend {
     ) -> Result<SnapshotReport> {
         let palace = self.open_palace(palace, false)?;
         refuse_existing(dest, "name a file that does not exist")?;
+        // Listed before it exists: a copy that no list names would keep what is erased later.
+        copies::add(&palace, dest)?;
         let lease = palace.lease(PATIENCE)?;
         let partial = partial_name(dest);
         let base = self.base();
         let copied = copy_database(&lease, &partial, base, watch)
             .and_then(|()| palace.confirm_answer(&lease))
             .and_then(|()| verify_copy(&partial, base, watch));
-        settle_copy(copied, &partial, dest)
+        let settled = settle_copy(copied, &partial, dest);
+        if settled.is_err() && !dest.exists() {
+            // A name without a file does no harm, so that this may fail as well.
+            let _ = copies::remove(&palace, &[dest.to_path_buf()]);
+        }
+        settled
+    }
+
+    fn list_copies(&self, palace: &PalaceRef) -> Result<Vec<PathBuf>> {
+        self.open_palace(palace, false)?.read(PATIENCE, copies::list)
+    }
+
+    fn unlist_copies(&self, palace: &PalaceRef, files: &[PathBuf]) -> Result<()> {
+        copies::remove(&*self.open_palace(palace, false)?, files)
     }
 
     fn restore(

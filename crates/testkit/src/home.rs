@@ -88,9 +88,10 @@ impl TempHome {
             .expect_code(0)
     }
 
-    /// Writes a file and returns its path as text.
+    /// Writes a file, and the folders it is in, and returns its path as text.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     }

@@ -14,7 +14,8 @@ use loci_core::{
     CollectionInfo, CollectionName, CollectionReader, CreateMode, Doctor, Drawer, DrawerCondition,
     DrawerFields, DrawerHit, EmbedderIdentity, EmbeddingSpaces, Erasure, FacetCount, FacetRequest,
     GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, MetadataScalar, MetadataValue,
-    OpenOptions, PalaceFinding, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore, SourceLedger,
+    OpenOptions, PalaceFinding, PalaceId, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore,
+    SourceLedger,
 };
 use rusqlite::{Connection, params};
 
@@ -118,6 +119,10 @@ impl Backend for Writer {
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.reference.collections(palace)
+    }
+
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        self.reference.palace_id(palace)
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {

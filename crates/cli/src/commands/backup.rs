@@ -95,6 +95,10 @@ pub(crate) fn run(args: &BackupArgs, session: &mut CommandSession) -> CommandRes
         (Some(keep), Some(folder)) => remove_older(folder, &dest, keep)?,
         _ => Vec::new(),
     };
+    if !pruned.is_empty() {
+        // A copy that stays listed would be reported as not reached by every `loci forget`.
+        snapshots.unlist_copies(&palace.reference, &pruned)?;
+    }
     if !session.out.is_json() {
         for file in &pruned {
             session

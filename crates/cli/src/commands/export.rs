@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ExportArgs, session: &mut CommandSession) -> CommandRes
         out.flush()?;
         return Ok(report_damage(&report, out));
     };
-    let mut target = OutputFile::create(path)?;
+    let mut target = OutputFile::create_private(path)?;
     let report = palace.export(&request, &mut |line| {
         tick();
         target.line(line).map_err(CommandStop::from)

@@ -68,6 +68,9 @@ pub(crate) fn run(args: &InitArgs, session: &mut CommandSession) -> CommandResul
         ))
         .end();
     })?;
+    if report.created {
+        session.out.note_open_folder(&report.palace);
+    }
     Ok(ExitStatus::Done)
 }
 

@@ -48,6 +48,12 @@ pub(crate) struct MineArgs {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
+    /// File words again that were deleted from these sources
+    ///
+    /// Without it, pieces that were deleted stay deleted, also if their source has changed or was moved.
+    #[arg(long)]
+    restore_deleted: bool,
+
     /// Show where each source would be filed, and file nothing
     #[arg(long)]
     dry_run: bool,
@@ -85,6 +91,7 @@ impl MineArgs {
             wing: None,
             room: None,
             since: None,
+            restore_deleted: false,
             dry_run: false,
             max_size: mine::MAX_BYTES,
             hidden: false,
@@ -195,6 +202,7 @@ fn build_request(args: &MineArgs, paths: Vec<PathBuf>, palace: Option<&Path>) ->
     request.hidden = args.hidden || args.all;
     request.ignored = args.ignored || args.all;
     request.cutting = mine::cut::PieceLengths::from_target(args.piece as usize);
+    request.restore_deleted = args.restore_deleted;
     request.dry_run = args.dry_run;
     request.excludes = mine::walk::global_excludes();
     // A palace within a mined folder must not be mined into itself.
@@ -241,6 +249,7 @@ fn print_summary(report: &MineReport, page: &mut TextPage) {
         }
     }
     print_counts(report, page);
+    print_withheld(report, page);
     print_left_out(report, page);
     let skipped = report
         .skipped
@@ -257,6 +266,16 @@ fn print_summary(report: &MineReport, page: &mut TextPage) {
         report.vanished.clone(),
         page,
     );
+}
+
+fn print_withheld(report: &MineReport, page: &mut TextPage) {
+    if report.withheld > 0 {
+        let pieces = format_count(report.withheld, "piece");
+        page.plain(&format!(
+            "{pieces} withheld as deleted before (--restore-deleted files them again)"
+        ))
+        .end();
+    }
 }
 
 fn print_left_out(report: &MineReport, page: &mut TextPage) {

@@ -20,6 +20,7 @@ mod everyday;
 mod filing;
 mod finding;
 mod first_minutes;
+mod forgetting;
 mod help;
 mod hooks;
 mod hostile;

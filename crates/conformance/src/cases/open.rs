@@ -11,6 +11,7 @@ cases! { "open":
     "a missing palace is not found and nothing is created" [] => missing_palace;
     "of a missing palace not even a folder is created" [+Local] => no_folder;
     "a missing collection is not found and nothing is created" [] => missing_collection;
+    "a palace keeps its id, and no other palace has it" [-ReadOnly] => palace_id_is_its_own;
     "create opens a collection that exists" [-ReadOnly] => create_opens_existing;
     "local folders are made private to their owner (0700)" [+Local -ReadOnly] => private_folder;
     "a new collection compares by cosine if no metric is given" [-ReadOnly] => cosine_by_default;
@@ -85,6 +86,26 @@ fn missing_collection(scene: &CaseScene<'_>) -> CaseOutcome {
     // A failed open must not register the name.
     let listed = scene.backend().collections(&scene.palace())?;
     same!(listed.len(), 1, "collections");
+    Ok(())
+}
+
+fn palace_id_is_its_own(scene: &CaseScene<'_>) -> CaseOutcome {
+    let missing = scene.backend().palace_id(&scene.palace());
+    expect_refusal(missing, ErrorKind::NotFound, &[])?;
+    scene.open()?;
+    let id = scene.backend().palace_id(&scene.palace())?;
+    same!(
+        scene.another_backend()?.palace_id(&scene.palace())?,
+        id,
+        "the id seen by another"
+    );
+    let elsewhere = scene.world().another_palace();
+    scene.open_in(&elsewhere, "drawers")?;
+    let other = scene.backend().palace_id(&elsewhere)?;
+    ensure!(
+        id.is_none() || id != other,
+        "expected another palace to have another id than {id:?}"
+    );
     Ok(())
 }
 

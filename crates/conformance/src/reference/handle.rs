@@ -17,7 +17,7 @@ use loci_core::{
 use super::apply::{BatchApplier, has_vectors};
 use super::budget::CallDeadline;
 use super::reader::{TableMoment, TableReader};
-use super::storage::{self, PalaceKey, ReferenceStorage};
+use super::storage::{self, ReferencePlace, ReferenceStorage};
 use super::table::ReferenceTable;
 use super::{MaintenanceWatcher, another_error, closed_error, missing_error, read_only_error};
 
@@ -25,7 +25,7 @@ pub(super) struct ReferenceHandle {
     pub(super) descriptor: Arc<BackendDescriptor>,
     pub(super) storage: Arc<ReferenceStorage>,
     pub(super) palace: PalaceRef,
-    pub(super) key: PalaceKey,
+    pub(super) key: ReferencePlace,
     pub(super) name: CollectionName,
     /// Identifies the collection among those that had this name over time.
     pub(super) number: u64,

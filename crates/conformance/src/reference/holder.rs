@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use loci_core::{Error, ErrorKind, Result};
 
-use super::storage::{PalaceKey, ReferenceStorage};
+use super::storage::{ReferencePlace, ReferenceStorage};
 
 /// One instance as the owner of palaces. Dropping it releases them, like the end of a process.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl ReferenceHolder {
     }
 
     /// Acquires a palace; refused while another instance holds it.
-    pub(super) fn hold_palace(&self, key: &PalaceKey) -> Result<()> {
+    pub(super) fn hold_palace(&self, key: &ReferencePlace) -> Result<()> {
         let holder = self
             .storage
             // Looked up and taken under one lock; returns the present holder, which may be another
@@ -40,7 +40,7 @@ impl ReferenceHolder {
         .with_hint("nothing was changed; close the other one"))
     }
 
-    pub(super) fn release_palace(&self, key: &Option<PalaceKey>) {
+    pub(super) fn release_palace(&self, key: &Option<ReferencePlace>) {
         self.storage.with_holders(|holders| {
             // Only what this instance holds: closing must not release the palace of another one.
             holders.retain(|held, holder| *holder != self.number || key.as_ref() != Some(held));

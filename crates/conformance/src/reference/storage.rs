@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{Error as IoError, ErrorKind as IoErrorKind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loci_core::{CollectionName, Error, ErrorKind, MaintenanceKind, PalaceRef, Result};
+use loci_core::{CollectionName, Error, ErrorKind, MaintenanceKind, PalaceId, PalaceRef, Result};
 
 use super::table::ReferenceTable;
 
@@ -18,9 +19,22 @@ static MARKERS: AtomicU64 = AtomicU64::new(1);
 
 /// The identity of a palace within a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct PalaceKey {
+pub(super) struct ReferencePlace {
     address: ReferenceAddress,
     namespace: Option<String>,
+}
+
+impl ReferencePlace {
+    /// Returns an id made of the place.
+    pub(super) fn palace_id(&self) -> PalaceId {
+        let mut id = [0; 16];
+        for (half, salt) in id.chunks_exact_mut(8).zip(0_u8..) {
+            let mut hasher = DefaultHasher::new();
+            (self, salt).hash(&mut hasher);
+            half.copy_from_slice(&hasher.finish().to_le_bytes());
+        }
+        PalaceId(id)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,14 +56,14 @@ pub(super) struct PalaceTables {
 /// Everything stored, shared between instances.
 #[derive(Debug, Default)]
 pub(super) struct ReferenceStorage {
-    spaces: Mutex<HashMap<PalaceKey, PalaceTables>>,
+    spaces: Mutex<HashMap<ReferencePlace, PalaceTables>>,
     /// The instance that holds each palace, without `multi_process`.
-    holders: Mutex<HashMap<PalaceKey, u64>>,
+    holders: Mutex<HashMap<ReferencePlace, u64>>,
 }
 
 impl ReferenceStorage {
     /// Returns the key of `palace`, if it exists.
-    pub(super) fn find_palace(&self, palace: &PalaceRef, local: bool) -> Result<Option<PalaceKey>> {
+    pub(super) fn find_palace(&self, palace: &PalaceRef, local: bool) -> Result<Option<ReferencePlace>> {
         let address = match (&palace.local_path, local) {
             (Some(folder), true) => match read_marker(folder)? {
                 // By the number in the file and not by its path, so that replaced files are another palace.
@@ -58,7 +72,7 @@ impl ReferenceStorage {
             },
             _ => ReferenceAddress::Name(palace.id.clone()),
         };
-        let key = PalaceKey {
+        let key = ReferencePlace {
             address,
             namespace: palace.namespace.clone(),
         };
@@ -66,14 +80,14 @@ impl ReferenceStorage {
     }
 
     /// Returns the key of `palace`, which is created if it is missing.
-    pub(super) fn make_palace(&self, palace: &PalaceRef, local: bool) -> Result<PalaceKey> {
+    pub(super) fn make_palace(&self, palace: &PalaceRef, local: bool) -> Result<ReferencePlace> {
         // Under the lock: two threads that create the same palace at once must get one palace, not two.
         self.with_lock(|spaces| {
             let address = match (&palace.local_path, local) {
                 (Some(folder), true) => ReferenceAddress::Marker(make_marker(folder)?),
                 _ => ReferenceAddress::Name(palace.id.clone()),
             };
-            let key = PalaceKey {
+            let key = ReferencePlace {
                 address,
                 namespace: palace.namespace.clone(),
             };
@@ -85,17 +99,17 @@ impl ReferenceStorage {
     /// Reads or changes one palace; `None` if it does not exist.
     pub(super) fn with_palace<T>(
         &self,
-        key: &PalaceKey,
+        key: &ReferencePlace,
         act: impl FnOnce(&mut PalaceTables) -> T,
     ) -> Option<T> {
         self.with_lock(|spaces| spaces.get_mut(key).map(act))
     }
 
-    pub(super) fn with_holders<T>(&self, act: impl FnOnce(&mut HashMap<PalaceKey, u64>) -> T) -> T {
+    pub(super) fn with_holders<T>(&self, act: impl FnOnce(&mut HashMap<ReferencePlace, u64>) -> T) -> T {
         act(&mut self.holders.lock().expect("no holder of this lock panics"))
     }
 
-    fn with_lock<T>(&self, act: impl FnOnce(&mut HashMap<PalaceKey, PalaceTables>) -> T) -> T {
+    fn with_lock<T>(&self, act: impl FnOnce(&mut HashMap<ReferencePlace, PalaceTables>) -> T) -> T {
         act(&mut self.spaces.lock().expect("no holder of this lock panics"))
     }
 }

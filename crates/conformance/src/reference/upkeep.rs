@@ -42,7 +42,10 @@ impl Erasure for ReferenceHandle {
 
     fn find_traces(&self, texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Result<Vec<StoredTrace>> {
         let drawers = self.get(&GetRequest {
-            include: DrawerFields::EVERYTHING,
+            include: DrawerFields {
+                embedding: false,
+                ..DrawerFields::EVERYTHING
+            },
             ..GetRequest::default()
         })?;
         let mut traces = Vec::new();

@@ -185,6 +185,10 @@ fn wrong_openings_are_caught() {
             "lifecycle::a_palace_that_was_not_opened_or_is_sound_has_no_damage_to_list",
         ),
         (
+            BackendFlaw::NamesEveryPalaceAlike,
+            "open::a_palace_keeps_its_id_and_no_other_palace_has_it",
+        ),
+        (
             BackendFlaw::AnswersAfterClose,
             "lifecycle::after_close_every_call_on_its_collections_is_closed",
         ),

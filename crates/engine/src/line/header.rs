@@ -1,5 +1,7 @@
 //! The first line of an export: its format, and the collection and model of the lines that follow.
 
+use std::collections::BTreeMap;
+
 use loci_core::{CollectionInfo, CollectionName, EmbedderIdentity, IdentityState, Metric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,12 @@ pub struct ExportHeader {
     pub model: Option<EmbedderIdentity>,
     /// The metric of their vectors.
     pub metric: Metric,
+    /// The id of the palace whose key reads the list of deletions, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub palace: Option<String>,
+    /// Records of the list of deletions, by name. A long list is continued in further headers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub deleted: BTreeMap<String, String>,
 }
 
 impl ExportHeader {
@@ -32,6 +40,8 @@ impl ExportHeader {
             collection: info.name.clone(),
             model,
             metric: info.metric,
+            palace: None,
+            deleted: BTreeMap::new(),
         }
     }
 
@@ -62,6 +72,8 @@ mod tests {
             collection: CollectionName::new("drawers").unwrap(),
             model: None,
             metric: Metric::Cosine,
+            palace: None,
+            deleted: BTreeMap::new(),
         };
         let line = header.to_line();
         assert_eq!(

@@ -49,6 +49,11 @@ impl<'a> MineAccount<'a> {
         self.report.drawers_kept += drawers;
     }
 
+    /// Counts pieces that were deleted before and are not filed again.
+    pub(crate) fn count_withheld(&mut self, pieces: u64) {
+        self.report.withheld += pieces;
+    }
+
     /// Counts a source under its format.
     pub(crate) fn count_format(&mut self, format: &str) {
         *self.report.formats.entry(format.to_owned()).or_default() += 1;

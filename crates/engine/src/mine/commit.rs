@@ -261,7 +261,20 @@ fn revise_sources(filing: &FilingSession, waiting: &[WaitingSource]) -> Result<V
         stamp: Some(one.stamp.clone()),
         parts: one.work.write_parts(),
     });
-    filing.collection().require_sources()?.revise(revisions.collect())
+    // Behind the sources, so that the outcomes of those come first. One that was overtaken concerns a newer deletion.
+    let restores = waiting.iter().flat_map(|one| &one.restores);
+    let restored = restores.map(|(record, revision)| SourceRevision {
+        source: record.clone(),
+        expects: Some(*revision),
+        stamp: None,
+        parts: Box::new(std::iter::empty()),
+    });
+    let mut done = filing
+        .collection()
+        .require_sources()?
+        .revise(revisions.chain(restored).collect())?;
+    done.truncate(waiting.len());
+    Ok(done)
 }
 
 /// Returns whether an error concerns one source only, so that the others can still be filed.

@@ -12,6 +12,8 @@ use super::draft::talk::GoneMessage;
 use super::draft::{DraftBody, DraftShelf, SourceDraft};
 use super::gone::find_gone_messages;
 use super::stored::{StoredSource, is_mined};
+use super::withhold::{find_restored, withhold_deleted};
+use crate::deletions::DeletionKeys;
 
 /// The metadata keys that mining writes and may remove again; other keys belong to the user.
 const OWN_KEYS: [&str; 7] = [
@@ -38,9 +40,21 @@ pub(crate) struct SourceChange {
     pub(crate) kept: u64,
     /// The number of messages that left the source and stay in the palace.
     pub(crate) gone: usize,
+    /// The number of places at which deleted words were withheld.
+    pub(crate) withheld: u64,
+    /// Records of the list of deletions that are removed, because their words are filed again.
+    pub(crate) restores: Vec<(String, u64)>,
 }
 
 impl SourceChange {
+    /// Returns the change for a source that has no drawers yet.
+    fn of_new(draft: &SourceDraft) -> Self {
+        Self {
+            adds: (0..draft.len()).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Takes the deletions and updates as one batch, to be written before the new drawers; may be empty.
     pub(crate) fn take_first_part(&mut self) -> Vec<Write> {
         // Deletions first, so that a moved piece never meets an equal one that is about to go.
@@ -64,6 +78,8 @@ pub(crate) struct CompareTerms {
     pub(crate) refile_room: bool,
     /// Drawers that are not in the draft are removed.
     pub(crate) remove: bool,
+    /// Deleted words are filed again.
+    pub(crate) restore: bool,
 }
 
 impl CompareTerms {
@@ -74,6 +90,7 @@ impl CompareTerms {
             refile_room: request.room.is_some(),
             // With a time limit the draft lacks older messages that are still in the source.
             remove: request.since.is_none(),
+            restore: request.restore_deleted,
         }
     }
 }
@@ -84,19 +101,42 @@ pub(crate) fn compare_draft(
     collection: Option<&dyn Collection>,
     draft: &mut SourceDraft,
     terms: CompareTerms,
+    deletions: &DeletionKeys,
 ) -> Result<SourceChange> {
-    let stored = collection
-        .map(|collection| Ok((collection, StoredSource::look_up(collection, &draft.source)?)))
-        .transpose()?;
-    let Some((collection, stored)) = stored.filter(|(_, stored): &(_, StoredSource<'_>)| !stored.is_empty())
-    else {
-        return Ok(SourceChange {
-            adds: (0..draft.len()).collect(),
-            ..SourceChange::default()
-        });
+    let Some(collection) = collection else {
+        return Ok(SourceChange::of_new(draft));
     };
+    let stored = StoredSource::look_up(collection, &draft.source)?;
+    let (restores, withheld) = if deletions.is_empty() {
+        (Vec::new(), 0)
+    } else if terms.restore {
+        (find_restored(collection, deletions, draft)?, 0)
+    } else {
+        (
+            Vec::new(),
+            withhold_deleted(collection, deletions, &stored, draft)?,
+        )
+    };
+    let change = if stored.is_empty() {
+        SourceChange::of_new(draft)
+    } else {
+        compare_stored(collection, &stored, draft, terms)?
+    };
+    Ok(SourceChange {
+        withheld,
+        restores,
+        ..change
+    })
+}
+
+fn compare_stored(
+    collection: &dyn Collection,
+    stored: &StoredSource<'_>,
+    draft: &mut SourceDraft,
+    terms: CompareTerms,
+) -> Result<SourceChange> {
     let mut gone = if terms.remove {
-        find_gone_messages(collection, &stored, draft)?
+        find_gone_messages(collection, stored, draft)?
     } else {
         Vec::new()
     };
@@ -104,8 +144,8 @@ pub(crate) fn compare_draft(
     if let DraftBody::Talk(talk) = &mut draft.body {
         talk.lay_out_messages(&mut gone);
     }
-    draft.shelf = choose_shelf(&stored, &draft.shelf, terms)?;
-    collect_changes(&stored, draft, &gone, terms)
+    draft.shelf = choose_shelf(stored, &draft.shelf, terms)?;
+    collect_changes(stored, draft, &gone, terms)
 }
 
 fn collect_changes(

@@ -46,21 +46,27 @@ pub(crate) enum DraftBody {
 impl SourceDraft {
     /// Drafts the drawers of a source.
     pub(crate) fn new(source: String, shelf: DraftShelf, body: DraftBody, door: FilingDoor) -> Self {
-        let mut naming = PieceNaming::new(&source);
-        let ids = match &body {
+        let mut draft = Self {
+            source,
+            shelf,
+            ids: Vec::new(),
+            body,
+            door,
+        };
+        draft.name_pieces();
+        draft
+    }
+
+    /// Gives every piece its id, anew if pieces have changed.
+    pub(crate) fn name_pieces(&mut self) {
+        let mut naming = PieceNaming::new(&self.source);
+        self.ids = match &self.body {
             DraftBody::File(file) => file.piece_texts().map(|text| naming.next_id("", text)).collect(),
             DraftBody::Talk(talk) => talk
                 .piece_texts()
                 .map(|(owner, text)| naming.next_id(&owner, text))
                 .collect(),
         };
-        Self {
-            source,
-            shelf,
-            ids,
-            body,
-            door,
-        }
     }
 
     fn provenance(&self) -> Provenance {

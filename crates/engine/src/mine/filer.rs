@@ -17,6 +17,7 @@ use super::queue::JobQueue;
 use super::stamp::SourceStamp;
 use super::trouble::MineTrouble;
 use super::{MineReport, MineRequest, PlannedSource, StopSignal};
+use crate::deletions::DeletionKeys;
 
 /// Files the documents of one run.
 pub(crate) struct DocumentFiler<'a> {
@@ -30,6 +31,8 @@ pub(crate) struct DocumentFiler<'a> {
     /// Whether the user named a format, which permits removing words that do not fit it.
     is_insisted: bool,
     stop: StopSignal,
+    /// The keys by which deleted words are recognised.
+    pub(crate) deletions: DeletionKeys,
 }
 
 impl<'a> DocumentFiler<'a> {
@@ -50,6 +53,7 @@ impl<'a> DocumentFiler<'a> {
             dry_run: request.dry_run,
             is_insisted: request.format.is_some(),
             stop: request.stop.clone(),
+            deletions: DeletionKeys::default(),
         }
     }
 
@@ -113,7 +117,8 @@ impl<'a> DocumentFiler<'a> {
         let hash = hash_words(&document.conversation);
         let expects = record.as_ref().map(|record| record.revision);
         let before = record.and_then(|record| record.stamp);
-        let same = before.filter(|before| before.hash == hash && self.drafter.is_met_by(before));
+        let same = before
+            .filter(|before| !self.terms.restore && before.hash == hash && self.drafter.is_met_by(before));
         // An export is rewritten as a whole; conversations in it that say the same need not be compared drawer
         // by drawer.
         let Some(before) = same else {
@@ -137,6 +142,7 @@ impl<'a> DocumentFiler<'a> {
                 expects,
                 stamp: stamp.to_text(),
                 work: SourceWork::stamp_only(),
+                restores: Vec::new(),
                 kept: drawers,
                 verdict: SourceVerdict::Unfinished,
             })?;
@@ -199,6 +205,7 @@ impl<'a> DocumentFiler<'a> {
             expects: reading.expects,
             stamp: stamp.to_text(),
             work: SourceWork::stamp_only(),
+            restores: Vec::new(),
             kept: stamp.drawers,
             verdict: SourceVerdict::Unchanged,
         })
@@ -236,7 +243,8 @@ impl<'a> DocumentFiler<'a> {
             expects,
         } = drafted;
         let collection = self.committer.collection();
-        let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms)?;
+        let mut change =
+            compare::compare_draft(collection.as_deref(), &mut draft, self.terms, &self.deletions)?;
         if change.gone > 0 {
             let note = format!(
                 "{} no longer in it; the drawers were kept",
@@ -244,7 +252,8 @@ impl<'a> DocumentFiler<'a> {
             );
             self.account.list_notes(&draft.source, [ReadingNote::new(note)]);
         }
-        let kept = change.kept;
+        self.account.count_withheld(change.withheld);
+        let (kept, restores) = (change.kept, std::mem::take(&mut change.restores));
         // The empty draft of a container keeps the count of its conversations' drawers. Otherwise the stamp
         // counts what will be stored, including messages that left the source.
         if ends != SourceVerdict::Mined || draft.len() > 0 {
@@ -256,6 +265,7 @@ impl<'a> DocumentFiler<'a> {
             expects,
             stamp: stamp.to_text(),
             work: SourceWork::from_change(change, draft),
+            restores,
             kept,
             verdict: ends,
         })
@@ -264,7 +274,8 @@ impl<'a> DocumentFiler<'a> {
     fn plan_source(&mut self, drafted: DraftedSource) -> Result<()> {
         let mut draft = drafted.draft;
         let collection = self.committer.collection();
-        let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms)?;
+        let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms, &self.deletions)?;
+        self.account.count_withheld(change.withheld);
         self.account.list_planned(PlannedSource {
             drawers: draft.len() as u64,
             new: change.adds.len() as u64,

@@ -38,6 +38,8 @@ pub(crate) struct WaitingSource {
     pub(crate) stamp: String,
     /// The writes to apply.
     pub(crate) work: SourceWork,
+    /// Records of the list of deletions to remove, with their revisions.
+    pub(crate) restores: Vec<(String, u64)>,
     /// The number of drawers that do not change.
     pub(crate) kept: u64,
     /// The verdict on the found source once this is filed.

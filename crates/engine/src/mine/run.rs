@@ -1,6 +1,6 @@
 //! One run of mining: passes the sources a walk finds through the stages, and retries overtaken ones.
 
-use loci_core::{Error, Result, Timestamp};
+use loci_core::{Collection, Error, ErrorKind, Result, Timestamp};
 use loci_mine::project::tidy_name;
 use loci_mine::{LoadedSource, ReadOptions, SourceTrouble, WalkEvent, WalkRequest, formats, name};
 
@@ -14,6 +14,7 @@ use super::shelving::spell_wing;
 use super::stamp::{FilingTerms, SourceLook, SourceStamp};
 use super::trouble::MineTrouble;
 use super::{MineProgress, MineReport, MineRequest};
+use crate::deletions::DeletionKeys;
 use crate::palace::Palace;
 
 /// The number of found sources looked up in one call.
@@ -21,6 +22,7 @@ const BATCH: usize = 256;
 
 /// A run of mining.
 pub(crate) struct MineRun<'a> {
+    palace: &'a Palace,
     request: &'a MineRequest,
     clock: &'a dyn Fn() -> Timestamp,
     options: ReadOptions,
@@ -58,6 +60,7 @@ impl<'a> MineRun<'a> {
         let drafter = SourceDrafter::new(request, asked.clone());
         let account = MineAccount::new(request.dry_run, watch);
         Ok(Self {
+            palace,
             request,
             clock,
             options,
@@ -99,6 +102,8 @@ impl<'a> MineRun<'a> {
             }
         }
         let collection = self.filer.committer.collection();
+        // Asked for every batch: another process may delete while this one mines.
+        self.filer.deletions = self.load_deletions(collection.as_deref())?;
         let names = jobs.iter().map(|job| job.source.clone()).collect();
         let mut records = lookup::find_records(collection.as_deref(), names)?;
         for job in jobs {
@@ -108,6 +113,16 @@ impl<'a> MineRun<'a> {
             self.take_overtaken()?;
         }
         Ok(())
+    }
+
+    fn load_deletions(&self, collection: Option<&dyn Collection>) -> Result<DeletionKeys> {
+        match DeletionKeys::load(self.palace, collection) {
+            // Whoever asks for deleted words does not need to recognise them.
+            Err(error) if self.request.restore_deleted && error.kind() == ErrorKind::Unavailable => {
+                Ok(DeletionKeys::default())
+            }
+            loaded => loaded,
+        }
     }
 
     /// Retries every source that another process filed in the meantime.
@@ -134,14 +149,16 @@ impl<'a> MineRun<'a> {
         self.request.stop.check_not_stopped()?;
         let stamp = record.as_ref().and_then(|record| record.stamp.as_ref());
         let dealt = match lookup::judge_source(&job.found, stamp, &self.asked, self.request.since) {
-            LookupVerdict::Unchanged(drawers) => {
+            LookupVerdict::Unchanged(drawers) if !self.request.restore_deleted => {
                 self.filer.account.count_unchanged(drawers);
                 Ok(())
             }
             LookupVerdict::TooOld => Err(MineTrouble::Skip(
                 "it has not changed since the requested time".into(),
             )),
-            LookupVerdict::ToRead => self.admit_source(&job, record.as_ref())?,
+            LookupVerdict::ToRead | LookupVerdict::Unchanged(_) => {
+                self.admit_source(&job, record.as_ref())?
+            }
         };
         let account = &mut self.filer.account;
         account.count_dealt_with(job.found.total_bytes());
@@ -200,7 +217,8 @@ impl<'a> MineRun<'a> {
                     within.file
                 )));
             }
-            if before.hash == reading.hash && before.meets_terms(&self.asked) {
+            let is_same = before.hash == reading.hash && before.meets_terms(&self.asked);
+            if is_same && !self.request.restore_deleted {
                 let stamp = SourceStamp {
                     look: reading.look.clone(),
                     ..before.clone()

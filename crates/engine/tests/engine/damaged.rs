@@ -118,6 +118,9 @@ impl<B: Backend> Backend for Damaged<B> {
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.inner.collections(palace)
     }
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        self.inner.palace_id(palace)
+    }
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
         self.inner.health(palace)
     }

@@ -8,7 +8,7 @@ use loci_core::{
     CollectionInfo, CollectionName, CollectionReader, CreateMode, Doctor, Drawer, DrawerCondition,
     DrawerFields, DrawerHit, DrawerOrder, DrawerPosition, EmbedderIdentity, EmbeddingSpaces, Erasure, Error,
     ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest,
-    Maintenance, Metric, OpenOptions, PalaceFinding, PalaceRef, QueryRequest, Receipt, Result,
+    Maintenance, Metric, OpenOptions, PalaceFinding, PalaceId, PalaceRef, QueryRequest, Receipt, Result,
     RevisionOutcome, SPEC_VERSION, SnapshotStore, SourceLedger, SourceRecord, SourceRecordQuery,
     SourceRevision, Timestamp,
 };
@@ -106,6 +106,10 @@ impl Backend for RemainsBackend {
 
     fn collections(&self, _palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         Ok(self.collections.iter().map(|found| found.info.clone()).collect())
+    }
+
+    fn palace_id(&self, _palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        Ok(None)
     }
 
     fn health(&self, _palace: Option<&PalaceRef>) -> BackendHealth {

@@ -12,6 +12,7 @@ use loci_engine::spool::{self, DrainTurn, EventOutcome, EventSpool, SpoolEvent};
 use crate::environment::now;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::hook::{HarnessHomes, HarnessKind, HookEvent};
+use crate::page::format_count;
 use crate::session::CommandSession;
 
 /// The largest transcript that is mined, in bytes.
@@ -97,8 +98,17 @@ fn judge_report(report: &MineReport) -> EventOutcome {
     if let Some(failed) = report.sources_failed.first() {
         return EventOutcome::Failed(failed.error.clone());
     }
-    let skipped = report.skipped.first();
-    EventOutcome::Done(skipped.map(|one| format!("skipped: {}", one.reason)))
+    let skipped = report
+        .skipped
+        .first()
+        .map(|one| format!("skipped: {}", one.reason));
+    let withheld = (report.withheld > 0).then(|| {
+        format!(
+            "{} withheld as deleted before",
+            format_count(report.withheld, "piece")
+        )
+    });
+    EventOutcome::Done(skipped.or(withheld))
 }
 
 /// Files the new messages of a transcript.

@@ -6,6 +6,7 @@ use loci_engine::cat::CatReport;
 use loci_engine::delete::DeleteReport;
 use loci_engine::embedder::{EmbedderReport, SetEmbedderReport};
 use loci_engine::facets::{CountReport, FacetsReport};
+use loci_engine::forget::ForgetReport;
 use loci_engine::init::InitReport;
 use loci_engine::line::ExportHeader;
 use loci_engine::list::ListReport;
@@ -31,7 +32,9 @@ use crate::commands::completions::CompletionScript;
 use crate::commands::connect::{PrintedSettings, ToolConnection, ToolList};
 use crate::commands::doctor::FixOutcome;
 use crate::commands::export::ExportedFile;
+use crate::commands::forget::CheckedTraces;
 use crate::commands::import::MemtomemReport;
+use crate::commands::key::KeyReport;
 use crate::commands::man::{ManualPage, WrittenManual};
 use crate::commands::mcp::ListeningAddress;
 use crate::commands::model::{AddedServer, InstalledModel, ModelList, ModelRemoval, ModelVerifyReport};
@@ -129,6 +132,14 @@ fn list_changes() -> Vec<CommandSchema> {
             "loci delete ID",
             "The drawers that match and those that were removed.",
         ),
+        CommandSchema::of_document::<ForgetReport>(
+            "loci forget ID",
+            "The drawers that match, and the files and parts that hold nothing of them any more.",
+        ),
+        CommandSchema::of_document::<CheckedTraces>(
+            "loci forget --check FILE",
+            "The places at which a line of the file, or its words, are stored.",
+        ),
         CommandSchema::of_document::<SyncReport>("loci sync", "The sources that are gone."),
     ]
 }
@@ -137,6 +148,15 @@ fn list_keeping() -> Vec<CommandSchema> {
     vec![
         CommandSchema::of_document::<PalaceList>("loci palaces", "The palaces in the data folder."),
         CommandSchema::of_document::<InitReport>("loci init", "The collection that exists now."),
+        CommandSchema::of_document::<KeyReport>("loci key show", "The palace and the file of its key."),
+        CommandSchema::of_document::<KeyReport>(
+            "loci key export FILE",
+            "The palace and the file of its key, once a copy is written.",
+        ),
+        CommandSchema::of_document::<KeyReport>(
+            "loci key import FILE",
+            "The palace and the file of its keys, with the new one.",
+        ),
         CommandSchema::of_document::<BackupReport>("loci backup DEST", "The copy, as it was read back."),
         CommandSchema::of_document::<RestoreReport>(
             "loci restore FILE",

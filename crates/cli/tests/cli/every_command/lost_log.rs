@@ -8,11 +8,12 @@ use super::*;
 
 /// Commands that write: an acknowledged write is durable, whatever was lost before it, so they exit as on a sound
 /// palace, with a warning.
-const WRITES: [&str; 12] = [
+const WRITES: [&str; 13] = [
     "add",
     "delete",
     "embedder set",
     "embedder switch",
+    "forget",
     "import",
     "init",
     "maintain analyze",
@@ -24,7 +25,7 @@ const WRITES: [&str; 12] = [
 ];
 
 /// Commands that open no palace, or only later, as servers do, and those whose rows name other palaces.
-const OPENS_NONE: [&str; 14] = [
+const OPENS_NONE: [&str; 18] = [
     "backends",
     "completions",
     "connect",
@@ -32,6 +33,10 @@ const OPENS_NONE: [&str; 14] = [
     "help",
     "help-markdown",
     "hook",
+    "key export",
+    "key help",
+    "key import",
+    "key show",
     "man",
     "mcp",
     "model",

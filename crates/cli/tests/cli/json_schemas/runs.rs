@@ -153,6 +153,13 @@ fn run_lookups(runs: &mut CommandRuns) {
         &["why-not", "ship", "ship", "--wing", "wrok"],
     );
     runs.run("loci status", &["status"]);
+    runs.run("loci key export FILE", &["key", "export", "palace.key"]);
+    runs.run("loci key import FILE", &["key", "import", "palace.key"]);
+    runs.run("loci key show", &["key", "show"]);
+    runs.run("loci forget ID", &["forget", "tea"]);
+    runs.run("loci forget ID", &["forget", "none-such"]);
+    let lines = runs.home.write("check.txt", "ship\nnone-such-word\n");
+    runs.run("loci forget --check FILE", &["forget", "--check", &lines]);
     runs.run("loci backends", &["backends"]);
     runs.run("loci completions SHELL", &["completions", "bash"]);
     runs.run("loci man", &["man"]);

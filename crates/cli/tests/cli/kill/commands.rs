@@ -9,13 +9,14 @@ use loci_store::EmbeddedBackend;
 use loci_testkit::{SeededRandom, TempHome};
 
 /// The commands that are killed, by what they may do to the palace.
-const COMMANDS: [(&str, PalaceEffect); 19] = [
+const COMMANDS: [(&str, PalaceEffect); 20] = [
     ("add", PalaceEffect::Adds),
     ("add-lines", PalaceEffect::Adds),
     ("import", PalaceEffect::Adds),
     ("mine", PalaceEffect::Revises),
     ("sync", PalaceEffect::Revises),
     ("delete", PalaceEffect::Removes),
+    ("forget", PalaceEffect::Removes),
     ("move", PalaceEffect::Nothing),
     ("analyze", PalaceEffect::Nothing),
     ("compact", PalaceEffect::Nothing),
@@ -142,7 +143,7 @@ impl KilledCommands {
                 let _ = std::fs::remove_file(self.home.path("project/file2.md"));
                 words(&["sync", "--yes", "1"])
             }
-            "delete" | "move" => {
+            "delete" | "forget" | "move" => {
                 let last = self.known.len().saturating_sub(2);
                 let ids = self.known.keys().skip(self.random.below(last)).take(3);
                 let mut all = words(&[name, "--yes"]);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use loci_conformance::{BackendHarness, Reference, ReferenceHarness, TestWorld};
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
-    CreateMode, Doctor, EmbedderIdentity, Filter, FindingSeverity, OpenOptions, PalaceFinding, PalaceRef,
-    Result, SnapshotStore, Visibility,
+    CreateMode, Doctor, EmbedderIdentity, Filter, FindingSeverity, OpenOptions, PalaceFinding, PalaceId,
+    PalaceRef, Result, SnapshotStore, Visibility,
 };
 
 use super::beyond::BeyondHandle;
@@ -50,6 +50,7 @@ pub(crate) enum BackendFlaw {
     TellsTheModelOfNow,
     AnswersAfterClose,
     AlwaysListsDamage,
+    NamesEveryPalaceAlike,
     ForgetsTheFiles,
     AnswersFromTheOldSpace,
     FinishesIncomplete,
@@ -288,6 +289,13 @@ impl Backend for WrongBackend {
 
     fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
         self.inner.collections(&self.mistake_palace(palace))
+    }
+
+    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
+        if self.flaw == BackendFlaw::NamesEveryPalaceAlike {
+            return Ok(Some(PalaceId([7; 16])));
+        }
+        self.inner.palace_id(&self.mistake_palace(palace))
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {

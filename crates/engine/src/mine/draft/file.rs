@@ -1,10 +1,15 @@
 //! The drawers of a file: its text from the first byte to the last.
 
+use std::ops::Range;
+
 use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan};
 
 use loci_mine::FileDocument;
 use loci_mine::cut::{self, TextPiece};
 use loci_mine::decode::{TextEncoding, piece_strays, write_strays};
+
+use crate::deletions::SourceDeletions;
+use crate::mine::withhold::{cut_out, repeats_words, visible_after, visible_before};
 
 /// The number of characters of each neighbour that are indexed with a piece.
 const EDGE: usize = 120;
@@ -18,12 +23,29 @@ pub(crate) struct FileBody {
     document: FileDocument,
     /// The path of the file within its project.
     label: String,
+    /// The ranges of the text that were deleted before.
+    withheld: Vec<Range<usize>>,
 }
 
 impl FileBody {
     /// Wraps a document of a file that has the path `label` within its project.
     pub(crate) fn new(document: FileDocument, label: String) -> Self {
-        Self { document, label }
+        Self {
+            document,
+            label,
+            withheld: Vec::new(),
+        }
+    }
+
+    /// Takes out what was deleted, except from pieces that are `kept`; returns the number of places.
+    pub(crate) fn withhold(&mut self, deleted: &SourceDeletions, kept: &[bool]) -> u64 {
+        let text = &self.document.decoded.text;
+        let pieces: Vec<(usize, TextPiece)> = self.document.pieces.drain(..).enumerate().collect();
+        let found = deleted.find_in(text, None, pieces.iter().map(|(_, piece)| piece.start));
+        let cut = cut_out(text, &pieces, kept, &found);
+        self.document.pieces = cut.left.into_iter().map(|(_, piece)| piece).collect();
+        self.withheld = cut.ranges;
+        self.withheld.len() as u64
     }
 
     /// Returns the texts of the pieces, in order.
@@ -63,18 +85,23 @@ impl FileBody {
         let text = &self.document.decoded.text;
         // Path and headings often hold the very words a question uses, and the piece itself does not.
         let mut before = self.label.clone();
-        if let Some(heading) = &piece.heading {
+        let repeats = |heading: &str| {
+            let mut ranges = self.withheld.iter().filter_map(|range| text.get(range.clone()));
+            ranges.any(|withheld| heading.split(" > ").any(|part| repeats_words(part, withheld)))
+        };
+        if let Some(heading) = piece.heading.as_deref().filter(|heading| !repeats(heading)) {
             before.push_str(" > ");
             before.push_str(heading);
         }
-        let edge = cut::edge_before(text, piece.start, EDGE);
+        let near = visible_before(text, &self.withheld, piece.start);
+        let edge = cut::edge_before(near, near.len(), EDGE);
         if !edge.is_empty() {
             before.push('\n');
             before.push_str(edge);
         }
         DrawerContext {
             before,
-            after: cut::edge_after(text, piece.end, EDGE).to_owned(),
+            after: cut::edge_after(visible_after(text, &self.withheld, piece.end), 0, EDGE).to_owned(),
         }
     }
 

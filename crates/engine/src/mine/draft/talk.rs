@@ -4,11 +4,16 @@
 //! pieces of one message touch each other and the pieces of two messages never do.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan, Timestamp};
 
 use loci_mine::conversation::{Conversation, ConversationMessage, MessageKind};
 use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
+
+use crate::deletions::SourceDeletions;
+use crate::mine::withhold::{cut_out, repeats_words, visible_after, visible_before};
 
 /// The number of characters of each neighbour that are indexed with a short piece: a brief answer means little
 /// without its question.
@@ -34,6 +39,8 @@ pub(crate) struct TalkBody {
     conversation: Conversation,
     format: &'static str,
     slots: Vec<MessageSlot>,
+    /// The ranges of messages that were deleted before, by the number of the message.
+    withheld: HashMap<usize, Vec<Range<usize>>>,
     /// The start of each message in the text of the conversation.
     begins: Vec<MessageStart>,
 }
@@ -120,10 +127,57 @@ impl TalkBody {
             conversation,
             format,
             slots,
+            withheld: HashMap::new(),
             begins: Vec::new(),
         };
         body.lay_out_messages(&mut []);
         body
+    }
+
+    /// Takes out what was deleted, except from pieces that are `kept`; returns the number of places.
+    pub(crate) fn withhold(&mut self, deleted: &SourceDeletions, kept: &[bool]) -> u64 {
+        let mut by_message: BTreeMap<usize, Vec<(usize, TextPiece)>> = BTreeMap::new();
+        for (number, slot) in self.slots.drain(..).enumerate() {
+            by_message
+                .entry(slot.message)
+                .or_default()
+                .push((number, slot.piece));
+        }
+        for (message, pieces) in by_message {
+            let said = self.conversation.messages.get(message);
+            let text = said.map_or("", |said| said.text.as_str());
+            let found = if deleted.has_message(message) {
+                std::iter::once(0..text.len()).collect()
+            } else {
+                deleted.find_in(
+                    text,
+                    said.and_then(|said| said.id.as_deref()),
+                    pieces.iter().map(|(_, piece)| piece.start),
+                )
+            };
+            let cut = cut_out(text, &pieces, kept, &found);
+            let left = cut.left.into_iter();
+            self.slots
+                .extend(left.map(|(_, piece)| MessageSlot { message, piece }));
+            if !cut.ranges.is_empty() {
+                self.withheld.insert(message, cut.ranges);
+            }
+        }
+        self.withheld.values().map(|ranges| ranges.len() as u64).sum()
+    }
+
+    /// Returns whether a title or heading repeats words that were deleted.
+    fn repeats_withheld(&self, text: &str) -> bool {
+        self.withheld.iter().any(|(message, ranges)| {
+            let message = self.conversation.messages.get(*message);
+            let said = |range: &Range<usize>| message.and_then(|message| message.text.get(range.clone()));
+            let mut said = ranges.iter().filter_map(said);
+            said.any(|said| text.split(" > ").any(|part| repeats_words(part, said)))
+        })
+    }
+
+    fn withheld_of(&self, message: usize) -> &[Range<usize>] {
+        self.withheld.get(&message).map_or(&[], Vec::as_slice)
     }
 
     /// Gives every message its position, leaving room for messages that left the source and stay in the palace.
@@ -233,7 +287,7 @@ impl TalkBody {
         let thread = message.thread.as_ref().or(talk.id.as_ref()).or(talk.key.as_ref());
         let optional = [
             ("thread_id", thread),
-            ("title", talk.title.as_ref()),
+            ("title", self.visible_title()),
             ("parent_thread", talk.parent.as_ref()),
         ];
         for (key, value) in optional {
@@ -250,7 +304,7 @@ impl TalkBody {
         let piece = &slot.piece;
         let edge = choose_edge_length(piece);
         let mut lines = Vec::new();
-        lines.extend(self.conversation.title.clone());
+        lines.extend(self.visible_title().cloned());
         let day = message
             .at
             .map(|at| at.to_string().chars().take(10).collect::<String>());
@@ -261,21 +315,37 @@ impl TalkBody {
         if !said.is_empty() {
             lines.push(said.join(" "));
         }
-        lines.extend(piece.heading.as_deref().map(str::to_owned));
+        let heading = piece
+            .heading
+            .as_deref()
+            .filter(|heading| !self.repeats_withheld(heading));
+        lines.extend(heading.map(str::to_owned));
         // Within a message the neighbour is the rest of the message, at its edges the neighbouring message.
         let before = match piece.start {
             0 => self
                 .find_neighbour(slot.message, NeighbourSide::Before)
-                .map(|other| cut::edge_before(&other.text, other.text.len(), edge)),
-            start => Some(cut::edge_before(&message.text, start, edge)),
+                .map(|(number, other)| {
+                    visible_before(&other.text, self.withheld_of(number), other.text.len())
+                }),
+            start => Some(visible_before(
+                &message.text,
+                self.withheld_of(slot.message),
+                start,
+            )),
         };
+        let before = before.map(|near| cut::edge_before(near, near.len(), edge));
         lines.extend(before.filter(|text| !text.is_empty()).map(str::to_owned));
         let after = if piece.end == message.text.len() {
             self.find_neighbour(slot.message, NeighbourSide::After)
-                .map(|other| cut::edge_after(&other.text, 0, edge))
+                .map(|(number, other)| visible_after(&other.text, self.withheld_of(number), 0))
         } else {
-            Some(cut::edge_after(&message.text, piece.end, edge))
+            Some(visible_after(
+                &message.text,
+                self.withheld_of(slot.message),
+                piece.end,
+            ))
         };
+        let after = after.map(|near| cut::edge_after(near, 0, edge));
         DrawerContext {
             before: lines.join("\n"),
             after: after.unwrap_or_default().to_owned(),
@@ -285,14 +355,21 @@ impl TalkBody {
     /// Finds the nearest message on one side of the same sort: speech between people and models, or traffic
     /// between a model and its tools. Tool output between a question and its answer would otherwise separate
     /// them.
-    fn find_neighbour(&self, number: usize, side: NeighbourSide) -> Option<&ConversationMessage> {
+    fn find_neighbour(&self, number: usize, side: NeighbourSide) -> Option<(usize, &ConversationMessage)> {
         let messages = &self.conversation.messages;
         let sort = is_talk(messages.get(number)?.kind);
-        let fits = |message: &&ConversationMessage| is_talk(message.kind) == sort;
+        let fits = |(_, message): &(usize, &ConversationMessage)| is_talk(message.kind) == sort;
+        let mut numbered = messages.iter().enumerate();
         match side {
-            NeighbourSide::Before => messages.get(..number)?.iter().rev().take(REACH).find(fits),
-            NeighbourSide::After => messages.get(number + 1..)?.iter().take(REACH).find(fits),
+            NeighbourSide::Before => numbered.take(number).rev().take(REACH).find(fits),
+            NeighbourSide::After => numbered.by_ref().skip(number + 1).take(REACH).find(fits),
         }
+    }
+
+    /// Returns the title, unless it repeats words that were deleted.
+    fn visible_title(&self) -> Option<&String> {
+        let title = self.conversation.title.as_ref();
+        title.filter(|title| !self.repeats_withheld(title))
     }
 }
 

@@ -16,7 +16,7 @@ use std::slice;
 use std::sync::atomic::{Ordering, fence};
 
 /// The permissions of a new database, as SQLite sets them.
-const NEW_FILE: u32 = 0o644;
+const NEW_FILE: u32 = 0o600;
 
 /// An open file.
 #[derive(Debug)]
