@@ -17,7 +17,7 @@ use crate::maintain::{MaintenanceTurn, rewrite_worn};
 use crate::palace::PalaceFile;
 use crate::shelf::CollectionShelf;
 use crate::write::last_seq;
-use crate::{clock, connection, holder};
+use crate::{clock, connection, holder, receipts};
 
 pub(crate) use traces::find_traces;
 
@@ -111,12 +111,10 @@ pub(crate) fn purge(
     Ok(report)
 }
 
-/// Removes what is of no use without the rows: remembered batches, whose hashes are made of texts, and names of
-/// attributes that no drawer has.
+/// Removes what is of no use without the rows: hashes of batches whose drawers were removed or changed, which are made
+/// of texts, and names of attributes that no drawer has.
 fn drop_remnants(transaction: &Transaction<'_>) -> Result<()> {
-    transaction
-        .execute("DELETE FROM receipts", [])
-        .map_err(sqlite_error)?;
+    receipts::forget_batches(transaction)?;
     let projections: Vec<i64> = CollectionShelf::list_all(transaction)?
         .iter()
         .map(|shelf| shelf.projection)

@@ -85,6 +85,11 @@ impl<'a> KeyedBatch<'a> {
                 .map_err(sqlite_error)?;
             return Ok(None);
         }
+        // An erasure has removed the hash: whether this is the same batch cannot be told, and it must not bring back
+        // what was erased.
+        if batch.is_empty() {
+            return Err(erased_batch(self.key));
+        }
         // A reused key is a mistake of the caller: the old receipt would claim that this batch was applied.
         if batch != self.batch {
             return Err(key_conflict(self.key));
@@ -132,6 +137,62 @@ fn prune_expired(transaction: &Transaction<'_>, now: Timestamp) -> Result<()> {
         .and_then(|mut statement| statement.execute([PRUNED_AT_ONCE, now.as_micros() - KEPT_FOR]))
         .map(drop)
         .map_err(sqlite_error)
+}
+
+/// Removes the hashes of batches whose drawers no longer are as those filed them: they are made of texts.
+pub(crate) fn forget_batches(transaction: &Transaction<'_>) -> Result<()> {
+    let remembered: Vec<(i64, i64, String)> = transaction
+        .prepare("SELECT entry, collection, receipt FROM receipts WHERE batch <> x''")
+        .and_then(|mut statement| {
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            rows.collect()
+        })
+        .map_err(sqlite_error)?;
+    for (entry, collection, receipt) in remembered {
+        let stands = match serde_json::from_str::<Receipt>(&receipt) {
+            Ok(receipt) => stands_as_filed(transaction, collection, &receipt)?,
+            Err(_) => false,
+        };
+        if !stands {
+            transaction
+                .execute("UPDATE receipts SET batch = x'' WHERE entry = ?1", [entry])
+                .map_err(sqlite_error)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether every drawer that a batch has written is as it left it.
+fn stands_as_filed(transaction: &Transaction<'_>, collection: i64, receipt: &Receipt) -> Result<bool> {
+    let mut statement = transaction
+        .prepare_cached("SELECT 1 FROM drawers WHERE collection = ?1 AND id = ?2 AND seq <= ?3")
+        .map_err(sqlite_error)?;
+    let seq = i64::try_from(receipt.seq).unwrap_or(i64::MAX);
+    for id in receipt
+        .added
+        .iter()
+        .chain(&receipt.replaced)
+        .chain(&receipt.updated)
+    {
+        if !statement
+            .exists(params![collection, id.as_str(), seq])
+            .map_err(sqlite_error)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn erased_batch(key: &IdempotencyKey) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "the idempotency key {:?} was used for a batch whose drawers were erased or changed since",
+            key.as_str()
+        ),
+    )
+    .with_hint("nothing was written; give the batch another key if it shall be applied once more")
 }
 
 fn key_conflict(key: &IdempotencyKey) -> Error {

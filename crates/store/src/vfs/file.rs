@@ -176,9 +176,22 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
 
 /// Returns the length of the file when it was complete: pages that were cut off are damaged pages like others, and
 /// no reason for SQLite to refuse the remaining ones.
+///
+/// A checkpoint asks for it before it copies anything, and ends if it gets no answer. One that must not write has to end
+/// here: it might have nothing to write, and would then count as done what no record on the file says.
 unsafe extern "C" fn file_size(file: File, size: *mut i64) -> c_int {
     // SAFETY: SQLite passes an open file and a place for the number.
     unsafe {
+        if let (_, FileContent::Database(pages)) = parts(file)
+            && pages.checkpointing
+        {
+            if pages.watch.exchanged {
+                return family::EXCHANGED_FILE;
+            }
+            if pages.watch.unrecorded {
+                return ffi::SQLITE_IOERR_FSTAT;
+            }
+        }
         let code = base_file_size(file, size);
         if code == ffi::SQLITE_OK
             && let (base, FileContent::Database(pages)) = parts(file)

@@ -189,6 +189,32 @@ fn words_of_removed_drawers_are_found_in_sealed_segments_where_no_byte_shows_the
 }
 
 #[test]
+fn a_batch_that_is_sent_again_does_not_bring_back_what_was_erased() {
+    let folder = tempfile::tempdir().unwrap();
+    let collection = open(folder.path());
+    let key = |name: &str| IdempotencyKey::new(name).unwrap();
+    let (one, other) = (truth::drawer(1, 0, DIMENSION), truth::drawer(2, 0, DIMENSION));
+    let send = |name: &str, drawer: &NewDrawer| {
+        let writes = [Write::Add(drawer.clone())];
+        let key = key(name);
+        collection.apply(&ApplyRequest::from_writes(&writes).under_key(&key))
+    };
+    let receipt = send("one", &one).unwrap();
+    send("other", &other).unwrap();
+    eraser(&*collection)
+        .erase_drawers(&*collection, &[truth::id(2)])
+        .unwrap();
+    assert_eq!(send("other", &other).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(
+        send("one", &one).unwrap(),
+        receipt,
+        "others are remembered as before"
+    );
+    assert_eq!(collection.info().unwrap().drawers, 1);
+    assert_sound(folder.path(), "with a batch that is not known any more");
+}
+
+#[test]
 fn a_reader_that_stays_keeps_the_log_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let collection = open_waiting(folder.path(), Duration::from_millis(300));
