@@ -234,3 +234,30 @@ fn describe_code(code: i32) -> FailureDescription {
         _ => (ErrorKind::Internal, "the palace refused a statement", None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_locks_count_as_busy() {
+        let failed = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        for busy in [
+            ffi::SQLITE_BUSY,
+            ffi::SQLITE_BUSY_SNAPSHOT,
+            ffi::SQLITE_LOCKED,
+            ffi::SQLITE_PROTOCOL,
+        ] {
+            assert!(is_busy(&failed(busy)), "{busy}");
+        }
+        for other in [
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR_READ,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_CONSTRAINT,
+        ] {
+            assert!(!is_busy(&failed(other)), "{other}");
+        }
+        assert!(!is_busy(&rusqlite::Error::QueryReturnedNoRows));
+    }
+}

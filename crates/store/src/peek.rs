@@ -58,3 +58,30 @@ impl EmbeddedBackend {
         Ok((u64::try_from(drawers).unwrap_or(0), losses))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_palace_is_known_by_both_its_magic_and_its_application() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!EmbeddedBackend::detect(folder.path()));
+        let path = folder.path().join(EmbeddedBackend::FILE);
+        let mut header = vec![0; 200];
+        header[..MAGIC.len()].copy_from_slice(MAGIC);
+        std::fs::write(&path, &header).unwrap();
+        assert!(EmbeddedBackend::detect(folder.path()), "by its name alone");
+        assert!(
+            !EmbeddedBackend::is_palace_file(&path),
+            "another program's database"
+        );
+        header[APPLICATION_ID].copy_from_slice(&schema::APPLICATION_ID.to_be_bytes());
+        std::fs::write(&path, &header).unwrap();
+        assert!(EmbeddedBackend::is_palace_file(&path));
+        header[0] = b'x';
+        std::fs::write(&path, &header).unwrap();
+        assert!(!EmbeddedBackend::is_palace_file(&path), "no database");
+        assert!(!EmbeddedBackend::is_palace_file(folder.path()));
+    }
+}

@@ -25,7 +25,7 @@ use crate::failure::{RESCUE_HINT, sqlite_error};
 use crate::palace;
 use crate::shelf::CollectionShelf;
 use crate::space::StoredSpace;
-use crate::{EmbeddedBackend, lost, mended, schema, vfs};
+use crate::{EmbeddedBackend, erase, lost, mended, schema, vfs};
 
 impl Doctor for EmbeddedBackend {
     fn recognises(&self, path: &Path) -> bool {
@@ -95,6 +95,9 @@ pub(crate) fn examine_file(
         let found = lost::loss_findings(&moment)?;
         found.into_iter().for_each(|loss| losses.push(|| loss));
         report.add_listed(losses);
+        if erase::find_unfinished(&moment)?.is_some() {
+            report.add(unfinished_erasure());
+        }
         Ok(())
     });
     report.check_pages(&moment);
@@ -117,6 +120,15 @@ pub(crate) fn examine_file(
         segments,
         ..PalaceDiagnosis::from_findings("embedded", findings)
     })
+}
+
+fn unfinished_erasure() -> PalaceFinding {
+    PalaceFinding::new(
+        "erasure_unfinished",
+        FindingSeverity::Note,
+        "an erasure was interrupted: bytes of what was removed may still be in the file or its log",
+    )
+    .with_hint("finish it with `loci forget --finish`")
 }
 
 /// The results of an examination so far.

@@ -377,6 +377,28 @@ fn of_a_thousand_canaries_filed_in_every_way_none_is_found_after_they_are_forgot
 }
 
 #[test]
+fn what_an_agent_deletes_that_sees_one_wing_stays_deleted_too() {
+    let home = new_home();
+    let file = home.write("t/s1.jsonl", transcript(&TALK));
+    home.json(0, &["mine", &file, "--wing", "shop"]);
+    let listed = home.json(0, &["list", "--contains", "HunterCanary22"]);
+    let id = listed["drawers"][0]["id"].as_str().unwrap();
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "delete", "arguments": {"ids": [id], "count": 1}}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let lines = format!("{hello}\n{ready}\n{call}\n");
+    let answered = home.run_with(&["mcp", "--wing", "shop"], lines.as_bytes());
+    assert!(!holds(&home, "HunterCanary22"), "{}", answered.out);
+    home.write(
+        "t/s1.jsonl",
+        transcript(&TALK) + &message(9, "user", "one more thing"),
+    );
+    assert_eq!(home.json(0, &["mine", &file, "--wing", "shop"])["withheld"], 1);
+}
+
+#[test]
 fn an_unfinished_erasure_is_finished_on_request() {
     let home = new_home();
     home.json(0, &["add", "a note with EarlierCanary", "--id", "a"]);

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use loci_core::{
     ApplyRequest, Collection, CollectionExt, DeleteSelection, Drawer, DrawerContext, DrawerFields, DrawerId,
-    DrawerPatch, Error, ErrorKind, GetRequest, Metadata, MetadataScalar, MetadataValue, Receipt, Result,
-    RevisionOutcome, SourceRevision, Write,
+    DrawerPatch, Error, ErrorKind, GetRequest, Metadata, MetadataScalar, MetadataValue, OpenOptions, Receipt,
+    Result, RevisionOutcome, SourceRevision, Write,
 };
 
 use crate::deletions::{DeletedParts, PieceOwner, find_named, name_message_record, name_source_record};
@@ -95,7 +95,9 @@ impl Removal<'_> {
         for _ in 0..TRIES {
             let (mined, plain) = self.read_drawers(&left)?;
             if mined.is_empty() || self.collection.sources().is_none() {
-                return Ok(deleted + self.apply_plainly(mined, left)?.deleted.len() as u64);
+                let receipt = self.apply_plainly(&mined, left)?;
+                self.list_unseen(mined)?;
+                return Ok(deleted + receipt.deleted.len() as u64);
             }
             let names: Vec<String> = mined.keys().cloned().collect();
             let mut revisions = Vec::new();
@@ -145,13 +147,44 @@ impl Removal<'_> {
     }
 
     /// Removes drawers without listing them, but not what their neighbours repeat.
-    fn apply_plainly(&self, mined: BTreeMap<String, SourceRemoval>, ids: Vec<DrawerId>) -> Result<Receipt> {
+    fn apply_plainly(&self, mined: &BTreeMap<String, SourceRemoval>, ids: Vec<DrawerId>) -> Result<Receipt> {
         let mut writes = vec![Write::Delete(DeleteSelection::Ids(ids))];
-        for (source, removal) in &mined {
+        for (source, removal) in mined {
             let remaining = self.look_at_remaining(source, removal)?;
             writes.extend(remaining.patches.into_iter().map(Write::Update));
         }
         self.collection.apply(&ApplyRequest::from_writes(&writes))
+    }
+
+    /// Lists drawers that a caller has removed who sees only some of the palace, and therefore not its list.
+    fn list_unseen(&self, mined: BTreeMap<String, SourceRemoval>) -> Result<()> {
+        let whole = self.palace.open_whole(&OpenOptions::for_writing())?;
+        if mined.is_empty() || whole.sources().is_none() {
+            return Ok(());
+        }
+        let listing = Removal {
+            palace: self.palace,
+            collection: whole.as_ref(),
+            key: OnceCell::new(),
+            depth: self.depth,
+        };
+        let Some(_) = listing.key() else {
+            return Ok(());
+        };
+        for (source, mut removal) in mined {
+            removal.ids.clear();
+            // Another process may list deletions of the same source at the same time.
+            for _ in 0..TRIES {
+                let (revision, messages) = listing.revise_source(&source, &removal, &[])?;
+                let messages = listing.list_messages(messages.into_iter().collect())?;
+                let all = std::iter::once(revision).chain(messages).collect();
+                let done = whole.require_sources()?.revise(all)?;
+                if !matches!(done.first(), Some(RevisionOutcome::Overtaken)) {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Reads the drawers to remove: the mined ones by source, and the ids of the others.
@@ -196,9 +229,11 @@ impl Removal<'_> {
             .flatten()
             .filter(|id| !remaining.messages.contains(*id))
             .collect();
-        let mut part = vec![Write::Delete(DeleteSelection::Ids(
-            removal.ids.iter().chain(others).cloned().collect(),
-        ))];
+        let ids: Vec<DrawerId> = removal.ids.iter().chain(others).cloned().collect();
+        let mut part = Vec::new();
+        if !ids.is_empty() {
+            part.push(Write::Delete(DeleteSelection::Ids(ids)));
+        }
         part.extend(remaining.patches.into_iter().map(Write::Update));
         let Some(key) = self.key() else {
             // The source's own record is written again as it is, so that a miner at work looks once more.

@@ -158,3 +158,43 @@ pub(super) fn read_long(bytes: &[u8], at: usize) -> Option<u32> {
         .first_chunk()
         .map(|word| u32::from_be_bytes(*word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An interior page of a table with two cells, whose children are 7 (up to row 5), 8 (up to 300) and 9.
+    fn interior() -> Vec<u8> {
+        let mut page = vec![0; PAGE];
+        page[0] = 0x05;
+        page[3..5].copy_from_slice(&2_u16.to_be_bytes());
+        page[8..12].copy_from_slice(&9_u32.to_be_bytes());
+        for (n, (place, child, key)) in [(200_u16, 7_u32, &[5_u8][..]), (300, 8, &[0x82, 0x2c])]
+            .into_iter()
+            .enumerate()
+        {
+            page[12 + 2 * n..14 + 2 * n].copy_from_slice(&place.to_be_bytes());
+            let at = usize::from(place);
+            page[at..at + 4].copy_from_slice(&child.to_be_bytes());
+            page[at + 4..at + 4 + key.len()].copy_from_slice(key);
+        }
+        page
+    }
+
+    #[test]
+    fn the_children_of_a_page_come_with_the_rows_they_may_hold() {
+        let page = interior();
+        let node = TreeNode::parse(3, &page).unwrap();
+        assert_eq!(node.children(), [(7, 5), (8, 300), (9, i64::MAX)]);
+    }
+
+    #[test]
+    fn a_page_that_is_cut_or_promises_too_many_cells_is_none() {
+        let mut page = interior();
+        assert!(TreeNode::parse(3, &page[..PAGE - 1]).is_none());
+        page[3..5].copy_from_slice(&u16::MAX.to_be_bytes());
+        assert!(TreeNode::parse(3, &page).is_none());
+        page[0] = 0x04;
+        assert!(TreeNode::parse(3, &page).is_none());
+    }
+}

@@ -93,3 +93,24 @@ pub(super) fn describe_missing_log(promised: u32, found: u32, used: LogUse) -> S
         what
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_was_read_only_in_part_is_said_to_be() {
+        for log in [LogUse::Newer, LogUse::Mixed] {
+            assert!(
+                unreadable_mark(Some(log), true)
+                    .message
+                    .contains("up to its first damaged page")
+            );
+            assert!(
+                unreadable_mark(Some(log), false)
+                    .message
+                    .contains("its frames are sound")
+            );
+        }
+    }
+}

@@ -240,6 +240,15 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_is_raised_only_for_a_log_that_holds_more() {
+        assert_eq!(LIVE.reach_log(log(7, 41)), Some(LIVE.with_frames(7, 41)));
+        for enough in [log(7, 40), log(7, 39), log(8, 0), AdjacentLog::Nothing] {
+            assert_eq!(LIVE.reach_log(enough), None, "{enough:?}");
+        }
+        assert_eq!(LIVE.reach_log(log(8, 1)), Some(LIVE.with_frames(8, 1)));
+    }
+
+    #[test]
     fn a_mark_reads_back_and_no_byte_of_it_may_change() {
         for mark in [
             LogMark::default(),

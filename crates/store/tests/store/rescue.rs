@@ -126,6 +126,50 @@ fn odd_drawers(dimension: usize) -> Vec<Write> {
 }
 
 #[test]
+fn remains_are_read_page_by_page_and_say_how_many_vectors_they_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = make_palace(folder.path(), 4);
+    let remains = remains(folder.path());
+    let name = CollectionName::new("drawers").unwrap();
+    let opened = remains
+        .backend
+        .open(&remains.palace, &name, &OpenOptions::default())
+        .unwrap();
+    let (mut ids, mut after) = (Vec::new(), None);
+    loop {
+        let page = opened
+            .get(&GetRequest {
+                after: after.map(DrawerPosition::Id),
+                limit: Some(70),
+                ..GetRequest::default()
+            })
+            .unwrap();
+        after = page.last().map(|drawer| drawer.id.clone());
+        ids.extend(page.into_iter().map(|drawer| drawer.id));
+        if after.is_none() {
+            break;
+        }
+        assert!(ids.len() <= truth.drawers.len(), "it begins again");
+    }
+    assert!(ids.iter().eq(truth.drawers.keys()));
+    let info = opened.info().unwrap();
+    let with_vector = truth
+        .drawers
+        .values()
+        .filter(|drawer| drawer.embedding.is_some())
+        .count();
+    assert_eq!(
+        (info.drawers, info.coverage.nearest),
+        (ids.len() as u64, with_vector as u64)
+    );
+    assert!(
+        matches!(info.identity, IdentityState::Known(_)),
+        "{:?}",
+        info.identity
+    );
+}
+
+#[test]
 fn a_sound_palace_comes_back_whole() {
     let folder = tempfile::tempdir().unwrap();
     let truth = make_palace(folder.path(), 16);
