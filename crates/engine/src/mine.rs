@@ -69,6 +69,8 @@ pub struct MineRequest {
     pub hidden: bool,
     /// Include files and folders that ignore files exclude.
     pub ignored: bool,
+    /// Include files whose names say that they hold private keys or credentials.
+    pub credentials: bool,
     /// The size of pieces.
     pub cutting: PieceLengths,
     /// File words again that were deleted, and forget that they were.
@@ -121,6 +123,7 @@ impl MineRequest {
             max_bytes: MAX_BYTES,
             hidden: false,
             ignored: false,
+            credentials: false,
             cutting: PieceLengths::default(),
             restore_deleted: false,
             dry_run: false,

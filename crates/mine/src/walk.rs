@@ -32,6 +32,8 @@ pub struct WalkRequest<'a> {
     pub hidden: bool,
     /// Takes ignored files, vendored folders and lock files, too.
     pub ignored: bool,
+    /// Takes files whose names say that they hold private keys or credentials, too.
+    pub credentials: bool,
     /// Formats whose files are found together.
     pub bundles: &'a [BundleFormat],
     /// Files and folders that are never touched, such as the palace itself.
@@ -242,6 +244,12 @@ impl SourceWalk<'_> {
     }
 
     fn take_file(&mut self, path: PathBuf) {
+        // Before anything is read of it, and also if it is a root: a key in a memory that agents read is no secret.
+        if !self.request.credentials
+            && let Some(what) = loci_secrets::credential_file(&path.to_string_lossy())
+        {
+            return self.report_skipped(&path, format!("{what}; mine it with --credentials"));
+        }
         // Permission is checked here so that an unreadable file is listed by the walk, even if it is
         // unchanged and never loaded.
         let stat = match FileStat::read(&path).and_then(|stat| check_readable(&path).map(|()| stat)) {

@@ -70,6 +70,10 @@ pub(crate) struct MineArgs {
     #[arg(long)]
     ignored: bool,
 
+    /// Include files that hold private keys or credentials by their names, like id_rsa or .env
+    #[arg(long)]
+    credentials: bool,
+
     /// Include hidden and ignored files; the same as --hidden --ignored
     #[arg(long)]
     all: bool,
@@ -96,6 +100,7 @@ impl MineArgs {
             max_size: mine::MAX_BYTES,
             hidden: false,
             ignored: false,
+            credentials: false,
             all: false,
             piece: USUAL_PIECE,
         }
@@ -201,6 +206,7 @@ fn build_request(args: &MineArgs, paths: Vec<PathBuf>, palace: Option<&Path>) ->
     request.max_bytes = args.max_size;
     request.hidden = args.hidden || args.all;
     request.ignored = args.ignored || args.all;
+    request.credentials = args.credentials;
     request.cutting = mine::cut::PieceLengths::from_target(args.piece as usize);
     request.restore_deleted = args.restore_deleted;
     request.dry_run = args.dry_run;

@@ -345,7 +345,7 @@ fn a_source_that_lacks_a_drawer_is_not_given_back_as_if_it_were_whole() {
     let section = |n: usize| format!("# Part {n}\n\n{}\n\n", format!("Words of part {n}. ").repeat(40));
     let path = home.write("long.md", (0..4).map(section).collect::<String>());
     let without = |n: usize| {
-        home.json(0, &["mine", &path]);
+        home.json(0, &["mine", &path, "--restore-deleted"]);
         let list = home.json(0, &["list"]);
         let at = |drawer: &&Json| drawer["span"]["start"].as_u64().unwrap();
         let mut drawers: Vec<&Json> = list["drawers"].as_array().unwrap().iter().collect();

@@ -15,7 +15,7 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("store", &["core", "index"]),
     ("embed", &["core"]),
     ("foreign", &["core"]),
-    ("mine", &["core", "foreign"]),
+    ("mine", &["core", "foreign", "secrets"]),
     ("when", &["core"]),
     ("engine", &["core", "index", "mine", "when"]),
     ("migrate", &["core", "engine"]),

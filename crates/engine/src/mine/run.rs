@@ -37,6 +37,7 @@ pub(crate) fn walk_request(request: &MineRequest) -> Result<WalkRequest<'_>> {
         max_bytes: request.max_bytes,
         hidden: request.hidden,
         ignored: request.ignored,
+        credentials: request.credentials,
         bundles: formats::bundles_to_find(formats::choose_format(request.format.as_deref())?),
         avoid: &request.avoid,
         excludes: request.excludes.as_deref(),

@@ -100,6 +100,7 @@ fn plain(roots: &[PathBuf]) -> WalkRequest<'_> {
         max_bytes: 1_000,
         hidden: false,
         ignored: false,
+        credentials: false,
         bundles: &[],
         avoid: &[],
         excludes: None,
@@ -202,14 +203,37 @@ fn what_is_named_is_walked_even_if_hidden_ignored_or_vendored() {
 
 #[test]
 fn hidden_things_are_counted_and_taken_on_request() {
-    let tree = Tree::of(&[".env", ".config/a", "b", ".git/HEAD", ".jj/c"]);
-    assert_eq!(tree.walked(), [".config - Hidden", ".env - Hidden", "b"]);
+    let tree = Tree::of(&[".profile", ".config/a", "b", ".git/HEAD", ".jj/c"]);
+    assert_eq!(tree.walked(), [".config - Hidden", ".profile - Hidden", "b"]);
     let roots = [tree.at("")];
     let hidden = WalkRequest {
         hidden: true,
         ..plain(&roots)
     };
-    assert_eq!(tree.lines(&hidden), [".config/a", ".env", "b"]);
+    assert_eq!(tree.lines(&hidden), [".config/a", ".profile", "b"]);
+}
+
+#[test]
+fn files_that_hold_credentials_are_listed_and_taken_on_request() {
+    let tree = Tree::of(&["id_ed25519", "id_ed25519.pub", "app/.env", "notes.md"]);
+    let roots = [tree.at(""), tree.at("app/.env")];
+    let skipped = tree.lines(&plain(&roots));
+    assert!(
+        skipped
+            .iter()
+            .filter(|line| line.contains("--credentials"))
+            .count()
+            == 2,
+        "{skipped:?}"
+    );
+    let taken = WalkRequest {
+        credentials: true,
+        ..plain(&roots)
+    };
+    assert_eq!(
+        tree.lines(&taken),
+        ["id_ed25519", "id_ed25519.pub", "notes.md", "app/.env"]
+    );
 }
 
 #[test]
