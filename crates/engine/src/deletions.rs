@@ -4,7 +4,7 @@
 //! the list nor a copy of it tells what was deleted. A message that was deleted as a whole is known by its id, wherever
 //! it turns up; any other piece by its source and its text.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use loci_core::{
@@ -26,6 +26,10 @@ const PIECES: &str = "loci 2026-11 pieces in the list of deletions";
 
 /// The number of bytes by which a text is first compared with a deleted one.
 const HEAD: usize = 16;
+
+/// An id of at least this many bytes belongs to one message alone. Shorter ones, like "1", are used by many conversations
+/// and count only within their source.
+const OWN_ID: usize = 20;
 
 /// The number of records asked for at once.
 const PAGE: usize = 500;
@@ -106,9 +110,10 @@ pub(crate) fn name_source_record(key: &PalaceKey, source: &str) -> String {
     )
 }
 
-/// Returns the name of the record of a deleted message.
-pub(crate) fn name_message_record(key: &PalaceKey, id: &str) -> String {
-    format!("{PREFIX}{}:m:{}", key.fingerprint(), hash_message(key, id))
+/// Returns the name of the record of a deleted message, if its id tells it from the messages of all other sources.
+pub(crate) fn name_message_record(key: &PalaceKey, id: &str) -> Option<String> {
+    let name = || format!("{PREFIX}{}:m:{}", key.fingerprint(), hash_message(key, id));
+    (id.len() >= OWN_ID).then(name)
 }
 
 /// The keys by which the deletions of a collection are recognised; none if nothing was deleted.
@@ -160,19 +165,23 @@ impl DeletionKeys {
         }
         let messages: Vec<(&str, usize)> = messages.collect();
         for key in &self.0 {
-            let named = find_named(collection, vec![name_source_record(key, source)])?;
-            for record in named {
-                found
-                    .lists
-                    .push((key.clone(), DeletedParts::from_stamp(&record.stamp)));
+            for record in find_named(collection, vec![name_source_record(key, source)])? {
+                let list = DeletedParts::from_stamp(&record.stamp);
+                let listed = messages
+                    .iter()
+                    .filter(|(id, _)| list.messages.contains(&hash_message(key, id)));
+                found.messages.extend(listed.map(|(_, number)| *number));
+                found.lists.push((key.clone(), list));
                 found.records.push((record.source, record.revision));
             }
-            for page in messages.chunks(PAGE) {
-                let names: Vec<String> = page.iter().map(|(id, _)| name_message_record(key, id)).collect();
-                let numbers: Vec<usize> = page.iter().map(|(_, number)| *number).collect();
-                for record in find_named(collection, names.clone())? {
-                    let at = names.iter().position(|name| *name == record.source);
-                    found.messages.extend(at.and_then(|at| numbers.get(at)));
+            let named: HashMap<String, usize> = messages
+                .iter()
+                .filter_map(|(id, number)| Some((name_message_record(key, id)?, *number)))
+                .collect();
+            let names: Vec<String> = named.keys().cloned().collect();
+            for page in names.chunks(PAGE) {
+                for record in find_named(collection, page.to_vec())? {
+                    found.messages.extend(named.get(&record.source));
                     found.records.push((record.source, record.revision));
                 }
             }
@@ -415,7 +424,13 @@ mod tests {
         let again = deletions(&["password: hunter2"]);
         assert_ne!(again.lists[0].1.to_stamp(), stamp, "another key, another list");
         let (one, two) = (&deleted.lists[0].0, &again.lists[0].0);
-        assert_ne!(name_message_record(one, "m"), name_message_record(two, "m"));
+        let uuid = "6f9619ff-8b86-d011-b42d-00c04fc964ff";
+        assert_ne!(name_message_record(one, uuid), name_message_record(two, uuid));
+        assert_eq!(
+            name_message_record(one, "17"),
+            None,
+            "many conversations have such a message"
+        );
         assert_eq!(name_source_record(one, "a.md"), name_source_record(one, "a.md"));
     }
 }

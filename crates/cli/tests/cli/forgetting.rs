@@ -9,7 +9,7 @@ use super::*;
 /// A message of a transcript as Claude Code writes it.
 fn message(n: usize, role: &str, text: &str) -> String {
     let line = json!({
-        "type": role, "uuid": format!("u-{n}"), "sessionId": "s1", "cwd": "/home/a/proj",
+        "type": role, "uuid": format!("0b6f7a52-33c1-4d0e-9f00-{n:012}"), "sessionId": "s1", "cwd": "/home/a/proj",
         "timestamp": format!("2026-05-01T10:{:02}:{:02}Z", n / 60 % 60, n % 60),
         "message": {"role": role, "content": text},
     });

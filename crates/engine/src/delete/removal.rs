@@ -12,7 +12,7 @@ use loci_core::{
 
 use crate::deletions::{DeletedParts, PieceOwner, find_named, name_message_record, name_source_record};
 use crate::keys::PalaceKey;
-use crate::mine::{StoredSource, is_mined, repeats_words};
+use crate::mine::{StoredSource, is_mined, repeats_title, repeats_words};
 use crate::palace::Palace;
 
 /// The number of drawers read at once.
@@ -275,7 +275,7 @@ impl Removal<'_> {
         let Some(key) = self.key() else {
             return Ok(Vec::new());
         };
-        let mut names: BTreeSet<String> = ids.iter().map(|id| name_message_record(key, id)).collect();
+        let mut names: BTreeSet<String> = ids.iter().filter_map(|id| name_message_record(key, id)).collect();
         let asked: Vec<String> = names.iter().cloned().collect();
         for page in asked.chunks(PAGE) {
             for listed in find_named(self.collection, page.to_vec())? {
@@ -365,7 +365,9 @@ fn take_out_repeats(drawer: &Drawer, texts: &[String]) -> Option<DrawerPatch> {
         patch.context = Some(cleaned).filter(|cleaned| cleaned != context);
     }
     let title = |metadata: &Metadata| match metadata.get("title") {
-        Some(MetadataValue::One(MetadataScalar::Text(title))) => repeats(title),
+        Some(MetadataValue::One(MetadataScalar::Text(title))) => {
+            texts.iter().any(|text| repeats_title(title, text))
+        }
         _ => false,
     };
     if drawer.metadata.as_ref().is_some_and(title) {

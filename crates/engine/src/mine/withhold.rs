@@ -124,6 +124,18 @@ pub(crate) fn repeats_words(text: &str, withheld: &str) -> bool {
     !text.is_empty() && (withheld.contains(text) || withheld.lines().map(str::trim).any(is_within))
 }
 
+/// Returns whether a title repeats withheld words: it is one of their lines, or long and a part of them, or contains a
+/// long line. A short title may share its words with many messages.
+pub(crate) fn repeats_title(title: &str, withheld: &str) -> bool {
+    let title = title.trim_end_matches(['…', '.']).trim();
+    let is_long = |text: &str| text.len() >= SHORT;
+    (is_long(title) && withheld.contains(title))
+        || withheld
+            .lines()
+            .map(str::trim)
+            .any(|line| !line.is_empty() && (line == title || (is_long(line) && title.contains(line))))
+}
+
 /// Returns whether a text contains a line; a short one only as whole words, or "ok" would be found in "look".
 fn contains_words(text: &str, line: &str) -> bool {
     if line.len() >= SHORT || !line.is_ascii() {
@@ -198,6 +210,14 @@ mod tests {
         assert_eq!(visible_before(text, &cut.ranges, 15), "cc\n");
         assert_eq!(visible_after(text, &cut.ranges, 2), "");
         assert_eq!(visible_after(text, &cut.ranges, 0), "aa");
+    }
+
+    #[test]
+    fn a_title_repeats_words_that_it_was_taken_from_and_not_words_it_shares() {
+        let withheld = "Please fix the login page\nthe password is 123\n";
+        assert!(repeats_title("Please fix the login…", withheld));
+        assert!(repeats_title("login page", withheld) && repeats_title("ok", "well\nok\n"));
+        assert!(!repeats_title("login", withheld) && !repeats_title("Other things", withheld));
     }
 
     #[test]

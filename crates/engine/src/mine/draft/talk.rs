@@ -13,7 +13,7 @@ use loci_mine::conversation::{Conversation, ConversationMessage, MessageKind};
 use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
 
 use crate::deletions::SourceDeletions;
-use crate::mine::withhold::{cut_out, repeats_words, visible_after, visible_before};
+use crate::mine::withhold::{cut_out, repeats_title, repeats_words, visible_after, visible_before};
 
 /// The number of characters of each neighbour that are indexed with a short piece: a brief answer means little
 /// without its question.
@@ -151,7 +151,9 @@ impl TalkBody {
             } else {
                 deleted.find_in(
                     text,
-                    said.and_then(|said| said.id.as_deref()),
+                    // A number that stands for a missing id begins like this.
+                    said.and_then(|said| said.id.as_deref())
+                        .filter(|id| !id.starts_with('#')),
                     pieces.iter().map(|(_, piece)| piece.start),
                 )
             };
@@ -166,14 +168,20 @@ impl TalkBody {
         self.withheld.values().map(|ranges| ranges.len() as u64).sum()
     }
 
-    /// Returns whether a title or heading repeats words that were deleted.
-    fn repeats_withheld(&self, text: &str) -> bool {
-        self.withheld.iter().any(|(message, ranges)| {
+    /// Returns the words that were deleted.
+    fn withheld_texts(&self) -> impl Iterator<Item = &str> {
+        self.withheld.iter().flat_map(|(message, ranges)| {
             let message = self.conversation.messages.get(*message);
-            let said = |range: &Range<usize>| message.and_then(|message| message.text.get(range.clone()));
-            let mut said = ranges.iter().filter_map(said);
-            said.any(|said| text.split(" > ").any(|part| repeats_words(part, said)))
+            let said =
+                move |range: &Range<usize>| message.and_then(|message| message.text.get(range.clone()));
+            ranges.iter().filter_map(said)
         })
+    }
+
+    /// Returns whether a heading repeats words that were deleted.
+    fn repeats_withheld(&self, heading: &str) -> bool {
+        let mut parts = heading.split(" > ");
+        parts.any(|part| self.withheld_texts().any(|said| repeats_words(part, said)))
     }
 
     fn withheld_of(&self, message: usize) -> &[Range<usize>] {
@@ -369,7 +377,7 @@ impl TalkBody {
     /// Returns the title, unless it repeats words that were deleted.
     fn visible_title(&self) -> Option<&String> {
         let title = self.conversation.title.as_ref();
-        title.filter(|title| !self.repeats_withheld(title))
+        title.filter(|title| !self.withheld_texts().any(|said| repeats_title(title, said)))
     }
 }
 
