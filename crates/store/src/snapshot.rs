@@ -46,7 +46,7 @@ impl SnapshotStore for EmbeddedBackend {
     }
 
     fn list_copies(&self, palace: &PalaceRef) -> Result<Vec<PathBuf>> {
-        self.open_palace(palace, false)?.read(PATIENCE, copies::list)
+        copies::list(&*self.open_palace(palace, false)?)
     }
 
     fn unlist_copies(&self, palace: &PalaceRef, files: &[PathBuf]) -> Result<()> {
