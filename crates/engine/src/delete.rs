@@ -2,6 +2,8 @@
 
 mod removal;
 
+use std::collections::HashSet;
+
 use loci_core::{
     CollectionReader, DrawerFields, DrawerId, Error, ErrorKind, FindingSeverity, GetRequest, PalaceFinding,
     Result,
@@ -16,6 +18,21 @@ pub(crate) use removal::{RemovalDepth, remove_drawers};
 
 /// The most ids that a dry run lists.
 const SAMPLE: usize = 10;
+
+/// The drawers that a request to remove some means.
+#[derive(Debug, Default)]
+pub(crate) struct MatchedDrawers {
+    pub(crate) found: Vec<DrawerId>,
+    /// Ids that no drawer has.
+    pub(crate) missing: Vec<DrawerId>,
+    /// Names in the scope that no drawer has, if nothing was found.
+    pub(crate) warnings: Vec<PalaceFinding>,
+}
+
+/// Returns the ids that a dry run lists.
+pub(crate) fn sample_ids(found: &[DrawerId]) -> Vec<DrawerId> {
+    found.iter().take(SAMPLE).cloned().collect()
+}
 
 /// The drawers to remove.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -49,6 +66,23 @@ pub struct DeleteReport {
 }
 
 impl Palace {
+    /// Finds the drawers with these ids or of this scope, at one moment.
+    pub(crate) fn match_drawers(&self, ids: &[DrawerId], scope: &DrawerScope) -> Result<MatchedDrawers> {
+        self.read(|session| {
+            let (found, missing) = find_drawers(session.reader(), ids, scope)?;
+            let warnings = if found.is_empty() {
+                session.unknown_names(scope)?
+            } else {
+                Vec::new()
+            };
+            Ok(MatchedDrawers {
+                found,
+                missing,
+                warnings,
+            })
+        })
+    }
+
     /// Removes drawers permanently, exactly those that were counted.
     pub fn delete(&self, request: &DeleteRequest) -> Result<DeleteReport> {
         self.access().check_writable()?;
@@ -57,22 +91,18 @@ impl Palace {
             return Err(Error::invalid("no drawers to remove were named")
                 .with_hint("nothing was removed; name ids, or a scope like --wing old"));
         }
-        let (found, report) = self.read(|session| {
-            let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
-            let warnings = if found.is_empty() {
-                session.unknown_names(&request.scope)?
-            } else {
-                Vec::new()
-            };
-            let report = DeleteReport {
-                matched: found.len() as u64,
-                deleted: 0,
-                missing,
-                sample: found.iter().take(SAMPLE).cloned().collect(),
-                warnings,
-            };
-            Ok((found, report))
-        })?;
+        let MatchedDrawers {
+            found,
+            missing,
+            warnings,
+        } = self.match_drawers(&request.ids, &request.scope)?;
+        let report = DeleteReport {
+            matched: found.len() as u64,
+            deleted: 0,
+            missing,
+            sample: sample_ids(&found),
+            warnings,
+        };
         if let Some(expected) = request.expected.filter(|expected| *expected != report.matched) {
             let message = format!(
                 "the number of matching drawers is {}, not {expected}",
@@ -127,8 +157,9 @@ pub(crate) fn find_drawers(
     }
     let found = reader.get(&request)?.into_iter().map(|drawer| drawer.id);
     let found: Vec<DrawerId> = found.collect();
+    let there: HashSet<&DrawerId> = found.iter().collect();
     let asked = request.ids.unwrap_or_default();
-    let mut missing: Vec<DrawerId> = asked.into_iter().filter(|id| !found.contains(id)).collect();
+    let mut missing: Vec<DrawerId> = asked.into_iter().filter(|id| !there.contains(id)).collect();
     missing.sort();
     missing.dedup();
     Ok((found, missing))

@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use loci_core::{
-    Capability, CollectionExt, DrawerId, Error, ErrorKind, OpenOptions, PalaceFinding, PalaceId, PalaceRef,
-    PurgeReport, Result, StoredTrace, UnreachedPart,
+    Capability, CollectionExt, DrawerFields, DrawerId, Error, ErrorKind, GetRequest, OpenOptions,
+    PalaceFinding, PalaceId, PalaceRef, PurgeReport, Result, StoredTrace, UnreachedPart,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::delete::{RemovalDepth, find_drawers, remove_drawers, unlisted_finding};
+use crate::delete::{RemovalDepth, find_drawers, remove_drawers, sample_ids, unlisted_finding};
 use crate::palace::{Palace, PalaceAddress};
 use crate::view::DrawerScope;
 
-/// The most ids that a dry run lists.
-const SAMPLE: usize = 10;
+/// The number of ids that are looked for in a copy at once.
+const PAGE: usize = 512;
 
 /// The drawers to forget, and where.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,7 +26,7 @@ pub struct ForgetRequest {
     pub scope: DrawerScope,
     /// Copies of the palace, or folders of them, besides those the palace remembers.
     pub copies: Vec<PathBuf>,
-    /// Remove no drawer, only finish what was interrupted.
+    /// Remove no drawer and look at no copy, only finish rewriting the palace.
     pub finish: bool,
     /// Only count the drawers.
     pub dry_run: bool,
@@ -75,7 +75,12 @@ impl Palace {
                 .with_hint("nothing was removed; name ids, or a scope like --wing old"));
         }
         let (found, mut report) = self.find_forgotten(request)?;
-        let copies = self.find_copies(&address, &request.copies)?;
+        // An erasure that was cut off says nothing about copies: which drawers it was about is not known any more.
+        let copies = if request.finish {
+            CopiesFound::default()
+        } else {
+            self.find_copies(&address, &request.copies)?
+        };
         if request.dry_run {
             let own = address
                 .reference
@@ -159,22 +164,15 @@ impl Palace {
         if request.finish {
             return Ok((Vec::new(), ForgetReport::default()));
         }
-        self.read(|session| {
-            let (found, missing) = find_drawers(session.reader(), &request.ids, &request.scope)?;
-            let warnings = if found.is_empty() {
-                session.unknown_names(&request.scope)?
-            } else {
-                Vec::new()
-            };
-            let report = ForgetReport {
-                matched: found.len() as u64,
-                missing,
-                sample: found.iter().take(SAMPLE).cloned().collect(),
-                warnings,
-                ..ForgetReport::default()
-            };
-            Ok((found, report))
-        })
+        let matched = self.match_drawers(&request.ids, &request.scope)?;
+        let report = ForgetReport {
+            matched: matched.found.len() as u64,
+            missing: matched.missing,
+            sample: sample_ids(&matched.found),
+            warnings: matched.warnings,
+            ..ForgetReport::default()
+        };
+        Ok((matched.found, report))
     }
 
     /// Removes drawers of this palace and rewrites it; one that holds nothing of them is left as it is.
@@ -197,7 +195,7 @@ impl Palace {
         Ok(ForgottenHere {
             drawers: removed.deleted,
             unlisted: removed.unlisted,
-            purge: eraser.purge(watch)?,
+            purge: eraser.purge(watch).map_err(explain_unfinished)?,
         })
     }
 
@@ -230,10 +228,15 @@ impl Palace {
         let found = self.read(|session| {
             // What the palace has lost since it was copied is found by the scope, not by an id.
             let mut found: BTreeSet<DrawerId> = BTreeSet::new();
-            if !asked.is_empty() {
-                found.extend(find_drawers(session.reader(), asked, &DrawerScope::default())?.0);
+            for page in asked.chunks(PAGE) {
+                // Whole ids only: one that the copy lacks must not be taken for the beginning of another.
+                let there = session.reader().get(&GetRequest {
+                    include: DrawerFields::NOTHING,
+                    ..GetRequest::by_ids(page.iter().cloned())
+                })?;
+                found.extend(there.into_iter().map(|drawer| drawer.id));
             }
-            if request.ids.is_empty() && !request.finish {
+            if request.ids.is_empty() {
                 found.extend(find_drawers(session.reader(), &[], &request.scope)?.0);
             }
             Ok(found.into_iter().collect())
@@ -332,6 +335,14 @@ impl ForgetReport {
         self.warnings
             .extend(done.unlisted.map(|why| unlisted_finding(&why)));
     }
+}
+
+/// Says what is done and what is not after an erasure that failed half-way.
+fn explain_unfinished(error: Error) -> Error {
+    if error.hint_text().is_some() {
+        return error;
+    }
+    error.with_hint("the drawers are removed, but not every byte of them; run the same command again")
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -33,6 +33,7 @@ pub mod palace;
 pub mod pieces;
 pub mod recall;
 pub mod refile;
+mod repeats;
 pub mod search;
 pub mod show;
 pub mod spool;

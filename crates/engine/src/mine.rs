@@ -45,7 +45,6 @@ use serde::Serialize;
 use crate::palace::Palace;
 pub use shelving::spell_wing;
 pub(crate) use stored::{StoredSource, is_mined, read_mined_drawers};
-pub(crate) use withhold::{repeats_title, repeats_words};
 
 /// The default limit on the size of a file, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;

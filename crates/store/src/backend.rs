@@ -17,7 +17,7 @@ use crate::deadline::CallLimits;
 use crate::palace::{self, AbsentPalace, PalaceFile};
 use crate::shelf::CollectionShelf;
 use crate::view::describe_collection;
-use crate::{clock, disk, schema};
+use crate::{clock, disk, peek, schema};
 
 /// The longest wait for a palace that another process is creating or writing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -275,10 +275,14 @@ impl Backend for EmbeddedBackend {
     }
 
     fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
-        let palace = self.open_palace(palace, false)?;
-        palace.read(PATIENCE, |connection| {
-            Ok(Some(PalaceId(palace.palace_id(connection)?)))
-        })
+        // Not through the pool, whose first connection would bring a file of an earlier format up to date: asking a
+        // backup whose it is must leave it as it is.
+        let opened = self.open_palace(palace, false)?;
+        let id = match opened.known_identity() {
+            Some(id) => id,
+            None => peek::read_id(opened.file(), self.base())?,
+        };
+        Ok(Some(PalaceId(id)))
     }
 
     fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {

@@ -59,6 +59,18 @@ impl EmbeddedBackend {
     }
 }
 
+/// Reads the id of the palace in `file`, without changing it.
+pub(crate) fn read_id(file: &Path, base: Option<&str>) -> Result<[u8; 16]> {
+    let connection = connection::open(ConnectionOptions {
+        file,
+        base,
+        create: false,
+        mend: false,
+        wait: WAIT,
+    })?;
+    schema::palace_id(&connection)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,8 +41,10 @@ pub(crate) struct ForgetArgs {
     #[arg(long)]
     yes: bool,
 
-    /// Remove no drawer; finish what was interrupted, and erase what was deleted or replaced before
-    #[arg(long, conflicts_with_all = ["ids", "ScopeArgs", "check"])]
+    /// Remove no drawer; rewrite the palace, so that nothing is left of what was deleted or replaced before
+    ///
+    /// Backups are not looked at: after an interruption, the same command once more reaches them.
+    #[arg(long, conflicts_with_all = ["ids", "ScopeArgs", "check", "backups"])]
     finish: bool,
 
     /// Look for every line of FILE in each byte of palace, log and backups, and for its words in the indexes

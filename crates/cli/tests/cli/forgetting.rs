@@ -303,6 +303,44 @@ fn forgotten_words_are_in_no_byte_of_the_palace_and_its_backups() {
     assert_eq!(home.json(0, &["--palace", "again", "count"])["count"], 4);
 }
 
+#[test]
+fn a_backup_loses_the_drawer_that_was_named_and_none_whose_id_begins_like_it() {
+    let home = new_home();
+    home.json(0, &["add", "stays in the backup", "--id", "note-10"]);
+    let backup = home.path("copy.db").display().to_string();
+    home.json(0, &["backup", &backup]);
+    home.json(0, &["add", "to be forgotten", "--id", "note-1"]);
+    let done = home.json(0, &["forget", "note-1", "--yes"]);
+    assert_eq!(
+        (&done["forgotten"], done.get("forgotten_in_copies")),
+        (&json!(1), None)
+    );
+    home.json(0, &["--palace", "again", "restore", &backup]);
+    assert_eq!(
+        home.json(0, &["--palace", "again", "show", "note-10"])["drawers"][0]["text"],
+        "stays in the backup"
+    );
+}
+
+#[test]
+fn a_dry_run_leaves_a_backup_of_an_earlier_format_as_it_is() {
+    let home = new_home();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../store/tests/fixtures/version-1/palace.db");
+    let backup = home.write("backups/old.db", std::fs::read(&old).unwrap());
+    home.json(0, &["--palace", "old", "restore", &backup]);
+    let scope = [
+        "--palace",
+        "old",
+        "forget",
+        "--contains",
+        "e",
+        "--backups",
+        &backup,
+    ];
+    assert!(home.json(0, &scope)["matched"].as_u64().unwrap() > 0);
+    assert!(std::fs::read(&backup).unwrap() == std::fs::read(&old).unwrap());
+}
+
 /// Canary number `n`, in upper or lower case.
 fn canary(n: usize) -> String {
     let word = format!("qzcanary{n:04}x");

@@ -12,8 +12,9 @@ use loci_core::{
 
 use crate::deletions::{DeletedParts, PieceOwner, find_named, name_message_record, name_source_record};
 use crate::keys::PalaceKey;
-use crate::mine::{StoredSource, is_mined, repeats_title, repeats_words};
+use crate::mine::{StoredSource, is_mined};
 use crate::palace::Palace;
+use crate::repeats::RepeatFinder;
 
 /// The number of drawers read at once.
 const PAGE: usize = 512;
@@ -96,24 +97,22 @@ impl Removal<'_> {
             let (mined, plain) = self.read_drawers(&left)?;
             if mined.is_empty() || self.collection.sources().is_none() {
                 let receipt = self.apply_plainly(&mined, left)?;
-                self.list_unseen(mined)?;
+                if !mined.is_empty() {
+                    self.list_unseen(mined)?;
+                }
                 return Ok(deleted + receipt.deleted.len() as u64);
             }
             let names: Vec<String> = mined.keys().cloned().collect();
-            let mut revisions = Vec::new();
+            let (mut all, mut whole, mut emptied) = (Vec::new(), BTreeSet::new(), Vec::new());
             for (nth, (source, removal)) in mined.iter().enumerate() {
                 let others = if nth == 0 { plain.as_slice() } else { &[] };
-                revisions.push(self.revise_source(source, removal, others)?);
+                let revised = self.revise_source(source, removal, others)?;
+                all.push(revised.revision);
+                whole.extend(revised.messages);
+                emptied.extend(revised.is_emptied.then(|| source.clone()));
             }
-            let whole = revisions
-                .iter()
-                .flat_map(|(_, messages)| messages)
-                .cloned()
-                .collect();
-            let mut all: Vec<SourceRevision<'_>> = Vec::new();
-            all.extend(revisions.into_iter().map(|(revision, _)| revision));
             all.extend(self.list_messages(whole)?);
-            all.extend(self.drop_source_records(&mined)?);
+            all.extend(self.drop_source_records(emptied)?);
             let done = self.collection.require_sources()?.revise(all)?;
             left.clear();
             for (name, outcome) in names.iter().zip(&done) {
@@ -146,7 +145,7 @@ impl Removal<'_> {
         .with_hint("run the same command again"))
     }
 
-    /// Removes drawers without listing them, but not what their neighbours repeat.
+    /// Removes drawers without listing them, together with what their neighbours repeat.
     fn apply_plainly(&self, mined: &BTreeMap<String, SourceRemoval>, ids: Vec<DrawerId>) -> Result<Receipt> {
         let mut writes = vec![Write::Delete(DeleteSelection::Ids(ids))];
         for (source, removal) in mined {
@@ -159,25 +158,22 @@ impl Removal<'_> {
     /// Lists drawers that a caller has removed who sees only some of the palace, and therefore not its list.
     fn list_unseen(&self, mined: BTreeMap<String, SourceRemoval>) -> Result<()> {
         let whole = self.palace.open_whole(&OpenOptions::for_writing())?;
-        if mined.is_empty() || whole.sources().is_none() {
+        if whole.sources().is_none() || self.key().is_none() {
             return Ok(());
         }
         let listing = Removal {
             palace: self.palace,
             collection: whole.as_ref(),
-            key: OnceCell::new(),
+            key: self.key.clone(),
             depth: self.depth,
-        };
-        let Some(_) = listing.key() else {
-            return Ok(());
         };
         for (source, mut removal) in mined {
             removal.ids.clear();
             // Another process may list deletions of the same source at the same time.
             for _ in 0..TRIES {
-                let (revision, messages) = listing.revise_source(&source, &removal, &[])?;
-                let messages = listing.list_messages(messages.into_iter().collect())?;
-                let all = std::iter::once(revision).chain(messages).collect();
+                let revised = listing.revise_source(&source, &removal, &[])?;
+                let messages = listing.list_messages(revised.messages)?;
+                let all = std::iter::once(revised.revision).chain(messages).collect();
                 let done = whole.require_sources()?.revise(all)?;
                 if !matches!(done.first(), Some(RevisionOutcome::Overtaken)) {
                     break;
@@ -215,13 +211,13 @@ impl Removal<'_> {
         Ok((mined, plain))
     }
 
-    /// Returns the revision that removes the drawers of a source and lists them, and the messages it removes whole.
+    /// Plans the revision that removes the drawers of a source and lists them.
     fn revise_source(
         &self,
         source: &str,
         removal: &SourceRemoval,
         others: &[DrawerId],
-    ) -> Result<(SourceRevision<'static>, Vec<String>)> {
+    ) -> Result<RevisedSource> {
         let remaining = self.look_at_remaining(source, removal)?;
         let whole: BTreeSet<&String> = removal
             .messages
@@ -238,15 +234,17 @@ impl Removal<'_> {
         let Some(key) = self.key() else {
             // The source's own record is written again as it is, so that a miner at work looks once more.
             let record = find_named(self.collection, vec![source.to_owned()])?.pop();
-            return Ok((
-                SourceRevision {
+            return Ok(RevisedSource {
+                revision: SourceRevision {
                     source: source.to_owned(),
                     expects: record.as_ref().map(|record| record.revision),
                     stamp: record.map(|record| record.stamp),
                     parts: Box::new(std::iter::once(part)),
                 },
-                Vec::new(),
-            ));
+                messages: BTreeSet::new(),
+                // Its record is this revision, which cannot remove it as well.
+                is_emptied: false,
+            });
         };
         let name = name_source_record(key, source);
         let record = find_named(self.collection, vec![name.clone()])?.pop();
@@ -267,7 +265,11 @@ impl Removal<'_> {
             stamp: Some(list.to_stamp()),
             parts: Box::new(std::iter::once(part)),
         };
-        Ok((revision, whole.into_iter().cloned().collect()))
+        Ok(RevisedSource {
+            revision,
+            messages: whole.into_iter().cloned().collect(),
+            is_emptied: remaining.drawers == 0,
+        })
     }
 
     /// Returns the revisions that list messages which are removed whole, unless they are listed already.
@@ -294,33 +296,25 @@ impl Removal<'_> {
     }
 
     /// Returns the revisions that remove the records of sources without a drawer, if they go as well.
-    fn drop_source_records(
-        &self,
-        mined: &BTreeMap<String, SourceRemoval>,
-    ) -> Result<Vec<SourceRevision<'static>>> {
-        if self.depth == RemovalDepth::Drawers || self.key().is_none() {
+    fn drop_source_records(&self, emptied: Vec<String>) -> Result<Vec<SourceRevision<'static>>> {
+        if self.depth == RemovalDepth::Drawers || emptied.is_empty() {
             return Ok(Vec::new());
         }
-        let mut revisions = Vec::new();
-        for (source, removal) in mined {
-            if self.look_at_remaining(source, removal)?.drawers > 0 {
-                continue;
-            }
-            for record in find_named(self.collection, vec![source.clone()])? {
-                revisions.push(SourceRevision {
-                    source: record.source,
-                    expects: Some(record.revision),
-                    stamp: None,
-                    parts: Box::new(std::iter::empty()),
-                });
-            }
-        }
-        Ok(revisions)
+        let records = find_named(self.collection, emptied)?.into_iter();
+        Ok(records
+            .map(|record| SourceRevision {
+                source: record.source,
+                expects: Some(record.revision),
+                stamp: None,
+                parts: Box::new(std::iter::empty()),
+            })
+            .collect())
     }
 
     /// Looks at the drawers of a source that stay.
     fn look_at_remaining(&self, source: &str, removal: &SourceRemoval) -> Result<StayingDrawers> {
         let going: HashSet<&DrawerId> = removal.ids.iter().collect();
+        let repeats = RepeatFinder::new(removal.texts.iter().cloned());
         let mut remaining = StayingDrawers::default();
         StoredSource::look_up(self.collection, source)?.for_each_drawer(&mut |drawer| {
             if going.contains(&drawer.id) {
@@ -330,10 +324,19 @@ impl Removal<'_> {
             remaining
                 .messages
                 .extend(own_message_id(drawer).map(str::to_owned));
-            remaining.patches.extend(take_out_repeats(drawer, &removal.texts));
+            remaining.patches.extend(take_out_repeats(drawer, &repeats));
         })?;
         Ok(remaining)
     }
+}
+
+/// The planned removal of drawers of one source.
+struct RevisedSource {
+    revision: SourceRevision<'static>,
+    /// The messages that go as a whole.
+    messages: BTreeSet<String>,
+    /// Whether no drawer of the source is left.
+    is_emptied: bool,
 }
 
 /// The drawers of a source that stay when others go.
@@ -354,8 +357,8 @@ fn own_message_id(drawer: &Drawer) -> Option<&str> {
 }
 
 /// Returns the patch that takes words of other drawers out of the context and the title of this one.
-fn take_out_repeats(drawer: &Drawer, texts: &[String]) -> Option<DrawerPatch> {
-    let repeats = |part: &str| texts.iter().any(|text| repeats_words(part, text));
+fn take_out_repeats(drawer: &Drawer, removed: &RepeatFinder) -> Option<DrawerPatch> {
+    let repeats = |part: &str| removed.repeats(part);
     let mut patch = DrawerPatch::new(drawer.id.clone());
     if let Some(context) = &drawer.context {
         let cleaned = DrawerContext {
@@ -365,9 +368,7 @@ fn take_out_repeats(drawer: &Drawer, texts: &[String]) -> Option<DrawerPatch> {
         patch.context = Some(cleaned).filter(|cleaned| cleaned != context);
     }
     let title = |metadata: &Metadata| match metadata.get("title") {
-        Some(MetadataValue::One(MetadataScalar::Text(title))) => {
-            texts.iter().any(|text| repeats_title(title, text))
-        }
+        Some(MetadataValue::One(MetadataScalar::Text(title))) => removed.repeats_title(title),
         _ => false,
     };
     if drawer.metadata.as_ref().is_some_and(title) {
@@ -400,7 +401,7 @@ mod tests {
             after: "what follows".to_owned(),
         });
         drawer.metadata = Some(Metadata::new().with_entry("title", "the key is 4711"));
-        let gone = ["# The key\nplease note: the key is 4711\n".to_owned()];
+        let gone = RepeatFinder::new(["# The key\nplease note: the key is 4711\n".to_owned()]);
         let patch = take_out_repeats(&drawer, &gone).unwrap();
         assert_eq!(
             patch.context.unwrap(),
@@ -410,6 +411,9 @@ mod tests {
             }
         );
         assert_eq!(patch.metadata.get("title"), Some(&None));
-        assert_eq!(take_out_repeats(&drawer, &["something else".to_owned()]), None);
+        assert_eq!(
+            take_out_repeats(&drawer, &RepeatFinder::new(["something else".to_owned()])),
+            None
+        );
     }
 }

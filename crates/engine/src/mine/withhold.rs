@@ -13,9 +13,6 @@ use super::draft::{DraftBody, SourceDraft};
 use super::stored::StoredSource;
 use crate::deletions::{DeletionKeys, SourceDeletions};
 
-/// A line of fewer bytes is compared as whole words.
-const SHORT: usize = 8;
-
 /// Takes out of a draft what was deleted; returns the number of places it was in.
 pub(crate) fn withhold_deleted(
     collection: &dyn Collection,
@@ -117,38 +114,6 @@ fn part_of(text: &str, piece: &TextPiece, start: usize, end: usize) -> Option<Te
     })
 }
 
-/// Returns whether a text repeats withheld words: it is a part of them, or contains one of their lines.
-pub(crate) fn repeats_words(text: &str, withheld: &str) -> bool {
-    let text = text.trim();
-    let is_within = |line: &str| !line.is_empty() && contains_words(text, line);
-    !text.is_empty() && (withheld.contains(text) || withheld.lines().map(str::trim).any(is_within))
-}
-
-/// Returns whether a title repeats withheld words: it is one of their lines, or long and a part of them, or contains a
-/// long line. A short title may share its words with many messages.
-pub(crate) fn repeats_title(title: &str, withheld: &str) -> bool {
-    let title = title.trim_end_matches(['…', '.']).trim();
-    let is_long = |text: &str| text.len() >= SHORT;
-    (is_long(title) && withheld.contains(title))
-        || withheld
-            .lines()
-            .map(str::trim)
-            .any(|line| !line.is_empty() && (line == title || (is_long(line) && title.contains(line))))
-}
-
-/// Returns whether a text contains a line; a short one only as whole words, or "ok" would be found in "look".
-fn contains_words(text: &str, line: &str) -> bool {
-    if line.len() >= SHORT || !line.is_ascii() {
-        return text.contains(line);
-    }
-    let is_part_of_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    text.match_indices(line).any(|(at, _)| {
-        let (before, after) = (text.get(..at), text.get(at + line.len()..));
-        !is_part_of_word(before.and_then(|text| text.chars().next_back()))
-            && !is_part_of_word(after.and_then(|text| text.chars().next()))
-    })
-}
-
 /// Returns the part of a text between `at` and the nearest withheld range before it.
 pub(crate) fn visible_before<'t>(text: &'t str, withheld: &[Range<usize>], at: usize) -> &'t str {
     let from = withheld
@@ -210,23 +175,5 @@ mod tests {
         assert_eq!(visible_before(text, &cut.ranges, 15), "cc\n");
         assert_eq!(visible_after(text, &cut.ranges, 2), "");
         assert_eq!(visible_after(text, &cut.ranges, 0), "aa");
-    }
-
-    #[test]
-    fn a_title_repeats_words_that_it_was_taken_from_and_not_words_it_shares() {
-        let withheld = "Please fix the login page\nthe password is 123\n";
-        assert!(repeats_title("Please fix the login…", withheld));
-        assert!(repeats_title("login page", withheld) && repeats_title("ok", "well\nok\n"));
-        assert!(!repeats_title("login", withheld) && !repeats_title("Other things", withheld));
-    }
-
-    #[test]
-    fn a_text_repeats_words_if_it_is_part_of_them_or_has_one_of_their_lines() {
-        let withheld = "my key is 123\nplease keep it\n";
-        assert!(repeats_words("key is 12", withheld));
-        assert!(repeats_words("he said: please keep it, so I did", withheld));
-        assert!(!repeats_words("something else", withheld));
-        assert!(!repeats_words("  ", withheld));
-        assert!(repeats_words("that is ok, then", "ok") && !repeats_words("look", "ok"));
     }
 }

@@ -150,7 +150,7 @@ impl Scene {
     pub(crate) fn event(&self, name: &str) -> String {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/events/{name}.json"));
         let event = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
-        event.replace("/home/ada", self.home().to_str().unwrap())
+        event.replace("{home}", self.home().to_str().unwrap())
     }
 
     /// Puts a transcript of the formats' fixtures where a recorded event says that it is.

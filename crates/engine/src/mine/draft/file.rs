@@ -9,7 +9,8 @@ use loci_mine::cut::{self, TextPiece};
 use loci_mine::decode::{TextEncoding, piece_strays, write_strays};
 
 use crate::deletions::SourceDeletions;
-use crate::mine::withhold::{cut_out, repeats_words, visible_after, visible_before};
+use crate::mine::withhold::{cut_out, visible_after, visible_before};
+use crate::repeats::RepeatFinder;
 
 /// The number of characters of each neighbour that are indexed with a piece.
 const EDGE: usize = 120;
@@ -25,6 +26,7 @@ pub(crate) struct FileBody {
     label: String,
     /// The ranges of the text that were deleted before.
     withheld: Vec<Range<usize>>,
+    repeats: RepeatFinder,
 }
 
 impl FileBody {
@@ -34,6 +36,7 @@ impl FileBody {
             document,
             label,
             withheld: Vec::new(),
+            repeats: RepeatFinder::default(),
         }
     }
 
@@ -45,6 +48,8 @@ impl FileBody {
         let cut = cut_out(text, &pieces, kept, &found);
         self.document.pieces = cut.left.into_iter().map(|(_, piece)| piece).collect();
         self.withheld = cut.ranges;
+        let texts = self.withheld.iter().filter_map(|range| text.get(range.clone()));
+        self.repeats = RepeatFinder::new(texts.map(str::to_owned));
         self.withheld.len() as u64
     }
 
@@ -85,11 +90,8 @@ impl FileBody {
         let text = &self.document.decoded.text;
         // Path and headings often hold the very words a question uses, and the piece itself does not.
         let mut before = self.label.clone();
-        let repeats = |heading: &str| {
-            let mut ranges = self.withheld.iter().filter_map(|range| text.get(range.clone()));
-            ranges.any(|withheld| heading.split(" > ").any(|part| repeats_words(part, withheld)))
-        };
-        if let Some(heading) = piece.heading.as_deref().filter(|heading| !repeats(heading)) {
+        let heading = piece.heading.as_deref();
+        if let Some(heading) = heading.filter(|heading| !self.repeats.repeats_heading(heading)) {
             before.push_str(" > ");
             before.push_str(heading);
         }

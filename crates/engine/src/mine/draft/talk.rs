@@ -13,7 +13,8 @@ use loci_mine::conversation::{Conversation, ConversationMessage, MessageKind};
 use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
 
 use crate::deletions::SourceDeletions;
-use crate::mine::withhold::{cut_out, repeats_title, repeats_words, visible_after, visible_before};
+use crate::mine::withhold::{cut_out, visible_after, visible_before};
+use crate::repeats::RepeatFinder;
 
 /// The number of characters of each neighbour that are indexed with a short piece: a brief answer means little
 /// without its question.
@@ -41,6 +42,7 @@ pub(crate) struct TalkBody {
     slots: Vec<MessageSlot>,
     /// The ranges of messages that were deleted before, by the number of the message.
     withheld: HashMap<usize, Vec<Range<usize>>>,
+    repeats: RepeatFinder,
     /// The start of each message in the text of the conversation.
     begins: Vec<MessageStart>,
 }
@@ -128,6 +130,7 @@ impl TalkBody {
             format,
             slots,
             withheld: HashMap::new(),
+            repeats: RepeatFinder::default(),
             begins: Vec::new(),
         };
         body.lay_out_messages(&mut []);
@@ -165,6 +168,8 @@ impl TalkBody {
                 self.withheld.insert(message, cut.ranges);
             }
         }
+        let texts = self.withheld_texts().map(str::to_owned).collect::<Vec<_>>();
+        self.repeats = RepeatFinder::new(texts);
         self.withheld.values().map(|ranges| ranges.len() as u64).sum()
     }
 
@@ -176,12 +181,6 @@ impl TalkBody {
                 move |range: &Range<usize>| message.and_then(|message| message.text.get(range.clone()));
             ranges.iter().filter_map(said)
         })
-    }
-
-    /// Returns whether a heading repeats words that were deleted.
-    fn repeats_withheld(&self, heading: &str) -> bool {
-        let mut parts = heading.split(" > ");
-        parts.any(|part| self.withheld_texts().any(|said| repeats_words(part, said)))
     }
 
     fn withheld_of(&self, message: usize) -> &[Range<usize>] {
@@ -326,7 +325,7 @@ impl TalkBody {
         let heading = piece
             .heading
             .as_deref()
-            .filter(|heading| !self.repeats_withheld(heading));
+            .filter(|heading| !self.repeats.repeats_heading(heading));
         lines.extend(heading.map(str::to_owned));
         // Within a message the neighbour is the rest of the message, at its edges the neighbouring message.
         let before = match piece.start {
@@ -377,7 +376,7 @@ impl TalkBody {
     /// Returns the title, unless it repeats words that were deleted.
     fn visible_title(&self) -> Option<&String> {
         let title = self.conversation.title.as_ref();
-        title.filter(|title| !self.withheld_texts().any(|said| repeats_title(title, said)))
+        title.filter(|title| !self.repeats.repeats_title(title))
     }
 }
 
