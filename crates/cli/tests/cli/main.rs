@@ -38,6 +38,7 @@ mod mine_together;
 mod mining;
 mod moving;
 mod own_tree;
+mod owner_only;
 mod places;
 #[cfg(target_os = "linux")]
 mod progressing;
