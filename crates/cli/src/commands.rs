@@ -32,11 +32,13 @@ mod refile;
 mod rescue;
 mod restore;
 pub(crate) mod schemas;
+mod seal;
 mod search;
 mod show;
 mod status;
 mod sync;
 mod timeline;
+mod unseal;
 mod verify;
 mod wake_up;
 mod why_not;
@@ -69,6 +71,8 @@ pub(crate) enum CliCommand {
     Timeline(timeline::TimelineArgs),
     Delete(delete::DeleteArgs),
     Forget(forget::ForgetArgs),
+    Seal(seal::SealArgs),
+    Unseal(unseal::UnsealArgs),
     Key(key::KeyArgs),
     Count(count::CountArgs),
     Export(export::ExportArgs),
@@ -107,6 +111,7 @@ impl CliCommand {
             Self::Search(_)
             | Self::WhyNot(_)
             | Self::Cat(_)
+            | Self::Unseal(_)
             | Self::WakeUp(_)
             | Self::List(_)
             | Self::Show(_)
@@ -132,6 +137,7 @@ impl CliCommand {
             | Self::Sync(_)
             | Self::Add(_)
             | Self::Delete(_)
+            | Self::Seal(_)
             | Self::Key(_)
             | Self::Import(_)
             | Self::Maintain(_)
@@ -169,6 +175,8 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Timeline(args) => timeline::run(args, session),
         CliCommand::Delete(args) => delete::run(args, session),
         CliCommand::Forget(args) => forget::run(args, session),
+        CliCommand::Seal(args) => seal::run(args, session),
+        CliCommand::Unseal(args) => unseal::run(args, session),
         CliCommand::Key(args) => key::run(args, session),
         CliCommand::Count(args) => count::run(args, session),
         CliCommand::Export(args) => export::run(args, session),

@@ -26,6 +26,7 @@ const GROUPS: &[CommandGroup] = &[
             "list",
             "neighbours",
             "cat",
+            "unseal",
             "timeline",
             "wings",
             "count",
@@ -37,7 +38,7 @@ const GROUPS: &[CommandGroup] = &[
     CommandGroup {
         heading: "Change",
         example: "loci add 'We ship on Thursdays.' --wing work",
-        commands: &["add", "move", "delete", "forget", "sync"],
+        commands: &["add", "move", "delete", "forget", "seal", "sync"],
     },
     CommandGroup {
         heading: "Keep and move",

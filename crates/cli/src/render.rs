@@ -84,6 +84,16 @@ pub(crate) fn count_drawers(number: u64) -> String {
     format_count(number, "drawer")
 }
 
+/// Prints files and parts under a heading, if there are any.
+pub(crate) fn print_parts<'p>(what: &str, parts: impl Iterator<Item = &'p str>, page: &mut TextPage) {
+    for (n, part) in parts.enumerate() {
+        if n == 0 {
+            page.dim(what).plain(":").end();
+        }
+        page.plain("  ").plain(part).end();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use loci_core::{Drawer, DrawerId};

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
+use crate::seal::{SecretGuard, SecretTally};
 
 /// A drawer to file.
 #[derive(Debug, Clone)]
@@ -21,6 +22,9 @@ pub struct AddReport {
     /// The receipt: whether the drawer was filed, kept or replaced, and under which id.
     #[serde(flatten)]
     pub receipt: Receipt,
+    /// The secrets found in it.
+    #[serde(skip_serializing_if = "SecretTally::is_empty")]
+    pub secrets: SecretTally,
     /// The palace, if it was created for this drawer.
     #[serde(skip)]
     pub made_palace: Option<String>,
@@ -36,10 +40,14 @@ impl Palace {
         // Only a drawer with its own vector may decide the model of a collection that is created for it.
         let brings = drawer.embedding.is_some().then_some(drawer);
         self.run_filing(brings, |filing| {
+            let guard = SecretGuard::new(self);
+            let sealed = guard.guard_drawer(drawer.clone(), Vec::new())?;
+            guard.store_seals(&[sealed.seals()])?;
             let write = if request.upsert { Write::Upsert } else { Write::Add };
-            let receipt = filing.apply(vec![write(drawer.clone())])?;
+            let receipt = filing.apply(vec![write(sealed.drawer)])?;
             Ok(AddReport {
                 receipt,
+                secrets: sealed.found,
                 made_palace: filing.made_palace(),
                 lacking: filing.lacking().map(str::to_owned),
             })

@@ -12,8 +12,9 @@ use serde::Serialize;
 use crate::mine::draft::file::FILE_KIND;
 use crate::mine::stamp::SourceStamp;
 use crate::palace::Palace;
+use crate::seal::{FoundSeals, SealedSpan, Unsealer};
 use crate::view::{DrawerScope, find_sources};
-use loci_mine::decode::{TextEncoding, encode_text, read_strays};
+use loci_mine::decode::{StrayBytes, TextEncoding, encode_text, read_strays};
 use loci_mine::name::CONVERSATION_SEPARATOR;
 
 /// The number of drawers read in one call.
@@ -66,8 +67,16 @@ pub struct CatReport {
     /// The messages of the conversation, or of all conversations in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<CatMessage>>,
+    /// The number of labels in it that stand for secrets.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sealed: u64,
     /// Damage, and the name of a source that does not exist.
     pub warnings: Vec<PalaceFinding>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl CatReport {
@@ -83,19 +92,26 @@ impl CatReport {
 }
 
 impl Palace {
-    /// Passes the source that one of these names denotes to `each`, part by part; the report holds no parts.
+    /// Passes the source that one of these names denotes to `each`, part by part; the report holds no parts. With
+    /// `unseal`, labels are replaced by their secrets.
     ///
     /// The first error of `each` ends the operation and is returned.
     pub fn stream_source(
         &self,
         names: &[String],
+        unseal: bool,
         each: &mut dyn FnMut(SourcePart) -> Result<()>,
     ) -> Result<CatReport> {
+        if unseal {
+            self.access().check_whole("unsealing")?;
+        }
         self.run_stream(|session| {
             let sources = find_sources(session.reader(), names)?;
             let file = settle_file(&sources, names)?;
+            let mut unsealer = unseal.then(|| Unsealer::new(self, session.collection()));
+            let mut sealed = 0;
             for source in &sources {
-                cat_source(session.collection(), source, each)?;
+                sealed += cat_parts(session.collection(), source, unsealer.as_mut(), each)?;
             }
             let mut warnings = session.collect_findings();
             if sources.is_empty() {
@@ -107,6 +123,7 @@ impl Palace {
             }
             Ok(CatReport {
                 source: file,
+                sealed,
                 warnings,
                 ..CatReport::default()
             })
@@ -114,15 +131,16 @@ impl Palace {
     }
 
     /// Reads the source that one of these names denotes.
-    pub fn read_source(&self, names: &[String]) -> Result<CatReport> {
+    pub fn read_source(&self, names: &[String], unseal: bool) -> Result<CatReport> {
         let mut whole = CatReport::default();
-        let CatReport { source, warnings, .. } = self.stream_source(names, &mut |part| {
+        let report = self.stream_source(names, unseal, &mut |part| {
             whole.add_part(part);
             Ok(())
         })?;
         Ok(CatReport {
-            source,
-            warnings,
+            source: report.source,
+            sealed: report.sealed,
+            warnings: report.warnings,
             ..whole
         })
     }
@@ -144,32 +162,49 @@ fn settle_file(sources: &[String], names: &[String]) -> Result<Option<String>> {
         .with_hint(format!("name one of them: {}", files.join(", "))))
 }
 
-/// Passes a source to `each`, part by part, in order.
+/// Passes a source to `each`, part by part, in order. Labels stay.
 pub fn cat_source(
     collection: &dyn Collection,
     source: &str,
     each: &mut dyn FnMut(SourcePart) -> Result<()>,
 ) -> Result<()> {
+    cat_parts(collection, source, None, each).map(drop)
+}
+
+/// Passes a source to `each`, part by part, in order; returns the number of labels that stay.
+fn cat_parts(
+    collection: &dyn Collection,
+    source: &str,
+    mut unsealer: Option<&mut Unsealer<'_>>,
+    each: &mut dyn FnMut(SourcePart) -> Result<()>,
+) -> Result<u64> {
     let pieces = list_pieces(collection, source)?;
     let mut message = OpenMessage::default();
-    let mut end = 0;
+    let (mut end, mut sealed) = (0, 0);
     for page in pieces.chunks(PAGE) {
         let request = GetRequest::by_ids(page.iter().map(|(_, id)| id.clone()));
         // Drawers come in the order of the ids asked for; one that is missing was removed since the list was
         // read.
-        let mut drawers = collection.get(&request)?.into_iter();
+        let mut drawers = collection.get(&request)?;
+        let seals = match &mut unsealer {
+            Some(unsealer) => unsealer.unseal_all(&mut drawers).map(|_| FoundSeals::default())?,
+            None => FoundSeals::look_up(collection, drawers.iter())?,
+        };
+        let mut drawers = drawers.into_iter();
         for (span, id) in page {
             let drawer = drawers
                 .next()
                 .filter(|drawer| drawer.id == *id)
                 .ok_or_else(|| refuse_changed_source(source))?;
+            let spans = seals.spans_of(id);
+            sealed += spans.len() as u64;
             if drawer.place.kind.as_deref() == Some(FILE_KIND) {
                 // A file must come back byte for byte, so a gap is an error. Messages always have gaps
                 // between them.
                 if span.start != end {
                     return Err(refuse_gap(source, end, span.start));
                 }
-                each(decode_piece(drawer)?)?;
+                each(decode_piece(drawer, spans)?)?;
             } else {
                 message.add_piece(&drawer, *span, end, each)?;
             }
@@ -177,7 +212,8 @@ pub fn cat_source(
         }
     }
     message.close(each)?;
-    check_completeness(collection, source, pieces.len() as u64)
+    check_completeness(collection, source, pieces.len() as u64)?;
+    Ok(sealed)
 }
 
 /// Returns the mined pieces of a source, in order.
@@ -244,7 +280,7 @@ impl OpenMessage {
     }
 }
 
-fn decode_piece(drawer: Drawer) -> Result<SourcePart> {
+fn decode_piece(drawer: Drawer, spans: &[SealedSpan]) -> Result<SourcePart> {
     let known = |key: &str| drawer.metadata.as_ref().and_then(|m| m.get(key)?.as_text());
     let encoding = known("encoding").map_or(Some(TextEncoding::Utf8), TextEncoding::parse);
     let strays = known("strays").map_or(Some(Vec::new()), read_strays);
@@ -258,11 +294,34 @@ fn decode_piece(drawer: Drawer) -> Result<SourcePart> {
         ));
     };
     let text = drawer.document.unwrap_or_default();
+    let strays: Vec<StrayBytes> = strays
+        .into_iter()
+        .filter_map(|stray| move_stray(stray, spans))
+        .collect();
     Ok(SourcePart::Piece {
         bytes: encode_text(&text, encoding, &strays),
         text,
         encoding,
     })
+}
+
+/// Moves a stray to its place in a text with labels; `None` if it is in a secret.
+fn move_stray(mut stray: StrayBytes, spans: &[SealedSpan]) -> Option<StrayBytes> {
+    // Strays are counted in the text as it was.
+    let mut shift = 0_isize;
+    for span in spans.iter().filter(|span| span.is_in_text()) {
+        let start = span.start.checked_add_signed(-shift)?;
+        let end = start + span.length;
+        if stray.at < start {
+            break;
+        }
+        if stray.at < end {
+            return None;
+        }
+        shift = span.end.cast_signed() - end.cast_signed();
+    }
+    stray.at = stray.at.checked_add_signed(shift)?;
+    Some(stray)
 }
 
 /// Refuses a source that has fewer drawers than were filed from it.

@@ -82,17 +82,12 @@ impl Palace {
         let agent = parse_name("agent", &request.agent)?;
         let wing = parse_optional_name("wing", request.wing.as_deref())?;
         let said_at = self.now();
-        // Without a key the time is part of the id: a diary may well say the same on two days.
-        let id = match &request.idempotency_key {
-            Some(key) => derive_id_from_key(key)?,
-            None => derive_entry_id(&agent, said_at, &request.text)?,
-        };
         let mut metadata = Metadata::new();
         if let Some(topic) = &request.topic {
             metadata.insert("topic", topic.clone());
         }
-        let note = file_words(self, &|reader| {
-            Ok(NewDrawer {
+        let note = file_words(self, &|reader, guard| {
+            let draft = NewDrawer {
                 metadata: metadata.clone(),
                 provenance: Some(note_provenance(self, request.by.as_deref())),
                 place: DrawerPlace {
@@ -103,8 +98,18 @@ impl Palace {
                     said_at: Some(said_at),
                     ..DrawerPlace::default()
                 },
-                ..NewDrawer::new(id.clone(), request.text.clone())
-            })
+                ..NewDrawer::new(
+                    derive_entry_id(&agent, said_at, &request.text)?,
+                    request.text.clone(),
+                )
+            };
+            let mut sealed = guard.guard_drawer(draft, Vec::new())?;
+            // Without a key the time is part of the id: a diary may well say the same on two days.
+            sealed.drawer.id = match &request.idempotency_key {
+                Some(key) => derive_id_from_key(key)?,
+                None => derive_entry_id(&agent, said_at, &sealed.drawer.document)?,
+            };
+            Ok(sealed)
         })?;
         Ok(DiaryEntryReport { note, agent, said_at })
     }

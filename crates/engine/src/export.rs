@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
+use crate::seal::{naming_fingerprints, read_whole_spans};
 use crate::view::DrawerScope;
 use crate::{CollectionWalk, deletions, line};
 
@@ -97,13 +98,11 @@ impl Palace {
                     return Ok(Err(stopped));
                 }
             }
-            let written = export_matching(
-                session.reader(),
-                &name,
-                condition.clone(),
-                request.embeddings,
-                sink,
-            );
+            let source = ExportSource {
+                reader: session.reader(),
+                ledger: Some(session.collection()),
+            };
+            let written = export_matching(source, &name, condition.clone(), request.embeddings, sink);
             let mut report = match written {
                 Ok(report) => report,
                 Err(stopped) => return Ok(Err(stopped)),
@@ -122,7 +121,11 @@ impl Palace {
         info: &CollectionInfo,
         request: &ExportRequest,
     ) -> Result<Vec<line::ExportHeader>, Error> {
-        let header = line::ExportHeader::new(info);
+        let mut header = line::ExportHeader::new(info);
+        header.sealing = naming_fingerprints(collection)?;
+        if !header.sealing.is_empty() {
+            header.palace = self.palace_id()?.map(|id| id.to_string());
+        }
         let mut headers = Vec::new();
         if request.scope.asks_nothing() {
             deletions::visit_records(collection, &mut |page| {
@@ -200,11 +203,23 @@ pub fn export_drawers<E: From<Error>>(
     embeddings: bool,
     sink: &mut dyn FnMut(&str) -> Result<(), E>,
 ) -> Result<ExportReport, E> {
-    export_matching(collection, name, DrawerCondition::default(), embeddings, sink)
+    let source = ExportSource {
+        reader: collection,
+        ledger: None,
+    };
+    export_matching(source, name, DrawerCondition::default(), embeddings, sink)
+}
+
+/// What an export reads from.
+#[derive(Clone, Copy)]
+struct ExportSource<'a> {
+    reader: &'a dyn CollectionReader,
+    /// The collection, if sealed secrets are written with their drawers.
+    ledger: Option<&'a dyn Collection>,
 }
 
 fn export_matching<E: From<Error>>(
-    collection: &dyn CollectionReader,
+    source: ExportSource<'_>,
     name: &CollectionName,
     DrawerCondition { filter, document }: DrawerCondition,
     embeddings: bool,
@@ -215,7 +230,7 @@ fn export_matching<E: From<Error>>(
         ..DrawerFields::EVERYTHING
     };
     let mut report = ExportReport::default();
-    let mut walk = CollectionWalk::matching(collection, include, filter, document);
+    let mut walk = CollectionWalk::matching(source.reader, include, filter, document);
     for drawer in walk.by_ref() {
         let drawer = drawer?;
         // JSON has no NaN or infinity; the line is written without such a vector.
@@ -228,7 +243,11 @@ fn export_matching<E: From<Error>>(
             damage.push("its vector holds values that are not numbers and was omitted".to_owned());
         }
         let id = drawer.id.clone();
-        sink(&line::write_line(name, drawer, embeddings))?;
+        let seals = match source.ledger {
+            Some(collection) => read_whole_spans(collection, &drawer)?,
+            None => Vec::new(),
+        };
+        sink(&line::write_line(name, drawer, seals, embeddings))?;
         report.drawers += 1;
         report
             .damaged

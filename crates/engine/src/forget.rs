@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::delete::{RemovalDepth, find_drawers, remove_drawers, sample_ids, unlisted_finding};
 use crate::palace::{Palace, PalaceAddress};
+use crate::seal::collect_unused;
 use crate::view::DrawerScope;
 
 /// The number of ids that are looked for in a copy at once.
@@ -192,6 +193,7 @@ impl Palace {
         }
         eraser.begin()?;
         let removed = remove_drawers(self, collection.as_ref(), ids, RemovalDepth::SourceRecords)?;
+        collect_unused(collection.as_ref(), self.now(), ids)?;
         Ok(ForgottenHere {
             drawers: removed.deleted,
             unlisted: removed.unlisted,
@@ -247,7 +249,7 @@ impl Palace {
         }
     }
 
-    fn copy_at(&self, address: &PalaceAddress, file: &Path) -> Self {
+    pub(crate) fn copy_at(&self, address: &PalaceAddress, file: &Path) -> Self {
         self.at_address(PalaceAddress {
             backend: address.backend.clone(),
             reference: PalaceRef::local(file),
@@ -255,7 +257,7 @@ impl Palace {
     }
 
     /// Finds the copies of this palace: those it remembers, and those in the given places.
-    fn find_copies(&self, address: &PalaceAddress, given: &[PathBuf]) -> Result<CopiesFound> {
+    pub(crate) fn find_copies(&self, address: &PalaceAddress, given: &[PathBuf]) -> Result<CopiesFound> {
         let own = address.backend.palace_id(&address.reference)?;
         let remembered = match address.backend.snapshots() {
             Some(snapshots) => snapshots.list_copies(&address.reference)?,
@@ -291,9 +293,11 @@ impl Palace {
 
 /// The copies of a palace.
 #[derive(Debug, Default)]
-struct CopiesFound {
-    files: Vec<PathBuf>,
-    not_reached: Vec<UnreachedPart>,
+pub(crate) struct CopiesFound {
+    /// The files that can be changed.
+    pub(crate) files: Vec<PathBuf>,
+    /// Those that cannot, with reasons.
+    pub(crate) not_reached: Vec<UnreachedPart>,
 }
 
 impl CopiesFound {

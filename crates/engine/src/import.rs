@@ -1,6 +1,7 @@
 //! Import: files lines of JSON into collections, batch by batch; no drawer is stored twice.
 
 mod foreign;
+mod sealing;
 mod shelf;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::{FilingSession, Palace};
+use crate::seal::{SealedSpan, SecretTally, adopt_naming_key};
 use crate::{deletions, line};
 use shelf::{ImportShelf, PendingLine};
 
@@ -78,6 +80,9 @@ pub struct ImportReport {
     pub replaced: u64,
     /// Lines that were not stored.
     pub failed: Vec<FailedLine>,
+    /// The secrets found in them.
+    #[serde(skip_serializing_if = "SecretTally::is_empty")]
+    pub secrets: SecretTally,
     /// The number of drawers added or replaced that have no vector.
     pub without_vector: u64,
     /// The reason, if a model is recorded that should have made one.
@@ -107,11 +112,14 @@ pub struct LineImporter<'a> {
     shelves: BTreeMap<CollectionName, ImportShelf>,
     /// The headers read so far, by the collection they describe.
     headers: BTreeMap<CollectionName, line::ExportHeader>,
-    /// Lists of deletions that are not stored yet.
+    /// Headers with lists of deletions or names of keys that are not stored yet.
     deleted: Vec<(CollectionName, line::ExportHeader)>,
     report: ImportReport,
     batches: u64,
 }
+
+/// A line as a drawer, with its collection and the labels it brings.
+type ParsedLine = (CollectionName, NewDrawer, Vec<SealedSpan>);
 
 /// The size of text and vectors at which a batch is committed, in bytes.
 const BATCH_BYTES: usize = 64 << 20;
@@ -147,12 +155,12 @@ impl<'a> LineImporter<'a> {
 
     /// Adds line `number`; returns the batch that became durable by it, if one did. Blank lines are skipped.
     pub fn push(&mut self, number: u64, bytes: &[u8]) -> Result<Option<CommittedBatch>> {
-        let (collection, drawer) = match self.parse_line(number, bytes) {
+        let (collection, drawer, spans) = match self.parse_line(number, bytes) {
             Ok(None) => return Ok(None),
             Ok(Some(read)) => read,
             Err(error) => return self.list_failure(number, error).map(|()| None),
         };
-        self.queue_drawer(number, collection, drawer)
+        self.queue_drawer(number, collection, drawer, spans)
     }
 
     /// Adds a drawer that did not come from a line, as number `number` in reports; returns the batch that became
@@ -160,7 +168,7 @@ impl<'a> LineImporter<'a> {
     pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<CommittedBatch>> {
         let collection = self.choose_collection(None)?;
         match self.check_drawer(&collection, &drawer) {
-            Ok(()) => self.queue_drawer(number, collection, drawer),
+            Ok(()) => self.queue_drawer(number, collection, drawer, Vec::new()),
             Err(error) => self.list_failure(number, error).map(|()| None),
         }
     }
@@ -170,6 +178,7 @@ impl<'a> LineImporter<'a> {
         number: u64,
         collection: CollectionName,
         mut drawer: NewDrawer,
+        spans: Vec<SealedSpan>,
     ) -> Result<Option<CommittedBatch>> {
         drawer
             .provenance
@@ -183,7 +192,11 @@ impl<'a> LineImporter<'a> {
         }
         let batch = self.request.batch;
         let shelf = self.shelves.entry(collection.clone()).or_default();
-        shelf.push(PendingLine { line: number, drawer });
+        shelf.push(PendingLine {
+            line: number,
+            drawer,
+            spans,
+        });
         // After a flush the shelf has only this line, so there is at most one commit for each line.
         if committed.is_none() && (shelf.pending.len() >= batch || shelf.bytes >= BATCH_BYTES) {
             committed = self.flush_shelf(&collection)?;
@@ -215,12 +228,13 @@ impl<'a> LineImporter<'a> {
             if opened.sources().is_some() {
                 deletions::add_records(opened.as_ref(), &header.deleted)?;
                 palace.take_keys_of(header.palace.as_deref().and_then(PalaceId::parse))?;
+                adopt_naming_key(&palace, opened.as_ref(), &header.sealing)?;
             }
         }
         Ok(())
     }
 
-    fn parse_line(&mut self, number: u64, bytes: &[u8]) -> Result<Option<(CollectionName, NewDrawer)>> {
+    fn parse_line(&mut self, number: u64, bytes: &[u8]) -> Result<Option<ParsedLine>> {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             Error::invalid(format!(
                 "the line is not valid UTF-8 from byte {}",
@@ -236,7 +250,7 @@ impl<'a> LineImporter<'a> {
             return Ok(None);
         }
         if let Some(header) = line::ExportHeader::parse(text) {
-            if !header.deleted.is_empty() {
+            if header.palace.is_some() {
                 let into = self
                     .request
                     .into
@@ -253,7 +267,7 @@ impl<'a> LineImporter<'a> {
         let given = line::read_line(text)?;
         let collection = self.choose_collection(given.collection)?;
         self.check_drawer(&collection, &given.drawer)?;
-        Ok(Some((collection, given.drawer)))
+        Ok(Some((collection, given.drawer, given.seals)))
     }
 
     /// Chooses the collection for a line that names `named`.
@@ -333,6 +347,7 @@ impl<'a> LineImporter<'a> {
             self.report.lacking.get_or_insert_with(|| why.to_owned());
         }
         self.report.made_palace = self.report.made_palace.take().or_else(|| filing.made_palace());
+        let pending = self.seal_pending(&palace, pending)?;
         let mut committed = self.commit_pending(&filing, &pending);
         let brings = pending.iter().any(|one| one.drawer.embedding.is_some());
         if !brings && matches!(&committed, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {

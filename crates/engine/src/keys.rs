@@ -50,9 +50,14 @@ impl PalaceKey {
         hash.to_hex().chars().take(8).collect()
     }
 
+    /// Derives the bytes of another key, for one purpose.
+    pub(crate) fn derive_bytes(&self, purpose: &'static str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.0)
+    }
+
     /// Returns the hash of some parts under this key, for one purpose.
     pub(crate) fn hash_parts(&self, purpose: &'static str, parts: &[&[u8]]) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&blake3::derive_key(purpose, &self.0));
+        let mut hasher = blake3::Hasher::new_keyed(&self.derive_bytes(purpose));
         for part in parts {
             // The length before each part, so that different lists of parts never hash alike.
             hasher.update(&(part.len() as u64).to_le_bytes());

@@ -34,6 +34,7 @@ pub mod pieces;
 pub mod recall;
 pub mod refile;
 mod repeats;
+pub mod seal;
 pub mod search;
 pub mod show;
 pub mod spool;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
+use crate::seal::collect_unused;
 
 /// The upkeep to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,9 @@ impl Palace {
                 let before = spaces.list_spaces()?.len();
                 let left = spaces.take_step(&SwitchStep::DropRetired)?.len();
                 dropped_spaces = Some(before.saturating_sub(left));
+            }
+            if *kind == MaintenanceKind::COMPACT {
+                collect_unused(collection, self.now(), &[])?;
             }
             Ok(MaintainReport {
                 report: collection.require_upkeep()?.run(kind)?,

@@ -43,6 +43,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::Palace;
+use crate::seal::SecretTally;
 pub use shelving::spell_wing;
 pub(crate) use stored::{StoredSource, is_mined, read_mined_drawers};
 
@@ -155,6 +156,9 @@ pub struct MineReport {
     pub drawers_removed: u64,
     /// Pieces that were not filed again because they were deleted.
     pub withheld: u64,
+    /// The secrets found in what was read.
+    #[serde(skip_serializing_if = "SecretTally::is_empty")]
+    pub secrets: SecretTally,
     /// Parts of sources that could not be filed, such as broken lines and images.
     pub notes: Vec<SourceNote>,
     /// Sources filed from these paths that no longer exist; their drawers stay.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::ids::derive_id;
 use crate::mine::spell_wing;
 use crate::palace::Palace;
+use crate::seal::{DrawerSeals, SealedDrawer, SecretGuard, SecretTally};
 use crate::view::address;
 use loci_mine::project::tidy_name;
 
@@ -63,6 +64,9 @@ pub struct NoteReport {
     /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// The secrets found in it.
+    #[serde(skip_serializing_if = "SecretTally::is_empty")]
+    pub secrets: SecretTally,
     /// The wing the drawer is in.
     #[serde(skip)]
     pub wing: Option<String>,
@@ -85,7 +89,7 @@ impl Palace {
             .transpose()?;
         // Taken once: the closure below may run twice, and both runs must file the same note.
         let said_at = request.said_at.unwrap_or_else(|| self.now());
-        file_words(self, &|reader| {
+        file_words(self, &|reader, guard| {
             let place = DrawerPlace {
                 wing: choose_wing(self, reader, wing.as_deref())?,
                 room: room.clone(),
@@ -95,16 +99,18 @@ impl Palace {
                 said_at: Some(said_at),
                 span: None,
             };
-            let id = match &key {
-                Some(id) => id.clone(),
-                None => find_free_id(reader, &place, &request.text)?,
-            };
-            Ok(NewDrawer {
-                place,
+            let draft = NewDrawer {
                 metadata: request.metadata.clone(),
                 provenance: Some(note_provenance(self, request.by.as_deref())),
-                ..NewDrawer::new(id, request.text.clone())
-            })
+                ..NewDrawer::new(derive_id(&place, &request.text), request.text.clone())
+            };
+            let mut sealed = guard.guard_drawer(NewDrawer { place, ..draft }, Vec::new())?;
+            let new = &sealed.drawer;
+            sealed.drawer.id = match &key {
+                Some(id) => id.clone(),
+                None => find_free_id(reader, &new.place, &new.document)?,
+            };
+            Ok(sealed)
         })
     }
 }
@@ -190,10 +196,15 @@ fn find_free_id(reader: &dyn CollectionReader, place: &DrawerPlace, text: &str) 
 /// Files the drawer that `draft` builds from the current state of the collection.
 pub(crate) fn file_words(
     palace: &Palace,
-    draft: &dyn Fn(&dyn CollectionReader) -> Result<NewDrawer>,
+    draft: &dyn Fn(&dyn CollectionReader, &SecretGuard<'_>) -> Result<SealedDrawer>,
 ) -> Result<NoteReport> {
     palace.run_filing(None, |filing| {
-        let new = draft(filing.reader())?;
+        let guard = SecretGuard::new(palace);
+        let SealedDrawer {
+            drawer: new,
+            spans,
+            found,
+        } = draft(filing.reader(), &guard)?;
         let place = new.place.complete_from(&new.metadata)?;
         palace
             .access()
@@ -202,13 +213,21 @@ pub(crate) fn file_words(
         // Embedded once, before the loop over ids: the text is the same whichever id it gets.
         filing.embed(&mut batch)?;
         let restricted = palace.access().is_restricted();
-        let receipt = add_under_free_id(filing.collection().as_ref(), &mut batch, restricted)?;
+        let store_seals = |new: &NewDrawer| {
+            guard.store_seals(&[DrawerSeals {
+                id: &new.id,
+                text: &new.document,
+                spans: &spans,
+            }])
+        };
+        let receipt = add_under_free_id(filing.collection().as_ref(), &mut batch, restricted, &store_seals)?;
         let [Write::Add(new)] = &batch else {
             return Err(Error::new(ErrorKind::Internal, "the drawer to be filed was lost"));
         };
         let report = report_filed(filing.reader(), new, &receipt)?;
         Ok(NoteReport {
             seq: report.seq.filter(|_| !restricted),
+            secrets: found.clone(),
             ..report
         })
     })
@@ -216,8 +235,16 @@ pub(crate) fn file_words(
 
 /// Applies the batch. An id that is taken in a wing hidden from the caller is replaced silently by one derived
 /// from it, since an error would reveal the hidden drawer.
-fn add_under_free_id(collection: &dyn Collection, batch: &mut [Write], restricted: bool) -> Result<Receipt> {
+fn add_under_free_id(
+    collection: &dyn Collection,
+    batch: &mut [Write],
+    restricted: bool,
+    prepare: &dyn Fn(&NewDrawer) -> Result<()>,
+) -> Result<Receipt> {
     for _ in 0..MOST_TAKEN {
+        if let [Write::Add(new)] = &*batch {
+            prepare(new)?;
+        }
         match collection.apply_batch(batch) {
             Err(error) if error.kind() == ErrorKind::Conflict && restricted => {
                 for write in batch.iter_mut() {
@@ -251,6 +278,7 @@ fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receip
         address: address::format_drawer_address(&drawer.into()),
         outcome: if added { "added" } else { "kept" },
         seq: Some(receipt.seq),
+        secrets: SecretTally::default(),
         wing,
         room,
     })

@@ -360,6 +360,12 @@ impl Palace {
         FilingSession::open(self, brings)
     }
 
+    /// Opens a session for many changes to existing drawers; a missing palace is `NotFound`.
+    pub(crate) fn open_existing_filing(&self) -> Result<FilingSession> {
+        self.access.check_writable()?;
+        FilingSession::open_existing(self)
+    }
+
     fn run_with_reopening<T>(
         &self,
         operate: impl Fn(&FilingSession) -> Result<T>,

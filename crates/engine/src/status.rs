@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::facets::{WingCount, count_wings};
 use crate::migration_records::list_migrations;
 use crate::palace::{Palace, PalaceSession};
+use crate::seal::SecretPolicy;
 use crate::spool::SpoolStanding;
 use crate::view::DrawerScope;
 
@@ -36,6 +37,8 @@ pub struct StatusReport {
     /// The maintenance that is running or due; absent if the backend has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<MaintenanceState>,
+    /// What becomes of secrets in words that are filed.
+    pub secrets: SecretPolicy,
     /// Every collection of the palace.
     pub collections: Vec<CollectionStatus>,
     /// Records of the migrations that brought the collection here, oldest first.
@@ -97,6 +100,7 @@ fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
         coverage: info.coverage,
         health: address.backend.health(Some(&address.reference)),
         maintenance: upkeep.map(|upkeep| upkeep.state()).transpose()?,
+        secrets: session.palace().secret_policy()?,
         collections: collections.collect(),
         migrations: list_migrations(session.collection())?,
         spool: None,

@@ -1,14 +1,15 @@
 //! Update: changes the text, place or time of one drawer.
 
 use loci_core::{
-    CollectionExt, DeleteSelection, DrawerId, DrawerPatch, DrawerPlace, Error, ErrorKind, Result, Timestamp,
-    Write,
+    CollectionExt, DeleteSelection, DrawerId, DrawerPatch, DrawerPlace, Error, ErrorKind, GetRequest,
+    OpenOptions, Result, Timestamp, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::note::{check_text, choose_wing, note_provenance, parse_optional_name};
 use crate::palace::Palace;
+use crate::seal::{DrawerSeals, FoundSeals, SealedSpan, SecretGuard, SecretTally};
 use crate::show::resolve_id;
 
 /// A change of a drawer. Fields that are `None` stay as they are.
@@ -40,6 +41,9 @@ pub struct UpdateReport {
     pub id: DrawerId,
     /// Always true; a missing drawer is an error.
     pub updated: bool,
+    /// The secrets found in the new text.
+    #[serde(skip_serializing_if = "SecretTally::is_empty")]
+    pub secrets: SecretTally,
     /// The sequence number of the change. It counts changes of the whole palace, so restricted callers do not
     /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +104,7 @@ impl Palace {
                 // cannot see.
                 self.access().check_wing(reader, patch.place.wing.as_deref())?;
             }
+            let secrets = seal_patch(self, &mut patch)?;
             filing.embed_patch(&mut patch)?;
             let mut batch = vec![Write::Update(patch)];
             if !request.absorbs.is_empty() {
@@ -113,10 +118,36 @@ impl Palace {
             Ok(UpdateReport {
                 id,
                 updated: true,
+                secrets,
                 seq: Some(receipt.seq).filter(|_| !self.access().is_restricted()),
             })
         })
     }
+}
+
+/// Seals the secrets of a new text. Labels that the drawer has in its metadata stay known.
+fn seal_patch(palace: &Palace, patch: &mut DrawerPatch) -> Result<SecretTally> {
+    let mut found = SecretTally::default();
+    let Some(text) = &mut patch.document else {
+        return Ok(found);
+    };
+    let guard = SecretGuard::new(palace);
+    let sealed = guard.guard_text(text, &mut found)?;
+    let whole = palace.open_whole(&OpenOptions::default())?;
+    let stored = whole.get(&GetRequest::by_ids([patch.id.clone()]))?;
+    let seals = FoundSeals::look_up(whole.as_ref(), stored.iter())?;
+    let mut spans: Vec<SealedSpan> = seals.spans_of(&patch.id).to_vec();
+    spans.retain(|span| !span.is_in_text());
+    if let Some(sealed) = sealed {
+        spans.extend(sealed.spans());
+        *text = sealed.text;
+    }
+    guard.store_seals(&[DrawerSeals {
+        id: &patch.id,
+        text,
+        spans: &spans,
+    }])?;
+    Ok(found)
 }
 
 fn missing_drawer(id: &DrawerId) -> Error {

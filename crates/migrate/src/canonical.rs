@@ -56,7 +56,7 @@ pub(crate) fn canonical_line(collection: &CollectionName, drawer: &Drawer) -> St
         provenance: None,
         ..to_canonical(drawer.clone())
     };
-    line::write_line(collection, unattributed, true)
+    line::write_line(collection, unattributed, Vec::new(), true)
 }
 
 /// Lists the fields in which two drawers differ, except for their vectors. Metadata differs by value or type.

@@ -11,6 +11,7 @@ mod copy;
 mod paths;
 mod plan;
 pub mod record;
+mod secrets;
 mod stage;
 mod survey;
 
@@ -31,6 +32,7 @@ use loci_engine::EmbedderCatalog;
 use loci_engine::palace::{BorrowedAddress, Palace};
 use plan::CollectionPlan;
 use record::{CollectionRecord, MigrateFlags, MigrationRecord};
+pub use secrets::CarriedSecrets;
 use stage::MigrationTarget;
 use survey::SourceSurvey;
 
@@ -71,6 +73,8 @@ pub enum MigrateStep<'a> {
     Copied(u64, u64),
     /// Drawers compared so far, and their total.
     Checked(u64, u64),
+    /// Drawers examined for secrets so far, and their total.
+    Examined(u64, u64),
 }
 
 /// The result of a migration.
@@ -93,6 +97,9 @@ pub struct MigrateReport {
     /// The new location of the palace that was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
+    /// The secrets found in its drawers; absent if there is none in the clear.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<CarriedSecrets>,
     /// Whether this run resumed an earlier one.
     pub resumed: bool,
     /// The record that was written into the target.
@@ -119,6 +126,8 @@ pub struct MigrateOptions {
     pub flags: MigrateFlags,
     /// The model of the target; that of the source if not given.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Seal the secrets of the target once it is in place.
+    pub seal: bool,
 }
 
 /// Migrates a palace, with all its collections, to `target`. `watch` receives every step.
@@ -150,9 +159,11 @@ pub fn migrate_palace(
         now: target.now(),
     };
     let report = migrate(&request, watch)?;
-    // The list of deletions was copied with the other records, and can be read only with its key.
+    // The list of deletions and the sealed secrets were copied with the other records, and need their keys.
     target.take_keys_of(source.palace_id()?)?;
+    let secrets = secrets::look_for_secrets(target, options.seal, watch)?;
     Ok(MigrateReport {
+        secrets,
         source_findings: defects,
         ..report
     })
@@ -288,6 +299,7 @@ impl MigrateOutcome<'_> {
             source_findings: Vec::new(),
             target: self.request.to.reference.id.clone(),
             replaced: None,
+            secrets: None,
             resumed: self.target.resumed(),
             record,
         })

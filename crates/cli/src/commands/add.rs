@@ -109,6 +109,9 @@ pub(crate) fn run(args: &AddArgs, session: &mut CommandSession) -> CommandResult
     } else {
         out.write_page(|page| write_receipt(&report.receipt, page))?;
     }
+    if let Some(secrets) = report.secrets.describe() {
+        out.note(&secrets);
+    }
     if !report.receipt.without_vector.is_empty() {
         out.note(&without_vector("stored", report.lacking.as_deref()));
     }

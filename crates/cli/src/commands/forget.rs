@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::errors::{self, CommandResult, ExitStatus};
 use crate::page::{TextPage, format_count};
 use crate::progress::JobProgress;
-use crate::render::count_drawers;
+use crate::render::{count_drawers, print_parts};
 use crate::scope::ScopeArgs;
 use crate::session::CommandSession;
 
@@ -150,15 +150,6 @@ fn print_report(report: &ForgetReport, dry_run: bool, page: &mut TextPage) {
         .map(|part| format!("{}: {}", part.part, part.reason))
         .collect();
     print_parts("not reached", missed.iter().map(String::as_str), page);
-}
-
-fn print_parts<'p>(what: &str, parts: impl Iterator<Item = &'p str>, page: &mut TextPage) {
-    for (n, part) in parts.enumerate() {
-        if n == 0 {
-            page.dim(what).plain(":").end();
-        }
-        page.plain("  ").plain(part).end();
-    }
 }
 
 fn check(file: &PathBuf, args: &ForgetArgs, session: &mut CommandSession) -> CommandResult {

@@ -105,6 +105,9 @@ fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResul
             out.warn(&format!("{}:{}: {}", lines.name, failed.line, failed.error));
         }
     }
+    if let Some(secrets) = report.secrets.describe() {
+        out.note(&secrets);
+    }
     if report.without_vector > 0 {
         let what = format!("{} stored", report.without_vector);
         out.note(&without_vector(&what, report.lacking.as_deref()));

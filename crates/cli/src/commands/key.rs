@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, PalaceId, Result};
 use loci_engine::keys::{KeyFolder, PalaceKey, parse_keys, write_keys};
+use loci_engine::seal::RotationReport;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,9 +14,9 @@ use crate::session::CommandSession;
 
 /// See, copy or bring the key of a palace
 ///
-/// A palace keeps the list of what was deleted in a form that only its key can read. The key is made when it is first
-/// needed, in a file outside the palace, and is in no backup: copy it to every machine that shall use the palace. Without
-/// it the list is lost, and nothing else.
+/// The key opens sealed secrets, and reads the list of what was deleted. It is made when it is first needed, in a file
+/// outside the palace, and is in no backup: copy it to every machine that shall use the palace. Without it the secrets and
+/// the list are lost, and nothing else.
 #[derive(Debug, clap::Args)]
 #[command(
     after_long_help = "Examples:\n  loci key show\n  loci key export ~/palace.key\n  loci key import ~/palace.key"
@@ -50,6 +51,12 @@ enum KeyCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Make a new key and encrypt every sealed secret under it
+    ///
+    /// The old key stays in the key file: it reads older backups and the list of deletions. Rewrites the palace, so that
+    /// no byte is left that the old key opens. An interrupted rotation loses nothing; run it again to finish it.
+    #[command(after_long_help = "Example:\n  loci key rotate")]
+    Rotate,
 }
 
 /// The key of a palace.
@@ -61,6 +68,9 @@ pub(crate) struct KeyReport {
     key_file: String,
     /// Eight digits of each key by which to tell them apart, the one in use first; empty if there is none yet.
     keys: Vec<String>,
+    /// The outcome of a rotation, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotated: Option<RotationReport>,
 }
 
 /// Shows, exports or imports the key.
@@ -80,7 +90,16 @@ pub(crate) fn run(args: &KeyArgs, session: &mut CommandSession) -> CommandResult
         )
         .with_hint("name a folder in the variable LOCI_KEYS")
     })?;
+    let mut rotated = None;
     let said = match &args.command {
+        KeyCommand::Rotate => {
+            let mut progress = session.out.progress("steps of rewriting");
+            let report = palace.rotate_key(&mut |done, total| progress.tick(done, Some(total)))?;
+            drop(progress);
+            let said = describe_rotation(&report);
+            rotated = Some(report);
+            Some(said)
+        }
         KeyCommand::Show => None,
         KeyCommand::Export { file } => Some(export(&folder, id, file)?),
         KeyCommand::Import { file } => Some(import(&folder, id, file)?),
@@ -89,6 +108,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut CommandSession) -> CommandResult
         palace: id.to_string(),
         key_file: folder.file_of(id).display().to_string(),
         keys: folder.find_keys(id)?.iter().map(PalaceKey::fingerprint).collect(),
+        rotated,
     };
     let out = &mut session.out;
     if out.is_json() {
@@ -107,6 +127,21 @@ pub(crate) fn run(args: &KeyArgs, session: &mut CommandSession) -> CommandResult
         out.note(&said);
     }
     Ok(ExitStatus::Done)
+}
+
+fn describe_rotation(report: &RotationReport) -> String {
+    let mut said = format!(
+        "{} encrypted under the new key {}",
+        format_count(report.secrets, "secret"),
+        report.key
+    );
+    if report.left > 0 {
+        said.push_str(&format!(
+            "; {} left under keys that are not on this machine",
+            report.left
+        ));
+    }
+    said
 }
 
 fn export(folder: &KeyFolder, id: PalaceId, file: &Path) -> Result<String> {

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use loci_core::{Error, ErrorKind, PalaceFinding};
 use loci_engine::PalaceAddress;
 use loci_migrate::migrate::record::{CollectionRecord, IdList, MigrateFlags};
-use loci_migrate::migrate::{MigrateOptions, MigrateReport, MigrateStep, migrate_palace};
+use loci_migrate::migrate::{CarriedSecrets, MigrateOptions, MigrateReport, MigrateStep, migrate_palace};
 
 use super::verify::print_findings;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::escape::quote_for_shell;
 use crate::output::TerminalOutput;
-use crate::page::TextPage;
+use crate::page::{TextPage, format_count};
 use crate::progress::JobProgress;
 use crate::render::count_drawers;
 use crate::session::CommandSession;
@@ -59,6 +59,10 @@ pub(crate) struct MigrateArgs {
     #[arg(long)]
     collapse_duplicates: bool,
 
+    /// Seal the secrets of the target, as `loci seal` does
+    #[arg(long)]
+    seal: bool,
+
     /// The model of the target [default: that of the source]
     #[arg(long, value_name = "NAME")]
     embedder: Option<String>,
@@ -80,6 +84,7 @@ pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandRe
             Some(name) => Some(session.embedders.find_by_name(name)?.ok_or_else(refuse_none)?),
             None => None,
         },
+        seal: args.seal,
     };
     // Examining a large source comes first and reports nothing, so the clock of the first phase shows.
     let mut watcher = MigrateWatcher::new(&session.out);
@@ -92,6 +97,9 @@ pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandRe
         out.write_json(&report)?;
     } else {
         out.write_page(|page| print_report(&report, args, page))?;
+    }
+    if let Some(secrets) = &report.secrets {
+        out.note(&describe_secrets(secrets));
     }
     out.note_listed(&report.findings);
     out.note_listed(&report.source_findings);
@@ -112,6 +120,21 @@ fn find_target(args: &MigrateArgs, session: &CommandSession) -> CommandResult<Pa
         // The files there belong to a backend that takes no writes; with --overwrite they are moved aside.
         Ok(_) if args.overwrite => Ok(session.find_address(Some(&args.to), Some("embedded"))?),
         other => Ok(other?),
+    }
+}
+
+fn describe_secrets(secrets: &CarriedSecrets) -> String {
+    let kinds: Vec<&str> = secrets.kinds.keys().map(String::as_str).collect();
+    let found = format!(
+        "{} with {} ({})",
+        count_drawers(secrets.drawers),
+        format_count(secrets.kinds.values().sum(), "secret"),
+        kinds.join(", ")
+    );
+    if secrets.sealed > 0 {
+        format!("sealed {found}")
+    } else {
+        format!("carried {found} in the clear; `loci seal` seals them")
     }
 }
 
@@ -157,6 +180,7 @@ impl MigrateWatcher {
             }
             MigrateStep::SourceFinding(finding) => self.show_defect(finding, out),
             MigrateStep::Surveyed(done, total) => self.count("drawers surveyed", done, total),
+            MigrateStep::Examined(done, total) => self.count("drawers examined for secrets", done, total),
             MigrateStep::Copied(done, total) => self.count("drawers copied", done, total),
             MigrateStep::Checked(done, total) => self.count("drawers compared", done, total),
         }

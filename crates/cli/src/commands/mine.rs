@@ -256,6 +256,9 @@ fn print_summary(report: &MineReport, page: &mut TextPage) {
     }
     print_counts(report, page);
     print_withheld(report, page);
+    if let Some(secrets) = report.secrets.describe() {
+        page.plain(&secrets).end();
+    }
     print_left_out(report, page);
     let skipped = report
         .skipped

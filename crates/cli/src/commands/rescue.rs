@@ -74,7 +74,10 @@ fn show_step(step: MigrateStep<'_>, progress: &mut JobProgress) {
         MigrateStep::Surveyed(done, total) => ("drawers surveyed", done, total),
         MigrateStep::Copied(done, total) => ("drawers copied", done, total),
         MigrateStep::Checked(done, total) => ("drawers compared", done, total),
-        MigrateStep::SetAside(_) | MigrateStep::Staged { .. } | MigrateStep::SourceFinding(_) => return,
+        MigrateStep::Examined(..)
+        | MigrateStep::SetAside(_)
+        | MigrateStep::Staged { .. }
+        | MigrateStep::SourceFinding(_) => return,
     };
     progress.begin_phase(phase);
     progress.tick(done, Some(total));

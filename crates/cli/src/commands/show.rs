@@ -94,7 +94,8 @@ pub(super) fn tell_missing(id: &DrawerId, out: &mut TerminalOutput) {
     out.note(&format!("drawer {:?} does not exist", id.as_str()));
 }
 
-fn write_drawer(drawer: &DrawerView, page: &mut TextPage) {
+/// Writes a drawer with everything that is known about it.
+pub(super) fn write_drawer(drawer: &DrawerView, page: &mut TextPage) {
     page.bold(drawer.id.as_str()).end();
     let filed_in = render::format_place(drawer.wing.as_deref(), drawer.room.as_deref());
     let source = drawer.source.as_ref().map(|source| match &drawer.span {

@@ -87,6 +87,7 @@ fn write_status(report: &StatusReport, page: &mut TextPage) {
         coverage.nearest, coverage.packed, coverage.lexical
     ));
     page.end();
+    page.dim("secrets   ").plain(report.secrets.name()).end();
     write_upkeep(report, page);
     for other in report
         .collections

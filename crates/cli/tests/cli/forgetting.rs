@@ -51,25 +51,6 @@ fn delete(home: &TempHome, text: &str) {
     assert_eq!(deleted.get("warnings"), None, "{deleted}");
 }
 
-/// The number of bytes sequences in all files below a folder that are this text, upper or lower case.
-fn count_in_files(folder: &Path, text: &str) -> usize {
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            count += count_in_files(&path, text);
-            continue;
-        }
-        let bytes = std::fs::read(&path).unwrap().to_ascii_lowercase();
-        let text = text.to_ascii_lowercase();
-        count += bytes
-            .windows(text.len())
-            .filter(|window| *window == text.as_bytes())
-            .count();
-    }
-    count
-}
-
 #[test]
 fn a_deleted_message_stays_deleted_when_its_transcript_grows_or_moves() {
     let home = new_home();

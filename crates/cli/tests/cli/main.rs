@@ -44,6 +44,7 @@ mod places;
 mod progressing;
 mod rescuing;
 mod scoping;
+mod sealing;
 mod search_together;
 mod searching;
 mod server;
@@ -55,7 +56,7 @@ mod vanishing;
 mod waking;
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use loci_testkit::{TempHome, run_command};
@@ -64,6 +65,22 @@ use serde_json::Value as Json;
 /// An empty home for runs of the real binary.
 fn new_home() -> TempHome {
     TempHome::of_program(env!("CARGO_BIN_EXE_loci"))
+}
+
+/// The number of places in a file, or in all files below a folder, that hold this text in upper or lower case.
+fn count_in_files(path: &Path, text: &str) -> usize {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).unwrap();
+        return entries
+            .map(|entry| count_in_files(&entry.unwrap().path(), text))
+            .sum();
+    }
+    let bytes = std::fs::read(path).unwrap().to_ascii_lowercase();
+    let text = text.to_ascii_lowercase();
+    bytes
+        .windows(text.len())
+        .filter(|window| *window == text.as_bytes())
+        .count()
 }
 
 fn ids(list: &Json) -> Vec<&str> {

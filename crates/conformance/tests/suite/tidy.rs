@@ -17,7 +17,7 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("foreign", &["core"]),
     ("mine", &["core", "foreign", "secrets"]),
     ("when", &["core"]),
-    ("engine", &["core", "index", "mine", "when"]),
+    ("engine", &["core", "index", "mine", "secrets", "when"]),
     ("migrate", &["core", "engine"]),
     ("serve", &["engine", "core"]),
     ("connect", &["core"]),

@@ -2,7 +2,7 @@
 //! out, all in the transaction that removes them.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use loci_core::{
     ApplyRequest, Collection, CollectionExt, DeleteSelection, Drawer, DrawerContext, DrawerFields, DrawerId,
@@ -15,6 +15,7 @@ use crate::keys::PalaceKey;
 use crate::mine::{StoredSource, is_mined};
 use crate::palace::Palace;
 use crate::repeats::RepeatFinder;
+use crate::seal::{Unsealer, may_have_label};
 
 /// The number of drawers read at once.
 const PAGE: usize = 512;
@@ -196,6 +197,7 @@ impl Removal<'_> {
                 },
                 ..GetRequest::by_ids(page.iter().cloned())
             })?;
+            let plain_texts = self.unseal_texts(&drawers);
             for drawer in drawers {
                 let source = drawer.place.source.clone().filter(|_| is_mined(&drawer));
                 let Some(source) = source else {
@@ -203,12 +205,35 @@ impl Removal<'_> {
                     continue;
                 };
                 let removal = mined.entry(source).or_default();
-                removal.messages.push(own_message_id(&drawer).map(str::to_owned));
+                let message = own_message_id(&drawer).map(str::to_owned);
+                removal.messages.push(message.clone());
                 removal.texts.push(drawer.document.unwrap_or_default());
+                if let Some(text) = plain_texts.get(&drawer.id) {
+                    removal.messages.push(message);
+                    removal.texts.push(text.clone());
+                }
                 removal.ids.push(drawer.id);
             }
         }
         Ok((mined, plain))
+    }
+
+    /// Returns the texts of drawers with their secrets, where they have any and the key is here: mining may cut the text
+    /// in other places than where it was sealed, and then knows it by what it is in the source.
+    fn unseal_texts(&self, drawers: &[Drawer]) -> HashMap<DrawerId, String> {
+        let mut labelled: Vec<Drawer> = drawers
+            .iter()
+            .filter(|drawer| may_have_label(drawer))
+            .cloned()
+            .collect();
+        let mut unsealer = Unsealer::new(self.palace, self.collection);
+        if unsealer.unseal_all(&mut labelled).is_err() {
+            return HashMap::new();
+        }
+        let texts = labelled.into_iter();
+        texts
+            .filter_map(|drawer| Some((drawer.id, drawer.document?)))
+            .collect()
     }
 
     /// Plans the revision that removes the drawers of a source and lists them.

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use loci_core::{DrawerId, NewDrawer, Result};
 
 use crate::palace::{FilingSession, Palace};
+use crate::seal::SealedSpan;
 
 /// A pending drawer, and the number of its line.
 #[derive(Debug)]
 pub(super) struct PendingLine {
     pub(super) line: u64,
     pub(super) drawer: NewDrawer,
+    /// The labels it brings.
+    pub(super) spans: Vec<SealedSpan>,
 }
 
 /// One collection of an import.

@@ -20,12 +20,15 @@ pub struct ExportHeader {
     pub model: Option<EmbedderIdentity>,
     /// The metric of their vectors.
     pub metric: Metric,
-    /// The id of the palace whose key reads the list of deletions, if there is one.
+    /// The id of the palace whose keys read the list of deletions and the sealed secrets, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub palace: Option<String>,
     /// Records of the list of deletions, by name. A long list is continued in further headers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub deleted: BTreeMap<String, String>,
+    /// The fingerprints of the keys that made the tags of sealed secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealing: Vec<String>,
 }
 
 impl ExportHeader {
@@ -42,6 +45,7 @@ impl ExportHeader {
             metric: info.metric,
             palace: None,
             deleted: BTreeMap::new(),
+            sealing: Vec::new(),
         }
     }
 
@@ -74,6 +78,7 @@ mod tests {
             metric: Metric::Cosine,
             palace: None,
             deleted: BTreeMap::new(),
+            sealing: Vec::new(),
         };
         let line = header.to_line();
         assert_eq!(

@@ -11,6 +11,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value as Json};
 
 use crate::derive_id;
+use crate::seal::SealedSpan;
 
 /// The drawer of a line, and the collection the line names.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,8 @@ pub struct GivenLine {
     pub collection: Option<CollectionName>,
     /// The drawer; its id is derived from its content if the line has none.
     pub drawer: NewDrawer,
+    /// The labels in it that stand for secrets.
+    pub seals: Vec<SealedSpan>,
 }
 
 /// Reads one line; an error names the field that is invalid, unknown or duplicated.
@@ -45,6 +48,7 @@ pub fn read_line(text: &str) -> Result<GivenLine> {
         .unwrap_or_else(|| derive_id(&completed, fields.text.as_deref().unwrap_or_default()));
     Ok(GivenLine {
         collection: fields.collection,
+        seals: fields.seals.unwrap_or_default(),
         drawer: NewDrawer {
             id,
             wordless: fields.text.is_none(),
@@ -108,6 +112,7 @@ struct LineFields {
     provenance: Option<Provenance>,
     context: Option<ContextFields>,
     uses: Option<u64>,
+    seals: Option<Vec<SealedSpan>>,
     /// Accepted and ignored, because it follows from the other fields: lines of any `--json` output can be read back.
     #[serde(rename = "trust")]
     _trust: Option<String>,

@@ -1,13 +1,19 @@
 //! Writes a drawer as a line that reads back as the same drawer.
 
+use crate::seal::SealedSpan;
 use crate::view::DrawerView;
 use loci_core::{CollectionName, Drawer, DrawerContext};
 
-/// Writes a drawer as a line without a line break: its view, its collection and its context; its vector only if
+/// Writes a drawer as a line without a line break: its view, its collection, its context and its sealed secrets; its vector only if
 /// `embeddings` is set and every value is finite.
 ///
 /// Equal drawers give equal lines, so lines can be compared and hashed.
-pub fn write_line(collection: &CollectionName, mut drawer: Drawer, embeddings: bool) -> String {
+pub fn write_line(
+    collection: &CollectionName,
+    mut drawer: Drawer,
+    seals: Vec<SealedSpan>,
+    embeddings: bool,
+) -> String {
     // Damage belongs in the report of an export, not in the drawer that is read back from it.
     drawer.damage.clear();
     // A line always has an object here; null in a view means that the metadata was not read.
@@ -21,6 +27,7 @@ pub fn write_line(collection: &CollectionName, mut drawer: Drawer, embeddings: b
     let line = DrawerView {
         collection: Some(collection.clone()),
         context,
+        seals,
         embedding: embeddings.then_some(vector),
         ..DrawerView::from(drawer)
     };
@@ -44,7 +51,7 @@ mod tests {
 
     fn round_trip(drawer: &NewDrawer) {
         let filed = drawer.to_filed_drawer("2026-01-01".parse().unwrap()).unwrap();
-        let line = write_line(&collection(), filed.clone(), true);
+        let line = write_line(&collection(), filed.clone(), Vec::new(), true);
         assert!(!line.contains('\n'), "{line}");
         let back = read_line(&line).unwrap();
         assert_eq!(back.collection, Some(collection()));
@@ -53,7 +60,7 @@ mod tests {
             .to_filed_drawer("2030-01-01".parse().unwrap())
             .unwrap();
         assert_eq!(again, filed);
-        assert_eq!(write_line(&collection(), again, true), line);
+        assert_eq!(write_line(&collection(), again, Vec::new(), true), line);
     }
 
     #[test]
@@ -124,7 +131,7 @@ mod tests {
             document: Some(String::new()),
             ..Drawer::with_id_only(DrawerId::new("a").unwrap())
         };
-        let back = read_line(&write_line(&collection(), drawer, true))
+        let back = read_line(&write_line(&collection(), drawer, Vec::new(), true))
             .unwrap()
             .drawer
             .embedding
@@ -137,9 +144,9 @@ mod tests {
     fn a_vector_is_written_only_when_asked_for_and_sound() {
         let mut drawer = Drawer::with_id_only(DrawerId::new("a").unwrap());
         drawer.embedding = Some(vec![1.0]);
-        assert!(!write_line(&collection(), drawer.clone(), false).contains("embedding"));
-        assert!(write_line(&collection(), drawer.clone(), true).contains("\"embedding\":[1.0]"));
+        assert!(!write_line(&collection(), drawer.clone(), Vec::new(), false).contains("embedding"));
+        assert!(write_line(&collection(), drawer.clone(), Vec::new(), true).contains("\"embedding\":[1.0]"));
         drawer.embedding = Some(vec![f32::NAN]);
-        assert!(write_line(&collection(), drawer, true).contains("\"embedding\":null"));
+        assert!(write_line(&collection(), drawer, Vec::new(), true).contains("\"embedding\":null"));
     }
 }

@@ -5,6 +5,7 @@ use loci_core::RevisionOutcome;
 use super::commit::FiledSource;
 use super::group::SourceVerdict;
 use super::{FailedSource, MineProgress, MineReport, PlannedSource, SkippedSource, SourceNote};
+use crate::seal::SecretTally;
 use loci_mine::LeftOutCause;
 use loci_mine::conversation::ReadingNote;
 
@@ -52,6 +53,13 @@ impl<'a> MineAccount<'a> {
     /// Counts pieces that were deleted before and are not filed again.
     pub(crate) fn count_withheld(&mut self, pieces: u64) {
         self.report.withheld += pieces;
+    }
+
+    /// Counts secrets that were found.
+    pub(crate) fn count_secrets(&mut self, found: &SecretTally) {
+        if !found.is_empty() {
+            self.report.secrets.add(found);
+        }
     }
 
     /// Counts a source under its format.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use loci_core::{DrawerId, FilingDoor, Filter, NewDrawer, OriginKind, Provenance};
 
+use crate::seal::SealedSpan;
 use file::FileBody;
 use talk::TalkBody;
 
@@ -32,6 +33,17 @@ pub(crate) struct SourceDraft {
     pub(crate) body: DraftBody,
     /// The door they come through.
     door: FilingDoor,
+}
+
+/// The labels in a drawer that is about to be filed.
+#[derive(Debug)]
+pub(crate) struct PieceSeals {
+    /// Its id.
+    pub(crate) id: DrawerId,
+    /// Its text, with labels.
+    pub(crate) text: String,
+    /// The spans of the labels.
+    pub(crate) spans: Vec<SealedSpan>,
 }
 
 /// The document that drawers are cut from.
@@ -96,6 +108,23 @@ impl SourceDraft {
         drawer.place.room = Some(self.shelf.room.clone());
         drawer.provenance = Some(self.provenance());
         Some(drawer)
+    }
+
+    /// Returns the drawers that have labels, with the spans of those.
+    pub(crate) fn list_seals(&self) -> Vec<PieceSeals> {
+        let spans_of = |n: usize| match &self.body {
+            DraftBody::File(file) => (file.spans_of(n), file.piece_text_at(n)),
+            DraftBody::Talk(talk) => (talk.spans_of(n), talk.piece_text_at(n)),
+        };
+        let pieces = self.ids.iter().enumerate().map(|(n, id)| (id, spans_of(n)));
+        pieces
+            .filter(|(_, (spans, _))| !spans.is_empty())
+            .map(|(id, (spans, text))| PieceSeals {
+                id: id.clone(),
+                text: text.to_owned(),
+                spans,
+            })
+            .collect()
     }
 
     /// Returns the number of each id.

@@ -8,11 +8,14 @@ use loci_mine::{ConversationDocument, FileDocument, FoundSource};
 
 use super::MineRequest;
 use super::draft::file::FileBody;
-use super::draft::talk::TalkBody;
+use super::draft::talk::{TalkBody, TalkSeals};
 use super::draft::{DraftBody, DraftShelf, SourceDraft};
 use super::queue::JobTicket;
 use super::shelving::ShelfChooser;
 use super::stamp::{ContainerStamp, FilingTerms, READING_VERSION, SourceLook, SourceStamp};
+use super::trouble::MineTrouble;
+use crate::palace::Palace;
+use crate::seal::{SecretGuard, SecretTally};
 
 /// A source that is being read, with everything its drafts need.
 pub(crate) struct SourceReading<'a> {
@@ -55,6 +58,8 @@ pub(crate) struct DraftedSource {
     pub(crate) stamp: SourceStamp,
     /// The revision of its record.
     pub(crate) expects: Option<u64>,
+    /// The secrets found in it.
+    pub(crate) secrets: SecretTally,
 }
 
 /// Drafts the documents of one run.
@@ -62,16 +67,23 @@ pub(crate) struct SourceDrafter<'a> {
     request: &'a MineRequest,
     asked: FilingTerms,
     shelving: ShelfChooser,
+    guard: SecretGuard<'a>,
 }
 
 impl<'a> SourceDrafter<'a> {
     /// Creates a drafter for a request; `asked` is the part of it that stamps record.
-    pub(crate) fn new(request: &'a MineRequest, asked: FilingTerms) -> Self {
+    pub(crate) fn new(palace: &'a Palace, request: &'a MineRequest, asked: FilingTerms) -> Self {
         Self {
             request,
             asked,
+            guard: SecretGuard::new(palace).rehearsing(request.dry_run),
             shelving: ShelfChooser::default(),
         }
+    }
+
+    /// Returns the guard that seals secrets.
+    pub(crate) fn guard(&self) -> &SecretGuard<'a> {
+        &self.guard
     }
 
     /// Learns the collection's spelling of its wings, once.
@@ -89,23 +101,32 @@ impl<'a> SourceDrafter<'a> {
         &mut self,
         reading: &SourceReading<'_>,
         document: FileDocument,
-    ) -> DraftedSource {
+    ) -> std::result::Result<DraftedSource, MineTrouble> {
         let (shelf, label) =
             self.shelving
                 .choose_for_file(reading.path(), reading.found.root(), self.request);
         let format = document.shape.name();
-        let body = FileBody::new(document, label);
+        let mut secrets = SecretTally::default();
+        let sealed = self
+            .guard
+            .guard_text(&document.decoded.text, &mut secrets)
+            .map_err(MineTrouble::from_secret)?;
+        let mut body = FileBody::new(document, label);
+        if let Some(sealed) = sealed {
+            body.seal(sealed, &self.request.cutting);
+        }
         let draft = SourceDraft::new(
             reading.source.to_owned(),
             shelf,
             DraftBody::File(body),
             self.request.door,
         );
-        DraftedSource {
+        Ok(DraftedSource {
             stamp: self.make_stamp(reading, format, reading.hash.clone(), draft.len() as u64),
             draft,
             expects: reading.expects,
-        }
+            secrets,
+        })
     }
 
     /// Drafts a source that is one conversation.
@@ -113,14 +134,15 @@ impl<'a> SourceDrafter<'a> {
         &mut self,
         reading: &SourceReading<'_>,
         document: ConversationDocument,
-    ) -> DraftedSource {
+    ) -> std::result::Result<DraftedSource, MineTrouble> {
         let format = document.format;
-        let draft = self.draft_conversation(reading, reading.source.to_owned(), document);
-        DraftedSource {
+        let (draft, secrets) = self.draft_conversation(reading, reading.source.to_owned(), document)?;
+        Ok(DraftedSource {
             stamp: self.make_stamp(reading, format, reading.hash.clone(), draft.len() as u64),
             draft,
             expects: reading.expects,
-        }
+            secrets,
+        })
     }
 
     /// Drafts one of several conversations in a source.
@@ -131,20 +153,21 @@ impl<'a> SourceDrafter<'a> {
         document: ConversationDocument,
         hash: String,
         expects: Option<u64>,
-    ) -> DraftedSource {
+    ) -> std::result::Result<DraftedSource, MineTrouble> {
         let format = document.format;
-        let draft = self.draft_conversation(reading, source, document);
+        let (draft, secrets) = self.draft_conversation(reading, source, document)?;
         let stamp = SourceStamp {
             // The hash of the container tells `loci sync` whether this conversation was still in its latest
             // version.
             within: Some(reading.as_container()),
             ..self.make_stamp(reading, format, hash, draft.len() as u64)
         };
-        DraftedSource {
+        Ok(DraftedSource {
             draft,
             stamp,
             expects,
-        }
+            secrets,
+        })
     }
 
     /// Drafts a source that holds several conversations. It has no drawers of its own; drawers filed of it as a
@@ -160,7 +183,13 @@ impl<'a> SourceDrafter<'a> {
             room: String::new(),
         };
         // An empty draft removes the drawers the source had when it was read as something else.
-        let nothing = TalkBody::new(Conversation::default(), format, None, &self.request.cutting);
+        let nothing = TalkBody::new(
+            Conversation::default(),
+            TalkSeals::default(),
+            format,
+            None,
+            &self.request.cutting,
+        );
         DraftedSource {
             draft: SourceDraft::new(
                 reading.source.to_owned(),
@@ -170,6 +199,7 @@ impl<'a> SourceDrafter<'a> {
             ),
             stamp: self.make_stamp(reading, format, reading.hash.clone(), drawers),
             expects: reading.expects,
+            secrets: SecretTally::default(),
         }
     }
 
@@ -178,15 +208,19 @@ impl<'a> SourceDrafter<'a> {
         reading: &SourceReading<'_>,
         source: String,
         document: ConversationDocument,
-    ) -> SourceDraft {
-        let talk = document.conversation;
+    ) -> std::result::Result<(SourceDraft, SecretTally), MineTrouble> {
+        let mut talk = document.conversation;
+        let mut secrets = SecretTally::default();
+        let seals =
+            TalkSeals::seal(&mut talk, &self.guard, &mut secrets).map_err(MineTrouble::from_secret)?;
         let root = reading.found.root();
         let shelf = self
             .shelving
             .choose_for_conversation(&talk, reading.path(), root, self.request);
         let (since, cutting) = (self.request.since, &self.request.cutting);
-        let body = TalkBody::new(talk, document.format, since, cutting);
-        SourceDraft::new(source, shelf, DraftBody::Talk(body), self.request.door)
+        let body = TalkBody::new(talk, seals, document.format, since, cutting);
+        let draft = SourceDraft::new(source, shelf, DraftBody::Talk(body), self.request.door);
+        Ok((draft, secrets))
     }
 
     fn make_stamp(

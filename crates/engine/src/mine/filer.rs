@@ -18,6 +18,7 @@ use super::stamp::SourceStamp;
 use super::trouble::MineTrouble;
 use super::{MineReport, MineRequest, PlannedSource, StopSignal};
 use crate::deletions::DeletionKeys;
+use crate::seal::DrawerSeals;
 
 /// Files the documents of one run.
 pub(crate) struct DocumentFiler<'a> {
@@ -68,7 +69,7 @@ impl<'a> DocumentFiler<'a> {
             // Only a conversation that shares its file with others has a key.
             SourceDocument::Conversation(document) => Ok(match document.key.clone() {
                 None => {
-                    let drafted = self.drafter.draft_whole_conversation(reading, document);
+                    let drafted = self.drafter.draft_whole_conversation(reading, document)?;
                     self.compare_and_push(reading, drafted, SourceVerdict::Mined)?
                 }
                 Some(key) => self.take_conversation(reading, document, &key)?,
@@ -82,7 +83,7 @@ impl<'a> DocumentFiler<'a> {
         document: FileDocument,
     ) -> std::result::Result<u64, MineTrouble> {
         self.check_still_conversation(reading)?;
-        let drafted = self.drafter.draft_file(reading, document);
+        let drafted = self.drafter.draft_file(reading, document)?;
         Ok(self.compare_and_push(reading, drafted, SourceVerdict::Mined)?)
     }
 
@@ -111,7 +112,7 @@ impl<'a> DocumentFiler<'a> {
         reading: &SourceReading<'_>,
         document: ConversationDocument,
         key: &str,
-    ) -> Result<u64> {
+    ) -> std::result::Result<u64, MineTrouble> {
         let collection = self.committer.collection();
         let (source, record) = lookup::find_conversation(collection.as_deref(), reading.source, key)?;
         let hash = hash_words(&document.conversation);
@@ -124,8 +125,8 @@ impl<'a> DocumentFiler<'a> {
         let Some(before) = same else {
             let drafted = self
                 .drafter
-                .draft_contained_conversation(reading, source, document, hash, expects);
-            return self.compare_and_push(reading, drafted, SourceVerdict::Unfinished);
+                .draft_contained_conversation(reading, source, document, hash, expects)?;
+            return Ok(self.compare_and_push(reading, drafted, SourceVerdict::Unfinished)?);
         };
         let drawers = before.drawers;
         if !self.dry_run {
@@ -143,6 +144,7 @@ impl<'a> DocumentFiler<'a> {
                 stamp: stamp.to_text(),
                 work: SourceWork::stamp_only(),
                 restores: Vec::new(),
+                seals: Vec::new(),
                 kept: drawers,
                 verdict: SourceVerdict::Unfinished,
             })?;
@@ -206,6 +208,7 @@ impl<'a> DocumentFiler<'a> {
             stamp: stamp.to_text(),
             work: SourceWork::stamp_only(),
             restores: Vec::new(),
+            seals: Vec::new(),
             kept: stamp.drawers,
             verdict: SourceVerdict::Unchanged,
         })
@@ -223,8 +226,10 @@ impl<'a> DocumentFiler<'a> {
             self.account.count_format(&drafted.stamp.format);
         }
         if self.dry_run {
+            self.account.count_secrets(&drafted.secrets);
             self.plan_source(drafted)?;
         } else {
+            self.account.count_secrets(&drafted.secrets);
             let waiting = self.compare_draft(reading, drafted, ends)?;
             self.push_waiting(waiting)?;
         }
@@ -241,6 +246,7 @@ impl<'a> DocumentFiler<'a> {
             mut draft,
             mut stamp,
             expects,
+            ..
         } = drafted;
         let collection = self.committer.collection();
         let mut change =
@@ -264,6 +270,7 @@ impl<'a> DocumentFiler<'a> {
             ticket: reading.ticket,
             expects,
             stamp: stamp.to_text(),
+            seals: draft.list_seals(),
             work: SourceWork::from_change(change, draft),
             restores,
             kept,
@@ -311,6 +318,16 @@ impl<'a> DocumentFiler<'a> {
     fn commit_batch(&mut self, batch: Vec<WaitingSource>) -> Result<()> {
         // Checked before embedding, which is the slow part.
         self.stop.check_not_stopped()?;
+        // Before the drawers: a label without its secret must never be stored.
+        let seals = batch.iter().flat_map(|one| &one.seals);
+        let seals: Vec<DrawerSeals<'_>> = seals
+            .map(|one| DrawerSeals {
+                id: &one.id,
+                text: &one.text,
+                spans: &one.spans,
+            })
+            .collect();
+        self.drafter.guard().store_seals(&seals)?;
         let CommitOutcome {
             filed,
             embedding,

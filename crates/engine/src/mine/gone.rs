@@ -113,15 +113,18 @@ fn find_grown_message(
     owner: &str,
 ) -> Result<Option<usize>> {
     let place = owner.strip_prefix('#').and_then(|number| number.parse().ok());
-    let Some((place, now)) = place.and_then(|place| Some((place, talk.text_without_id(place)?))) else {
+    let Some((place, (now, said))) = place.and_then(|place| Some((place, talk.texts_without_id(place)?)))
+    else {
         return Ok(None);
     };
     let was: u64 = group.pieces.iter().map(|(_, span)| span.end - span.start).sum();
     // Compared by length first, which needs no text from the store.
-    if was > now.len() as u64 {
+    if was > said.unwrap_or(now).len() as u64 {
         return Ok(None);
     }
     let pieces = collection.get(&GetRequest::by_ids(group.pieces.iter().map(|(id, _)| id.clone())))?;
     let text: String = pieces.into_iter().filter_map(|piece| piece.document).collect();
-    Ok(now.starts_with(&text).then_some(place))
+    // It may have been filed before its secrets were sealed.
+    let grew = now.starts_with(&text) || said.is_some_and(|said| said.starts_with(&text));
+    Ok(grew.then_some(place))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use loci_core::Write;
 
 use super::compare::SourceChange;
-use super::draft::SourceDraft;
+use super::draft::{PieceSeals, SourceDraft};
 use super::queue::JobTicket;
 
 /// The fewest and the most drawers that wait for one commit.
@@ -40,6 +40,8 @@ pub(crate) struct WaitingSource {
     pub(crate) work: SourceWork,
     /// Records of the list of deletions to remove, with their revisions.
     pub(crate) restores: Vec<(String, u64)>,
+    /// The labels in its drawers.
+    pub(crate) seals: Vec<PieceSeals>,
     /// The number of drawers that do not change.
     pub(crate) kept: u64,
     /// The verdict on the found source once this is filed.

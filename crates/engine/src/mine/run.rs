@@ -58,7 +58,7 @@ impl<'a> MineRun<'a> {
             format: formats::choose_format(request.format.as_deref())?,
             cutting: request.cutting,
         };
-        let drafter = SourceDrafter::new(request, asked.clone());
+        let drafter = SourceDrafter::new(palace, request, asked.clone());
         let account = MineAccount::new(request.dry_run, watch);
         Ok(Self {
             palace,

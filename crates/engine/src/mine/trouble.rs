@@ -1,6 +1,6 @@
 //! The reasons a source was not filed.
 
-use loci_core::Error;
+use loci_core::{Error, ErrorKind};
 use loci_mine::SourceTrouble;
 use loci_mine::decode::NotTextCause;
 use loci_mine::stat::ReadFailure;
@@ -31,6 +31,15 @@ impl From<ReadFailure> for MineTrouble {
 }
 
 impl MineTrouble {
+    /// Converts the error of a source whose secrets cannot be sealed. It is withheld as a whole.
+    pub(crate) fn from_secret(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Invalid => Self::Skip(error.message().to_owned()),
+            ErrorKind::Unavailable | ErrorKind::Unsupported => Self::Source(error.to_string()),
+            _ => Self::Fatal(error),
+        }
+    }
+
     /// Converts the trouble of reading a source whose earlier stamp is `before`.
     pub(crate) fn from_reading(trouble: SourceTrouble<Self>, before: Option<&SourceStamp>) -> Self {
         match trouble {

@@ -25,6 +25,14 @@ impl Palace {
         }
     }
 
+    /// Returns the keys of the palace on this machine, the one in use first.
+    pub(crate) fn find_own_keys(&self) -> Result<Vec<PalaceKey>> {
+        match (&self.keys, self.palace_id()?) {
+            (Some(folder), Some(palace)) => folder.find_keys(palace),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Takes over the keys of another palace, whose records were brought here; one that has no key gives none.
     pub fn take_keys_of(&self, other: Option<PalaceId>) -> Result<()> {
         let (Some(folder), Some(palace), Some(other)) = (&self.keys, self.palace_id()?, other) else {

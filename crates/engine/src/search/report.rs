@@ -11,6 +11,7 @@ use super::single::search_single;
 use super::{SearchAnswer, SearchLegs, SearchRequest, WhyNotReport, explain_absence, search_collection};
 use crate::paging::PageMark;
 use crate::palace::{Palace, PalaceSession};
+use crate::seal::SecretGuard;
 use crate::show::resolve_id;
 use crate::view::HitView;
 
@@ -78,6 +79,14 @@ impl Palace {
     /// Answers a search, a page at a time.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReport> {
         request.check()?;
+        let sealed = SecretGuard::guard_question(self, &request.query)?;
+        let request = &match sealed {
+            Some(query) => SearchRequest {
+                query,
+                ..request.clone()
+            },
+            None => request.clone(),
+        };
         let shown_before = request.shown_before()?;
         if request.exact {
             self.require_exact_queries()?;

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{NullableValue, address, find_flags};
+use crate::seal::SealedSpan;
 
 /// The longest name shown to agents, in bytes.
 const LONGEST_NAME: usize = 240;
@@ -66,6 +67,9 @@ pub struct DrawerView {
     /// The text indexed around its own; only lines of an export have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<DrawerContext>,
+    /// The labels in it that stand for secrets, with the secrets encrypted; only lines of an export have them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seals: Vec<SealedSpan>,
     /// Damage found in the stored bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
@@ -103,6 +107,7 @@ impl From<Drawer> for DrawerView {
             uses: drawer.uses,
             embedding: None,
             vector_from: None,
+            seals: Vec::new(),
             damage: drawer.damage,
         }
     }
@@ -178,6 +183,7 @@ impl DrawerView {
             uses: self.uses,
             embedding: self.embedding.clone(),
             vector_from: self.vector_from,
+            seals: self.seals.clone(),
             damage: self.damage.clone(),
         }
     }

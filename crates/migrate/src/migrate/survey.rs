@@ -76,7 +76,7 @@ impl SourceSurvey {
                 let drawer = to_canonical(drawer?);
                 // Without vectors, which would make the walk much slower; their number and the sequence
                 // number stand for them.
-                hasher.update(line::write_line(&info.name, drawer.clone(), false).as_bytes());
+                hasher.update(line::write_line(&info.name, drawer.clone(), Vec::new(), false).as_bytes());
                 if let Some(piece) = digest_piece(&drawer) {
                     *pieces.entry(piece).or_default() += 1;
                 }

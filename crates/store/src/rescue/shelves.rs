@@ -17,6 +17,9 @@ use super::survey::{CellSpot, FoundDrawer, FoundVector, PageSurvey};
 /// The name of a collection that nothing names, if it is the only one.
 const USUAL_NAME: &str = "drawers";
 
+/// The beginning of the names of records that stand for no source.
+const OWN_PREFIX: &str = "loci:";
+
 /// Gives every collection that exists, or has drawers, a name.
 pub(super) fn name_collections(survey: &PageSurvey, indexes: &IndexSurvey) -> BTreeMap<i64, String> {
     let stored = survey
@@ -268,7 +271,10 @@ fn list_records(
         .collect();
     let kept: Vec<(String, CellSpot)> = all
         .iter()
-        .filter(|(source, _)| !unknown && !affected.contains(source.as_str()))
+        // Records of Loci's own, like the list of deletions, say nothing about drawers of a source.
+        .filter(|(source, _)| {
+            source.starts_with(OWN_PREFIX) || (!unknown && !affected.contains(source.as_str()))
+        })
         .map(|(source, spot)| ((*source).clone(), *spot))
         .collect();
     if kept.len() < all.len() {

@@ -52,6 +52,9 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Command
         }
     }
     let report = importer.report();
+    if let Some(secrets) = report.secrets.describe() {
+        session.out.note(&secrets);
+    }
     if report.without_vector > 0 {
         let what = format!("{} stored", report.without_vector);
         let message = super::without_vector(&what, report.lacking.as_deref());

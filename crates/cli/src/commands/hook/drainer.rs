@@ -108,7 +108,7 @@ fn judge_report(report: &MineReport) -> EventOutcome {
             format_count(report.withheld, "piece")
         )
     });
-    EventOutcome::Done(skipped.or(withheld))
+    EventOutcome::Done(skipped.or(withheld).or_else(|| report.secrets.describe()))
 }
 
 /// Files the new messages of a transcript.

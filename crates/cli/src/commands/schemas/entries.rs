@@ -14,6 +14,7 @@ use loci_engine::maintain::MaintainReport;
 use loci_engine::mine::MineReport;
 use loci_engine::neighbours::NeighboursReport;
 use loci_engine::refile::MoveReport;
+use loci_engine::seal::{SealReport, UnsealReport};
 use loci_engine::search::{SearchReport, WhyNotReport};
 use loci_engine::show::{ShowInContextReport, ShowReport};
 use loci_engine::status::StatusReport;
@@ -102,6 +103,7 @@ fn list_lookups() -> Vec<CommandSchema> {
             "A drawer among its neighbours.",
         ),
         CommandSchema::of_document::<CatReport>("loci cat SOURCE", "A source as it was mined."),
+        CommandSchema::of_document::<UnsealReport>("loci unseal ID", "Drawers with their secrets."),
         CommandSchema::of_document::<TimelineReport>("loci timeline", "Counts of drawers by period."),
         CommandSchema::of_document::<FacetsReport>("loci wings", "Counts of drawers by wing or other keys."),
         CommandSchema::of_document::<CountReport>("loci count", "The number of drawers in a scope."),
@@ -140,6 +142,10 @@ fn list_changes() -> Vec<CommandSchema> {
             "loci forget --check FILE",
             "The places at which a line of the file, or its words, are stored.",
         ),
+        CommandSchema::of_document::<SealReport>(
+            "loci seal",
+            "The drawers that hold secrets in the clear, and those that were sealed.",
+        ),
         CommandSchema::of_document::<SyncReport>("loci sync", "The sources that are gone."),
     ]
 }
@@ -152,6 +158,10 @@ fn list_keeping() -> Vec<CommandSchema> {
         CommandSchema::of_document::<KeyReport>(
             "loci key export FILE",
             "The palace and the file of its key, once a copy is written.",
+        ),
+        CommandSchema::of_document::<KeyReport>(
+            "loci key rotate",
+            "The palace, the file of its keys, and the secrets that were encrypted again.",
         ),
         CommandSchema::of_document::<KeyReport>(
             "loci key import FILE",

@@ -8,7 +8,7 @@ use super::*;
 
 /// Commands that write: an acknowledged write is durable, whatever was lost before it, so they exit as on a sound
 /// palace, with a warning.
-const WRITES: [&str; 13] = [
+const WRITES: [&str; 14] = [
     "add",
     "delete",
     "embedder set",
@@ -21,11 +21,12 @@ const WRITES: [&str; 13] = [
     "maintain reindex",
     "mine",
     "move",
+    "seal",
     "sync",
 ];
 
 /// Commands that open no palace, or only later, as servers do, and those whose rows name other palaces.
-const OPENS_NONE: [&str; 18] = [
+const OPENS_NONE: [&str; 19] = [
     "backends",
     "completions",
     "connect",
@@ -36,6 +37,7 @@ const OPENS_NONE: [&str; 18] = [
     "key export",
     "key help",
     "key import",
+    "key rotate",
     "key show",
     "man",
     "mcp",

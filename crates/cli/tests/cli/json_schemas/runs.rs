@@ -156,6 +156,10 @@ fn run_lookups(runs: &mut CommandRuns) {
     runs.run("loci key export FILE", &["key", "export", "palace.key"]);
     runs.run("loci key import FILE", &["key", "import", "palace.key"]);
     runs.run("loci key show", &["key", "show"]);
+    runs.run("loci key rotate", &["key", "rotate"]);
+    runs.run("loci unseal ID", &["unseal", "tea"]);
+    runs.run("loci seal", &["seal"]);
+    runs.run("loci seal", &["seal", "--policy", "seal"]);
     runs.run("loci forget ID", &["forget", "tea"]);
     runs.run("loci forget ID", &["forget", "none-such"]);
     let lines = runs.home.write("check.txt", "ship\nnone-such-word\n");

@@ -5,12 +5,13 @@ use std::ops::Range;
 use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan};
 
 use loci_mine::FileDocument;
-use loci_mine::cut::{self, TextPiece};
+use loci_mine::cut::{self, PieceLengths, TextPiece};
 use loci_mine::decode::{TextEncoding, piece_strays, write_strays};
 
 use crate::deletions::SourceDeletions;
 use crate::mine::withhold::{cut_out, visible_after, visible_before};
 use crate::repeats::RepeatFinder;
+use crate::seal::{SealedSpan, SealedText, keep_labels_whole};
 
 /// The number of characters of each neighbour that are indexed with a piece.
 const EDGE: usize = 120;
@@ -27,6 +28,8 @@ pub(crate) struct FileBody {
     /// The ranges of the text that were deleted before.
     withheld: Vec<Range<usize>>,
     repeats: RepeatFinder,
+    /// The text with labels and the way back, if it holds secrets; the pieces are then cut from it.
+    sealed: SealedText,
 }
 
 impl FileBody {
@@ -35,16 +38,34 @@ impl FileBody {
         Self {
             document,
             label,
+            sealed: SealedText::default(),
             withheld: Vec::new(),
             repeats: RepeatFinder::default(),
         }
+    }
+
+    /// Replaces the text by one with labels, and cuts it anew.
+    pub(crate) fn seal(&mut self, sealed: SealedText, how: &PieceLengths) {
+        self.document.pieces = cut::cut_text(&sealed.text, self.document.shape, how);
+        keep_labels_whole(&sealed, &mut self.document.pieces);
+        self.document.decoded.text.clone_from(&sealed.text);
+        self.sealed = sealed;
+    }
+
+    /// Returns the spans of the labels in piece `n`.
+    pub(crate) fn spans_of(&self, n: usize) -> Vec<SealedSpan> {
+        let piece = self.document.pieces.get(n);
+        piece.map_or_else(Vec::new, |piece| self.sealed.spans_in(piece.start..piece.end))
     }
 
     /// Takes out what was deleted, except from pieces that are `kept`; returns the number of places.
     pub(crate) fn withhold(&mut self, deleted: &SourceDeletions, kept: &[bool]) -> u64 {
         let text = &self.document.decoded.text;
         let pieces: Vec<(usize, TextPiece)> = self.document.pieces.drain(..).enumerate().collect();
-        let found = deleted.find_in(text, None, pieces.iter().map(|(_, piece)| piece.start));
+        let starts = || pieces.iter().map(|(_, piece)| piece.start);
+        let found = self.sealed.find_in_both(text, &mut |text, places| {
+            deleted.find_in(text, None, starts().map(places))
+        });
         let cut = cut_out(text, &pieces, kept, &found);
         self.document.pieces = cut.left.into_iter().map(|(_, piece)| piece).collect();
         self.withheld = cut.ranges;
@@ -56,6 +77,14 @@ impl FileBody {
     /// Returns the texts of the pieces, in order.
     pub(crate) fn piece_texts(&self) -> impl Iterator<Item = &str> {
         self.document.pieces.iter().map(|piece| self.piece_text(piece))
+    }
+
+    /// Returns the text of piece `n`.
+    pub(crate) fn piece_text_at(&self, n: usize) -> &str {
+        self.document
+            .pieces
+            .get(n)
+            .map_or("", |piece| self.piece_text(piece))
     }
 
     fn piece_text(&self, piece: &TextPiece) -> &str {
@@ -73,11 +102,12 @@ impl FileBody {
         drawer.context = Some(self.piece_context(piece));
         drawer.metadata = self.piece_metadata(piece);
         drawer.place = DrawerPlace {
+            // Counted in the file as it is, where a reader looks for it.
             span: Some(SourceSpan {
-                start: piece.start as u64,
-                end: piece.end as u64,
-                line_start: piece.line_start,
-                line_end: piece.line_end,
+                start: self.sealed.to_plain(piece.start) as u64,
+                end: self.sealed.to_plain(piece.end) as u64,
+                line_start: piece.line_start + self.sealed.hidden_lines(piece.start),
+                line_end: piece.line_end + self.sealed.hidden_lines(piece.end),
             }),
             kind: Some(FILE_KIND.into()),
             said_at: self.document.modified,
@@ -113,7 +143,8 @@ impl FileBody {
             // With the encoding and the stray bytes, `loci cat` can give the file back byte for byte.
             metadata.insert("encoding", self.document.decoded.encoding.name());
         }
-        let strays = piece_strays(&self.document.decoded.strays, piece.start..piece.end);
+        let range = self.sealed.to_plain(piece.start)..self.sealed.to_plain(piece.end);
+        let strays = piece_strays(&self.document.decoded.strays, range);
         if !strays.is_empty() {
             metadata.insert("strays", write_strays(&strays));
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, SourceSpan, Timestamp};
+use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, Result, SourceSpan, Timestamp};
 
 use loci_mine::conversation::{Conversation, ConversationMessage, MessageKind};
 use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
@@ -15,6 +15,7 @@ use loci_mine::cut::{self, PieceLengths, TextPiece, TextShape};
 use crate::deletions::SourceDeletions;
 use crate::mine::withhold::{cut_out, visible_after, visible_before};
 use crate::repeats::RepeatFinder;
+use crate::seal::{SealedSpan, SealedText, SecretGuard, SecretTally, keep_labels_whole};
 
 /// The number of characters of each neighbour that are indexed with a short piece: a brief answer means little
 /// without its question.
@@ -45,6 +46,50 @@ pub(crate) struct TalkBody {
     repeats: RepeatFinder,
     /// The start of each message in the text of the conversation.
     begins: Vec<MessageStart>,
+    seals: TalkSeals,
+}
+
+/// The secrets of a conversation, which are sealed.
+#[derive(Debug, Default)]
+pub(crate) struct TalkSeals {
+    /// The texts of messages, by the number of the message.
+    texts: HashMap<usize, SealedText>,
+    /// The spans of labels in the metadata of messages.
+    about: HashMap<usize, Vec<SealedSpan>>,
+    /// The spans of labels in the title.
+    title: Vec<SealedSpan>,
+}
+
+impl TalkSeals {
+    /// Seals the secrets of a conversation.
+    pub(crate) fn seal(
+        conversation: &mut Conversation,
+        guard: &SecretGuard<'_>,
+        found: &mut SecretTally,
+    ) -> Result<Self> {
+        let mut seals = Self::default();
+        for (number, message) in conversation.messages.iter_mut().enumerate() {
+            let about = guard.guard_metadata(&mut message.about, found)?;
+            if !about.is_empty() {
+                seals.about.insert(number, about);
+            }
+            if let Some(sealed) = guard.guard_text(&message.text, found)? {
+                message.text.clone_from(&sealed.text);
+                seals.texts.insert(number, sealed);
+            }
+        }
+        if let Some(title) = &mut conversation.title
+            && let Some(sealed) = guard.guard_repeated(title, seals.texts.values())?
+        {
+            title.clone_from(&sealed.text);
+            seals.title = sealed
+                .spans()
+                .into_iter()
+                .map(|span| span.in_field("title"))
+                .collect();
+        }
+        Ok(seals)
+    }
 }
 
 /// One piece of one message.
@@ -109,6 +154,7 @@ impl TalkBody {
     /// place.
     pub(crate) fn new(
         conversation: Conversation,
+        seals: TalkSeals,
         format: &'static str,
         since: Option<Timestamp>,
         how: &PieceLengths,
@@ -119,7 +165,10 @@ impl TalkBody {
             if since.is_some_and(|since| message.at.is_some_and(|at| at < since)) {
                 continue;
             }
-            let pieces = cut::cut_text(&message.text, cutting_shape(message.kind), how);
+            let mut pieces = cut::cut_text(&message.text, cutting_shape(message.kind), how);
+            if let Some(sealed) = seals.texts.get(&number) {
+                keep_labels_whole(sealed, &mut pieces);
+            }
             slots.extend(pieces.into_iter().map(|piece| MessageSlot {
                 message: number,
                 piece,
@@ -132,6 +181,7 @@ impl TalkBody {
             withheld: HashMap::new(),
             repeats: RepeatFinder::default(),
             begins: Vec::new(),
+            seals,
         };
         body.lay_out_messages(&mut []);
         body
@@ -152,13 +202,15 @@ impl TalkBody {
             let found = if deleted.has_message(message) {
                 std::iter::once(0..text.len()).collect()
             } else {
-                deleted.find_in(
-                    text,
-                    // A number that stands for a missing id begins like this.
-                    said.and_then(|said| said.id.as_deref())
-                        .filter(|id| !id.starts_with('#')),
-                    pieces.iter().map(|(_, piece)| piece.start),
-                )
+                // A number that stands for a missing id begins like this.
+                let id = said.and_then(|said| said.id.as_deref());
+                let id = id.filter(|id| !id.starts_with('#'));
+                let starts = || pieces.iter().map(|(_, piece)| piece.start);
+                let plain = SealedText::default();
+                let sealed = self.seals.texts.get(&message).unwrap_or(&plain);
+                sealed.find_in_both(text, &mut |text, places| {
+                    deleted.find_in(text, id, starts().map(places))
+                })
             };
             let cut = cut_out(text, &pieces, kept, &found);
             let left = cut.left.into_iter();
@@ -201,8 +253,14 @@ impl TalkBody {
         at = settle(None, at);
         for (number, message) in self.conversation.messages.iter().enumerate() {
             begins.push(at);
-            let line_ends = message.text.bytes().filter(|byte| *byte == b'\n').count();
-            at = at.after_message(message.text.len() as u64, line_ends as u64);
+            // Counted in the words as they were said.
+            let text = self
+                .seals
+                .texts
+                .get(&number)
+                .map_or(&message.text, |sealed| &sealed.plain);
+            let line_ends = text.bytes().filter(|byte| *byte == b'\n').count();
+            at = at.after_message(text.len() as u64, line_ends as u64);
             at = settle(Some(number), at);
         }
         self.begins = begins;
@@ -227,10 +285,25 @@ impl TalkBody {
         messages.filter_map(|(number, message)| Some((message.id.as_deref()?, number)))
     }
 
-    /// Returns the text of message `number`, if the message has no id of its own.
-    pub(crate) fn text_without_id(&self, number: usize) -> Option<&str> {
+    /// Returns the text of message `number`, if the message has no id of its own, and the text as it was said, if that
+    /// is another.
+    pub(crate) fn texts_without_id(&self, number: usize) -> Option<(&str, Option<&str>)> {
         let message = self.conversation.messages.get(number)?;
-        message.id.is_none().then_some(message.text.as_str())
+        let said = self.seals.texts.get(&number).map(|sealed| sealed.plain.as_str());
+        message.id.is_none().then_some((message.text.as_str(), said))
+    }
+
+    /// Returns the spans of the labels in drawer `n`.
+    pub(crate) fn spans_of(&self, n: usize) -> Vec<SealedSpan> {
+        let Some(slot) = self.slots.get(n) else {
+            return Vec::new();
+        };
+        let (message, piece) = (&slot.message, &slot.piece);
+        let text = self.seals.texts.get(message);
+        let mut spans = text.map_or_else(Vec::new, |sealed| sealed.spans_in(piece.start..piece.end));
+        spans.extend(self.seals.about.get(message).into_iter().flatten().cloned());
+        spans.extend(self.seals.title.iter().cloned());
+        spans
     }
 
     /// Returns the number of the message that drawer `n` is a piece of.
@@ -250,6 +323,11 @@ impl TalkBody {
         })
     }
 
+    /// Returns the text of piece `n`.
+    pub(crate) fn piece_text_at(&self, n: usize) -> &str {
+        self.slots.get(n).map_or("", |slot| self.slot_text(slot))
+    }
+
     fn slot_text(&self, slot: &MessageSlot) -> &str {
         let message = self.conversation.messages.get(slot.message);
         message
@@ -262,23 +340,29 @@ impl TalkBody {
         let slot = self.slots.get(n)?;
         let message = self.conversation.messages.get(slot.message)?;
         let begin = self.begins.get(slot.message)?;
-        let piece = &slot.piece;
         let mut drawer = NewDrawer::new(id, self.slot_text(slot));
         drawer.context = Some(self.slot_context(slot, message));
         drawer.metadata = self.message_metadata(slot.message, message);
         drawer.place = DrawerPlace {
-            span: Some(SourceSpan {
-                start: begin.offset + piece.start as u64,
-                end: begin.offset + piece.end as u64,
-                line_start: begin.line + piece.line_start - 1,
-                line_end: begin.line + piece.line_end - 1,
-            }),
+            span: Some(self.piece_span(slot, *begin)),
             speaker: message.speaker.clone(),
             kind: Some(message.kind.name().into()),
             said_at: message.at,
             ..DrawerPlace::default()
         };
         Some(drawer)
+    }
+
+    /// Returns the span of a piece in the text of the conversation as it was said.
+    fn piece_span(&self, slot: &MessageSlot, begin: MessageStart) -> SourceSpan {
+        let (piece, plain) = (&slot.piece, SealedText::default());
+        let sealed = self.seals.texts.get(&slot.message).unwrap_or(&plain);
+        SourceSpan {
+            start: begin.offset + sealed.to_plain(piece.start) as u64,
+            end: begin.offset + sealed.to_plain(piece.end) as u64,
+            line_start: begin.line + piece.line_start - 1 + sealed.hidden_lines(piece.start),
+            line_end: begin.line + piece.line_end - 1 + sealed.hidden_lines(piece.end),
+        }
     }
 
     fn message_metadata(&self, number: usize, message: &ConversationMessage) -> Metadata {

@@ -1,0 +1,125 @@
+//! The key: without it the secrets are closed and everything else is open; nothing is filed in the clear for want of it.
+
+use super::*;
+
+fn run_elsewhere(home: &TempHome, args: &[&str]) -> loci_testkit::CommandOutcome {
+    let mut command = home.command(args);
+    command.env("LOCI_KEYS", home.path("other-machine"));
+    run_command(command, b"")
+}
+
+#[test]
+fn on_another_machine_secrets_stay_closed_until_the_key_is_brought() {
+    let home = new_home();
+    let file = home.write("p/a.md", format!("token {}\nwords\n", token(1)));
+    home.json(0, &["mine", &file]);
+    home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
+    let shown = run_elsewhere(&home, &["cat", &file]).expect_code(0);
+    assert!(shown.out.contains("⟦sealed github-token"));
+    for args in [&["unseal", "note"][..], &["cat", &file, "--unseal"]] {
+        let refused = run_elsewhere(&home, args).expect_code(2);
+        assert!(refused.err.contains("not on this machine") && refused.err.contains("loci key import"));
+    }
+    let refused = run_elsewhere(&home, &["add", &format!("new {}", token(2)), "--id", "new"]).expect_code(2);
+    assert!(refused.err.contains("nothing was filed"), "{}", refused.err);
+    run_elsewhere(&home, &["show", "new"]).expect_code(1);
+    run_elsewhere(&home, &["add", "plain words", "--id", "plain"]).expect_code(0);
+    let other = home.write("p/b.md", format!("token {}\n", token(3)));
+    let clean = home.write("p/c.md", "clean\n");
+    let mined = run_elsewhere(&home, &["mine", &other, &clean, "--json"])
+        .expect_code(1)
+        .json();
+    assert_eq!(
+        (&mined["sources_mined"], &mined["sources_failed"][0]["source"]),
+        (&json!(1), &json!(other))
+    );
+    assert_eq!(
+        count_in_files(&home.palace(), &token(2)) + count_in_files(&home.palace(), &token(3)),
+        0
+    );
+    let exported = home.path("k.key").display().to_string();
+    home.json(0, &["key", "export", &exported]);
+    run_elsewhere(&home, &["key", "import", &exported]).expect_code(0);
+    let opened = run_elsewhere(&home, &["unseal", "note", "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(text_of(&opened["drawers"][0]), format!("note {}", token(1)));
+    let mined = run_elsewhere(&home, &["mine", &other, "--json"])
+        .expect_code(0)
+        .json();
+    assert_eq!(mined["sources_mined"], json!(1));
+}
+
+#[test]
+fn a_restored_backup_opens_with_the_key_of_its_palace() {
+    let home = new_home();
+    home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
+    let backup = home.path("backup.db").display().to_string();
+    home.json(0, &["backup", &backup]);
+    assert_eq!(count_in_files(Path::new(&backup), &token(1)), 0);
+    let copy = home.path("restored").display().to_string();
+    home.json(0, &["restore", &backup, "--palace", &copy]);
+    let opened = home.json(0, &["unseal", "note", "--palace", &copy]);
+    assert_eq!(text_of(&opened["drawers"][0]), format!("note {}", token(1)));
+}
+
+#[test]
+fn after_a_rotation_the_old_key_opens_nothing_in_the_palace() {
+    let home = new_home();
+    home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
+    let before = home.json(0, &["key", "show"]);
+    let rotated = home.json(0, &["key", "rotate"]);
+    assert_eq!(rotated["rotated"]["secrets"], json!(1), "{rotated}");
+    assert_eq!(rotated["rotated"]["purged"], json!(true));
+    let (old, new) = (
+        before["keys"][0].as_str().unwrap(),
+        rotated["keys"][0].as_str().unwrap(),
+    );
+    assert_ne!(old, new);
+    assert_eq!(count_in_files(&home.palace(), &format!("1:{old}:")), 0);
+    assert!(count_in_files(&home.palace(), &format!("1:{new}:")) > 0);
+    // The label stays, so that mining again changes nothing.
+    home.json(0, &["add", &format!("note {}", token(1)), "--id", "again"]);
+    let label = |id: &str| text_of(&home.json(0, &["show", id])["drawers"][0]).to_owned();
+    assert_eq!(label("note"), label("again"));
+    let opened = home.json(0, &["unseal", "note", "again"]);
+    assert!(
+        opened["drawers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|drawer| text_of(drawer).contains(&token(1)))
+    );
+}
+
+#[test]
+fn forgetting_the_last_drawer_of_a_secret_forgets_the_secret() {
+    let home = new_home();
+    for id in ["one", "two"] {
+        home.json(0, &["add", &format!("{id} {}", token(1)), "--id", id]);
+    }
+    assert_eq!(
+        (
+            count_records(&home, "loci:secret:%"),
+            count_records(&home, "loci:seal:%")
+        ),
+        (1, 2)
+    );
+    home.json(0, &["forget", "one", "--yes"]);
+    assert_eq!(
+        (
+            count_records(&home, "loci:secret:%"),
+            count_records(&home, "loci:seal:%")
+        ),
+        (1, 1)
+    );
+    assert!(text_of(&home.json(0, &["unseal", "two"])["drawers"][0]).contains(&token(1)));
+    home.json(0, &["forget", "two", "--yes"]);
+    assert_eq!(
+        (
+            count_records(&home, "loci:secret:%"),
+            count_records(&home, "loci:seal:%")
+        ),
+        (0, 0)
+    );
+}

@@ -1,0 +1,320 @@
+//! Sealing what was filed before: the secrets of stored drawers are sealed, and no byte of them is left in the palace or
+//! in its copies.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use loci_core::{
+    Capability, Collection, CollectionExt, DrawerFields, DrawerId, Error, ErrorKind, GetRequest, OpenOptions,
+    PalaceFinding, PalaceRef, PurgeReport, Result, RevisionOutcome, SourceRevision, UnreachedPart, Write,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::DrawerSeals;
+use super::guard::{SecretGuard, SecretTally};
+use super::policy::SecretPolicy;
+use super::records::FoundSeals;
+use super::resealing::SourceSealing;
+use crate::deletions::find_named;
+use crate::forget::WatchForgetting;
+use crate::palace::{FilingSession, Palace, PalaceAddress};
+use crate::view::DrawerScope;
+
+/// The number of times a source is tried again because another process has mined it.
+const TRIES: usize = 20;
+
+/// The drawers read at once to learn where they are.
+const PAGE: usize = 2048;
+
+/// The drawers to seal.
+#[derive(Debug, Clone, Default)]
+pub struct SealRequest {
+    /// The scope; all drawers if it asks nothing.
+    pub scope: DrawerScope,
+    /// Further copies of the palace: backup files, or folders of them.
+    pub copies: Vec<PathBuf>,
+    /// Only count.
+    pub dry_run: bool,
+}
+
+/// The outcome of sealing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct SealReport {
+    /// The number of drawers of the palace that hold secrets in the clear.
+    pub matched: u64,
+    /// The number of drawers that were sealed.
+    pub sealed: u64,
+    /// The secrets found in the palace, by kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// The number of drawers that were sealed in its copies.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sealed_in_copies: u64,
+    /// The parts and files that hold none of these secrets in the clear any more; in a dry run, those that would be
+    /// rewritten.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reached: Vec<String>,
+    /// The parts and files that may still hold some of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_reached: Vec<UnreachedPart>,
+    /// The policy for secrets in words that will be filed.
+    pub policy: SecretPolicy,
+    /// Names in the scope that no drawer has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<PalaceFinding>,
+}
+
+impl Palace {
+    /// Sets the policy for secrets in words that will be filed, in every collection.
+    pub fn set_secret_policy(&self, policy: SecretPolicy) -> Result<()> {
+        self.access().check_writable()?;
+        self.access().check_whole("setting a policy")?;
+        for info in self.collections()? {
+            let palace = self.clone().in_collection(Some(info.name));
+            policy.store(palace.open_whole(&OpenOptions::for_writing())?.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the policy for secrets in words that will be filed.
+    pub fn secret_policy(&self) -> Result<SecretPolicy> {
+        SecretGuard::new(self).policy()
+    }
+
+    /// Seals the secrets of stored drawers, and rewrites the palace and its copies so that none is left in the clear.
+    pub fn seal(&self, request: &SealRequest, watch: &mut WatchForgetting<'_>) -> Result<SealReport> {
+        self.access().check_writable()?;
+        self.access().check_whole("sealing")?;
+        let address = self.existing_address()?;
+        let descriptor = address.backend.descriptor();
+        descriptor.require_capability(&Capability::Erasure)?;
+        descriptor.require_capability(&Capability::Sources)?;
+        if self.key_folder().is_none() || self.palace_id()?.is_none() {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this palace cannot have a key, so that nothing can be sealed in it",
+            )
+            .with_hint("nothing was changed"));
+        }
+        let (found, here) = self.seal_here(request, &mut |done, total| watch("palace", done, total))?;
+        let mut report = SealReport {
+            matched: here.matched,
+            sealed: here.sealed,
+            kinds: here.kinds.kinds,
+            policy: self.secret_policy()?,
+            warnings: found,
+            ..SealReport::default()
+        };
+        report.add_purge(here.purge);
+        let copies = self.find_copies(&address, &request.copies)?;
+        report.not_reached.extend(copies.not_reached);
+        for file in copies.files {
+            let name = file.display().to_string();
+            if request.dry_run {
+                report.reached.push(name);
+                continue;
+            }
+            match self.seal_copy(&address, &file, request, &mut |done, total| {
+                watch(&name, done, total)
+            }) {
+                Ok(sealed) => {
+                    report.sealed_in_copies += sealed;
+                    report.reached.push(name);
+                }
+                Err(error) => report.not_reached.push(UnreachedPart {
+                    part: name,
+                    reason: error.to_string(),
+                }),
+            }
+        }
+        Ok(report)
+    }
+
+    fn seal_copy(
+        &self,
+        address: &PalaceAddress,
+        file: &std::path::Path,
+        request: &SealRequest,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<u64> {
+        let copy = self
+            .copy_at(address, file)
+            .in_collection(Some(self.collection_name()?));
+        let sealed = copy.seal_here(request, watch);
+        address.backend.close_palace(&PalaceRef::local(file));
+        match sealed {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
+            sealed => Ok(sealed?.1.sealed),
+        }
+    }
+
+    /// Seals in this palace alone.
+    fn seal_here(
+        &self,
+        request: &SealRequest,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<(Vec<PalaceFinding>, SealedHere)> {
+        let matched = self.match_drawers(&[], &request.scope)?;
+        let guard = SecretGuard::new(self)
+            .rehearsing(request.dry_run)
+            .insisting_on(SecretPolicy::Seal);
+        let groups = self.read(|session| group_by_source(session.collection(), &matched.found))?;
+        let mut here = SealedHere::default();
+        let filing = if request.dry_run {
+            None
+        } else {
+            Some(self.open_existing_filing()?)
+        };
+        let total = matched.found.len() as u64;
+        let mut done = 0;
+        for (source, ids) in groups {
+            watch(done, total);
+            done += ids.len() as u64;
+            self.seal_group(&guard, filing.as_ref(), source.as_deref(), &ids, &mut here)?;
+        }
+        if let Some(filing) = filing {
+            let eraser = filing.collection().require_eraser()?;
+            if here.sealed > 0 || eraser.is_unfinished()? {
+                here.purge = eraser.purge(watch).map_err(explain_unfinished)?;
+            }
+        }
+        Ok((matched.warnings, here))
+    }
+
+    /// Seals the drawers of one source, or one drawer without a source.
+    fn seal_group(
+        &self,
+        guard: &SecretGuard<'_>,
+        filing: Option<&FilingSession>,
+        source: Option<&str>,
+        ids: &[DrawerId],
+        here: &mut SealedHere,
+    ) -> Result<()> {
+        for _ in 0..TRIES {
+            let whole = self.open_whole(&OpenOptions::default())?;
+            let record = match source {
+                Some(source) => find_named(whole.as_ref(), vec![source.to_owned()])?.pop(),
+                None => None,
+            };
+            let drawers = whole.get(&GetRequest {
+                include: DrawerFields {
+                    embedding: false,
+                    ..DrawerFields::EVERYTHING
+                },
+                ..GetRequest::by_ids(ids.iter().cloned())
+            })?;
+            let mut tally = SecretTally::default();
+            let seals = FoundSeals::look_up(whole.as_ref(), drawers.iter())?;
+            let sealing = SourceSealing::plan(guard, drawers, &seals, &mut tally)?;
+            let Some(filing) = filing.filter(|_| !sealing.is_empty()) else {
+                here.count(sealing.len() as u64, 0, &tally);
+                return Ok(());
+            };
+            // Before the first change, so that a run that is cut off is known to be unfinished.
+            filing.collection().require_eraser()?.begin()?;
+            let number = sealing.len() as u64;
+            if apply_sealing(guard, filing, source.zip(record), sealing)? {
+                here.count(number, number, &tally);
+                return Ok(());
+            }
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!("other processes kept filing {:?}", source.unwrap_or_default()),
+        )
+        .with_hint("what was sealed before is kept; run the same command again"))
+    }
+}
+
+/// Writes sealed drawers; returns false if their source was mined meanwhile and nothing was written.
+fn apply_sealing(
+    guard: &SecretGuard<'_>,
+    filing: &FilingSession,
+    record: Option<(&str, loci_core::SourceRecord)>,
+    sealing: SourceSealing,
+) -> Result<bool> {
+    let mut writes = Vec::new();
+    let mut seals = Vec::new();
+    for mut one in sealing.drawers {
+        filing.embed_patch(&mut one.patch)?;
+        seals.push((one.patch.id.clone(), one.text, one.spans));
+        writes.push(Write::Update(one.patch));
+    }
+    let seals: Vec<DrawerSeals<'_>> = seals
+        .iter()
+        .map(|(id, text, spans)| DrawerSeals { id, text, spans })
+        .collect();
+    guard.store_seals(&seals)?;
+    let Some((source, record)) = record else {
+        filing.collection().apply_batch(&writes)?;
+        return Ok(true);
+    };
+    let outcome = filing
+        .collection()
+        .require_sources()?
+        .revise(vec![SourceRevision {
+            source: source.to_owned(),
+            expects: Some(record.revision),
+            stamp: Some(record.stamp),
+            parts: Box::new(std::iter::once(writes)),
+        }])?;
+    Ok(!matches!(outcome.first(), Some(RevisionOutcome::Overtaken)))
+}
+
+/// The outcome of sealing in one palace or copy.
+#[derive(Debug, Default)]
+struct SealedHere {
+    matched: u64,
+    sealed: u64,
+    kinds: SecretTally,
+    purge: PurgeReport,
+}
+
+impl SealedHere {
+    fn count(&mut self, matched: u64, sealed: u64, tally: &SecretTally) {
+        self.matched += matched;
+        self.sealed += sealed;
+        self.kinds.add(tally);
+    }
+}
+
+impl SealReport {
+    fn add_purge(&mut self, purge: PurgeReport) {
+        self.reached.extend(purge.reached);
+        self.not_reached.extend(purge.not_reached);
+    }
+}
+
+/// Groups drawers by their source; each drawer without one is alone.
+fn group_by_source(
+    collection: &dyn Collection,
+    ids: &[DrawerId],
+) -> Result<Vec<(Option<String>, Vec<DrawerId>)>> {
+    let mut by_source: BTreeMap<String, Vec<DrawerId>> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for page in ids.chunks(PAGE) {
+        let drawers = collection.get(&GetRequest {
+            include: DrawerFields::NOTHING,
+            ..GetRequest::by_ids(page.iter().cloned())
+        })?;
+        for drawer in drawers {
+            match drawer.place.source {
+                Some(source) => by_source.entry(source).or_default().push(drawer.id),
+                None => groups.push((None, vec![drawer.id])),
+            }
+        }
+    }
+    groups.extend(by_source.into_iter().map(|(source, ids)| (Some(source), ids)));
+    Ok(groups)
+}
+
+fn explain_unfinished(error: Error) -> Error {
+    if error.hint_text().is_some() {
+        return error;
+    }
+    error.with_hint("the secrets are sealed, but old bytes of them are left; run the same command again")
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
