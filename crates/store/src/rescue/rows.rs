@@ -243,3 +243,27 @@ fn read_place(values: &[RecordValue<'_>]) -> DrawerPlace {
         said_at: int(7).and_then(|micros| Timestamp::from_micros(micros).ok()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_shaped_like_one_of_the_schema_names_a_root_only_if_it_is_a_table_or_an_index() {
+        let read = |kind: &'static str| {
+            let text = |text: &'static str| RecordValue::Text(text.as_bytes());
+            let (root, sql) = (RecordValue::Int(7), text("CREATE ..."));
+            read_small_row(1, &[text(kind), text("drawers"), text("drawers"), root, sql])
+        };
+        let named = SmallRow::Schema {
+            name: "drawers".to_owned(),
+            root: 7,
+        };
+        for kind in ["table", "index"] {
+            assert_eq!(read(kind), Some(named.clone()), "{kind}");
+        }
+        for kind in ["view", "trigger", "a memo", ""] {
+            assert_eq!(read(kind), None, "{kind}");
+        }
+    }
+}

@@ -241,6 +241,52 @@ fn a_palace_without_its_first_page_comes_back_whole() {
     assert_whole(&found, &truth);
 }
 
+/// Overwrites every page of some tables and indexes of a closed palace.
+fn overwrite(folder: &Path, is_owner: impl Fn(&str) -> bool) {
+    let pages = raw::pages(folder);
+    let mut bytes = std::fs::read(raw::file(folder)).unwrap();
+    let hit: Vec<usize> = pages
+        .iter()
+        .filter(|page| is_owner(&page.owner))
+        .map(|page| page.number)
+        .collect();
+    assert!(!hit.is_empty());
+    for number in hit {
+        bytes[(number - 1) * raw::PAGE..number * raw::PAGE].fill(9);
+    }
+    std::fs::write(raw::file(folder), bytes).unwrap();
+}
+
+#[test]
+fn drawers_that_no_index_lists_any_more_come_back_without_doubt() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = make_palace(folder.path(), 16);
+    overwrite(folder.path(), |owner| owner.starts_with("drawers_"));
+    assert_whole(&remains(folder.path()), &truth);
+}
+
+#[test]
+fn the_model_of_a_collection_whose_space_is_lost_is_unknown_if_it_has_vectors() {
+    for (embedding, expected) in [
+        (Some(vec![0.5; 4]), IdentityState::Unknown),
+        (None, IdentityState::Unset),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let backend = EmbeddedBackend::new();
+        let collection = truth::open(&backend, folder.path(), 4, true).unwrap();
+        let drawer = NewDrawer {
+            embedding,
+            ..truth::drawer(1, 0, 4)
+        };
+        collection.apply_batch(&[Write::Add(drawer)]).unwrap();
+        backend.close();
+        overwrite(folder.path(), |owner| owner == "spaces");
+        let found = remains(folder.path());
+        let info = found.backend.collections(&found.palace).unwrap().pop().unwrap();
+        assert_eq!(info.identity, expected);
+    }
+}
+
 #[test]
 fn collections_and_spaces_are_kept_apart() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{make_palace, remains, rescued};
 use crate::scene::raw::{self, PAGE};
+use crate::scene::spaces::{self, model};
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
 use loci_store::EmbeddedBackend;
@@ -69,6 +70,29 @@ fn an_older_pointer_map_hides_no_drawer() {
     put_back(folder.path(), &before, 2);
     let found = remains(folder.path());
     assert_eq!(found.lost, []);
+    assert_eq!(truth.difference(&rescued(&found, "drawers")), None);
+}
+
+#[test]
+fn an_older_pointer_map_mixes_no_vectors_of_two_models() {
+    let folder = tempfile::tempdir().unwrap();
+    make_palace(folder.path(), DIMENSION);
+    let second = model("second", DIMENSION);
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
+    spaces::switch_to(collection.as_ref(), &second);
+    backend.close();
+    let before = std::fs::read(raw::file(folder.path())).unwrap();
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open_as(&backend, folder.path(), Some(second), false).unwrap();
+    let more: Vec<Write> = (400..640)
+        .map(|n| Write::Add(truth::drawer(n, 0, DIMENSION)))
+        .collect();
+    collection.apply_batch(&more).unwrap();
+    let truth = Truth::read(collection.as_ref()).unwrap();
+    backend.close();
+    put_back(folder.path(), &before, 2);
+    let found = remains(folder.path());
     assert_eq!(truth.difference(&rescued(&found, "drawers")), None);
 }
 

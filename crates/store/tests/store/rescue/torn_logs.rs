@@ -6,6 +6,7 @@ use std::process::Command;
 use super::logs::{DIMENSION, FRAME, change, killed, log};
 use super::{assert_whole, remains, rescued};
 use crate::scene::raw::{self, PAGE};
+use crate::scene::spaces;
 use crate::scene::truth::{self, Truth};
 use loci_core::*;
 use loci_store::EmbeddedBackend;
@@ -90,6 +91,18 @@ fn missing(expected: &Truth, found: &PalaceRemains) -> Vec<DrawerId> {
     let drawers = rescued(found, "drawers").drawers;
     let ids = expected.drawers.keys().cloned();
     ids.filter(|id| !drawers.contains_key(id)).collect()
+}
+
+#[test]
+fn a_page_that_both_the_file_and_the_log_hold_is_read_once() {
+    let killed = killed(0, true);
+    let (_, pages) = *commits(killed.folder.path()).last().unwrap();
+    let mut steps = Vec::new();
+    EmbeddedBackend::new()
+        .open_remains(killed.folder.path(), &mut |done, total| steps.push((done, total)))
+        .unwrap();
+    let pages = u64::from(pages);
+    assert!(steps.into_iter().eq((1..=pages).map(|done| (done, pages))));
 }
 
 #[test]
@@ -185,14 +198,11 @@ fn a_log_cut_within_its_last_transaction_gives_the_frames_before_the_cut() {
     );
 }
 
-#[test]
-fn pages_that_a_checkpoint_copied_beyond_a_cut_log_are_read() {
-    let grown = grown();
-    let folder = grown.folder.path();
+/// Copies all of the log into the file, as a checkpoint that had not finished, and cuts the log behind its first commit.
+fn cut_while_copying(folder: &Path) {
     let mut room = std::fs::read(raw::file(folder)).unwrap()[PAGE - ROOM..PAGE].to_vec();
     let whole_log = std::fs::read(log(folder)).unwrap();
     let ends = commits(folder);
-    // All of the log in the file, and the record of a checkpoint that had not finished.
     raw::execute(folder, "SELECT 1");
     let copied: Vec<u8> = [
         room[12..16].to_vec(),
@@ -209,6 +219,13 @@ fn pages_that_a_checkpoint_copied_beyond_a_cut_log_are_read() {
     let (cut, pages) = ends[0];
     assert!(pages < ends.last().unwrap().1, "the file was shorter then");
     std::fs::write(log(folder), &whole_log[..32 + cut * FRAME]).unwrap();
+}
+
+#[test]
+fn pages_that_a_checkpoint_copied_beyond_a_cut_log_are_read() {
+    let grown = grown();
+    let folder = grown.folder.path();
+    cut_while_copying(folder);
     let found = remains(folder);
     let reasons: Vec<&str> = found.lost.iter().map(|lost| lost.reason.as_str()).collect();
     assert!(
@@ -218,6 +235,28 @@ fn pages_that_a_checkpoint_copied_beyond_a_cut_log_are_read() {
         "{reasons:?}"
     );
     assert_eq!(missing(&grown.after, &found), []);
+}
+
+#[test]
+fn a_model_that_a_checkpoint_copied_beyond_a_cut_log_is_the_one_that_answers() {
+    let living = tempfile::tempdir().unwrap();
+    let first = EmbeddedBackend::new();
+    let collection = truth::open(&first, living.path(), DIMENSION, true).unwrap();
+    collection.apply_batch(&long_drawers(0..2)).unwrap();
+    first.close();
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, living.path(), DIMENSION, true).unwrap();
+    // Takes no new page, so that the pointer map is not in what is left of the log and can be believed.
+    let short = Write::Add(truth::drawer(4, 0, DIMENSION));
+    collection.apply_batch(&[short]).unwrap();
+    let second = spaces::model("second", DIMENSION);
+    spaces::switch_to(collection.as_ref(), &second);
+    let folder = copy_living(living.path());
+    backend.close();
+    cut_while_copying(folder.path());
+    let found = remains(folder.path());
+    let info = found.backend.collections(&found.palace).unwrap().pop().unwrap();
+    assert_eq!(info.identity, IdentityState::Known(second));
 }
 
 /// Damages both records of the log.
