@@ -64,6 +64,30 @@ fn a_database_without_a_log_is_sealed_too_even_when_its_cache_spills() {
     }
 }
 
+#[test]
+fn a_plain_database_keeps_every_byte_of_pages_that_spill_before_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plain.db");
+    let connection = bare(&path).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA cache_size = 4; BEGIN; CREATE TABLE drawers (id INTEGER PRIMARY KEY, text TEXT)",
+        )
+        .unwrap();
+    fill_open(&connection, 0..60);
+    assert!(
+        std::fs::metadata(&path).unwrap().len() > PAGE,
+        "pages were spilled"
+    );
+    connection.execute_batch("COMMIT").unwrap();
+    drop(connection);
+    let plain = Connection::open(&path).unwrap();
+    for id in 0..60 {
+        assert_eq!(read(&plain, id).unwrap(), text(id));
+    }
+    assert_eq!(integrity(&plain).as_deref(), Ok("ok"));
+}
+
 /// Copies with the backup API, `pages` at a time, and shows that the copy is whole.
 fn copy(source: &Connection, path: &Path, pages: i32) {
     let mut target = bare(path).unwrap();

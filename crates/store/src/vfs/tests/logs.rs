@@ -1,4 +1,4 @@
-//! Damage to the log while it is in use.
+//! Damage to the log while it is in use, and the journal that a file is made with before it has one.
 
 use super::*;
 
@@ -76,6 +76,35 @@ fn a_transaction_larger_than_the_cache_reads_its_own_frames() {
 }
 
 #[test]
+fn frames_that_a_commit_has_settled_are_verified_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("palace.db");
+    let connection = open(&path).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 3; PRAGMA wal_autocheckpoint = 0")
+        .unwrap();
+    fill(&connection, 0..60).unwrap();
+    let log = folder.path().join("palace.db-wal");
+    let before = std::fs::metadata(&log).unwrap().len();
+    // Each row twice: the pages of the first time have been spilled, and are overwritten in the log.
+    connection.execute_batch("BEGIN").unwrap();
+    for more in ["x", ""] {
+        for id in 0..60 {
+            let text = text(id) + more;
+            connection
+                .execute("UPDATE drawers SET text = ?2 WHERE id = ?1", (id, text))
+                .unwrap();
+        }
+    }
+    connection.execute_batch("COMMIT").unwrap();
+    let frames = (before..std::fs::metadata(&log).unwrap().len()).step_by(PAGE as usize + 24);
+    assert!(frames.clone().count() > 60);
+    frames.for_each(|frame| flip(&log, frame + 24 + 2000, 0x10));
+    let refused = (0..60).filter(|id| read(&connection, *id).is_err_and(|error| is_damage(&error)));
+    assert!(refused.count() > 50);
+}
+
+#[test]
 fn a_connection_that_is_older_than_the_file_may_ask_for_pages_of_another_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("palace.db");
@@ -91,4 +120,27 @@ fn a_connection_that_is_older_than_the_file_may_ask_for_pages_of_another_size() 
     let found: i64 = early.query_row("SELECT x FROM t", [], |row| row.get(0)).unwrap();
     assert_eq!(found, 7);
     assert_eq!(damaged_pages(&path), Vec::<u32>::new());
+}
+
+#[test]
+fn a_file_whose_making_was_cut_off_before_its_journal_was_removed_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("palace.db");
+    drop(open(&path).unwrap());
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().len(),
+        PAGE,
+        "it has no content yet"
+    );
+    // The journal of that first page: it holds none, and goes back to a file of no length.
+    let mut journal = vec![0; 512];
+    journal[..8].copy_from_slice(&[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]);
+    journal[20..24].copy_from_slice(&512_u32.to_be_bytes());
+    journal[24..28].copy_from_slice(&(PAGE as u32).to_be_bytes());
+    let beside = folder.path().join("palace.db-journal");
+    std::fs::write(&beside, journal).unwrap();
+    let connection = open(&path).unwrap();
+    assert!(!beside.exists(), "it was rolled back");
+    fill(&connection, 0..5).unwrap();
+    assert_whole(&connection);
 }
