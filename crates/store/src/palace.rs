@@ -379,6 +379,24 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_lent_before_the_files_were_given_up_never_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("palace.db");
+        drop(
+            PalaceFile::new(file.clone(), None)
+                .lease_reading(AbsentPalace::Create, WAIT)
+                .unwrap(),
+        );
+        let palace = PalaceFile::new(file, None);
+        let before = palace.lease(WAIT).unwrap();
+        palace.part_with_connections();
+        drop(palace.lease(WAIT).unwrap());
+        assert_eq!(palace.lock_state().idle.len(), 1, "the one lent since");
+        drop(before);
+        assert_eq!(palace.lock_state().idle.len(), 1);
+    }
+
+    #[test]
     fn a_moment_gives_its_connection_back() {
         let folder = tempfile::tempdir().unwrap();
         let palace = PalaceFile::new(folder.path().join("palace.db"), None);

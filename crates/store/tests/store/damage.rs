@@ -344,3 +344,73 @@ fn a_damaged_long_text_costs_one_drawer() {
         assert_eq!(lost(&look), 1, "{:?}", look.said);
     }
 }
+
+/// A small closed palace with long vectors, of which few fit on a page.
+fn small_palace(folder: &Path) {
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, folder, 384, true).unwrap();
+    let adds: Vec<Write> = (0..30).map(|n| Write::Add(truth::drawer(n, 0, 384))).collect();
+    collection.apply_batch(&adds).unwrap();
+    backend.close();
+}
+
+/// Overwrites one page of a closed palace.
+fn overwrite(folder: &Path, number: usize) {
+    let mut bytes = std::fs::read(raw::file(folder)).unwrap();
+    bytes[page_range(number)].fill(9);
+    std::fs::write(raw::file(folder), bytes).unwrap();
+}
+
+#[test]
+fn a_collection_whose_words_cannot_be_counted_is_described_and_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    small_palace(folder.path());
+    let pages = raw::pages(folder.path());
+    let tail = pages.iter().find(|page| page.owner == "words_1_tail").unwrap();
+    overwrite(folder.path(), tail.number);
+    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), 384, false).unwrap();
+    let coverage = collection.info().unwrap().coverage;
+    assert_eq!(coverage.lexical, 30, "a search reads the rows instead");
+    let warnings = collection.info().unwrap().warnings;
+    let codes: Vec<&str> = warnings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(codes.contains(&"full_text_damaged"), "{codes:?}");
+}
+
+#[test]
+fn an_examination_names_each_drawer_whose_vector_is_on_a_damaged_page() {
+    let folder = tempfile::tempdir().unwrap();
+    small_palace(folder.path());
+    let held = raw::row_pages(folder.path(), "vectors_1");
+    let page = held[&12][0];
+    let rows: Vec<i64> = held
+        .iter()
+        .filter(|(_, pages)| pages[0] == page)
+        .map(|(row, _)| *row)
+        .collect();
+    assert!(rows.len() > 1 && rows.len() < 30, "{rows:?}");
+    let id = |row: &i64| {
+        let found: rusqlite::Result<String> =
+            raw::connect(folder.path()).query_row("SELECT id FROM drawers WHERE row = ?1", [row], |found| {
+                found.get(0)
+            });
+        format!("{:?}", found.unwrap())
+    };
+    let ids: Vec<String> = rows.iter().map(id).collect();
+    overwrite(folder.path(), page);
+    let findings = EmbeddedBackend::new().examine(folder.path()).unwrap().findings;
+    let of = |code: &str| -> Vec<&str> {
+        let found = findings.iter().filter(|finding| finding.code == code);
+        found.map(|finding| finding.message.as_str()).collect()
+    };
+    let named = of("vector_damaged");
+    assert_eq!(named.len(), ids.len(), "{named:?}");
+    assert!(
+        ids.iter().zip(&named).all(|(id, message)| message.contains(id)),
+        "{named:?}"
+    );
+    assert_eq!(
+        of("vector_count_differs"),
+        [] as [&str; 0],
+        "each of them is counted"
+    );
+}

@@ -410,29 +410,31 @@ fn spaces_whose_states_contradict_each_other_are_named_and_answers_go_on() {
 }
 
 #[test]
-fn a_switch_is_not_finished_on_counters_alone() {
-    let folder = raw::folder_with(three_spaces());
+fn a_switch_is_finished_neither_on_counters_alone_nor_against_them() {
     let [_, _, building] = three_models();
-    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
-    spaces::fill(&*collection, &building, usize::MAX, 500);
-    drop(collection);
-    raw::execute(folder.path(), "DELETE FROM vectors_3 WHERE row = 61");
-    let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
-    assert_eq!(
-        collection.require_spaces().unwrap().list_spaces().unwrap()[1].missing_vectors(),
-        0,
-        "the counters say all are there"
-    );
-    let error = collection
-        .require_spaces()
-        .unwrap()
-        .take_step(&SwitchStep::Finish)
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Conflict, "{error:?}");
-    assert!(
-        error.hint_text().is_some_and(|hint| hint.contains("reindex")),
-        "{error:?}"
-    );
+    for sql in [
+        "DELETE FROM vectors_3 WHERE row = 61",
+        "UPDATE spaces SET vectors = vectors + 1 WHERE space = 3",
+    ] {
+        let folder = raw::folder_with(three_spaces());
+        let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
+        spaces::fill(&*collection, &building, usize::MAX, 500);
+        drop(collection);
+        raw::execute(folder.path(), sql);
+        let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
+        let spaces = collection.require_spaces().unwrap();
+        assert_eq!(
+            spaces.list_spaces().unwrap()[1].missing_vectors(),
+            0,
+            "the counters say all are there"
+        );
+        let error = spaces.take_step(&SwitchStep::Finish).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{sql}: {error:?}");
+        assert!(
+            error.hint_text().is_some_and(|hint| hint.contains("reindex")),
+            "{sql}: {error:?}"
+        );
+    }
 }
 
 #[test]
