@@ -189,14 +189,11 @@ impl DatabasePages {
             return code;
         }
         match self.protection(base) {
-            PageProtection::Checked { page_size }
-                if page::are_whole_pages(bytes.len(), offset, page_size) =>
-            {
-                if code == ffi::SQLITE_IOERR_SHORT_READ {
-                    return self.judge_end(base, offset, page_size);
-                }
-                self.verify_pages(base, bytes, offset, page_size)
+            PageProtection::Checked { page_size } if code == ffi::SQLITE_IOERR_SHORT_READ => {
+                self.judge_end(base, offset, page_size)
             }
+            // A connection that is older than the file may ask for less than a page, in which nothing can be verified.
+            PageProtection::Checked { page_size } => self.verify_pages(base, bytes, offset, page_size),
             PageProtection::Plain if offset == 0 && page::is_disguised(bytes) => self.refuse_page(1),
             _ => code,
         }
