@@ -19,6 +19,7 @@ mod stored;
 mod text;
 mod unseal;
 
+pub use collect::count_lost_secrets;
 pub use guard::{SecretDisposal, SecretTally};
 pub use policy::SecretPolicy;
 pub use rotate::RotationReport;

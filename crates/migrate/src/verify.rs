@@ -13,6 +13,7 @@ pub use whole::{VerifyStep, examine_palace, verify_palace};
 use loci_core::{
     Backend, Capability, Collection, CollectionName, Cursor, DrawerFields, Error, ErrorKind, FacetRequest,
     Filter, FindingSeverity, IdentityState, OpenOptions, PalaceDiagnosis, PalaceFinding, PalaceRef, Result,
+    format_count,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::canonical::canonical_line;
 use findings::FindingList;
 use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
+use loci_engine::seal::count_lost_secrets;
 use lookup::LookupSample;
 
 /// The thoroughness of a verification.
@@ -200,6 +202,7 @@ impl VerifyRun<'_> {
         if !left_out {
             doubts.extend(check_sums(name, collection, walked)?);
         }
+        doubts.extend(check_secrets(name, collection)?);
         self.push_doubts(name, collection, before.seq, doubts)?;
         let after = collection.info()?;
         for mut warning in after.warnings {
@@ -238,6 +241,17 @@ impl VerifyRun<'_> {
         );
         Ok(())
     }
+}
+
+/// Checks that every label stands for a secret that is stored.
+fn check_secrets(name: &CollectionName, collection: &dyn Collection) -> Result<Option<PalaceFinding>> {
+    // Asked twice, because another process may have removed a drawer and its secret between two pages.
+    let lost = count_lost_secrets(collection)?.min(count_lost_secrets(collection)?);
+    let message = format!(
+        "{} that labels stand for are not stored any more",
+        format_count(lost, "secret")
+    );
+    Ok((lost > 0).then(|| error_finding("secret_missing", message, name)))
 }
 
 fn error_finding(code: &str, message: String, name: &CollectionName) -> PalaceFinding {

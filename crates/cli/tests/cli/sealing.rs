@@ -150,6 +150,11 @@ fn each_message_of_a_conversation_comes_back_exactly() {
     assert_eq!(count_in_files(&home.palace(), &token(1)), 0);
     let searched = home.run(&["search", "deploy token", "--json"]).expect_code(0);
     assert!(!searched.out.contains(&token(1)));
+    let by_secret = home.json(0, &["search", &token(1), "--only", "words"]);
+    assert!(
+        text_of(&by_secret["hits"][0]).contains("for the deploy"),
+        "{by_secret}"
+    );
 }
 
 #[test]

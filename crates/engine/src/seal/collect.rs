@@ -66,6 +66,25 @@ pub(crate) fn collect_unused(collection: &dyn Collection, now: Timestamp, gone: 
     Ok(unused.len() as u64)
 }
 
+/// Counts the secrets that a label stands for and that are not stored; none in a sound palace.
+pub fn count_lost_secrets(collection: &dyn Collection) -> Result<u64> {
+    let mut named = HashSet::new();
+    visit_under(collection, SPANS_PREFIX, &mut |page| {
+        let stamps = page
+            .iter()
+            .filter_map(|record| serde_json::from_str::<SpansStamp>(&record.stamp).ok());
+        named.extend(stamps.flat_map(|stamp| stamp.spans).map(|span| span.tag));
+        Ok(())
+    })?;
+    visit_under(collection, SECRET_PREFIX, &mut |page| {
+        for record in page {
+            named.remove(record.source.strip_prefix(SECRET_PREFIX).unwrap_or_default());
+        }
+        Ok(())
+    })?;
+    Ok(named.len() as u64)
+}
+
 fn read_texts(collection: &dyn Collection, page: &[SourceRecord]) -> Result<HashMap<DrawerId, String>> {
     let stamps = page
         .iter()

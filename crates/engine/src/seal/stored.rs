@@ -27,6 +27,9 @@ const TRIES: usize = 20;
 /// The drawers read at once to learn where they are.
 const PAGE: usize = 2048;
 
+/// The drawers without a source that are read at once.
+const GROUP: usize = 256;
+
 /// The drawers to seal.
 #[derive(Debug, Clone, Default)]
 pub struct SealRequest {
@@ -167,10 +170,17 @@ impl Palace {
         };
         let total = matched.found.len() as u64;
         let mut done = 0;
+        let whole = self.open_whole(&OpenOptions::default())?;
         for (source, ids) in groups {
             watch(done, total);
             done += ids.len() as u64;
-            self.seal_group(&guard, filing.as_ref(), source.as_deref(), &ids, &mut here)?;
+            let group = SealedGroup {
+                whole: whole.as_ref(),
+                filing: filing.as_ref(),
+                source: source.as_deref(),
+                ids: &ids,
+            };
+            group.seal(&guard, &mut here)?;
         }
         if let Some(filing) = filing {
             let eraser = filing.collection().require_eraser()?;
@@ -180,47 +190,54 @@ impl Palace {
         }
         Ok((matched.warnings, here))
     }
+}
 
-    /// Seals the drawers of one source, or one drawer without a source.
-    fn seal_group(
-        &self,
-        guard: &SecretGuard<'_>,
-        filing: Option<&FilingSession>,
-        source: Option<&str>,
-        ids: &[DrawerId],
-        here: &mut SealedHere,
-    ) -> Result<()> {
+/// Drawers that are sealed together: those of one source, or some without a source.
+struct SealedGroup<'g> {
+    whole: &'g dyn Collection,
+    /// The collection opened for changes; absent in a dry run.
+    filing: Option<&'g FilingSession>,
+    source: Option<&'g str>,
+    ids: &'g [DrawerId],
+}
+
+impl SealedGroup<'_> {
+    fn seal(&self, guard: &SecretGuard<'_>, here: &mut SealedHere) -> Result<()> {
         for _ in 0..TRIES {
-            let whole = self.open_whole(&OpenOptions::default())?;
-            let record = match source {
-                Some(source) => find_named(whole.as_ref(), vec![source.to_owned()])?.pop(),
+            let record = match self.source {
+                Some(source) => find_named(self.whole, vec![source.to_owned()])?.pop(),
                 None => None,
             };
-            let drawers = whole.get(&GetRequest {
+            let drawers = self.whole.get(&GetRequest {
                 include: DrawerFields {
                     embedding: false,
                     ..DrawerFields::EVERYTHING
                 },
-                ..GetRequest::by_ids(ids.iter().cloned())
+                ..GetRequest::by_ids(self.ids.iter().cloned())
             })?;
             let mut tally = SecretTally::default();
-            let seals = FoundSeals::look_up(whole.as_ref(), drawers.iter())?;
+            let seals = FoundSeals::look_up(self.whole, drawers.iter())?;
             let sealing = SourceSealing::plan(guard, drawers, &seals, &mut tally)?;
-            let Some(filing) = filing.filter(|_| !sealing.is_empty()) else {
+            let Some(filing) = self.filing.filter(|_| !sealing.is_empty()) else {
                 here.count(sealing.len() as u64, 0, &tally);
                 return Ok(());
             };
             // Before the first change, so that a run that is cut off is known to be unfinished.
-            filing.collection().require_eraser()?.begin()?;
+            if here.sealed == 0 {
+                filing.collection().require_eraser()?.begin()?;
+            }
             let number = sealing.len() as u64;
-            if apply_sealing(guard, filing, source.zip(record), sealing)? {
+            if apply_sealing(guard, filing, self.source.zip(record), sealing)? {
                 here.count(number, number, &tally);
                 return Ok(());
             }
         }
         Err(Error::new(
             ErrorKind::Conflict,
-            format!("other processes kept filing {:?}", source.unwrap_or_default()),
+            format!(
+                "other processes kept filing {:?}",
+                self.source.unwrap_or_default()
+            ),
         )
         .with_hint("what was sealed before is kept; run the same command again"))
     }
@@ -285,13 +302,13 @@ impl SealReport {
     }
 }
 
-/// Groups drawers by their source; each drawer without one is alone.
+/// Groups drawers by their source; those without one are in groups that fit in memory.
 fn group_by_source(
     collection: &dyn Collection,
     ids: &[DrawerId],
 ) -> Result<Vec<(Option<String>, Vec<DrawerId>)>> {
     let mut by_source: BTreeMap<String, Vec<DrawerId>> = BTreeMap::new();
-    let mut groups = Vec::new();
+    let mut sourceless = Vec::new();
     for page in ids.chunks(PAGE) {
         let drawers = collection.get(&GetRequest {
             include: DrawerFields::NOTHING,
@@ -300,12 +317,13 @@ fn group_by_source(
         for drawer in drawers {
             match drawer.place.source {
                 Some(source) => by_source.entry(source).or_default().push(drawer.id),
-                None => groups.push((None, vec![drawer.id])),
+                None => sourceless.push(drawer.id),
             }
         }
     }
-    groups.extend(by_source.into_iter().map(|(source, ids)| (Some(source), ids)));
-    Ok(groups)
+    let groups = sourceless.chunks(GROUP).map(|some| (None, some.to_vec()));
+    let sources = by_source.into_iter().map(|(source, ids)| (Some(source), ids));
+    Ok(groups.chain(sources).collect())
 }
 
 fn explain_unfinished(error: Error) -> Error {

@@ -93,6 +93,27 @@ fn after_a_rotation_the_old_key_opens_nothing_in_the_palace() {
 }
 
 #[test]
+fn a_secret_that_is_gone_is_named_and_the_words_stay() {
+    let home = new_home();
+    home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
+    home.run(&["verify"]).expect_code(0);
+    let database = rusqlite::Connection::open(home.palace().join("palace.db")).unwrap();
+    database
+        .execute("DELETE FROM sources WHERE source LIKE 'loci:secret:%'", [])
+        .unwrap();
+    drop(database);
+    let found = home.json(1, &["verify"]);
+    assert!(found.to_string().contains("secret_missing"), "{found}");
+    let refused = home.run(&["unseal", "note"]).expect_code(2);
+    assert!(
+        refused.err.contains("not in the palace any more"),
+        "{}",
+        refused.err
+    );
+    assert!(text_of(&home.json(0, &["show", "note"])["drawers"][0]).starts_with("note ⟦sealed"));
+}
+
+#[test]
 fn forgetting_the_last_drawer_of_a_secret_forgets_the_secret() {
     let home = new_home();
     for id in ["one", "two"] {
