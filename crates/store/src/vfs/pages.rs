@@ -423,12 +423,13 @@ impl DatabasePages {
         let marked = found.is_some_and(is_marked) || mended(self).is_some_and(is_marked);
         let room = page_size.saturating_sub(page::ROOM)..page_size;
         if !marked {
+            let next = match self.watch.log.map(LogFrames::try_from_log).transpose() {
+                Ok(frames) => frames.flatten().map_or(0, |frames| frames.id()),
+                // A mark that does not know the log would make it another palace's.
+                Err(code) => return code,
+            };
             let born = LogMark {
-                next: self
-                    .watch
-                    .log
-                    .and_then(LogFrames::from_log)
-                    .map_or(0, |frames| frames.id()),
+                next,
                 ..LogMark::default()
             };
             if let Some(place) = sealed.get_mut(room) {
