@@ -23,11 +23,11 @@ pub(super) struct LastWrite {
 impl PalaceFile {
     /// Returns an idle connection if its files are still the palace's own; parts with the whole pool if they are not.
     pub(super) fn confirm_idle(&self, idle: Connection) -> Result<Option<Connection>> {
-        let Some(breach) = vfs::find_breach(&idle)? else {
+        let Some(breach) = self.heed_unread(vfs::find_breach(&idle))? else {
             return Ok(Some(idle));
         };
         // Looked at first: a checkpoint changes what the content is compared with.
-        if vfs::is_overwritten(&idle)? {
+        if self.heed_unread(vfs::is_overwritten(&idle))? {
             let message = "palace.db or its log was overwritten in place while this process was using it: earlier writes may be gone";
             self.note_exchange("overwritten_file", message);
         } else if breach == FamilyBreach::CompanionsRenamed {
@@ -49,6 +49,17 @@ impl PalaceFile {
             generation,
             ..super::PoolState::default()
         };
+    }
+
+    /// Lets go of every connection if a check of the files ended without an answer, since they could not be read: the
+    /// next connection begins with the files as it finds them, so it has to look for the last write in them.
+    fn heed_unread<T>(&self, checked: Result<T>) -> Result<T> {
+        checked.map_err(|error| {
+            self.part_with_connections();
+            error.with_hint(
+                "whether the palace's files are still its own could not be read; look at the disk, then try again",
+            )
+        })
     }
 
     /// Refuses a file that holds another palace than this process has worked with so far.
@@ -190,10 +201,13 @@ impl PalaceFile {
 
     /// Confirms before a commit that it would reach the palace; nothing is written otherwise.
     pub(super) fn confirm_before_commit(&self, connection: &Connection) -> Result<()> {
-        match vfs::find_breach(connection)? {
-            None => Ok(()),
-            Some(breach) => Err(exchanged_error(&self.file, breach)
+        match self.heed_unread(vfs::find_breach(connection)) {
+            Ok(None) => Ok(()),
+            Ok(Some(breach)) => Err(exchanged_error(&self.file, breach)
                 .with_hint("nothing of this write was stored; run `loci verify`, then try again")),
+            Err(error) => {
+                Err(error.with_hint("nothing of this write was stored; look at the disk, then try again"))
+            }
         }
     }
 
@@ -202,19 +216,14 @@ impl PalaceFile {
         &self,
         connection: &Connection,
     ) -> std::result::Result<(), WriteFailure> {
-        let breach = match vfs::find_breach(connection) {
+        let error = match self.heed_unread(vfs::find_breach(connection)) {
             Ok(None) => return Ok(()),
-            Ok(Some(breach)) => breach,
-            Err(error) => {
-                return Err(WriteFailure {
-                    error,
-                    at_commit: true,
-                });
-            }
+            Ok(Some(breach)) => exchanged_error(&self.file, breach),
+            Err(error) => error,
         };
-        let error = exchanged_error(&self.file, breach)
-            .with_context("outcome", "unknown")
-            .with_hint("whether this write was stored is unknown; run `loci verify` and look for it before repeating it");
+        let error = error.with_context("outcome", "unknown").with_hint(
+            "whether this write was stored is unknown; run `loci verify` and look for it before repeating it",
+        );
         Err(WriteFailure {
             error,
             at_commit: true,
@@ -223,7 +232,7 @@ impl PalaceFile {
 
     /// Confirms that an answer was read from files that fit together until its end.
     pub(crate) fn confirm_answer(&self, connection: &Connection) -> Result<()> {
-        match vfs::find_overwriting(connection)? {
+        match self.heed_unread(vfs::find_overwriting(connection))? {
             None => Ok(()),
             Some(breach) => {
                 self.part_with_connections();

@@ -45,6 +45,15 @@ impl BaseFile {
         unsafe { self.read_raw(buffer.as_mut_ptr().cast(), length, offset) }
     }
 
+    /// Fills `buffer` from `offset`; returns false where the file ends first, and fails if it cannot be read now.
+    pub(super) fn read_whole(self, buffer: &mut [u8], offset: i64) -> Result<bool, c_int> {
+        match self.read(buffer, offset) {
+            ffi::SQLITE_OK => Ok(true),
+            ffi::SQLITE_IOERR_SHORT_READ => Ok(false),
+            code => Err(code),
+        }
+    }
+
     /// Writes all of `bytes` at `offset`.
     pub(super) fn write(self, bytes: &[u8], offset: i64) -> c_int {
         let (Some(write), Ok(length)) = (

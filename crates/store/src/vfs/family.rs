@@ -16,7 +16,7 @@ use super::connection::with_file;
 use super::pages::DatabasePages;
 use super::recovery::FOREIGN_LOG;
 use super::standing::{FileStanding, HOLD_BYTE, HOLD_MEMORY_BYTE, InodeId, MemoryStanding, RELEASE_BYTE};
-use loci_core::Result;
+use crate::failure::sqlite_error;
 use rusqlite::{Connection, ffi};
 use std::ffi::c_int;
 use std::time::Duration;
@@ -85,18 +85,47 @@ pub(super) fn join_family(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         return DIVIDED_FAMILY;
     }
     pages.watch.joined = true;
-    if is_foreign(base, pages) {
-        return FOREIGN_LOG;
+    match is_foreign(base, pages) {
+        Ok(false) => ffi::SQLITE_OK,
+        Ok(true) => FOREIGN_LOG,
+        Err(code) => {
+            leave_family(base, pages);
+            code
+        }
     }
-    ffi::SQLITE_OK
 }
 
 /// Returns whether the log beside the database has a header that the mark does not name.
-fn is_foreign(base: BaseFile, pages: &mut DatabasePages) -> bool {
-    PATIENCE.iter().all(|pause| {
-        crate::clock::sleep(*pause);
-        !names_log(base, pages)
-    })
+fn is_foreign(base: BaseFile, pages: &mut DatabasePages) -> Result<bool, c_int> {
+    let foreign = look_often(|| names_log(base, pages).map(|named| (!named).then_some(())))?;
+    Ok(foreign.is_some())
+}
+
+/// Returns what is wrong in every one of some looks, with pauses between them, or fails if one could not be taken.
+fn look_often<T>(mut look: impl FnMut() -> Result<Option<T>, c_int>) -> Result<Option<T>, c_int> {
+    let mut wrong = None;
+    for pause in PATIENCE {
+        crate::clock::sleep(pause);
+        wrong = take_look(&mut look)?;
+        if wrong.is_none() {
+            break;
+        }
+    }
+    Ok(wrong)
+}
+
+/// Takes one look, and takes it again if a read failed. A disk that fails for a moment has exchanged nothing, and what
+/// it hides must not pass for sound either.
+fn take_look<T>(look: &mut impl FnMut() -> Result<Option<T>, c_int>) -> Result<Option<T>, c_int> {
+    let mut taken = look();
+    for pause in PATIENCE {
+        if taken.is_ok() {
+            break;
+        }
+        crate::clock::sleep(pause);
+        taken = look();
+    }
+    taken
 }
 
 /// Releases the bytes that [`join_family`] took; those of the shared memory go with it.
@@ -118,8 +147,14 @@ fn family_tag(files: [InodeId; 3]) -> i64 {
 }
 
 /// Returns how the files of an open database came apart, if they did.
-pub(super) fn find_family_breach(base: BaseFile, pages: &mut DatabasePages) -> Option<FamilyBreach> {
-    find_name_breach(base, pages).or_else(|| find_content_breach(base, pages))
+pub(super) fn find_family_breach(
+    base: BaseFile,
+    pages: &mut DatabasePages,
+) -> Result<Option<FamilyBreach>, c_int> {
+    match find_name_breach(base, pages) {
+        Some(breach) => Ok(Some(breach)),
+        None => find_content_breach(base, pages),
+    }
 }
 
 fn find_name_breach(base: BaseFile, pages: &DatabasePages) -> Option<FamilyBreach> {
@@ -140,36 +175,40 @@ fn find_name_breach(base: BaseFile, pages: &DatabasePages) -> Option<FamilyBreac
     renamed.then_some(FamilyBreach::CompanionsRenamed)
 }
 
-/// Returns whether the content of the files no longer fits together, however their names stand.
-fn find_content_breach(base: BaseFile, pages: &mut DatabasePages) -> Option<FamilyBreach> {
+/// Returns whether the content of the files no longer fits together, however their names stand. Fails if that cannot be
+/// read now.
+fn find_content_breach(base: BaseFile, pages: &mut DatabasePages) -> Result<Option<FamilyBreach>, c_int> {
     // Only a family of known files is judged: recorders and other layers of tests rebuild files as they like.
     if !pages.watch.joined {
-        return None;
+        return Ok(None);
     }
-    let mut breach = None;
-    for pause in PATIENCE {
-        crate::clock::sleep(pause);
-        breach = lineage::find_breach(base, pages);
-        if breach.is_none() {
-            break;
-        }
-    }
-    breach
+    look_often(|| lineage::find_breach(base, pages))
 }
 
 /// Returns whether a log may be copied into its database and removed by the last connection: the database must be the
 /// one that its name leads to, and the content of both must fit together. Log and memory may have lost their names.
-pub(super) fn may_settle(base: BaseFile, pages: &mut DatabasePages) -> bool {
-    matches!(
+pub(super) fn may_settle(base: BaseFile, pages: &mut DatabasePages) -> Result<bool, c_int> {
+    let named = matches!(
         find_name_breach(base, pages),
         None | Some(FamilyBreach::CompanionsRenamed)
-    ) && find_content_breach(base, pages).is_none()
+    );
+    Ok(named && find_content_breach(base, pages)?.is_none())
 }
 
-/// Returns whether the file that a checkpoint is about to write into is no longer its log's own.
-pub(super) fn is_exchanged(base: BaseFile, pages: &mut DatabasePages) -> bool {
-    pages.watch.exchanged |= pages.watch.joined && is_foreign(base, pages);
-    pages.watch.exchanged
+/// Returns a code other than OK if the file that a checkpoint is about to write into is no longer its log's own, or if
+/// that cannot be read now.
+pub(super) fn refuse_exchanged(base: BaseFile, pages: &mut DatabasePages) -> c_int {
+    if pages.watch.joined && !pages.watch.exchanged {
+        match is_foreign(base, pages) {
+            Ok(foreign) => pages.watch.exchanged = foreign,
+            Err(code) => return code,
+        }
+    }
+    if pages.watch.exchanged {
+        EXCHANGED_FILE
+    } else {
+        ffi::SQLITE_OK
+    }
 }
 
 /// Returns whether the name of the log leads to the log that is open.
@@ -182,25 +221,33 @@ pub(super) fn has_own_log_name(pages: &DatabasePages) -> bool {
 }
 
 /// Returns whether the database or its log behind a connection was overwritten, whatever else happened to them.
-pub(crate) fn is_overwritten(connection: &Connection) -> Result<bool> {
-    with_file(connection, |base, pages| {
-        find_content_breach(base, pages) == Some(FamilyBreach::Overwritten)
-    })
+pub(crate) fn is_overwritten(connection: &Connection) -> loci_core::Result<bool> {
+    let breach = look_through(connection, find_content_breach)?;
+    Ok(breach == Some(FamilyBreach::Overwritten))
 }
 
-/// Returns how the files behind a connection came apart, if they did.
-pub(crate) fn find_breach(connection: &Connection) -> Result<Option<FamilyBreach>> {
-    with_file(connection, find_family_breach)
+/// Returns how the files behind a connection came apart, if they did. Fails if they cannot be read now.
+pub(crate) fn find_breach(connection: &Connection) -> loci_core::Result<Option<FamilyBreach>> {
+    look_through(connection, find_family_breach)
 }
 
 /// As [`find_breach`], for an answer that was read already: files that lost their names stay whole for those who have
 /// them open, so only their content counts.
-pub(crate) fn find_overwriting(connection: &Connection) -> Result<Option<FamilyBreach>> {
-    with_file(connection, |base, pages| {
+pub(crate) fn find_overwriting(connection: &Connection) -> loci_core::Result<Option<FamilyBreach>> {
+    look_through(connection, |base, pages| {
         let cut = MemoryStanding::ask_file(base).is_some_and(|memory| memory.cut);
         if cut {
-            return Some(FamilyBreach::MemoryCut);
+            return Ok(Some(FamilyBreach::MemoryCut));
         }
         find_content_breach(base, pages)
     })
+}
+
+/// Looks at the files behind a connection.
+fn look_through(
+    connection: &Connection,
+    look: impl FnOnce(BaseFile, &mut DatabasePages) -> Result<Option<FamilyBreach>, c_int>,
+) -> loci_core::Result<Option<FamilyBreach>> {
+    with_file(connection, look)?
+        .map_err(|code| sqlite_error(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)))
 }

@@ -161,12 +161,15 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
     let bytes = unsafe { slice::from_raw_parts(buffer.cast::<u8>(), usize::try_from(length).unwrap_or(0)) };
     match content {
         FileContent::Database(pages) => {
-            // The pages of a log must not reach a file that is not its own.
-            if pages.checkpointing && family::is_exchanged(base, pages) {
-                return family::EXCHANGED_FILE;
-            }
-            if pages.checkpointing && pages.watch.unrecorded {
-                return ffi::SQLITE_IOERR_WRITE;
+            if pages.checkpointing {
+                // The pages of a log must not reach a file that is not its own.
+                match family::refuse_exchanged(base, pages) {
+                    ffi::SQLITE_OK => {}
+                    code => return code,
+                }
+                if pages.watch.unrecorded {
+                    return ffi::SQLITE_IOERR_WRITE;
+                }
             }
             pages.write(base, bytes, offset)
         }
@@ -250,9 +253,10 @@ unsafe extern "C" fn lock(file: File, level: c_int) -> c_int {
         if let (base, FileContent::Database(pages)) = parts(file)
             && exclusive
             && code == ffi::SQLITE_OK
-            && !family::may_settle(base, pages)
+            && family::may_settle(base, pages) != Ok(true)
         {
-            // SQLite would copy the log into a file that is not its own, or remove a log that is another file's.
+            // SQLite would copy the log into a file that is not its own, or remove a log that is another file's. A log
+            // that is kept because nobody could read that now is settled by the next connection.
             base_unlock(file, ffi::SQLITE_LOCK_SHARED);
             return ffi::SQLITE_BUSY;
         }
@@ -397,9 +401,12 @@ unsafe extern "C" fn control(file: File, op: c_int, argument: *mut c_void) -> c_
         }
         (ffi::SQLITE_FCNTL_CKPT_START, FileContent::Database(pages)) => {
             pages.checkpointing = true;
-            pages.watch.exchanged = !family::may_settle(base, pages);
-            pages.watch.unrecorded =
-                !pages.watch.exchanged && backfill::begin_copy(base, pages) != ffi::SQLITE_OK;
+            let settles = family::may_settle(base, pages);
+            pages.watch.exchanged = settles == Ok(false);
+            pages.watch.unrecorded = match settles {
+                Ok(own) => own && backfill::begin_copy(base, pages) != ffi::SQLITE_OK,
+                Err(_) => true,
+            };
         }
         (ffi::SQLITE_FCNTL_CKPT_DONE, FileContent::Database(pages)) => pages.checkpointing = false,
         _ => {}

@@ -47,7 +47,8 @@ pub(super) struct LogWatch {
     pub(super) joined: bool,
     /// Whether the running checkpoint must not write into the file: it is not the log's own any more.
     pub(super) exchanged: bool,
-    /// Whether the running checkpoint must not write into the file: its progress could not be recorded there.
+    /// Whether the running checkpoint must not write into the file: its progress could not be recorded there, or
+    /// nobody could read whether the file is still the log's own.
     pub(super) unrecorded: bool,
     /// Page 1 and the shared index at the last look.
     pub(super) stamp: Option<LineageStamp>,
@@ -205,22 +206,25 @@ pub(super) fn release_log(base: BaseFile, pages: &mut DatabasePages) -> c_int {
         return ffi::SQLITE_OK;
     };
     match LogMark::read(base, page_size) {
-        // A file that asks for another log was put in the place of the palace, and must go on asking.
-        Ok(Some(mark)) if mark.needed && mark.frames > 0 && !names_open_log(mark, pages) => EXCHANGED_FILE,
-        Ok(Some(mark)) if mark.needed => LogMark {
-            needed: false,
-            ..mark
-        }
-        .write_lasting(base, page_size),
+        Ok(Some(mark)) if mark.needed => match names_open_log(mark, pages) {
+            // A file that asks for another log was put in the place of the palace, and must go on asking.
+            Ok(false) if mark.frames > 0 => EXCHANGED_FILE,
+            Err(code) => code,
+            Ok(_) => LogMark {
+                needed: false,
+                ..mark
+            }
+            .write_lasting(base, page_size),
+        },
         Ok(Some(_)) => ffi::SQLITE_OK,
         Ok(None) => ffi::SQLITE_IOERR_DATA,
         Err(code) => code,
     }
 }
 
-fn names_open_log(mark: LogMark, pages: &DatabasePages) -> bool {
-    let open = pages.watch.log.and_then(wal::read_log_id);
-    open.is_some_and(|id| mark.names(id))
+fn names_open_log(mark: LogMark, pages: &DatabasePages) -> Result<bool, c_int> {
+    let open = pages.watch.log.map(wal::read_log_id).transpose()?.flatten();
+    Ok(open.is_some_and(|id| mark.names(id)))
 }
 
 /// Keeps a copy of the log as it was found, since SQLite overwrites what it could not read. SQLite holds no lock on

@@ -59,15 +59,17 @@ pub(crate) fn log_id(salts: &[u8]) -> u32 {
     (XxHash3_64::oneshot(salts) as u32).max(1)
 }
 
-/// Returns the name of the log in this file; `None` if SQLite would not see one.
-pub(super) fn read_log_id(log: BaseFile) -> Option<u32> {
+/// Returns the name of the log in this file; `None` if SQLite would not see one. Fails if it cannot be read now.
+pub(super) fn read_log_id(log: BaseFile) -> Result<Option<u32>, c_int> {
     let mut header = [0; HEADER];
-    if log.read(&mut header, 0) != ffi::SQLITE_OK {
-        return None;
-    }
+    let whole = log.read_whole(&mut header, 0)?;
+    Ok(whole.then(|| parse_log_id(&header)).flatten())
+}
+
+fn parse_log_id(header: &[u8; HEADER]) -> Option<u32> {
     let (content, sums) = header.split_last_chunk::<8>()?;
     let mut running = RunningChecksum {
-        big_endian: is_big_endian(&header)?,
+        big_endian: is_big_endian(header)?,
         sums: (0, 0),
     };
     running.add(content);

@@ -5,6 +5,7 @@
 
 mod campaign;
 mod older_copies;
+mod unread;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -35,6 +35,7 @@ mod words;
 
 mod power {
     pub(crate) mod counter;
+    pub(crate) mod unreadable;
 }
 mod scene {
     pub(crate) mod listing;

@@ -8,6 +8,7 @@ use crate::vfs::page;
 use crate::vfs::pages::{DatabasePages, PageProtection};
 use crate::vfs::wal::{self, FRAME_HEADER, HEADER};
 use rusqlite::ffi;
+use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -89,61 +90,81 @@ impl IndexState {
     }
 }
 
-/// Returns whether the mark names the log that is open, or there is nothing to judge.
-pub(crate) fn names_log(base: BaseFile, pages: &mut DatabasePages) -> bool {
+/// Returns whether the mark names the log that is open, or there is nothing to judge. Fails if either cannot be read
+/// now.
+pub(crate) fn names_log(base: BaseFile, pages: &mut DatabasePages) -> Result<bool, c_int> {
     let (PageProtection::Checked { page_size }, Some(log)) = (pages.protection(base), pages.watch.log) else {
-        return true;
+        return Ok(true);
     };
-    let Ok(Some(mark)) = LogMark::read(base, page_size) else {
-        return true;
+    let mark = match LogMark::read(base, page_size) {
+        Ok(Some(mark)) => mark,
+        // A file that ends within page 1, or whose mark is damaged, is found and reported elsewhere.
+        Ok(None) | Err(ffi::SQLITE_IOERR_SHORT_READ) => return Ok(true),
+        Err(code) => return Err(code),
     };
-    wal::read_log_id(log).is_none_or(|id| mark.names(id))
+    Ok(wal::read_log_id(log)?.is_none_or(|id| mark.names(id)))
 }
 
-/// Takes one look; another process between two of its writes may look like a breach.
-pub(super) fn find_breach(base: BaseFile, pages: &mut DatabasePages) -> Option<FamilyBreach> {
+/// Takes one look; another process between two of its writes may look like a breach. Fails if something cannot be read
+/// now: that speaks neither for the files nor against them.
+pub(super) fn find_breach(base: BaseFile, pages: &mut DatabasePages) -> Result<Option<FamilyBreach>, c_int> {
     let (Some(index), Some(log)) = (pages.watch.index, pages.watch.log) else {
-        return None;
+        return Ok(None);
     };
     let PageProtection::Checked { page_size } = pages.protection(base) else {
-        return None;
+        return Ok(None);
     };
     let before = IndexState::read(index);
     let mut seal = [0; 8];
-    if base.read(&mut seal, page::seal_offset(page_size)) != ffi::SQLITE_OK {
-        return Some(FamilyBreach::Overwritten);
+    if !base.read_whole(&mut seal, page::seal_offset(page_size))? {
+        return Ok(Some(FamilyBreach::Overwritten));
     }
     let index = IndexState::read(index);
     if !index.is_whole() {
-        return Some(FamilyBreach::MemoryCut);
+        return Ok(Some(FamilyBreach::MemoryCut));
     }
-    if !lists_log(&index, log, page_size) {
-        return Some(FamilyBreach::Overwritten);
-    }
-    // A mark that cannot be read is damage of page 1, which is found and reported elsewhere.
-    if let Ok(Some(mark)) = LogMark::read(base, page_size)
-        && !fits_log(mark, log, page_size)
-    {
-        return Some(FamilyBreach::Overwritten);
-    }
-    if let Ok(Some(copied)) = LogBackfill::read(base, page_size)
-        && !holds_copy(&index, copied, log)
-    {
-        return Some(FamilyBreach::Overwritten);
+    if !lists_log(&index, log, page_size)? || !has_fitting_records(base, &index, log, page_size)? {
+        return Ok(Some(FamilyBreach::Overwritten));
     }
     // A checkpoint that ran between the two readings may have written page 1 before or after it was read here: the
     // next look decides.
     if before != index {
-        return None;
+        return Ok(None);
     }
     let stamp = LineageStamp { seal, index };
     if let Some(last) = &pages.watch.stamp
         && !stamp.may_follow(last)
     {
-        return Some(FamilyBreach::Overwritten);
+        return Ok(Some(FamilyBreach::Overwritten));
     }
     pages.watch.stamp = Some(stamp);
-    None
+    Ok(None)
+}
+
+/// Returns whether the mark and the progress of checkpoints on page 1 fit the log and its index.
+fn has_fitting_records(
+    base: BaseFile,
+    index: &IndexState,
+    log: BaseFile,
+    page_size: usize,
+) -> Result<bool, c_int> {
+    // A record that is damaged is damage of page 1, which is found and reported elsewhere.
+    let mark = match LogMark::read(base, page_size) {
+        Ok(mark) => mark,
+        Err(ffi::SQLITE_IOERR_SHORT_READ) => return Ok(false),
+        Err(code) => return Err(code),
+    };
+    if let Some(mark) = mark
+        && !fits_log(mark, log, page_size)?
+    {
+        return Ok(false);
+    }
+    match LogBackfill::read(base, page_size) {
+        Ok(Some(copied)) => holds_copy(index, copied, log),
+        Ok(None) => Ok(true),
+        Err(ffi::SQLITE_IOERR_SHORT_READ) => Ok(false),
+        Err(code) => Err(code),
+    }
 }
 
 /// Takes the first look, as soon as a connection holds a lock for reading: the index is set up by then, and nothing was
@@ -166,35 +187,37 @@ pub(crate) fn begin_lineage(base: BaseFile, pages: &mut DatabasePages) {
 }
 
 /// Returns whether the last frame that the index counts is the one in the log.
-fn lists_log(index: &IndexState, log: BaseFile, page_size: usize) -> bool {
+fn lists_log(index: &IndexState, log: BaseFile, page_size: usize) -> Result<bool, c_int> {
     let frames = index.word(LAST_FRAME);
     if frames == 0 {
-        return true;
+        return Ok(true);
     }
     let mut head = [0; FRAME_HEADER];
     let offset = HEADER as i64 + i64::from(frames - 1) * (FRAME_HEADER + page_size) as i64;
-    log.read(&mut head, offset) == ffi::SQLITE_OK
+    Ok(log.read_whole(&mut head, offset)?
         && index.word(FRAME_SUM) == wal::read_word(&head, 16)
-        && index.word(FRAME_SUM + 4) == wal::read_word(&head, 20)
+        && index.word(FRAME_SUM + 4) == wal::read_word(&head, 20))
 }
 
 /// Returns whether the file records what the index says was copied into it; a copy of the file that was taken before
 /// does not.
-fn holds_copy(index: &IndexState, copied: LogBackfill, log: BaseFile) -> bool {
-    let recorded =
-        || wal::read_log_id(log).is_none_or(|id| copied.log == id && copied.frames >= index.copied);
-    index.copied == 0 || recorded()
+fn holds_copy(index: &IndexState, copied: LogBackfill, log: BaseFile) -> Result<bool, c_int> {
+    if index.copied == 0 {
+        return Ok(true);
+    }
+    let open = wal::read_log_id(log)?;
+    Ok(open.is_none_or(|id| copied.log == id && copied.frames >= index.copied))
 }
 
 /// Returns whether the log is one that the mark names, with all the frames it promises.
-fn fits_log(mark: LogMark, log: BaseFile, page_size: usize) -> bool {
-    match wal::read_log_id(log) {
+fn fits_log(mark: LogMark, log: BaseFile, page_size: usize) -> Result<bool, c_int> {
+    Ok(match wal::read_log_id(log)? {
         None => !(mark.needed && mark.frames > 0),
         Some(id) if !mark.names(id) => false,
         Some(id) if mark.needed && id == mark.log => {
             let promised = HEADER as i64 + i64::from(mark.frames) * (FRAME_HEADER + page_size) as i64;
-            log.size().is_ok_and(|size| size >= promised)
+            log.size()? >= promised
         }
         Some(_) => true,
-    }
+    })
 }

@@ -8,7 +8,7 @@ use loci_core::*;
 use loci_store::EmbeddedBackend;
 
 /// Copies the log into the file, as much as the mode does.
-fn checkpoint(served: &ServedPalace, mode: &str) {
+pub(super) fn checkpoint(served: &ServedPalace, mode: &str) {
     raw::connect(&served.folder())
         .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))
         .unwrap();
