@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::ids::derive_id;
 use crate::mine::spell_wing;
 use crate::palace::Palace;
-use crate::seal::{DrawerSeals, SealedDrawer, SecretGuard, SecretTally};
+use crate::seal::{DrawerSeals, SealedDrawer, SecretGuard};
 use crate::view::address;
 use loci_mine::project::tidy_name;
 
@@ -64,9 +64,9 @@ pub struct NoteReport {
     /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// The secrets found in it.
-    #[serde(skip_serializing_if = "SecretTally::is_empty")]
-    pub secrets: SecretTally,
+    /// Secrets found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<String>,
     /// The wing the drawer is in.
     #[serde(skip)]
     pub wing: Option<String>,
@@ -227,7 +227,7 @@ pub(crate) fn file_words(
         let report = report_filed(filing.reader(), new, &receipt)?;
         Ok(NoteReport {
             seq: report.seq.filter(|_| !restricted),
-            secrets: found.clone(),
+            secrets: found.describe(),
             ..report
         })
     })
@@ -278,7 +278,7 @@ fn report_filed(reader: &dyn CollectionReader, new: &NewDrawer, receipt: &Receip
         address: address::format_drawer_address(&drawer.into()),
         outcome: if added { "added" } else { "kept" },
         seq: Some(receipt.seq),
-        secrets: SecretTally::default(),
+        secrets: None,
         wing,
         room,
     })

@@ -41,9 +41,9 @@ pub struct UpdateReport {
     pub id: DrawerId,
     /// Always true; a missing drawer is an error.
     pub updated: bool,
-    /// The secrets found in the new text.
-    #[serde(skip_serializing_if = "SecretTally::is_empty")]
-    pub secrets: SecretTally,
+    /// Secrets found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<String>,
     /// The sequence number of the change. It counts changes of the whole palace, so restricted callers do not
     /// get it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ impl Palace {
             Ok(UpdateReport {
                 id,
                 updated: true,
-                secrets,
+                secrets: secrets.describe(),
                 seq: Some(receipt.seq).filter(|_| !self.access().is_restricted()),
             })
         })

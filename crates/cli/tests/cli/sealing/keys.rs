@@ -1,5 +1,8 @@
 //! The key: without it the secrets are closed and everything else is open; nothing is filed in the clear for want of it.
 
+use loci_core::{Backend, CollectionName, OpenOptions, PalaceRef, SourceRecordQuery, SourceRevision};
+use loci_store::EmbeddedBackend;
+
 use super::*;
 
 fn run_elsewhere(home: &TempHome, args: &[&str]) -> loci_testkit::CommandOutcome {
@@ -92,16 +95,42 @@ fn after_a_rotation_the_old_key_opens_nothing_in_the_palace() {
     );
 }
 
+/// Removes the encrypted secrets and leaves the labels.
+fn remove_secrets(home: &TempHome) {
+    let backend = EmbeddedBackend::new();
+    let name = CollectionName::new(CollectionName::DEFAULT).unwrap();
+    let collection = backend
+        .open(
+            &PalaceRef::local(home.palace()),
+            &name,
+            &OpenOptions::for_writing(),
+        )
+        .unwrap();
+    let ledger = collection.sources().unwrap();
+    let all = SourceRecordQuery::Under {
+        prefix: "loci:secret:".to_owned(),
+        after: None,
+        limit: 10,
+    };
+    let removals = ledger
+        .find_records(&all)
+        .unwrap()
+        .into_iter()
+        .map(|record| SourceRevision {
+            source: record.source,
+            expects: Some(record.revision),
+            stamp: None,
+            parts: Box::new(std::iter::empty()),
+        });
+    ledger.revise(removals.collect()).unwrap();
+}
+
 #[test]
 fn a_secret_that_is_gone_is_named_and_the_words_stay() {
     let home = new_home();
     home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
     home.run(&["verify"]).expect_code(0);
-    let database = rusqlite::Connection::open(home.palace().join("palace.db")).unwrap();
-    database
-        .execute("DELETE FROM sources WHERE source LIKE 'loci:secret:%'", [])
-        .unwrap();
-    drop(database);
+    remove_secrets(&home);
     let found = home.json(1, &["verify"]);
     assert!(found.to_string().contains("secret_missing"), "{found}");
     let refused = home.run(&["unseal", "note"]).expect_code(2);
