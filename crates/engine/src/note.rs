@@ -66,6 +66,7 @@ pub struct NoteReport {
     pub seq: Option<u64>,
     /// Secrets found.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub secrets: Option<String>,
     /// The wing the drawer is in.
     #[serde(skip)]

@@ -43,6 +43,7 @@ pub struct UpdateReport {
     pub updated: bool,
     /// Secrets found.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub secrets: Option<String>,
     /// The sequence number of the change. It counts changes of the whole palace, so restricted callers do not
     /// get it.
