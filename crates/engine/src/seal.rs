@@ -10,6 +10,7 @@ mod cipher;
 mod collect;
 mod drawer;
 mod guard;
+mod known;
 mod policy;
 mod records;
 mod resealing;

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use super::DrawerSeals;
 use super::cipher::SealingKeys;
+use super::known::KnownSecrets;
 use super::policy::SecretPolicy;
 use super::records::{naming_fingerprints, put_naming_key, put_seals};
-use super::resealing::KnownSecrets;
 use super::span::{describe_kinds, format_label};
 use super::text::{SealMark, SealedText};
 use crate::keys::PalaceKey;
@@ -285,7 +285,7 @@ pub(super) fn seal_text(keys: &SealingKeys, text: &str, found: &[SecretSpan]) ->
         plain: text.to_owned(),
         marks: Vec::with_capacity(found.len()),
     };
-    let mut done = 0;
+    let (mut done, mut lines) = (0, 0);
     for secret in found {
         let words = text.get(secret.start..secret.end).unwrap_or_default();
         let (kind, tag) = (secret.kind.name(), keys.make_tag(words));
@@ -293,11 +293,12 @@ pub(super) fn seal_text(keys: &SealingKeys, text: &str, found: &[SecretSpan]) ->
             .text
             .push_str(text.get(done..secret.start).unwrap_or_default());
         let start = sealed.text.len();
+        lines += words.bytes().filter(|byte| *byte == b'\n').count() as u64;
         sealed.text.push_str(&format_label(kind, &tag));
         sealed.marks.push(SealMark {
             label: start..sealed.text.len(),
             plain: secret.start..secret.end,
-            lines: words.bytes().filter(|byte| *byte == b'\n').count() as u64,
+            lines,
             sealed: keys.encrypt(&tag, words)?,
             kind: secret.kind,
             tag,

@@ -1,19 +1,16 @@
 //! The changes that seal the stored drawers of one source. Secrets are looked for in the text as it was before it was
 //! cut, and parts of them in what drawers repeat of their neighbours.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use loci_core::{Drawer, DrawerContext, DrawerPatch, Metadata, Result};
-use loci_secrets::{SecretKind, SecretSpan};
+use loci_secrets::SecretSpan;
 
 use super::drawer::list_texts;
 use super::guard::{SecretGuard, SecretTally, seal_text};
+use super::known::KnownSecrets;
 use super::records::FoundSeals;
 use super::span::{SealedSpan, field_text, set_field_text};
-
-/// The shortest part of a secret that is recognised where a text begins or ends with it.
-const LEAST_PART: usize = 6;
 
 /// The drawers of one source to be sealed.
 #[derive(Debug, Default)]
@@ -116,9 +113,11 @@ struct JoinedPiece<'t> {
 impl JoinedPiece<'_> {
     /// Returns the secrets, or parts of secrets, in a range of the joined text, counted from `from`.
     fn secrets_in(&self, range: Range<usize>, from: usize) -> Vec<SecretSpan> {
-        let found = self.joined.found.iter();
-        found
-            .filter(|secret| secret.start < range.end && range.start < secret.end)
+        let found = &self.joined.found;
+        let first = found.partition_point(|secret| secret.end <= range.start);
+        let inside = found.get(first..).unwrap_or_default().iter();
+        inside
+            .take_while(|secret| secret.start < range.end)
             .map(|secret| SecretSpan {
                 start: secret.start.max(range.start) - range.start + from,
                 end: secret.end.min(range.end) - range.start + from,
@@ -238,84 +237,4 @@ fn reseal_context(
         }
     }
     Ok((sealed != *context).then_some(sealed))
-}
-
-/// The secrets of a source, to be recognised where they are repeated.
-#[derive(Debug, Default)]
-pub(crate) struct KnownSecrets(BTreeMap<String, SecretKind>);
-
-impl KnownSecrets {
-    /// Adds a secret.
-    pub(crate) fn add(&mut self, secret: &str, kind: SecretKind) {
-        self.0.insert(secret.to_owned(), kind);
-    }
-
-    /// Finds the secrets in a text: those in `own`, whole ones, and parts of them with which a line begins or the text
-    /// ends. The spans are in order and do not overlap.
-    pub(crate) fn find_in(&self, text: &str, own: &[SecretSpan]) -> Vec<SecretSpan> {
-        let mut found: Vec<SecretSpan> = own.to_vec();
-        for (secret, kind) in &self.0 {
-            let span = |range: Range<usize>| SecretSpan {
-                start: range.start,
-                end: range.end,
-                kind: *kind,
-            };
-            let whole = text.match_indices(secret.as_str());
-            found.extend(whole.map(|(at, secret)| span(at..at + secret.len())));
-            let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
-            found.extend(lines.filter_map(|at| {
-                let rest = text.get(at..)?;
-                let part = ends_of(secret).find(|part| rest.starts_with(part))?;
-                Some(span(at..at + part.len()))
-            }));
-            let end = beginnings_of(secret).find(|part| text.ends_with(part));
-            found.extend(end.map(|part| span(text.len() - part.len()..text.len())));
-        }
-        found.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-        let mut end = 0;
-        found.retain(|span| {
-            let is_free = span.start >= end;
-            end = end.max(span.end);
-            is_free
-        });
-        found
-    }
-}
-
-/// Returns the ends of a secret, the longest first.
-fn ends_of(secret: &str) -> impl Iterator<Item = &str> {
-    let starts = secret.char_indices().skip(1).map(|(start, _)| start);
-    starts
-        .filter_map(|start| secret.get(start..))
-        .take_while(|part| part.len() >= LEAST_PART)
-}
-
-/// Returns the beginnings of a secret, the longest first.
-fn beginnings_of(secret: &str) -> impl Iterator<Item = &str> {
-    let ends = secret.char_indices().rev().map(|(end, _)| end);
-    ends.filter_map(|end| secret.get(..end))
-        .take_while(|part| part.len() >= LEAST_PART)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn secrets_and_their_ends_and_beginnings_are_found_in_what_repeats_them() {
-        let mut known = KnownSecrets::default();
-        known.add("abcdefghij", SecretKind::Password);
-        let find = |text: &str| -> Vec<String> {
-            let found = known.find_in(text, &[]);
-            found
-                .iter()
-                .map(|span| text[span.start..span.end].to_owned())
-                .collect()
-        };
-        assert_eq!(find("x abcdefghij y abcdefghij"), ["abcdefghij", "abcdefghij"]);
-        assert_eq!(find("title\nefghij, then more"), ["efghij"]);
-        assert_eq!(find("and it begins abcdef"), ["abcdef"]);
-        assert_eq!(find("fghij too short abcde"), [""; 0]);
-        assert_eq!(find("in the middle defghij it may be a word"), [""; 0]);
-    }
 }

@@ -14,7 +14,7 @@ pub(crate) struct SealMark {
     pub(super) label: Range<usize>,
     /// The secret in the original text.
     pub(super) plain: Range<usize>,
-    /// The number of line ends in the secret.
+    /// The number of line ends in this secret and all before it.
     pub(super) lines: u64,
     /// The kind of the secret.
     pub(super) kind: SecretKind,
@@ -60,10 +60,10 @@ impl SealedText {
 
     /// Returns the smallest range of the sealed text that covers a range of the original.
     pub(crate) fn cover_sealed(&self, range: &Range<usize>) -> Range<usize> {
-        let within = self.marks.iter().find(|mark| {
-            mark.plain.start < range.end && range.end < mark.plain.end && mark.plain.start >= range.start
-        });
-        let end = within.map_or_else(|| self.to_sealed(range.end), |mark| mark.label.end);
+        let before = self.marks.partition_point(|mark| mark.plain.start < range.end);
+        let last = self.marks.get(..before).and_then(<[SealMark]>::last);
+        let cut = last.filter(|mark| range.end < mark.plain.end);
+        let end = cut.map_or_else(|| self.to_sealed(range.end), |mark| mark.label.end);
         self.to_sealed(range.start)..end
     }
 
@@ -91,11 +91,9 @@ impl SealedText {
 
     /// Returns the number of line ends in the secrets before a place of the sealed text.
     pub(crate) fn hidden_lines(&self, at: usize) -> u64 {
-        self.marks_before(at)
-            .iter()
-            .filter(|mark| mark.label.end <= at)
-            .map(|mark| mark.lines)
-            .sum()
+        let before = self.marks.partition_point(|mark| mark.label.end <= at);
+        let last = self.marks.get(..before).and_then(<[SealMark]>::last);
+        last.map_or(0, |mark| mark.lines)
     }
 
     fn marks_before(&self, at: usize) -> &[SealMark] {
@@ -105,11 +103,11 @@ impl SealedText {
 
     /// Returns the spans of the labels in a part of the sealed text, counted from the start of the part.
     pub(crate) fn spans_in(&self, part: Range<usize>) -> Vec<SealedSpan> {
-        let inside = self
-            .marks
-            .iter()
-            .filter(|mark| part.start <= mark.label.start && mark.label.end <= part.end);
+        let first = self.marks.partition_point(|mark| mark.label.start < part.start);
+        let behind = self.marks.partition_point(|mark| mark.label.end <= part.end);
+        let inside = self.marks.get(first..behind).unwrap_or_default();
         inside
+            .iter()
             .map(|mark| SealedSpan {
                 field: None,
                 nth: None,
@@ -173,7 +171,7 @@ pub(crate) fn keep_labels_whole(sealed: &SealedText, pieces: &mut Vec<TextPiece>
 mod tests {
     use super::*;
 
-    /// A text in which `[…]` are labels for secrets of these lengths and numbers of line ends.
+    /// A text in which `[…]` are labels for secrets of these lengths, with these numbers of line ends so far.
     fn sealed(text: &str, secrets: &[(usize, u64)]) -> SealedText {
         let mut marks = Vec::new();
         let (mut from, mut shift) = (0, 0_isize);
@@ -202,7 +200,7 @@ mod tests {
     #[test]
     fn places_are_found_in_both_texts() {
         // The original: "ab" + 10 bytes + "cd" + 1 byte + "e".
-        let text = sealed("ab[xx]cd[yy]e", &[(10, 2), (1, 0)]);
+        let text = sealed("ab[xx]cd[yy]e", &[(10, 2), (1, 2)]);
         assert_eq!(
             [0, 2, 6, 8, 12, 13].map(|at| text.to_plain(at)),
             [0, 2, 12, 14, 15, 16]
@@ -219,7 +217,7 @@ mod tests {
 
     #[test]
     fn spans_are_counted_from_the_start_of_their_part() {
-        let text = sealed("ab[xx]cd[yy]e", &[(10, 2), (1, 0)]);
+        let text = sealed("ab[xx]cd[yy]e", &[(10, 2), (1, 2)]);
         let spans = text.spans_in(6..13);
         assert_eq!(
             (spans.len(), spans[0].start, spans[0].end, spans[0].length),
