@@ -332,5 +332,7 @@ fn missing_key_error(fingerprint: &str) -> Error {
             "the text holds a secret, and the key that seals the secrets of this palace ({fingerprint}) is not on this machine"
         ),
     )
-    .with_hint("nothing was filed; bring the key with `loci key import FILE`, or leave the secret out")
+    .with_hint(
+        "nothing was filed; bring the key with `loci key import FILE`, or, if it is lost, make a new one with `loci key rotate`",
+    )
 }

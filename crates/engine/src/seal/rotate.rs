@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cipher::{decrypt, encrypt_under, fingerprint_of};
-use super::records::{SECRET_PREFIX, visit_under, write_records};
+use super::records::{SECRET_PREFIX, naming_fingerprints, put_naming_key, visit_under, write_records};
 use crate::keys::PalaceKey;
 use crate::palace::Palace;
 
@@ -54,12 +54,28 @@ impl Palace {
                 collection.require_eraser()?.begin()?;
             }
             palace.encrypt_again(collection.as_ref(), &key, &mut report)?;
+            palace.replace_lost_naming_key(collection.as_ref(), &key)?;
         }
         if can_purge {
             let collection = self.open_whole(&OpenOptions::for_writing())?;
             report.purged = collection.require_eraser()?.purge(watch)?.not_reached.is_empty();
         }
         Ok(report)
+    }
+
+    /// Lets a new key make the tags of a collection if none that did is on this machine: without one, no secret could
+    /// be filed in it any more.
+    fn replace_lost_naming_key(&self, collection: &dyn Collection, key: &PalaceKey) -> Result<()> {
+        let named = naming_fingerprints(collection)?;
+        for fingerprint in &named {
+            if self.find_key(fingerprint)?.is_some() {
+                return Ok(());
+            }
+        }
+        if named.is_empty() {
+            return Ok(());
+        }
+        put_naming_key(collection, &key.fingerprint())
     }
 
     fn encrypt_again(

@@ -54,6 +54,25 @@ fn on_another_machine_secrets_stay_closed_until_the_key_is_brought() {
 }
 
 #[test]
+fn losing_the_key_loses_the_secrets_and_nothing_else() {
+    let home = new_home();
+    home.json(0, &["add", &format!("old {}", token(1)), "--id", "old"]);
+    let shown = home.json(0, &["key", "show"]);
+    std::fs::remove_file(shown["key_file"].as_str().unwrap()).unwrap();
+    let refused = home
+        .run(&["add", &format!("new {}", token(2)), "--id", "new"])
+        .expect_code(2);
+    assert!(refused.err.contains("loci key rotate"), "{}", refused.err);
+    let rotated = home.json(0, &["key", "rotate"]);
+    assert_eq!(rotated["rotated"]["left"], json!(1));
+    home.json(0, &["add", &format!("new {}", token(2)), "--id", "new"]);
+    let opened = home.json(0, &["unseal", "new"]);
+    assert_eq!(text_of(&opened["drawers"][0]), format!("new {}", token(2)));
+    home.run(&["unseal", "old"]).expect_code(2);
+    assert!(text_of(&home.json(0, &["show", "old"])["drawers"][0]).starts_with("old ⟦sealed"));
+}
+
+#[test]
 fn a_restored_backup_opens_with_the_key_of_its_palace() {
     let home = new_home();
     home.json(0, &["add", &format!("note {}", token(1)), "--id", "note"]);
