@@ -253,7 +253,7 @@ impl<'p> SecretGuard<'p> {
         if self.palace.key_folder().is_none() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "the text holds a secret, and there is no home folder to keep its key in",
+                "the text holds a secret, and this user has no home folder to keep its key in",
             )
             .with_hint("nothing was filed; name a folder for keys in the variable LOCI_KEYS"));
         }

@@ -48,7 +48,7 @@ pub(super) struct LogWatch {
     /// Whether the running checkpoint must not write into the file: it is not the log's own any more.
     pub(super) exchanged: bool,
     /// Whether the running checkpoint must not write into the file: its progress could not be recorded there, or
-    /// nobody could read whether the file is still the log's own.
+    /// it could not be read whether the file is still the log's own.
     pub(super) unrecorded: bool,
     /// Page 1 and the shared index at the last look.
     pub(super) stamp: Option<LineageStamp>,
