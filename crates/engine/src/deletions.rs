@@ -13,6 +13,7 @@ use loci_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::keys::PalaceKey;
+use crate::ledger::{PAGE, find_named, visit_under};
 use crate::palace::Palace;
 
 /// The beginning of the names of these records; the key's fingerprint follows.
@@ -30,9 +31,6 @@ const HEAD: usize = 16;
 /// An id of at least this many bytes belongs to one message alone. Shorter ones, like "1", are used by many conversations
 /// and count only within their source.
 const OWN_ID: usize = 20;
-
-/// The number of records asked for at once.
-const PAGE: usize = 500;
 
 /// What a piece belongs to. The same words in another message are not the words that were deleted.
 #[derive(Debug, Clone, Copy)]
@@ -195,22 +193,7 @@ pub(crate) fn visit_records(
     collection: &dyn Collection,
     each: &mut dyn FnMut(Vec<SourceRecord>) -> Result<()>,
 ) -> Result<()> {
-    let Some(ledger) = collection.sources() else {
-        return Ok(());
-    };
-    let mut after = None;
-    loop {
-        let page = ledger.find_records(&SourceRecordQuery::Under {
-            prefix: PREFIX.to_owned(),
-            after,
-            limit: PAGE,
-        })?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        after = Some(last.source.clone());
-        each(page)?;
-    }
+    visit_under(collection, PREFIX, each)
 }
 
 /// Adds records of another collection's list of deletions; those that exist are joined.
@@ -246,12 +229,6 @@ fn join_stamps(one: &str, other: &str) -> String {
     joined.pieces.extend(other.pieces);
     joined.messages.extend(other.messages);
     joined.to_stamp()
-}
-
-pub(crate) fn find_named(collection: &dyn Collection, names: Vec<String>) -> Result<Vec<SourceRecord>> {
-    collection
-        .require_sources()?
-        .find_records(&SourceRecordQuery::Named(names))
 }
 
 fn fingerprint_of(record: &SourceRecord) -> Option<String> {

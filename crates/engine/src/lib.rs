@@ -20,6 +20,7 @@ pub mod import;
 pub mod init;
 pub mod invisible;
 pub mod keys;
+mod ledger;
 pub mod line;
 pub mod list;
 pub mod maintain;

@@ -10,8 +10,9 @@ use loci_core::{
     Result, RevisionOutcome, SourceRevision, Write,
 };
 
-use crate::deletions::{DeletedParts, PieceOwner, find_named, name_message_record, name_source_record};
+use crate::deletions::{DeletedParts, PieceOwner, name_message_record, name_source_record};
 use crate::keys::PalaceKey;
+use crate::ledger::find_named;
 use crate::mine::{StoredSource, is_mined};
 use crate::palace::Palace;
 use crate::repeats::RepeatFinder;

@@ -7,7 +7,8 @@ use loci_core::{
     Timestamp,
 };
 
-use super::records::{SECRET_PREFIX, SPANS_PREFIX, SpansStamp, has_seals, name_spans_record, visit_under};
+use super::records::{SECRET_PREFIX, SPANS_PREFIX, SpansStamp, has_seals, name_spans_record};
+use crate::ledger::visit_under;
 
 /// Records younger than this stay even if their drawer does not exist: it may be about to be filed.
 const GRACE_MICROS: i64 = 3_600_000_000;

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loci_core::{
     Collection, CollectionExt, Drawer, DrawerId, Error, ErrorKind, MetadataScalar, MetadataValue, Result,
-    RevisionOutcome, SourceRecord, SourceRecordQuery, SourceRevision,
+    RevisionOutcome, SourceRecordQuery, SourceRevision,
 };
 use serde::{Deserialize, Serialize};
 
 use super::drawer::DrawerSeals;
 use super::span::SealedSpan;
-use crate::deletions::find_named;
+use crate::ledger::{PAGE, find_named, visit_under};
 use crate::palace::Palace;
 
 /// The beginning of the names of sealed secrets; the tag follows.
@@ -25,9 +25,6 @@ pub(super) const SPANS_PREFIX: &str = "loci:seal:";
 pub(super) const NAMING_PREFIX: &str = "loci:sealing:";
 /// The name of the policy.
 pub(super) const POLICY_RECORD: &str = "loci:secrets";
-
-/// The number of records asked for at once.
-const PAGE: usize = 500;
 
 /// The number of times a write is tried again because another process changed a record.
 const TRIES: usize = 50;
@@ -59,30 +56,6 @@ pub(super) fn find_stamp(collection: &dyn Collection, name: &str) -> Result<Opti
     }
     let found = find_named(collection, vec![name.to_owned()])?;
     Ok(found.into_iter().next().map(|record| record.stamp))
-}
-
-/// Calls `each` with all records under a prefix, page by page.
-pub(super) fn visit_under(
-    collection: &dyn Collection,
-    prefix: &str,
-    each: &mut dyn FnMut(Vec<SourceRecord>) -> Result<()>,
-) -> Result<()> {
-    let Some(ledger) = collection.sources() else {
-        return Ok(());
-    };
-    let mut after = None;
-    loop {
-        let page = ledger.find_records(&SourceRecordQuery::Under {
-            prefix: prefix.to_owned(),
-            after,
-            limit: PAGE,
-        })?;
-        let Some(last) = page.last() else {
-            return Ok(());
-        };
-        after = Some(last.source.clone());
-        each(page)?;
-    }
 }
 
 /// Returns the fingerprints of the keys that made tags in a collection; none if nothing was ever sealed in it.

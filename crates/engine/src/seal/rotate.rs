@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cipher::{decrypt, encrypt_under, fingerprint_of};
-use super::records::{SECRET_PREFIX, naming_fingerprints, put_naming_key, visit_under, write_records};
+use super::records::{SECRET_PREFIX, naming_fingerprints, put_naming_key, write_records};
 use crate::keys::PalaceKey;
+use crate::ledger::visit_under;
 use crate::palace::Palace;
 
 /// The outcome of a rotation.

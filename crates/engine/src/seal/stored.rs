@@ -16,8 +16,8 @@ use super::guard::{SecretGuard, SecretTally};
 use super::policy::SecretPolicy;
 use super::records::FoundSeals;
 use super::resealing::SourceSealing;
-use crate::deletions::find_named;
 use crate::forget::WatchForgetting;
+use crate::ledger::find_named;
 use crate::palace::{FilingSession, Palace, PalaceAddress};
 use crate::view::DrawerScope;
 
