@@ -143,3 +143,36 @@ fn mining_a_sealed_source_again_brings_no_secret_back() {
         .out;
     assert_eq!(printed, grown);
 }
+
+#[test]
+fn a_deleted_piece_with_a_secret_stays_deleted_however_it_was_filed() {
+    // Filed sealed; filed in the clear and sealed later; filed and deleted in the clear.
+    for (policy, seals) in [("seal", false), ("keep", true), ("keep", false)] {
+        let home = new_home();
+        home.json(0, &["init"]);
+        home.json(0, &["seal", "--policy", policy]);
+        let (first, last) = (
+            "words of the first part. ".repeat(40),
+            "the third part. ".repeat(60),
+        );
+        let text = format!(
+            "# A\n\n{first}\n\n# B\n\nthe secret part {}\n{last}\n\n# C\n\n{last}\n",
+            token(1)
+        );
+        let file = home.write("p/a.md", &text);
+        home.json(0, &["mine", &file]);
+        if seals {
+            home.json(0, &["seal", "--yes"]);
+        }
+        home.json(0, &["seal", "--policy", "seal"]);
+        home.json(0, &["delete", "--contains", "the secret part", "--yes"]);
+        std::fs::write(&file, format!("{text}more\n")).unwrap();
+        let mined = home.json(0, &["mine", &file]);
+        assert_eq!(mined["withheld"], json!(1), "{policy} {seals}: {mined}");
+        assert!(
+            !list(&home)
+                .iter()
+                .any(|drawer| text_of(drawer).contains("the secret part"))
+        );
+    }
+}
