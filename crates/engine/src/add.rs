@@ -44,7 +44,9 @@ impl Palace {
             let sealed = guard.guard_drawer(drawer.clone(), Vec::new())?;
             guard.store_seals(&[sealed.seals()])?;
             let write = if request.upsert { Write::Upsert } else { Write::Add };
-            let receipt = filing.apply(vec![write(sealed.drawer)])?;
+            let receipt = filing.apply(vec![write(sealed.drawer.clone())])?;
+            // Once more, in case another process has collected the records before the drawer was there.
+            guard.store_seals(&[sealed.seals()])?;
             Ok(AddReport {
                 receipt,
                 secrets: sealed.found,

@@ -310,15 +310,15 @@ fn move_stray(mut stray: StrayBytes, spans: &[SealedSpan]) -> Option<StrayBytes>
     // Strays are counted in the text as it was.
     let mut shift = 0_isize;
     for span in spans.iter().filter(|span| span.is_in_text()) {
-        let start = span.start.checked_add_signed(-shift)?;
-        let end = start + span.length;
+        let start = span.start.checked_add_signed(shift.checked_neg()?)?;
+        let end = start.checked_add(span.length)?;
         if stray.at < start {
             break;
         }
         if stray.at < end {
             return None;
         }
-        shift = span.end.cast_signed() - end.cast_signed();
+        shift = span.end.cast_signed().checked_sub(end.cast_signed())?;
     }
     stray.at = stray.at.checked_add_signed(shift)?;
     Some(stray)

@@ -132,7 +132,7 @@ impl DeletionKeys {
                 after,
                 limit: 1,
             })?;
-            let Some(fingerprint) = next.first().and_then(fingerprint_of) else {
+            let Some(fingerprint) = next.first().and_then(|record| fingerprint_of(&record.source)) else {
                 return Ok(Self(keys));
             };
             let found = palace.find_key(&fingerprint)?;
@@ -231,8 +231,9 @@ fn join_stamps(one: &str, other: &str) -> String {
     joined.to_stamp()
 }
 
-fn fingerprint_of(record: &SourceRecord) -> Option<String> {
-    let rest = record.source.strip_prefix(PREFIX)?;
+/// Returns the fingerprint of the key in the name of a record of the list.
+pub(crate) fn fingerprint_of(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(PREFIX)?;
     rest.split_once(':')
         .map(|(fingerprint, _)| fingerprint.to_owned())
 }

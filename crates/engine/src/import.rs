@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use loci_core::write::check_batch;
 use loci_core::{
     CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions,
-    PalaceId, Provenance, Receipt, Result, Write,
+    Provenance, Receipt, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::palace::{FilingSession, Palace};
-use crate::seal::{SealedSpan, SecretTally, adopt_naming_key};
+use crate::seal::{SealedSpan, SecretGuard, SecretTally, adopt_naming_key};
 use crate::{deletions, line};
 use shelf::{ImportShelf, PendingLine};
 
@@ -227,7 +227,7 @@ impl<'a> LineImporter<'a> {
             };
             if opened.sources().is_some() {
                 deletions::add_records(opened.as_ref(), &header.deleted)?;
-                palace.take_keys_of(header.palace.as_deref().and_then(PalaceId::parse))?;
+                palace.take_named_keys(&header.list_fingerprints())?;
                 adopt_naming_key(&palace, opened.as_ref(), &header.sealing)?;
             }
         }
@@ -362,6 +362,7 @@ impl<'a> LineImporter<'a> {
         let Some(receipt) = committed? else {
             return Ok(None);
         };
+        sealing::store_line_seals(&SecretGuard::new(&palace), &pending)?;
         self.count_receipt(&pending, &receipt);
         self.batches += 1;
         Ok(Some(CommittedBatch {

@@ -120,6 +120,7 @@ impl KeyFolder {
         if let Some(key) = self.find_keys(palace)?.into_iter().next() {
             return Ok(key);
         }
+        let _lock = self.lock(palace)?;
         let key = PalaceKey::generate()?;
         match self.write_new(palace, std::slice::from_ref(&key)) {
             Ok(()) => Ok(key),
@@ -157,6 +158,8 @@ impl KeyFolder {
 
     /// Adds keys to those of a palace and returns how many it did not have. With `first` they come before its own.
     pub fn add_keys(&self, palace: PalaceId, keys: &[PalaceKey], first: bool) -> Result<usize> {
+        // Two processes that add keys at once must not take those of the other away.
+        let _lock = self.lock(palace)?;
         let own = self.find_keys(palace)?;
         let new: Vec<PalaceKey> = keys.iter().filter(|key| !own.contains(key)).cloned().collect();
         if new.is_empty() {
@@ -171,6 +174,22 @@ impl KeyFolder {
         self.replace(palace, &all)
             .map_err(|cause| file_error("write", &file, cause))?;
         Ok(new.len())
+    }
+
+    /// Keeps other processes from changing the key file of a palace until the file is dropped.
+    fn lock(&self, palace: PalaceId) -> Result<File> {
+        let file = self.0.join(format!("{palace}.key.lock"));
+        let locked = self.create_folder().and_then(|()| {
+            let opened = File::options().create(true).append(true).open(&file)?;
+            opened.lock()?;
+            Ok(opened)
+        });
+        locked.map_err(|cause| file_error("lock", &file, cause))
+    }
+
+    fn create_folder(&self) -> io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)
     }
 
     /// Writes a file that must not exist yet.
@@ -189,11 +208,8 @@ impl KeyFolder {
     }
 
     fn write_partial(&self, palace: PalaceId, keys: &[PalaceKey]) -> io::Result<(PathBuf, PathBuf)> {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.0)?;
+        use std::os::unix::fs::OpenOptionsExt;
+        self.create_folder()?;
         let file = self.file_of(palace);
         let (process, nth) = (std::process::id(), PARTIAL.fetch_add(1, Ordering::Relaxed));
         let partial = file.with_extension(format!("key.{process}-{nth}.partial"));
@@ -267,11 +283,16 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&keys.file_of(PALACE)), 0o600);
         assert_eq!(mode(&keys.0), 0o700);
-        assert_eq!(
-            fs::read_dir(&keys.0).unwrap().count(),
-            1,
-            "no partial file is left"
-        );
+        let names = fs::read_dir(&keys.0).unwrap();
+        let partial = names.filter(|entry| {
+            entry
+                .as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|end| end == "partial")
+        });
+        assert_eq!(partial.count(), 0, "no partial file is left");
         assert!(!format!("{key:?}").contains(&key.to_line()[4..]));
     }
 

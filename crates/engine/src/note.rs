@@ -225,6 +225,8 @@ pub(crate) fn file_words(
         let [Write::Add(new)] = &batch else {
             return Err(Error::new(ErrorKind::Internal, "the drawer to be filed was lost"));
         };
+        // Once more, in case another process has collected the records before the drawer was there.
+        store_seals(new)?;
         let report = report_filed(filing.reader(), new, &receipt)?;
         Ok(NoteReport {
             seq: report.seq.filter(|_| !restricted),

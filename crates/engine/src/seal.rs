@@ -34,5 +34,6 @@ pub(crate) use guard::SecretGuard;
 pub(crate) use records::{
     FoundSeals, adopt_naming_key, may_have_label, naming_fingerprints, read_whole_spans,
 };
+pub(crate) use span::find_labels;
 pub(crate) use text::{SealedText, keep_labels_whole};
 pub(crate) use unseal::Unsealer;

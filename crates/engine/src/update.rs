@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::note::{check_text, choose_wing, note_provenance, parse_optional_name};
 use crate::palace::Palace;
-use crate::seal::{DrawerSeals, FoundSeals, SealedSpan, SecretGuard, SecretTally};
+use crate::seal::{DrawerSeals, FoundSeals, SealedSpan, SecretGuard, SecretTally, find_labels};
 use crate::show::resolve_id;
 
 /// A change of a drawer. Fields that are `None` stay as they are.
@@ -105,7 +105,7 @@ impl Palace {
                 // cannot see.
                 self.access().check_wing(reader, patch.place.wing.as_deref())?;
             }
-            let secrets = seal_patch(self, &mut patch)?;
+            let secrets = seal_patch(self, &mut patch, &request.absorbs)?;
             filing.embed_patch(&mut patch)?;
             let mut batch = vec![Write::Update(patch)];
             if !request.absorbs.is_empty() {
@@ -126,8 +126,9 @@ impl Palace {
     }
 }
 
-/// Seals the secrets of a new text. Labels that the drawer has in its metadata stay known.
-fn seal_patch(palace: &Palace, patch: &mut DrawerPatch) -> Result<SecretTally> {
+/// Seals the secrets of a new text. Labels stay known that the drawer has in its metadata, and those in the new text that
+/// it, or a drawer that the new text replaces, had before.
+fn seal_patch(palace: &Palace, patch: &mut DrawerPatch, absorbs: &[DrawerId]) -> Result<SecretTally> {
     let mut found = SecretTally::default();
     let Some(text) = &mut patch.document else {
         return Ok(found);
@@ -135,13 +136,23 @@ fn seal_patch(palace: &Palace, patch: &mut DrawerPatch) -> Result<SecretTally> {
     let guard = SecretGuard::new(palace);
     let sealed = guard.guard_text(text, &mut found)?;
     let whole = palace.open_whole(&OpenOptions::default())?;
-    let stored = whole.get(&GetRequest::by_ids([patch.id.clone()]))?;
+    let replaced = std::iter::once(&patch.id).chain(absorbs);
+    let stored = whole.get(&GetRequest::by_ids(replaced.cloned()))?;
     let seals = FoundSeals::look_up(whole.as_ref(), stored.iter())?;
+    let known: Vec<SealedSpan> = stored
+        .iter()
+        .flat_map(|drawer| seals.spans_of(&drawer.id).to_vec())
+        .collect();
     let mut spans: Vec<SealedSpan> = seals.spans_of(&patch.id).to_vec();
     spans.retain(|span| !span.is_in_text());
     if let Some(sealed) = sealed {
         spans.extend(sealed.spans());
         *text = sealed.text;
+    }
+    for label in find_labels(text, &known) {
+        if !spans.iter().any(|span| span.is_at_place_of(&label)) {
+            spans.push(label);
+        }
     }
     guard.store_seals(&[DrawerSeals {
         id: &patch.id,

@@ -3,7 +3,7 @@
 mod letters;
 mod placeholders;
 
-pub(crate) use placeholders::{contains_label, is_placeholder};
+pub(crate) use placeholders::{LABEL_BEGIN, contains_label, is_placeholder, label_length};
 
 use crate::byte_set::{ByteSet, DIGITS, LETTERS, WORD};
 

@@ -67,19 +67,19 @@ fn is_span(text: &str, range: &Range<usize>) -> bool {
     !secret.is_empty() && !judge::contains_label(secret.as_bytes()) && !is_within_label(text, range.start)
 }
 
-/// Returns whether a place lies between the brackets of a label.
+/// Returns whether a place lies between the brackets of a label. An opening bracket alone is none: it would hide what
+/// follows it.
 fn is_within_label(text: &str, at: usize) -> bool {
-    const LONGEST_LABEL: usize = 80;
+    const LONGEST_LABEL: usize = 120;
     let bytes = text.as_bytes();
-    let before = bytes
-        .get(at.saturating_sub(LONGEST_LABEL)..at)
-        .unwrap_or_default();
-    let opening = before
-        .windows("⟦sealed ".len())
-        .rposition(|window| window == "⟦sealed ".as_bytes());
-    opening
-        .and_then(|start| before.get(start..))
-        .is_some_and(|label| !judge::contains(label, "⟧".as_bytes()))
+    let from = at.saturating_sub(LONGEST_LABEL);
+    let before = bytes.get(from..at).unwrap_or_default();
+    let begin = judge::LABEL_BEGIN.as_bytes();
+    let opening = before.windows(begin.len()).rposition(|window| window == begin);
+    opening.is_some_and(|start| {
+        let label = bytes.get(from + start..).unwrap_or_default();
+        judge::label_length(label).is_some_and(|length| at < from + start + length)
+    })
 }
 
 /// Joins secrets that overlap; the span gets the kind that says the most, and among equals that of the longest.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, PalaceId, Result};
+use loci_engine::Palace;
 use loci_engine::keys::{KeyFolder, PalaceKey, parse_keys, write_keys};
 use loci_engine::seal::RotationReport;
 use schemars::JsonSchema;
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut CommandSession) -> CommandResult
         }
         KeyCommand::Show => None,
         KeyCommand::Export { file } => Some(export(&folder, id, file)?),
-        KeyCommand::Import { file } => Some(import(&folder, id, file)?),
+        KeyCommand::Import { file } => Some(import(&palace, file)?),
     };
     let report = KeyReport {
         palace: id.to_string(),
@@ -166,14 +167,14 @@ fn export(folder: &KeyFolder, id: PalaceId, file: &Path) -> Result<String> {
     ))
 }
 
-fn import(folder: &KeyFolder, id: PalaceId, file: &Path) -> Result<String> {
+fn import(palace: &Palace, file: &Path) -> Result<String> {
     let text = std::fs::read_to_string(file)
         .map_err(|cause| errors::io_error(format!("cannot read {}", file.display()), cause))?;
     let keys = parse_keys(&text).ok_or_else(|| {
         Error::new(ErrorKind::Format, format!("{} is not a key file", file.display()))
             .with_hint("nothing was changed; name a file that `loci key export` has written")
     })?;
-    let new = folder.add_keys(id, &keys, false)?;
+    let new = palace.import_keys(&keys)?;
     Ok(match new {
         0 => "the palace has this key already".to_owned(),
         new => format!("{} imported", format_count(new as u64, "key")),

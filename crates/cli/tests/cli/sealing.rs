@@ -1,5 +1,6 @@
 //! Sealed secrets: what is filed shows labels, and the owner of the key gets every byte back.
 
+mod attacked;
 mod doors;
 mod keys;
 mod killed;

@@ -222,19 +222,22 @@ impl Removal<'_> {
     /// Returns the texts of drawers with their secrets, where they have any and the key is here: mining may cut the text
     /// in other places than where it was sealed, and then knows it by what it is in the source.
     fn unseal_texts(&self, drawers: &[Drawer]) -> HashMap<DrawerId, String> {
-        let mut labelled: Vec<Drawer> = drawers
-            .iter()
-            .filter(|drawer| may_have_label(drawer))
-            .cloned()
-            .collect();
-        let mut unsealer = Unsealer::new(self.palace, self.collection);
-        if unsealer.unseal_all(&mut labelled).is_err() {
+        let labelled: Vec<&Drawer> = drawers.iter().filter(|drawer| may_have_label(drawer)).collect();
+        if labelled.is_empty() {
             return HashMap::new();
         }
-        let texts = labelled.into_iter();
-        texts
-            .filter_map(|drawer| Some((drawer.id, drawer.document?)))
-            .collect()
+        // A caller who sees only some of the palace has no records.
+        let Ok(whole) = self.palace.open_whole(&OpenOptions::default()) else {
+            return HashMap::new();
+        };
+        let mut unsealer = Unsealer::new(self.palace, whole.as_ref());
+        let unseal = |drawer: &Drawer| {
+            let mut one = [drawer.clone()];
+            unsealer.unseal_all(&mut one).ok()?;
+            let [one] = one;
+            Some((one.id, one.document?))
+        };
+        labelled.into_iter().filter_map(unseal).collect()
     }
 
     /// Plans the revision that removes the drawers of a source and lists them.

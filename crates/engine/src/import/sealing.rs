@@ -16,7 +16,13 @@ impl LineImporter<'_> {
     ) -> Result<Vec<PendingLine>> {
         let guard = SecretGuard::new(palace);
         let mut sealed_lines = Vec::with_capacity(pending.len());
-        for PendingLine { line, drawer, spans } in pending {
+        for PendingLine {
+            line,
+            drawer,
+            mut spans,
+        } in pending
+        {
+            guard.keep_own_spans(&mut spans)?;
             match guard.guard_drawer(drawer, spans) {
                 Ok(SealedDrawer { drawer, spans, found }) => {
                     self.report.secrets.add(&found);
@@ -25,15 +31,21 @@ impl LineImporter<'_> {
                 Err(error) => self.list_failure(line, error)?,
             }
         }
-        let seals: Vec<DrawerSeals<'_>> = sealed_lines
-            .iter()
-            .map(|one| DrawerSeals {
-                id: &one.drawer.id,
-                text: &one.drawer.document,
-                spans: &one.spans,
-            })
-            .collect();
-        guard.store_seals(&seals)?;
+        store_line_seals(&guard, &sealed_lines)?;
         Ok(sealed_lines)
     }
+}
+
+/// Writes the records of lines: before they are committed, and again behind that, in case another process has collected
+/// them meanwhile.
+pub(super) fn store_line_seals(guard: &SecretGuard<'_>, lines: &[PendingLine]) -> Result<()> {
+    let seals: Vec<DrawerSeals<'_>> = lines
+        .iter()
+        .map(|one| DrawerSeals {
+            id: &one.drawer.id,
+            text: &one.drawer.document,
+            spans: &one.spans,
+        })
+        .collect();
+    guard.store_seals(&seals)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::deletions::fingerprint_of;
 use loci_core::{CollectionInfo, CollectionName, EmbedderIdentity, IdentityState, Metric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,12 @@ impl ExportHeader {
             deleted: BTreeMap::new(),
             sealing: Vec::new(),
         }
+    }
+
+    /// Returns the fingerprints of the keys that its records need.
+    pub(crate) fn list_fingerprints(&self) -> Vec<String> {
+        let deleted = self.deleted.keys().filter_map(|name| fingerprint_of(name));
+        self.sealing.iter().cloned().chain(deleted).collect()
     }
 
     /// Parses a line, if it is a header.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use loci_core::{DrawerId, FilingDoor, Filter, NewDrawer, OriginKind, Provenance};
 
-use crate::seal::SealedSpan;
+use crate::seal::{DrawerSeals, SealedSpan};
 use file::FileBody;
 use talk::TalkBody;
 
@@ -44,6 +44,17 @@ pub(crate) struct PieceSeals {
     pub(crate) text: String,
     /// The spans of the labels.
     pub(crate) spans: Vec<SealedSpan>,
+}
+
+impl PieceSeals {
+    /// Returns what its records need.
+    pub(crate) fn as_seals(&self) -> DrawerSeals<'_> {
+        DrawerSeals {
+            id: &self.id,
+            text: &self.text,
+            spans: &self.spans,
+        }
+    }
 }
 
 /// The document that drawers are cut from.

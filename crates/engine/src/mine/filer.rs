@@ -10,6 +10,7 @@ use loci_mine::{ConversationDocument, FileDocument, ReadOutcome, SourceDocument,
 use super::account::MineAccount;
 use super::commit::{CommitOutcome, SourceCommitter};
 use super::compare::{self, CompareTerms};
+use super::draft::PieceSeals;
 use super::drafter::{DraftedSource, SourceDrafter, SourceReading, hash_words};
 use super::group::{CommitGroup, SourceVerdict, SourceWork, WaitingSource};
 use super::lookup;
@@ -315,24 +316,23 @@ impl<'a> DocumentFiler<'a> {
         self.commit_batch(batch)
     }
 
-    fn commit_batch(&mut self, batch: Vec<WaitingSource>) -> Result<()> {
+    fn commit_batch(&mut self, mut batch: Vec<WaitingSource>) -> Result<()> {
         // Checked before embedding, which is the slow part.
         self.stop.check_not_stopped()?;
-        // Before the drawers: a label without its secret must never be stored.
-        let seals = batch.iter().flat_map(|one| &one.seals);
-        let seals: Vec<DrawerSeals<'_>> = seals
-            .map(|one| DrawerSeals {
-                id: &one.id,
-                text: &one.text,
-                spans: &one.spans,
-            })
+        // Before the drawers: a label without its secret must never be stored. And once more behind them, in case
+        // another process has collected the records meanwhile.
+        let seals: Vec<PieceSeals> = batch
+            .iter_mut()
+            .flat_map(|one| std::mem::take(&mut one.seals))
             .collect();
+        let seals: Vec<DrawerSeals<'_>> = seals.iter().map(PieceSeals::as_seals).collect();
         self.drafter.guard().store_seals(&seals)?;
         let CommitOutcome {
             filed,
             embedding,
             lacks_vectors_after,
         } = self.committer.commit_sources(batch)?;
+        self.drafter.guard().store_seals(&seals)?;
         self.group.adapt_size(embedding);
         for one in filed {
             match &one.outcome {

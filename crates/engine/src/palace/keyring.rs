@@ -1,9 +1,10 @@
 //! The keys of one palace.
 
-use loci_core::{PalaceId, Result};
+use loci_core::{OpenOptions, PalaceId, Result};
 
 use super::Palace;
 use crate::keys::{KeyFolder, PalaceKey};
+use crate::seal::naming_fingerprints;
 
 impl Palace {
     /// Returns the id of the palace, if its backend gives it one.
@@ -33,6 +34,25 @@ impl Palace {
         }
     }
 
+    /// Adds keys that were exported elsewhere; returns how many were not here yet. They come before the palace's own if
+    /// they made what is sealed in it and its own did not: else what is filed here could not be opened there.
+    pub fn import_keys(&self, keys: &[PalaceKey]) -> Result<usize> {
+        let (Some(folder), Some(palace)) = (&self.keys, self.palace_id()?) else {
+            return Ok(0);
+        };
+        let mut named = Vec::new();
+        for info in self.collections()? {
+            let one = self.clone().in_collection(Some(info.name));
+            named.extend(naming_fingerprints(
+                one.open_whole(&OpenOptions::default())?.as_ref(),
+            )?);
+        }
+        let made_it = |key: &PalaceKey| named.contains(&key.fingerprint());
+        let own = folder.find_keys(palace)?;
+        let first = keys.iter().any(made_it) && !own.iter().any(made_it);
+        folder.add_keys(palace, keys, first)
+    }
+
     /// Takes over the keys of another palace, whose records were brought here; one that has no key gives none.
     pub fn take_keys_of(&self, other: Option<PalaceId>) -> Result<()> {
         let (Some(folder), Some(palace), Some(other)) = (&self.keys, self.palace_id()?, other) else {
@@ -43,6 +63,19 @@ impl Palace {
         }
         let keys = folder.find_keys(other)?;
         folder.add_keys(palace, &keys, false).map(drop)
+    }
+
+    /// Takes over keys of other palaces on this machine that imported records need.
+    pub(crate) fn take_named_keys(&self, fingerprints: &[String]) -> Result<()> {
+        let (Some(folder), Some(palace)) = (&self.keys, self.palace_id()?) else {
+            return Ok(());
+        };
+        for fingerprint in fingerprints {
+            if let Some(key) = folder.find_by_fingerprint(palace, fingerprint)? {
+                folder.add_keys(palace, &[key], false)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the key with this fingerprint, if it is on this machine.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loci_core::{
-    Collection, CollectionExt, DrawerFields, DrawerId, GetRequest, Result, SourceRecord, SourceRevision,
-    Timestamp,
+    Collection, CollectionExt, Drawer, DrawerFields, DrawerId, GetRequest, Result, SourceRecord,
+    SourceRevision, Timestamp,
 };
 
 use super::records::{SECRET_PREFIX, SPANS_PREFIX, SpansStamp, has_seals, name_spans_record};
@@ -39,10 +39,16 @@ pub(crate) fn collect_unused(collection: &dyn Collection, now: Timestamp, gone: 
         let texts = read_texts(collection, &page)?;
         for record in page {
             let Ok(stamp) = serde_json::from_str::<SpansStamp>(&record.stamp) else {
+                // Its secrets are not known, so that every secret may be one of them.
+                secrets.clear();
                 continue;
             };
-            let held = texts.get(&stamp.id);
-            let is_needed = held.is_some_and(|text| name_spans_record(&stamp.id, text) == record.source);
+            let is_needed = match texts.get(&stamp.id) {
+                Some(Some(text)) => name_spans_record(&stamp.id, text) == record.source,
+                // A text that cannot be read may be the one.
+                Some(None) => true,
+                None => false,
+            };
             let is_young = now.as_micros().saturating_sub(record.revised_at.as_micros()) < GRACE_MICROS;
             if is_needed || (is_young && !gone.contains(&stamp.id)) {
                 for span in &stamp.spans {
@@ -86,7 +92,11 @@ pub fn count_lost_secrets(collection: &dyn Collection) -> Result<u64> {
     Ok(named.len() as u64)
 }
 
-fn read_texts(collection: &dyn Collection, page: &[SourceRecord]) -> Result<HashMap<DrawerId, String>> {
+/// Returns the texts of the drawers of some records, as far as they can be read.
+fn read_texts(
+    collection: &dyn Collection,
+    page: &[SourceRecord],
+) -> Result<HashMap<DrawerId, Option<String>>> {
     let stamps = page
         .iter()
         .filter_map(|record| serde_json::from_str::<SpansStamp>(&record.stamp).ok());
@@ -97,6 +107,6 @@ fn read_texts(collection: &dyn Collection, page: &[SourceRecord]) -> Result<Hash
         },
         ..GetRequest::by_ids(stamps.map(|stamp| stamp.id))
     })?;
-    let text = |drawer: loci_core::Drawer| (drawer.id, drawer.document.unwrap_or_default());
+    let text = |drawer: Drawer| (drawer.id, drawer.document.filter(|_| drawer.damage.is_empty()));
     Ok(drawers.into_iter().map(text).collect())
 }

@@ -1,7 +1,7 @@
 //! The guard at the doors: finds secrets in words that are about to be filed, and does with them what the policy says.
 
 use std::cell::{Cell, OnceCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use loci_core::{Collection, Error, ErrorKind, FilingDoor, OpenOptions, Result};
@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::DrawerSeals;
-use super::cipher::SealingKeys;
+use super::cipher::{SealingKeys, decrypt, fingerprint_of};
 use super::known::KnownSecrets;
 use super::policy::SecretPolicy;
-use super::records::{naming_fingerprints, put_naming_key, put_seals};
-use super::span::{describe_kinds, format_label};
+use super::records::{find_secrets, naming_fingerprints, put_naming_key, put_seals};
+use super::span::{SealedSpan, describe_kinds, format_label};
 use super::text::{SealMark, SealedText};
 use crate::keys::PalaceKey;
 use crate::palace::Palace;
@@ -157,10 +157,14 @@ impl<'p> SecretGuard<'p> {
         if found.is_empty() {
             return Ok(None);
         }
-        match guard.keys() {
-            Ok(keys) => Ok(Some(seal_text(keys, question, &found)?.text)),
-            Err(_) => Ok(None),
-        }
+        let (Ok(keys), Some(collection)) = (guard.keys(), guard.existing()?) else {
+            return Ok(None);
+        };
+        let sealed = seal_text(keys, question, &found)?;
+        let tags: Vec<String> = sealed.spans().into_iter().map(|span| span.tag).collect();
+        // A secret that is filed in the clear is found by its own words.
+        let is_sealed = !find_secrets(collection.as_ref(), tags.iter())?.is_empty();
+        Ok(is_sealed.then_some(sealed.text))
     }
 
     /// Seals the secrets of a text that may repeat those of others, or a part of them.
@@ -191,7 +195,39 @@ impl<'p> SecretGuard<'p> {
             put_naming_key(whole.as_ref(), &keys.naming.fingerprint())?;
             self.is_named.set(true);
         }
-        put_seals(whole.as_ref(), drawers)
+        put_seals(whole.as_ref(), drawers, &|tag, sealed| self.opens(tag, sealed))
+    }
+
+    /// Returns whether a secret can be decrypted on this machine.
+    fn opens(&self, tag: &str, sealed: &str) -> bool {
+        self.open_secret(tag, sealed).is_some()
+    }
+
+    fn open_secret(&self, tag: &str, sealed: &str) -> Option<String> {
+        let key = self.palace.find_key(fingerprint_of(sealed)?).ok()??;
+        decrypt(&key, tag, sealed)
+    }
+
+    /// Keeps those of a foreign line's labels that bring their own secret, and drops those that would show another one
+    /// that is stored here.
+    pub(crate) fn keep_own_spans(&self, spans: &mut Vec<SealedSpan>) -> Result<()> {
+        spans.retain(SealedSpan::is_plausible);
+        if spans.is_empty() {
+            return Ok(());
+        }
+        let stored = match self.existing()? {
+            Some(collection) => find_secrets(collection.as_ref(), spans.iter().map(|span| &span.tag))?,
+            None => HashMap::new(),
+        };
+        spans.retain(|span| match (&span.sealed, stored.get(&span.tag)) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(brought), Some(stored)) => {
+                let same = || self.open_secret(&span.tag, brought) == self.open_secret(&span.tag, stored);
+                brought == stored || (self.opens(&span.tag, brought) && same())
+            }
+        });
+        Ok(())
     }
 
     /// Returns the policy.
@@ -199,11 +235,31 @@ impl<'p> SecretGuard<'p> {
         if let Some(known) = self.insists.or_else(|| self.policy.get().copied()) {
             return Ok(known);
         }
-        let loaded = match self.existing()? {
+        let own = match self.existing()? {
             Some(collection) => SecretPolicy::load(collection.as_ref())?,
-            None => SecretPolicy::default(),
+            None => None,
+        };
+        let loaded = match own {
+            Some(own) => own,
+            None => self.policy_of_others()?.unwrap_or_default(),
         };
         Ok(*self.policy.get_or_init(|| loaded))
+    }
+
+    /// Returns the policy of another collection of the palace: a new one follows it.
+    fn policy_of_others(&self) -> Result<Option<SecretPolicy>> {
+        let others = match self.palace.collections() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            others => others?,
+        };
+        for info in others {
+            let other = self.palace.clone().in_collection(Some(info.name));
+            let policy = SecretPolicy::load(other.open_whole(&OpenOptions::default())?.as_ref())?;
+            if policy.is_some() {
+                return Ok(policy);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the collection without restrictions, if it exists.

@@ -50,13 +50,14 @@ impl KnownSecrets {
             found.extend(self.find_at_end(text));
         }
         found.sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-        let mut end = 0;
-        found.retain(|span| {
-            let is_free = span.start >= end;
-            end = end.max(span.end);
-            is_free
-        });
-        found
+        let mut joined: Vec<SecretSpan> = Vec::with_capacity(found.len());
+        for span in found {
+            match joined.last_mut().filter(|last| span.start < last.end) {
+                Some(last) => last.end = last.end.max(span.end),
+                None => joined.push(span),
+            }
+        }
+        joined
     }
 
     /// Returns the places in secrets that begin like `bytes`.

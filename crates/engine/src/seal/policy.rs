@@ -46,11 +46,11 @@ impl SecretPolicy {
         })
     }
 
-    /// Reads the policy of a collection; the default if none was set.
-    pub(super) fn load(collection: &dyn Collection) -> Result<Self> {
+    /// Reads the policy of a collection, if one was set.
+    pub(super) fn load(collection: &dyn Collection) -> Result<Option<Self>> {
         let stamp = find_stamp(collection, POLICY_RECORD)?;
         // A name that a later release wrote must not file secrets in the clear here.
-        Ok(stamp.map_or(Self::default(), |name| Self::parse(&name).unwrap_or_default()))
+        Ok(stamp.map(|name| Self::parse(&name).unwrap_or_default()))
     }
 
     /// Sets the policy of a collection.

@@ -76,12 +76,17 @@ pub(super) fn has_seals(collection: &dyn Collection) -> Result<bool> {
     let Some(ledger) = collection.sources() else {
         return Ok(false);
     };
-    let first = ledger.find_records(&SourceRecordQuery::Under {
-        prefix: SPANS_PREFIX.to_owned(),
-        after: None,
-        limit: 1,
-    })?;
-    Ok(!first.is_empty())
+    for prefix in [SPANS_PREFIX, SECRET_PREFIX] {
+        let first = ledger.find_records(&SourceRecordQuery::Under {
+            prefix: prefix.to_owned(),
+            after: None,
+            limit: 1,
+        })?;
+        if !first.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Writes records, whatever stamps they have now.
@@ -134,13 +139,24 @@ pub(super) fn write_records(
 }
 
 /// Writes the records of drawers that are about to be filed.
-pub(super) fn put_seals(collection: &dyn Collection, drawers: &[DrawerSeals<'_>]) -> Result<()> {
+///
+/// `opens` tells whether a secret under a tag can be decrypted here. One that is stored and can be opened stays: it may be
+/// encrypted under a newer key. One that cannot gives way to one that can.
+pub(super) fn put_seals(
+    collection: &dyn Collection,
+    drawers: &[DrawerSeals<'_>],
+    opens: &dyn Fn(&str, &str) -> bool,
+) -> Result<()> {
     let mut given = BTreeMap::new();
+    let mut names = BTreeSet::new();
     for drawer in drawers.iter().filter(|drawer| !drawer.spans.is_empty()) {
         let mut spans = drawer.spans.to_vec();
         for span in &mut spans {
+            let name = format!("{SECRET_PREFIX}{}", span.tag);
+            // Touched even if it is there already, so that no other process collects it.
+            names.insert(name.clone());
             if let Some(sealed) = span.sealed.take() {
-                given.insert(format!("{SECRET_PREFIX}{}", span.tag), sealed);
+                given.insert(name, sealed);
             }
         }
         let stamp = SpansStamp {
@@ -150,17 +166,19 @@ pub(super) fn put_seals(collection: &dyn Collection, drawers: &[DrawerSeals<'_>]
         let stamp = serde_json::to_string(&stamp).expect("texts and numbers can be written as JSON");
         given.insert(name_spans_record(drawer.id, drawer.text), stamp);
     }
-    if given.is_empty() {
-        return Ok(());
-    }
-    write_records(collection, given.keys().cloned().collect(), &mut |name, old| {
-        let new = given.get(name)?;
-        match old {
-            // A secret that is there may be encrypted under a newer key, and is the same secret.
-            Some(old) if name.starts_with(SECRET_PREFIX) => Some(old.to_owned()),
-            Some(old) => Some(join_spans(old, new)),
-            None => Some(new.clone()),
+    names.extend(given.keys().cloned());
+    write_records(collection, names, &mut |name, old| match (
+        name.strip_prefix(SECRET_PREFIX),
+        old,
+        given.get(name),
+    ) {
+        (_, None, new) => new.cloned(),
+        (_, Some(old), None) => Some(old.to_owned()),
+        (Some(tag), Some(old), Some(new)) => {
+            let renews = old != new && !opens(tag, old) && opens(tag, new);
+            Some(if renews { new.clone() } else { old.to_owned() })
         }
+        (None, Some(old), Some(new)) => Some(join_spans(old, new)),
     })
 }
 
@@ -172,7 +190,7 @@ fn join_spans(old: &str, new: &str) -> String {
         return new.to_owned();
     };
     for span in new.spans {
-        if !joined.spans.contains(&span) {
+        if !joined.spans.iter().any(|old| old.is_at_place_of(&span)) {
             joined.spans.push(span);
         }
     }
@@ -273,19 +291,30 @@ impl FoundSeals {
 
     /// Looks up the encrypted secrets, by tag.
     pub(crate) fn find_secrets(&self, collection: &dyn Collection) -> Result<HashMap<String, String>> {
-        let tags: BTreeSet<&String> = self.0.values().flatten().map(|span| &span.tag).collect();
-        let names: Vec<String> = tags
-            .into_iter()
-            .map(|tag| format!("{SECRET_PREFIX}{tag}"))
-            .collect();
-        let mut found = HashMap::new();
-        for page in names.chunks(PAGE) {
-            for record in find_named(collection, page.to_vec())? {
-                if let Some(tag) = record.source.strip_prefix(SECRET_PREFIX) {
-                    found.insert(tag.to_owned(), record.stamp);
-                }
+        find_secrets(collection, self.0.values().flatten().map(|span| &span.tag))
+    }
+}
+
+/// Returns the encrypted secrets of these tags, by tag.
+pub(super) fn find_secrets<'t>(
+    collection: &dyn Collection,
+    tags: impl Iterator<Item = &'t String>,
+) -> Result<HashMap<String, String>> {
+    let tags: BTreeSet<&String> = tags.collect();
+    let names: Vec<String> = tags
+        .into_iter()
+        .map(|tag| format!("{SECRET_PREFIX}{tag}"))
+        .collect();
+    let mut found = HashMap::new();
+    if collection.sources().is_none() {
+        return Ok(found);
+    }
+    for page in names.chunks(PAGE) {
+        for record in find_named(collection, page.to_vec())? {
+            if let Some(tag) = record.source.strip_prefix(SECRET_PREFIX) {
+                found.insert(tag.to_owned(), record.stamp);
             }
         }
-        Ok(found)
     }
+    Ok(found)
 }

@@ -43,6 +43,14 @@ impl Palace {
         };
         let key = PalaceKey::generate()?;
         folder.add_keys(id, std::slice::from_ref(&key), true)?;
+        // Nothing may be encrypted under a key that is not on disk.
+        if !folder.find_keys(id)?.contains(&key) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "another process has replaced the key file at the same time",
+            )
+            .with_hint("nothing was changed; run the same command again"));
+        }
         let mut report = RotationReport {
             key: key.fingerprint(),
             ..RotationReport::default()

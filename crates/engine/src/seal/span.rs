@@ -6,6 +6,9 @@ use loci_core::{Metadata, MetadataScalar, MetadataValue, format_count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The length that no secret has, in bytes.
+const LONGEST_SECRET: usize = 1 << 30;
+
 /// A place in a drawer at which a label stands for a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +49,20 @@ impl SealedSpan {
         held.and_then(|held| held.get(self.start..self.end)) == Some(&format_label(&self.kind, &self.tag))
     }
 
+    /// Returns whether a span that came from elsewhere can be one of Loci's.
+    pub(super) fn is_plausible(&self) -> bool {
+        let plain = |name: &str| {
+            let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            !name.is_empty() && name.bytes().all(plain)
+        };
+        plain(&self.kind) && plain(&self.tag) && self.start < self.end && self.length < LONGEST_SECRET
+    }
+
+    /// Returns whether both are labels at the same place.
+    pub(crate) fn is_at_place_of(&self, other: &Self) -> bool {
+        (&self.field, self.nth, self.start) == (&other.field, other.nth, other.start)
+    }
+
     /// Returns the span as one in a metadata value.
     pub(crate) fn in_field(self, key: &str) -> Self {
         Self {
@@ -58,6 +75,25 @@ impl SealedSpan {
     pub(crate) fn is_in_text(&self) -> bool {
         self.field.is_none()
     }
+}
+
+/// Finds the labels of known spans in a new text, wherever they are in it now.
+pub(crate) fn find_labels(text: &str, known: &[SealedSpan]) -> Vec<SealedSpan> {
+    let mut found: Vec<SealedSpan> = Vec::new();
+    for span in known.iter().filter(|span| span.is_in_text()) {
+        let label = format_label(&span.kind, &span.tag);
+        for (start, label) in text.match_indices(&label) {
+            let moved = SealedSpan {
+                start,
+                end: start + label.len(),
+                ..span.clone()
+            };
+            if !found.iter().any(|other| other.is_at_place_of(&moved)) {
+                found.push(moved);
+            }
+        }
+    }
+    found
 }
 
 /// Returns a text in the metadata: a value, or a member of a list.

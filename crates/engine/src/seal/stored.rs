@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use loci_core::{
-    Capability, Collection, CollectionExt, DrawerFields, DrawerId, Error, ErrorKind, GetRequest, OpenOptions,
-    PalaceFinding, PalaceRef, PurgeReport, Result, RevisionOutcome, SourceRevision, UnreachedPart, Write,
+    Capability, Collection, CollectionExt, Drawer, DrawerFields, DrawerId, Error, ErrorKind, GetRequest,
+    OpenOptions, PalaceFinding, PalaceRef, PurgeReport, Result, RevisionOutcome, SourceRevision,
+    UnreachedPart, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,8 +85,21 @@ impl Palace {
         SecretGuard::new(self).policy()
     }
 
-    /// Seals the secrets of stored drawers, and rewrites the palace and its copies so that none is left in the clear.
+    /// Seals the secrets of stored drawers, of all collections if none is named, and rewrites the palace and its copies so
+    /// that none is left in the clear.
     pub fn seal(&self, request: &SealRequest, watch: &mut WatchForgetting<'_>) -> Result<SealReport> {
+        if self.named_collection().is_some() {
+            return self.seal_collection(request, watch);
+        }
+        let mut whole = SealReport::default();
+        for info in self.collections()? {
+            let palace = self.clone().in_collection(Some(info.name));
+            whole.add(palace.seal_collection(request, watch)?);
+        }
+        Ok(whole)
+    }
+
+    fn seal_collection(&self, request: &SealRequest, watch: &mut WatchForgetting<'_>) -> Result<SealReport> {
         self.access().check_writable()?;
         self.access().check_whole("sealing")?;
         let address = self.existing_address()?;
@@ -202,22 +216,26 @@ struct SealedGroup<'g> {
 }
 
 impl SealedGroup<'_> {
+    fn read_drawers(&self) -> Result<Vec<Drawer>> {
+        self.whole.get(&GetRequest {
+            include: DrawerFields {
+                embedding: false,
+                ..DrawerFields::EVERYTHING
+            },
+            ..GetRequest::by_ids(self.ids.iter().cloned())
+        })
+    }
+
     fn seal(&self, guard: &SecretGuard<'_>, here: &mut SealedHere) -> Result<()> {
         for _ in 0..TRIES {
             let record = match self.source {
                 Some(source) => find_named(self.whole, vec![source.to_owned()])?.pop(),
                 None => None,
             };
-            let drawers = self.whole.get(&GetRequest {
-                include: DrawerFields {
-                    embedding: false,
-                    ..DrawerFields::EVERYTHING
-                },
-                ..GetRequest::by_ids(self.ids.iter().cloned())
-            })?;
+            let drawers = self.read_drawers()?;
             let mut tally = SecretTally::default();
             let seals = FoundSeals::look_up(self.whole, drawers.iter())?;
-            let sealing = SourceSealing::plan(guard, drawers, &seals, &mut tally)?;
+            let mut sealing = SourceSealing::plan(guard, drawers.clone(), &seals, &mut tally)?;
             let Some(filing) = self.filing.filter(|_| !sealing.is_empty()) else {
                 here.count(sealing.len() as u64, 0, &tally);
                 return Ok(());
@@ -227,6 +245,13 @@ impl SealedGroup<'_> {
                 filing.collection().require_eraser()?.begin()?;
             }
             let number = sealing.len() as u64;
+            for one in &mut sealing.drawers {
+                filing.embed_patch(&mut one.patch)?;
+            }
+            // Embedding takes time in which a drawer may have got another text, which must not be undone.
+            if self.read_drawers()? != drawers {
+                continue;
+            }
             if apply_sealing(guard, filing, self.source.zip(record), sealing)? {
                 here.count(number, number, &tally);
                 return Ok(());
@@ -252,8 +277,7 @@ fn apply_sealing(
 ) -> Result<bool> {
     let mut writes = Vec::new();
     let mut seals = Vec::new();
-    for mut one in sealing.drawers {
-        filing.embed_patch(&mut one.patch)?;
+    for one in sealing.drawers {
         seals.push((one.patch.id.clone(), one.text, one.spans));
         writes.push(Write::Update(one.patch));
     }
@@ -296,6 +320,32 @@ impl SealedHere {
 }
 
 impl SealReport {
+    /// Adds the outcome of another collection.
+    fn add(&mut self, other: Self) {
+        self.matched += other.matched;
+        self.sealed += other.sealed;
+        self.sealed_in_copies += other.sealed_in_copies;
+        self.policy = other.policy;
+        for (kind, number) in other.kinds {
+            *self.kinds.entry(kind).or_default() += number;
+        }
+        for part in other.reached {
+            if !self.reached.contains(&part) {
+                self.reached.push(part);
+            }
+        }
+        for part in other.not_reached {
+            if !self.not_reached.contains(&part) {
+                self.not_reached.push(part);
+            }
+        }
+        self.warnings.extend(other.warnings);
+        if self.matched > 0 {
+            // A name that one collection lacks is not a mistake if another has it.
+            self.warnings.clear();
+        }
+    }
+
     fn add_purge(&mut self, purge: PurgeReport) {
         self.reached.extend(purge.reached);
         self.not_reached.extend(purge.not_reached);

@@ -86,8 +86,12 @@ impl<'a> Unsealer<'a> {
     ) -> Result<u64> {
         let text = drawer.document.as_deref().unwrap_or_default();
         spans.retain(|span| span.is_met_by(text, drawer.metadata.as_ref()));
-        // From the back, so that the places before stay as they are.
-        spans.sort_by_key(|span| std::cmp::Reverse(span.start));
+        // From the back, so that the places before stay as they are; of several at one place, the first.
+        spans.sort_by(|one, other| {
+            let place = |span: &SealedSpan| (span.field.clone(), span.nth, span.start);
+            place(other).cmp(&place(one))
+        });
+        spans.dedup_by(|one, other| one.is_at_place_of(other));
         for span in &spans {
             let sealed = secrets
                 .get(&span.tag)

@@ -97,9 +97,29 @@ fn has_placeholder_word(lower: &[u8]) -> bool {
     !(symbols && digits) && PLACEHOLDER_WORDS.iter().any(|word| contains(lower, word))
 }
 
-/// Returns whether a value contains a part of a label that replaces a secret.
+/// The beginning of a label that replaces a secret.
+pub(crate) const LABEL_BEGIN: &str = "⟦sealed ";
+
+/// Returns whether a value contains a label that replaces a secret, or the end of one.
 pub(crate) fn contains_label(value: &[u8]) -> bool {
-    contains(value, "⟦".as_bytes()) || contains(value, "⟧".as_bytes())
+    let begin = LABEL_BEGIN.as_bytes();
+    let mut places = value.windows(begin.len()).enumerate();
+    let has_label = places
+        .any(|(at, window)| window == begin && label_length(value.get(at..).unwrap_or_default()).is_some());
+    has_label || contains(value, "⟧".as_bytes())
+}
+
+/// Returns the length of the label that a text begins with: a kind, and a tag of hexadecimal digits.
+pub(crate) fn label_length(text: &[u8]) -> Option<usize> {
+    let rest = text.strip_prefix(LABEL_BEGIN.as_bytes())?;
+    let is_kind = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+    let kind = rest.iter().take_while(|byte| is_kind(byte)).count();
+    let rest = rest.get(kind..)?.strip_prefix(b" ").filter(|_| kind > 0)?;
+    let tag = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    rest.get(tag..)?
+        .strip_prefix("⟧".as_bytes())
+        .filter(|_| tag > 0)?;
+    Some(LABEL_BEGIN.len() + kind + 1 + tag + "⟧".len())
 }
 
 /// Returns whether a program, shell or template fills the value in: `$VAR`, `${VAR}`, `{{ name }}`, `%s`, `<name>`.

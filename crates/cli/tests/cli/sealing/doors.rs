@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sends requests to `loci mcp` and returns its answers.
-fn talk_to_server(home: &TempHome, calls: &[(&str, Json)]) -> Vec<Json> {
+pub(super) fn talk_to_server(home: &TempHome, calls: &[(&str, Json)]) -> Vec<Json> {
     let opening = [
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
