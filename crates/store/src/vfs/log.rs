@@ -154,20 +154,24 @@ impl OpenLog {
             Ok(mark) => mark,
             Err(code) => return code,
         };
-        // The mark below names this content as one that may come back, so it must be complete on disk.
-        match base.sync() {
-            ffi::SQLITE_OK => {}
-            code => return code,
-        }
-        let beside = match LogFrames::try_from_log(base) {
-            Ok(frames) => frames.map_or(0, |frames| frames.id()),
+        let mut shown = [0; HEADER];
+        let beside = match base.read_whole(&mut shown, 0) {
+            Ok(true) => LogFrames::after_header(base, &shown).map_or(0, |frames| frames.id()),
+            Ok(false) => 0,
             Err(code) => return code,
         };
         if beside != 0 && !owner.accepts_log(mark, beside) {
             return EXCHANGED_FILE;
         }
-        mark.with_announced(next, beside)
-            .write_lasting(owner.base, owner.page_size)
+        // A commit behind this header was synced, and the header with it.
+        let lasts = mark.frames > 0 && beside == mark.log;
+        // The mark below names this content as one that may come back, so it must be complete on disk.
+        match settle_header(base, &shown, lasts) {
+            ffi::SQLITE_OK => mark
+                .with_announced(next, beside)
+                .write_lasting(owner.base, owner.page_size),
+            code => code,
+        }
     }
 
     /// Lowers the mark if frames that it counts are about to be overwritten. That happens only after a
@@ -300,6 +304,22 @@ impl OpenLog {
         }
         Ok(self.format)
     }
+}
+
+/// Waits until the log on disk begins with the header that the system shows; one of zeros stands for an empty log.
+///
+/// If the sync of a header failed, the system shows that header, but takes it for written to the disk, where the log
+/// before it may still be. The next sync would report success and save nothing, so the header is written once more,
+/// unless it is known to last.
+fn settle_header(log: BaseFile, shown: &[u8; HEADER], lasts: bool) -> c_int {
+    // The length of an empty log is no content: file systems keep it in their journals.
+    if !lasts && *shown != [0; HEADER] {
+        match log.write(shown, 0) {
+            ffi::SQLITE_OK => {}
+            code => return code,
+        }
+    }
+    log.sync()
 }
 
 /// Returns whether the checksum of this frame continues that of the frame, or the log's header, before it; fails if

@@ -113,7 +113,8 @@ impl LogFrames {
         }
     }
 
-    fn after_header(log: BaseFile, header: &[u8; HEADER]) -> Option<Self> {
+    /// Begins after a header that was read before; `None` if SQLite would not see a log.
+    pub(super) fn after_header(log: BaseFile, header: &[u8; HEADER]) -> Option<Self> {
         let page_size = read_word(header, 8) as usize;
         let (content, sums) = header.split_last_chunk::<8>()?;
         let mut running = RunningChecksum {

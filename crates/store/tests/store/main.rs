@@ -30,11 +30,13 @@ mod sources;
 mod streamed;
 mod switch;
 mod transactions;
+mod unsynced;
 mod upgrade;
 mod words;
 
 mod power {
     pub(crate) mod counter;
+    pub(crate) mod forgetful;
     pub(crate) mod unreadable;
 }
 mod scene {
