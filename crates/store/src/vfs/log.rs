@@ -150,7 +150,8 @@ impl OpenLog {
         };
         let next = wal::log_id(header.get(16..24).unwrap_or_default());
         let mark = match owner.read_mark() {
-            Ok(mark) if mark.next == next => return ffi::SQLITE_OK,
+            // Announced before, by an attempt that failed: perhaps in the very sync that should have made the mark last.
+            Ok(mark) if mark.next == next => return mark.write_lasting(owner.base, owner.page_size),
             Ok(mark) => mark,
             Err(code) => return code,
         };

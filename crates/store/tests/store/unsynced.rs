@@ -104,3 +104,21 @@ fn a_log_that_was_copied_is_known_after_the_header_over_it_was_lost() {
     lose_header(&palace);
     assert_kept(&palace.cut_power());
 }
+
+#[test]
+fn a_log_is_known_although_the_first_attempt_to_announce_it_was_lost() {
+    let palace = ForgetfulPalace::new();
+    let connection = palace.connect();
+    connection
+        .execute_batch("CREATE TABLE copied (x); PRAGMA wal_checkpoint(PASSIVE)")
+        .unwrap();
+    // Neither does the mark reach the disk, nor can the one before it be put back.
+    with_fault(DiskFault::DatabaseSync, || {
+        connection.execute_batch(WRITE).unwrap_err()
+    });
+    connection.execute_batch(WRITE).unwrap();
+    let left = palace.cut_power();
+    assert_kept(&left);
+    let stored = "SELECT count(*) FROM sqlite_schema WHERE name = 'scratch'";
+    assert_eq!(raw::number(left.path(), stored), 1, "it was acknowledged");
+}

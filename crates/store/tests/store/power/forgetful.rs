@@ -22,6 +22,8 @@ pub(crate) enum DiskFault {
     LogSyncs,
     /// Writes and syncs of the log, from the next sync of the database on.
     LogCalls,
+    /// The next sync of the database, and its writes from then on.
+    DatabaseSync,
 }
 
 thread_local! {
@@ -173,6 +175,7 @@ unsafe extern "C" fn write(file: File, buffer: *const c_void, length: c_int, off
             DiskFault::None | DiskFault::LogSyncs => false,
             DiskFault::Frames => is_log && offset > 0,
             DiskFault::LogCalls => is_log && BEGUN.get(),
+            DiskFault::DatabaseSync => !is_log && BEGUN.get(),
         };
         if !fails {
             image.waiting.push(WaitingChange::Write(place, bytes.to_vec()));
@@ -201,6 +204,7 @@ unsafe extern "C" fn sync(file: File, flags: c_int) -> c_int {
         let fails = match FAULT.get() {
             DiskFault::None | DiskFault::Frames => false,
             DiskFault::LogSyncs | DiskFault::LogCalls => is_log && BEGUN.get(),
+            DiskFault::DatabaseSync => !is_log,
         };
         BEGUN.set(BEGUN.get() || !is_log);
         if fails {
