@@ -107,6 +107,9 @@ fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResul
     }
     if let Some(secrets) = report.secrets.describe() {
         out.note(&secrets);
+        out.note(
+            "lines are looked at one by one; `loci seal` finds secrets that were cut into several drawers",
+        );
     }
     if report.without_vector > 0 {
         let what = format!("{} stored", report.without_vector);
