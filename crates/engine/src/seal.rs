@@ -1,7 +1,7 @@
 //! Sealed secrets: where a secret was, a text shows a label, and the secret is kept encrypted in records beside the
 //! drawers.
 //!
-//! A [`SecretGuard`] looks at words before they are cut, embedded or stored. What it finds is replaced by a label like
+//! A `SecretGuard` looks at words before they are cut, embedded or stored. What it finds is replaced by a label like
 //! `⟦sealed aws-access-key 1f4a…⟧`; the [`SealedSpan`]s of a drawer say where its labels are, and only they are
 //! believed: the same characters in a file are just characters. Labels and ciphertexts are made with the
 //! palace's key and depend on nothing else, so that filing the same words again changes nothing.
