@@ -59,7 +59,7 @@ impl SecretGuard<'_> {
             // A vector of the words as they were would tell about the secret; the collection's model makes another.
             drawer.embedding = None;
         }
-        spans.extend(self.guard_metadata(&mut drawer.metadata, &mut found)?);
+        self.guard_metadata(&mut drawer.metadata, &mut spans, &mut found)?;
         if let Some(context) = &mut drawer.context {
             for part in [&mut context.before, &mut context.after] {
                 if let Some(sealed) = self.guard_text(part, &mut SecretTally::default())? {
@@ -75,13 +75,13 @@ impl SecretGuard<'_> {
         Ok(SealedDrawer { drawer, spans, found })
     }
 
-    /// Seals the secrets in metadata, except in fields that say where the drawer is; returns the spans of the labels.
+    /// Seals the secrets in metadata, except in fields that say where the drawer is; adds the labels to `spans`.
     pub(crate) fn guard_metadata(
         &self,
         metadata: &mut Metadata,
+        spans: &mut Vec<SealedSpan>,
         found: &mut SecretTally,
-    ) -> Result<Vec<SealedSpan>> {
-        let mut spans = Vec::new();
+    ) -> Result<()> {
         for (key, nth) in list_texts(metadata) {
             let Some(text) = field_text(metadata, &key, nth) else {
                 continue;
@@ -89,14 +89,10 @@ impl SecretGuard<'_> {
             let Some(sealed) = self.guard_text(text, found)? else {
                 continue;
             };
-            spans.extend(sealed.spans().into_iter().map(|span| SealedSpan {
-                field: Some(key.clone()),
-                nth,
-                ..span
-            }));
+            sealed.add_field_spans(spans, &key, nth);
             set_field_text(metadata, &key, nth, sealed.text);
         }
-        Ok(spans)
+        Ok(())
     }
 }
 

@@ -170,7 +170,7 @@ fn reseal_drawer(
     }
     if let Some(metadata) = &drawer.metadata {
         let mut metadata = metadata.clone();
-        spans.extend(reseal_metadata(guard, &mut metadata, known, &mut patch, tally)?);
+        reseal_metadata(guard, &mut metadata, known, (&mut patch, &mut spans), tally)?;
     }
     patch.context = drawer
         .context
@@ -190,10 +190,9 @@ fn reseal_metadata(
     guard: &SecretGuard<'_>,
     metadata: &mut Metadata,
     known: &KnownSecrets,
-    patch: &mut DrawerPatch,
+    (patch, spans): (&mut DrawerPatch, &mut Vec<SealedSpan>),
     tally: &mut SecretTally,
-) -> Result<Vec<SealedSpan>> {
-    let mut spans = Vec::new();
+) -> Result<()> {
     for (key, nth) in list_texts(metadata) {
         let text = field_text(metadata, &key, nth).unwrap_or_default();
         let own = guard.scan(text);
@@ -205,16 +204,12 @@ fn reseal_metadata(
             tally.count(secret.kind.name());
         }
         let sealed = seal_text(guard.keys()?, text, &found)?;
-        spans.extend(sealed.spans().into_iter().map(|span| SealedSpan {
-            field: Some(key.clone()),
-            nth,
-            ..span
-        }));
+        sealed.add_field_spans(spans, &key, nth);
         set_field_text(metadata, &key, nth, sealed.text);
         let changed = metadata.get(&key).cloned();
         patch.metadata.insert(key, changed);
     }
-    Ok(spans)
+    Ok(())
 }
 
 /// Returns a context with labels, if it holds a secret or a part of one.

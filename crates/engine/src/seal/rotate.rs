@@ -38,8 +38,9 @@ impl Palace {
         let (Some(folder), Some(id)) = (self.key_folder(), self.palace_id()?) else {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "this palace cannot have a key",
-            ));
+                "this palace cannot have a key: its backend gives it no id, or this user has no folder to keep keys in",
+            )
+            .with_hint("nothing was changed; name a folder for keys in the variable LOCI_KEYS"));
         };
         let key = PalaceKey::generate()?;
         folder.add_keys(id, std::slice::from_ref(&key), true)?;

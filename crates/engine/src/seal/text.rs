@@ -131,6 +131,20 @@ impl SealedText {
         }
     }
 
+    /// Adds the labels of this text, the value of a metadata field, to the spans of its drawer. Those that the field had
+    /// before are moved to where they are now.
+    pub(super) fn add_field_spans(&self, spans: &mut Vec<SealedSpan>, key: &str, nth: Option<usize>) {
+        for span in spans.iter_mut() {
+            if span.field.as_deref() == Some(key) && span.nth == nth {
+                *span = self.move_span(span);
+            }
+        }
+        spans.extend(self.spans().into_iter().map(|span| SealedSpan {
+            nth,
+            ..span.in_field(key)
+        }));
+    }
+
     /// Returns the spans of all labels.
     pub(crate) fn spans(&self) -> Vec<SealedSpan> {
         self.spans_in(0..self.text.len())

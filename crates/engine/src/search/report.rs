@@ -79,14 +79,17 @@ impl Palace {
     /// Answers a search, a page at a time.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchReport> {
         request.check()?;
-        let sealed = SecretGuard::guard_question(self, &request.query)?;
-        let request = &match sealed {
-            Some(query) => SearchRequest {
+        if let Some(query) = SecretGuard::guard_question(self, &request.query)? {
+            return self.search_as_asked(&SearchRequest {
                 query,
                 ..request.clone()
-            },
-            None => request.clone(),
-        };
+            });
+        }
+        self.search_as_asked(request)
+    }
+
+    /// Answers a search with the words of its question.
+    fn search_as_asked(&self, request: &SearchRequest) -> Result<SearchReport> {
         let shown_before = request.shown_before()?;
         if request.exact {
             self.require_exact_queries()?;

@@ -150,7 +150,10 @@ impl Scene {
     pub(crate) fn event(&self, name: &str) -> String {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/events/{name}.json"));
         let event = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
-        event.replace("{home}", self.home().to_str().unwrap())
+        // The folder is spelled here, so that no file of the tree names a place of a machine.
+        event
+            .replace("{home}", self.home().to_str().unwrap())
+            .replace("{tmp}", "tmp")
     }
 
     /// Puts a transcript of the formats' fixtures where a recorded event says that it is.

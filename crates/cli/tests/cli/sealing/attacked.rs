@@ -126,3 +126,24 @@ fn a_secret_in_the_clear_is_found_by_its_own_words() {
     let found = home.json(0, &["search", &token(1), "--only", "words"]);
     assert_eq!(found["hits"][0]["id"], json!("clear"), "{found}");
 }
+
+#[test]
+fn a_secret_filed_before_a_label_keeps_that_of_the_label() {
+    let home = new_home();
+    let meta = json!({"cmd": format!("login {}", token(1))}).to_string();
+    home.json(0, &["add", "a command", "--id", "note", "--meta", &meta]);
+    let exported = home.run(&["export"]).expect_code(0).json_lines();
+    let mut line = exported.into_iter().find(|line| line["id"] == "note").unwrap();
+    // A second secret, in the clear, comes before the label in the same field.
+    let before = format!("use {} or ", token(2));
+    line["metadata"]["cmd"] = json!(format!("{before}{}", line["metadata"]["cmd"].as_str().unwrap()));
+    for end in ["start", "end"] {
+        line["seals"][0][end] = json!(line["seals"][0][end].as_u64().unwrap() + before.len() as u64);
+    }
+    let file = home.write("edited.jsonl", format!("{line}\n"));
+    home.json(0, &["import", &file, "--on-conflict", "replace"]);
+    let shown = home.json(0, &["unseal", "note"]);
+    let expected = format!("{before}login {}", token(1));
+    assert_eq!(shown["drawers"][0]["metadata"]["cmd"], json!(expected));
+    assert_eq!(count_in_files(&home.palace(), &token(2)), 0);
+}

@@ -69,7 +69,8 @@ impl TalkSeals {
     ) -> Result<Self> {
         let mut seals = Self::default();
         for (number, message) in conversation.messages.iter_mut().enumerate() {
-            let about = guard.guard_metadata(&mut message.about, found)?;
+            let mut about = Vec::new();
+            guard.guard_metadata(&mut message.about, &mut about, found)?;
             if !about.is_empty() {
                 seals.about.insert(number, about);
             }
