@@ -283,16 +283,13 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&keys.file_of(PALACE)), 0o600);
         assert_eq!(mode(&keys.0), 0o700);
-        let names = fs::read_dir(&keys.0).unwrap();
-        let partial = names.filter(|entry| {
-            entry
-                .as_ref()
-                .unwrap()
-                .path()
-                .extension()
-                .is_some_and(|end| end == "partial")
-        });
-        assert_eq!(partial.count(), 0, "no partial file is left");
+        let mut names: Vec<_> = fs::read_dir(&keys.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let expected = [format!("{PALACE}.key"), format!("{PALACE}.key.lock")];
+        assert_eq!(names, expected, "no partial file is left");
         assert!(!format!("{key:?}").contains(&key.to_line()[4..]));
     }
 

@@ -12,7 +12,8 @@ use crate::session::CommandSession;
 
 /// Print a source as it was mined
 ///
-/// A file is printed byte for byte, a conversation message by message; secrets are shown as labels unless --unseal is given. With --json, a file is its text and encoding, and a
+/// A file is printed byte for byte, a conversation message by message; secrets are shown as labels unless --unseal is
+/// given. With --json, a file is its text and encoding, and a
 /// conversation is a list of messages with id, speaker, kind, time and text. The bytes of a file are not escaped: redirect
 /// them if they may be binary. Exits with 1 if the source does not exist.
 #[derive(Debug, clap::Args)]

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut CommandSession) -> CommandResult
             Some(said)
         }
         KeyCommand::Show => None,
-        KeyCommand::Export { file } => Some(export(&folder, id, file)?),
+        KeyCommand::Export { file } => Some(export(&palace, &folder, id, file)?),
         KeyCommand::Import { file } => Some(import(&palace, file)?),
     };
     let report = KeyReport {
@@ -145,10 +145,10 @@ fn describe_rotation(report: &RotationReport) -> String {
     said
 }
 
-fn export(folder: &KeyFolder, id: PalaceId, file: &Path) -> Result<String> {
+fn export(palace: &Palace, folder: &KeyFolder, id: PalaceId, file: &Path) -> Result<String> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt;
-    folder.find_or_make(id)?;
+    palace.own_key()?;
     let keys = folder.find_keys(id)?;
     let wrong = |cause| errors::io_error(format!("cannot write {}", file.display()), cause);
     let mut opened = std::fs::File::options()

@@ -1,6 +1,6 @@
 //! The keys of one palace.
 
-use loci_core::{OpenOptions, PalaceId, Result};
+use loci_core::{Error, ErrorKind, OpenOptions, PalaceId, Result};
 
 use super::Palace;
 use crate::keys::{KeyFolder, PalaceKey};
@@ -18,12 +18,34 @@ impl Palace {
         self.keys.as_ref()
     }
 
-    /// Returns the key in use, made now if there is none; `None` for a palace that cannot have one.
-    pub(crate) fn own_key(&self) -> Result<Option<PalaceKey>> {
-        match (&self.keys, self.palace_id()?) {
-            (Some(folder), Some(palace)) => folder.find_or_make(palace).map(Some),
-            _ => Ok(None),
+    /// Returns the key in use, made now if there is none; `None` for a palace that cannot have one. While the palace holds
+    /// secrets whose key is elsewhere, none is made: what it seals could not be opened there.
+    pub fn own_key(&self) -> Result<Option<PalaceKey>> {
+        let (Some(folder), Some(palace)) = (&self.keys, self.palace_id()?) else {
+            return Ok(None);
+        };
+        if folder.find_keys(palace)?.is_empty()
+            && let Some(elsewhere) = self.list_naming_keys()?.first()
+        {
+            return Err(Error::new(
+                ErrorKind::Unavailable,
+                format!("the key of this palace ({elsewhere}) is not on this machine"),
+            )
+            .with_hint("bring it with `loci key import FILE`, or, if it is lost, make a new one with `loci key rotate`"));
         }
+        folder.find_or_make(palace).map(Some)
+    }
+
+    /// Returns the fingerprints of the keys that made the tags in all collections.
+    fn list_naming_keys(&self) -> Result<Vec<String>> {
+        let mut named = Vec::new();
+        for info in self.collections()? {
+            let one = self.clone().in_collection(Some(info.name));
+            named.extend(naming_fingerprints(
+                one.open_whole(&OpenOptions::default())?.as_ref(),
+            )?);
+        }
+        Ok(named)
     }
 
     /// Returns the keys of the palace on this machine, the one in use first.
@@ -40,13 +62,7 @@ impl Palace {
         let (Some(folder), Some(palace)) = (&self.keys, self.palace_id()?) else {
             return Ok(0);
         };
-        let mut named = Vec::new();
-        for info in self.collections()? {
-            let one = self.clone().in_collection(Some(info.name));
-            named.extend(naming_fingerprints(
-                one.open_whole(&OpenOptions::default())?.as_ref(),
-            )?);
-        }
+        let named = self.list_naming_keys()?;
         let made_it = |key: &PalaceKey| named.contains(&key.fingerprint());
         let own = folder.find_keys(palace)?;
         let first = keys.iter().any(made_it) && !own.iter().any(made_it);

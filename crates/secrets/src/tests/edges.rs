@@ -92,6 +92,21 @@ fn the_beginning_of_a_label_hides_nothing() {
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(&text[found[0].start..found[0].end], token);
     }
+    // What has only the brackets of a label is none.
+    for (text, secret) in [
+        ("⟦sealed password: 9f3a17c2e84b06d5⟧", "9f3a17c2e84b06d5"),
+        (
+            "⟦sealed secret token=9f3a17c2e84b06d5f7a1⟧",
+            "9f3a17c2e84b06d5f7a1",
+        ),
+    ] {
+        let found = found(text);
+        assert_eq!(
+            found.iter().map(|(_, secret)| *secret).collect::<Vec<_>>(),
+            [secret],
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -40,6 +40,10 @@ fn on_another_machine_secrets_stay_closed_until_the_key_is_brought() {
         count_in_files(&home.palace(), &token(2)) + count_in_files(&home.palace(), &token(3)),
         0
     );
+    let made = home.path("made.key").display().to_string();
+    let refused = run_elsewhere(&home, &["key", "export", &made]).expect_code(2);
+    assert!(refused.err.contains("not on this machine"), "{}", refused.err);
+    assert!(!Path::new(&made).exists(), "a key that opens nothing is not made");
     let exported = home.path("k.key").display().to_string();
     home.json(0, &["key", "export", &exported]);
     run_elsewhere(&home, &["key", "import", &exported]).expect_code(0);
