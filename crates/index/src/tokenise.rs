@@ -66,6 +66,23 @@ impl TextIndexer {
     }
 }
 
+impl TextIndexer {
+    /// Creates one for a few short texts: a large cache costs more to clear than it saves.
+    pub fn for_short_texts() -> Self {
+        Self {
+            stems: StemCache::for_short_texts(),
+        }
+    }
+
+    /// Returns whether one of the [query tokens](query_tokens) of `text` is among `wanted`.
+    pub fn holds_query_token(&mut self, text: &str, wanted: &HashSet<&str>) -> bool {
+        let mut holds = false;
+        let mut sink = |token: &str| holds |= wanted.contains(token);
+        Tokeniser::new(TokenPurpose::Query, &mut self.stems, &mut sink).read(text);
+        holds
+    }
+}
+
 impl fmt::Debug for TextIndexer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Indexer").finish_non_exhaustive()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use loci_index::tokenise;
+use loci_index::tokenise::TextIndexer;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Returns the byte ranges of `text` that match one of `words`, given as the index stores them (see
@@ -12,12 +12,12 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The ranges are in order, do not overlap, and lie on character boundaries.
 pub fn mark_words(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let wanted: HashSet<&str> = words.iter().map(String::as_str).collect();
+    let initials = list_initials(words);
+    let mut indexer = TextIndexer::for_short_texts();
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, run) in text.unicode_word_indices() {
         // Stems are compared, not spellings, so that "shipping" is marked for "ship" as the index matched it.
-        let tokens = tokenise::query_tokens(run);
-        let holds = tokens.iter().any(|token| wanted.contains(token.as_str()));
-        if holds {
+        if may_hold(run, &initials) && indexer.holds_query_token(run, &wanted) {
             found.push(at..at + run.len());
         }
     }
@@ -30,6 +30,25 @@ pub fn mark_words(text: &str, words: &[String]) -> Vec<Range<usize>> {
         );
     }
     join_ranges(found)
+}
+
+/// Returns the bytes with which a word begins.
+fn list_initials(words: &[String]) -> [bool; 256] {
+    let mut initials = [false; 256];
+    for byte in words.iter().filter_map(|word| word.as_bytes().first()) {
+        if let Some(initial) = initials.get_mut(usize::from(*byte)) {
+            *initial = true;
+        }
+    }
+    initials
+}
+
+/// Returns false for most runs that hold none of the words, at a glance: a run of ASCII letters is one token, and
+/// stemming never changes its first letter.
+fn may_hold(run: &str, initials: &[bool; 256]) -> bool {
+    let bytes = run.as_bytes();
+    let first = bytes.first().map_or(0, u8::to_ascii_lowercase);
+    initials.get(usize::from(first)).is_none_or(|is| *is) || !bytes.iter().all(u8::is_ascii_alphabetic)
 }
 
 /// Sorts ranges and merges those that touch or overlap.
@@ -109,6 +128,7 @@ fn find_last_break(text: &str, start: usize, to: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use loci_index::tokenise;
     use proptest::prelude::*;
 
     use super::*;
@@ -156,7 +176,34 @@ mod tests {
         assert_eq!(choose_excerpt(&text, &marks, 80), 0..79);
     }
 
+    /// Marks word by word, each with the tokens of a query of its own.
+    fn mark_slowly(text: &str, words: &[String]) -> Vec<Range<usize>> {
+        let holds = |run: &str| {
+            tokenise::query_tokens(run)
+                .iter()
+                .any(|token| words.contains(token))
+        };
+        let runs = text.unicode_word_indices().filter(|(_, run)| holds(run));
+        let mut found: Vec<Range<usize>> = runs.map(|(at, run)| at..at + run.len()).collect();
+        for word in words.iter().filter(|word| !word.is_ascii()) {
+            found.extend(
+                text.match_indices(word.as_str())
+                    .map(|(at, held)| at..at + held.len()),
+            );
+        }
+        join_ranges(found)
+    }
+
     proptest! {
+        #[test]
+        fn skipping_words_by_their_first_letter_changes_no_mark(
+            text in "([A-Za-z]{1,3}(ing|ed|ies|ly|s|ation|'s)?[ _.'-]|dying |Shipping |\\PC ){0,40}",
+            query in "([a-z]{1,3}(ing|ed|s)? |dying |die |ship |\\PC ){0,6}",
+        ) {
+            let words = tokenise::query_tokens(&query);
+            prop_assert_eq!(mark_words(&text, &words), mark_slowly(&text, &words));
+        }
+
         #[test]
         fn any_text_can_be_marked_and_cut(text in "\\PC{0,300}", query in "\\PC{0,40}", length in 0_usize..200) {
             let marks = mark_words(&text, &tokenise::query_tokens(&query));

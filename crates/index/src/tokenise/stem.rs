@@ -5,6 +5,9 @@ use rust_stemmers::{Algorithm, Stemmer};
 /// The number of cache slots for many texts.
 const MANY: usize = 4096;
 
+/// The number of cache slots for a few short texts.
+const FEW: usize = 64;
+
 /// The number of cached letters after which the cache is cleared.
 const LETTERS: usize = 1 << 18;
 
@@ -36,6 +39,11 @@ impl StemCache {
     /// Creates a cache of one word: a query has few, and clearing a large cache would cost more than stemming them.
     pub(super) fn for_query() -> Self {
         Self::with_slots(1)
+    }
+
+    /// Creates a cache for the words of a few short texts.
+    pub(super) fn for_short_texts() -> Self {
+        Self::with_slots(FEW)
     }
 
     fn with_slots(size: usize) -> Self {
