@@ -69,7 +69,17 @@ pub struct BundleFormat {
     /// little as possible and never follows a link out of the folder. The files are not mined separately.
     pub files: fn(&Path) -> Option<Vec<PathBuf>>,
     /// Reads the bundle, under the rules of a text format.
-    pub parse: fn(&Path, &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>>,
+    pub parse: fn(&BundleInput<'_>, &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>>,
+}
+
+/// A bundle to read.
+#[derive(Debug, Clone, Copy)]
+pub struct BundleInput<'a> {
+    /// The folder or file at which it begins.
+    pub path: &'a Path,
+    /// The most bytes of one of its parts, such as a file or the value of a database. A larger part is left out, with a
+    /// note, and is never read into memory.
+    pub max_bytes: u64,
 }
 
 /// The format that every source is read as.

@@ -94,7 +94,8 @@ impl FoundSource {
         }
     }
 
-    /// Reads the bytes of a file of at most `max_bytes`; the format of a bundle reads its files later.
+    /// Reads the bytes of a file of at most `max_bytes`; the format of a bundle reads its files later, under the same
+    /// limit for each part.
     pub fn load(&self, max_bytes: u64) -> Result<LoadedSource<'_>, ReadFailure> {
         match &self.content {
             FoundContent::File(_) => {
@@ -107,6 +108,7 @@ impl FoundSource {
                     stats: vec![stat],
                     hash: blake3::hash(&bytes).to_hex().to_string(),
                     bytes: Some(bytes),
+                    max_bytes,
                 })
             }
             FoundContent::Bundle(_, files) => {
@@ -123,6 +125,7 @@ impl FoundSource {
                     stats: files.iter().map(|(_, stat)| *stat).collect(),
                     hash,
                     bytes: None,
+                    max_bytes,
                 })
             }
         }
@@ -146,6 +149,8 @@ pub struct LoadedSource<'a> {
     hash: String,
     /// The bytes of a file; `None` for a bundle, whose format reads its files.
     bytes: Option<Vec<u8>>,
+    /// The most bytes of a part of a bundle.
+    max_bytes: u64,
 }
 
 impl LoadedSource<'_> {

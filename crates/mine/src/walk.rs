@@ -290,7 +290,8 @@ impl SourceWalk<'_> {
     }
 }
 
-fn size_limit_reason(size: u64, limit: u64) -> String {
+/// Says that something is too large, and how to raise the limit.
+pub(crate) fn size_limit_reason(size: u64, limit: u64) -> String {
     let (mut have, mut may) = (size_in_words(size), size_in_words(limit));
     // Rounding can make a size and its limit print alike, which would read as a contradiction.
     if have == may {

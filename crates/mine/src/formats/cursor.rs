@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use loci_core::Result;
 
 use super::transcript::{CallSpeaker, TranscriptBuilder};
-use super::{BundleFormat, ConversationSink};
+use super::{BundleFormat, BundleInput, ConversationSink};
 use crate::conversation::ReadingNote;
 use crate::keys::ConversationKeys;
 use vscdb::VscdbFile;
@@ -40,13 +40,13 @@ fn find_files(path: &Path) -> Option<Vec<PathBuf>> {
     if !vscdb::is_vscdb(path) {
         return None;
     }
-    let store = VscdbFile::open(path).ok()?;
+    let store = VscdbFile::open(path, 0).ok()?;
     let chats = !store.keys(COMPOSER, 1).is_empty() || !store.keys(BUBBLE, 1).is_empty();
     if !chats
         && !OLDER
             .iter()
             // VS Code itself keeps a `state.vscdb` without chats. `{}` and `[]` hold nothing either.
-            .any(|key| store.value(key).is_some_and(|value| value.len() > 2))
+            .any(|key| store.value_bytes(key) > 2)
     {
         return None;
     }
@@ -60,9 +60,10 @@ fn find_files(path: &Path) -> Option<Vec<PathBuf>> {
     )
 }
 
-fn parse(path: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+fn parse(given: &BundleInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let path = given.path;
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
-    let store = VscdbFile::open(path)?;
+    let store = VscdbFile::open(path, given.max_bytes)?;
     if store.lacks_log {
         said.note("changes that Cursor has not yet written into the file could not be read; close Cursor and mine again");
     }

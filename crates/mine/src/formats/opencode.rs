@@ -10,8 +10,9 @@ use loci_core::{Error, ErrorKind, Result, Timestamp};
 use super::json::JsonFields;
 use super::transcript::{ASSISTANT, HUMAN, RecordStamp, RecordVoice, SYSTEM, TranscriptBuilder};
 use super::workspace::utf8_file_name;
-use super::{BundleFormat, ConversationSink};
+use super::{BundleFormat, BundleInput, ConversationSink};
 use crate::conversation::ReadingNote;
+use crate::walk::size_limit_reason;
 
 /// The storage of OpenCode.
 pub(super) const OPENCODE: BundleFormat = BundleFormat {
@@ -78,7 +79,8 @@ fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn parse(root: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+fn parse(given: &BundleInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+    let root = given.path;
     let Some([sessions, messages, parts]) = storage_folders(root) else {
         return Err(Error::new(
             ErrorKind::Format,
@@ -88,6 +90,7 @@ fn parse(root: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote
     };
     let mut files = OpencodeFiles {
         root,
+        max_bytes: given.max_bytes,
         notes: Vec::new(),
     };
     let known: Vec<PathBuf> = json_files_below(&sessions, 2);
@@ -209,12 +212,19 @@ fn utf8_file_stem(path: &Path) -> &str {
 /// Reads the files of the storage and collects notes about broken ones.
 struct OpencodeFiles<'a> {
     root: &'a Path,
+    max_bytes: u64,
     notes: Vec<ReadingNote>,
 }
 
 impl OpencodeFiles<'_> {
-    /// Returns the text of a file; one that cannot be read becomes a note.
+    /// Returns the text of a file; one that cannot be read or is too large becomes a note.
     fn read(&mut self, path: &Path) -> String {
+        let size = fs::metadata(path).map_or(0, |about| about.len());
+        if size > self.max_bytes {
+            let why = size_limit_reason(size, self.max_bytes);
+            self.note_file(path, &format!("was left out: {why}"));
+            return String::new();
+        }
         fs::read_to_string(path).unwrap_or_else(|error| {
             self.note_file(path, &format!("cannot be read: {error}"));
             String::new()

@@ -10,7 +10,7 @@ use loci_core::Result;
 
 use super::json::{JsonFields, JsonSlice, top};
 use super::transcript::{CallSpeaker, TranscriptBuilder};
-use super::{BundleFormat, ConversationSink, ParserInput, TextFormat};
+use super::{BundleFormat, BundleInput, ConversationSink, ParserInput, TextFormat};
 use crate::conversation::{Conversation, ReadingNote};
 use crate::keys::ConversationKeys;
 use channels::{SlackChannels, SlackUsers};
@@ -116,9 +116,9 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.bytes().enumerate().all(shape)
 }
 
-fn parse(path: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
+fn parse(given: &BundleInput<'_>, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote>> {
     let mut said = TranscriptBuilder::new(CallSpeaker::Caller);
-    let Some(mut members) = SlackFiles::open(path) else {
+    let Some(mut members) = SlackFiles::open(given.path) else {
         said.note("the export cannot be opened; nothing was read");
         return Ok(said.notes);
     };
@@ -132,7 +132,7 @@ fn parse(path: &Path, sink: &mut ConversationSink<'_>) -> Result<Vec<ReadingNote
     }
     let mut keys = ConversationKeys::default();
     for day in list_days(&members) {
-        match members.read(&day.file) {
+        match members.read_up_to(&day.file, given.max_bytes.min(LARGEST)) {
             Ok(text) => {
                 let key = keys.claim_in_export(Some(format!("{}/{}", day.channel, day.date)));
                 let about = channels.conversation_for(&day.channel);

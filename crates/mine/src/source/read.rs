@@ -12,7 +12,7 @@ use crate::conversation::ReadingNote;
 use crate::cut;
 use crate::decode::{self, DecodedText};
 use crate::fingerprint::SourceFingerprint;
-use crate::formats::{self, ConversationSink, FormatChoice, ParserInput, TextFormat};
+use crate::formats::{self, BundleInput, ConversationSink, FormatChoice, ParserInput, TextFormat};
 use crate::keys::ConversationKeys;
 
 /// A callback that takes the documents of a source as they are read.
@@ -35,7 +35,11 @@ impl LoadedSource<'_> {
         let path = self.found.path();
         match (&self.found.content, self.bytes) {
             (FoundContent::Bundle(format, _), _) => {
-                let parse = |sink: &mut ConversationSink<'_>| (format.parse)(path, sink);
+                let given = BundleInput {
+                    path,
+                    max_bytes: self.max_bytes,
+                };
+                let parse = |sink: &mut ConversationSink<'_>| (format.parse)(&given, sink);
                 read_conversations(format.name, &parse, take)
             }
             (FoundContent::File(_), bytes) => {

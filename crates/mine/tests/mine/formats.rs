@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use loci_core::Result;
 use loci_mine::conversation::{Conversation, ReadingNote};
-use loci_mine::formats::{BundleFormat, ParserInput, TextFormat, bundle_formats, text_formats};
+use loci_mine::formats::{BundleFormat, BundleInput, ParserInput, TextFormat, bundle_formats, text_formats};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats")
@@ -100,8 +100,18 @@ fn read(format: &TextFormat, given: &ParserInput<'_>) -> Result<(Vec<Conversatio
 }
 
 fn read_bundle(format: &BundleFormat, root: &Path) -> (Vec<Conversation>, Vec<ReadingNote>) {
+    read_bundle_up_to(format, root, u64::MAX)
+}
+
+/// Reads a bundle whose parts may have so many bytes.
+fn read_bundle_up_to(
+    format: &BundleFormat,
+    path: &Path,
+    max_bytes: u64,
+) -> (Vec<Conversation>, Vec<ReadingNote>) {
     let mut conversations = Vec::new();
-    let notes = (format.parse)(root, &mut |conversation| {
+    let given = BundleInput { path, max_bytes };
+    let notes = (format.parse)(&given, &mut |conversation| {
         conversations.push(conversation);
         Ok(())
     });

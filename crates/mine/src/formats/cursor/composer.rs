@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_core::{Result, Timestamp};
 
-use super::vscdb::VscdbFile;
+use super::vscdb::{EntryPlace, StoredValue, VscdbFile};
 use super::{BUBBLE, COMPOSER, bubble};
 use crate::conversation::Conversation;
 use crate::formats::ConversationSink;
@@ -30,25 +30,45 @@ pub(super) fn read_chats(
         .collect();
     ids.extend(store.keys(BUBBLE, i64::MAX).iter().filter_map(|key| chat_of(key)));
     for id in ids {
-        let text = store.value(&format!("{COMPOSER}{id}"));
-        let chat = text.as_deref().and_then(|text| JsonFields::read(text).ok());
-        if text.is_some() && chat.is_none() {
-            said.note(format!(
-                "chat {id}: its order and title are broken; its messages were read by their times"
-            ));
-        }
-        let chat = chat.unwrap_or_default();
-        add_messages(store, &id, &chat, said);
-        let key = Some(keys.claim_in_export(Some(id.clone())));
-        said.hand_over(
-            Conversation {
-                key,
-                ..chat_conversation(&chat, Some(id), path)
-            },
-            sink,
-        )?;
+        let mut read = None;
+        store.visit_value(&format!("{COMPOSER}{id}"), &mut |value| {
+            let chat = match value {
+                StoredValue::Text(text) => JsonFields::read(text).ok().ok_or("broken".to_owned()),
+                StoredValue::NotText => Ok(JsonFields::default()),
+                StoredValue::TooLarge(why) => Err(format!("left out ({why})")),
+            };
+            let chat = chat.unwrap_or_else(|why| {
+                said.note(format!(
+                    "chat {id}: its order and title are {why}; its messages were read by their times"
+                ));
+                JsonFields::default()
+            });
+            read = Some(read_chat(store, path, &id, &chat, keys, said, sink));
+        });
+        let without = || read_chat(store, path, &id, &JsonFields::default(), keys, said, sink);
+        read.unwrap_or_else(without)?;
     }
     Ok(())
+}
+
+fn read_chat(
+    store: &VscdbFile,
+    path: &Path,
+    id: &str,
+    chat: &JsonFields<'_>,
+    keys: &mut ConversationKeys,
+    said: &mut TranscriptBuilder,
+    sink: &mut ConversationSink<'_>,
+) -> Result<()> {
+    add_messages(store, id, chat, said);
+    let key = Some(keys.claim_in_export(Some(id.to_owned())));
+    said.hand_over(
+        Conversation {
+            key,
+            ..chat_conversation(chat, Some(id.to_owned()), path)
+        },
+        sink,
+    )
 }
 
 /// Returns the conversation that a chat describes, without its messages.
@@ -67,40 +87,39 @@ pub(super) fn chat_conversation(chat: &JsonFields<'_>, id: Option<String>, path:
     }
 }
 
-/// One stored message.
+/// One stored message. Its text stays in the file until its turn comes.
 struct BubbleRow {
     id: String,
     own_id: Option<String>,
     at: Option<Timestamp>,
-    text: Option<String>,
+    place: EntryPlace,
 }
 
 impl BubbleRow {
-    fn new(key: &str, text: Option<String>) -> Self {
+    fn new(key: &str, place: EntryPlace, value: &StoredValue<'_>) -> Self {
         let id = key
             .strip_prefix(BUBBLE)
             .and_then(|key| key.split_once(':'))
             .map(|(_, id)| id.to_owned());
-        let fields = text
-            .as_deref()
-            .and_then(|text| JsonFields::read(text).ok())
-            .unwrap_or_default();
+        let fields = match value {
+            StoredValue::Text(text) => JsonFields::read(text).unwrap_or_default(),
+            StoredValue::NotText | StoredValue::TooLarge(_) => JsonFields::default(),
+        };
         Self {
             id: id.unwrap_or_default(),
             own_id: fields.text("bubbleId"),
             at: bubble::bubble_time(&fields),
-            text,
+            place,
         }
     }
 }
 
 /// Adds the messages in the order of the chat; messages that it does not list are from before an edit.
 fn add_messages(store: &VscdbFile, id: &str, chat: &JsonFields<'_>, said: &mut TranscriptBuilder) {
-    let entries = store.entries(&format!("{BUBBLE}{id}:"));
-    let mut rows: Vec<Option<BubbleRow>> = entries
-        .into_iter()
-        .map(|(key, text)| Some(BubbleRow::new(&key, text)))
-        .collect();
+    let mut rows: Vec<Option<BubbleRow>> = Vec::new();
+    store.visit_entries(&format!("{BUBBLE}{id}:"), &mut |key, place, value| {
+        rows.push(Some(BubbleRow::new(&key, place, &value)));
+    });
     let places = row_places(&rows);
     let within = chat.fields("conversationMap");
     let headers: Vec<JsonFields<'_>> = chat.objects("fullConversationHeadersOnly").collect();
@@ -111,7 +130,7 @@ fn add_messages(store: &VscdbFile, id: &str, chat: &JsonFields<'_>, said: &mut T
             .and_then(|place| rows.get_mut(*place))
             .and_then(Option::take);
         match (row, within.object(&name)) {
-            (Some(row), _) => add_row(said, &row, false),
+            (Some(row), _) => add_row(store, said, &row, false),
             (None, Some(inner)) => bubble::add_bubble(said, &inner, &name, false),
             (None, None) => said.note(format!("chat {id}: message {name:?} is not in the file")),
         }
@@ -128,7 +147,7 @@ fn add_messages(store: &VscdbFile, id: &str, chat: &JsonFields<'_>, said: &mut T
     let mut left: Vec<BubbleRow> = rows.into_iter().flatten().collect();
     // The sort is stable, so equal times keep the order of the rows.
     left.sort_by_key(|row| row.at);
-    left.iter().for_each(|row| add_row(said, row, ordered));
+    left.iter().for_each(|row| add_row(store, said, row, ordered));
 }
 
 /// Returns the places of messages by their keys and by their own ids; the key takes precedence.
@@ -144,12 +163,13 @@ fn row_places(rows: &[Option<BubbleRow>]) -> HashMap<String, usize> {
         .collect()
 }
 
-fn add_row(said: &mut TranscriptBuilder, row: &BubbleRow, edited: bool) {
-    let Some(text) = &row.text else {
-        return said.note(format!("message {} has no text; it was left out", row.id));
-    };
-    match JsonFields::read(text).ok() {
-        Some(fields) => bubble::add_bubble(said, &fields, &row.id, edited),
-        None => said.note(format!("message {} is broken JSON; it was left out", row.id)),
-    }
+fn add_row(store: &VscdbFile, said: &mut TranscriptBuilder, row: &BubbleRow, edited: bool) {
+    store.visit_place(row.place, &mut |value| match value {
+        StoredValue::Text(text) => match JsonFields::read(text) {
+            Ok(fields) => bubble::add_bubble(said, &fields, &row.id, edited),
+            Err(_) => said.note(format!("message {} is broken JSON; it was left out", row.id)),
+        },
+        StoredValue::NotText => said.note(format!("message {} has no text; it was left out", row.id)),
+        StoredValue::TooLarge(why) => said.note(format!("message {} was left out: {why}", row.id)),
+    });
 }

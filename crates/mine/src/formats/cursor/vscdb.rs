@@ -11,16 +11,42 @@ use loci_foreign::{ForeignDatabase, ForeignFailure, ForeignOpener, ForeignReadin
 use rusqlite::types::ValueRef;
 use rusqlite::{Params, Row, params};
 
+use crate::walk::size_limit_reason;
+
 /// The time to wait for a lock of another process.
 const WAIT: Duration = Duration::from_millis(500);
 
 /// The tables that are read, the newer first.
 const TABLES: [&str; 2] = ["cursorDiskKV", "ItemTable"];
 
+/// The columns of a value: its size, and the value itself unless it is larger than parameter 1. The size is known without
+/// reading the value, so a value of gigabytes costs nothing.
+const VALUE: &str = "octet_length(value), CASE WHEN octet_length(value) <= ?1 THEN value END";
+
+/// The place of a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntryPlace {
+    table: &'static str,
+    row: i64,
+}
+
+/// A value as far as it is read.
+#[derive(Debug)]
+pub(super) enum StoredValue<'a> {
+    /// Text, or bytes that are valid UTF-8.
+    Text(&'a str),
+    /// Nothing, or bytes that are not text.
+    NotText,
+    /// Larger than the limit, which this reason names.
+    TooLarge(String),
+}
+
 /// An open file.
 pub(super) struct VscdbFile {
     opened: ForeignDatabase,
     tables: Vec<&'static str>,
+    /// The most bytes of a value that is read.
+    max_bytes: u64,
     /// Whether there is a write-ahead log that could not be read.
     pub(super) lacks_log: bool,
     troubles: RefCell<Vec<String>>,
@@ -42,7 +68,7 @@ fn is_sqlite(path: &Path) -> bool {
 
 impl VscdbFile {
     /// Opens the file read-only. If its write-ahead log cannot be read, the file is read without it.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self> {
         let opener = ForeignOpener {
             patience: WAIT,
             // These files grow to gigabytes and stay open in Cursor, so a private copy is too expensive.
@@ -56,14 +82,14 @@ impl VscdbFile {
             ForeignFailure::Io(..) | ForeignFailure::Sqlite(_) => opener.open_as_it_stands(path),
         });
         opened
-            .and_then(|opened| Ok(Self::from_database(opened, path)?))
+            .and_then(|opened| Ok(Self::from_database(opened, path, max_bytes)?))
             .map_err(|failure| {
                 let error = failure.into_error(path);
                 error.with_hint("the file is unchanged; close Cursor and try again")
             })
     }
 
-    fn from_database(opened: ForeignDatabase, path: &Path) -> rusqlite::Result<Self> {
+    fn from_database(opened: ForeignDatabase, path: &Path, max_bytes: u64) -> rusqlite::Result<Self> {
         let names = {
             let select = "SELECT name FROM sqlite_master WHERE type = 'table'";
             let mut statement = opened.connection.prepare(select)?;
@@ -80,6 +106,7 @@ impl VscdbFile {
             lacks_log: has_log && matches!(opened.reading, ForeignReading::AsItStands),
             opened,
             tables,
+            max_bytes,
             troubles: RefCell::default(),
         })
     }
@@ -101,30 +128,79 @@ impl VscdbFile {
         found
     }
 
-    /// Returns every key with this prefix and its value, in the order they were written; `None` for a value that is not
-    /// text.
-    pub(super) fn entries(&self, beginning: &str) -> Vec<(String, Option<String>)> {
-        let mut found = Vec::new();
+    /// Hands over every key with this prefix and its value, in the order they were written and one at a time.
+    pub(super) fn visit_entries(
+        &self,
+        beginning: &str,
+        visit: &mut dyn FnMut(String, EntryPlace, StoredValue<'_>),
+    ) {
         for table in &self.tables {
-            let select =
-                format!("SELECT key, value FROM {table} WHERE key >= ?1 AND key < ?2 ORDER BY rowid");
-            found.extend(
-                self.read_rows(&select, params![beginning, prefix_end(beginning)], |row| {
-                    let value = text_of_value(row.get_ref(1)?);
-                    Ok(text_of_value(row.get_ref(0)?).map(|key| (key, value)))
-                }),
+            let select = format!(
+                "SELECT {VALUE}, rowid, key FROM {table} WHERE key >= ?2 AND key < ?3 ORDER BY rowid"
             );
+            let end = prefix_end(beginning);
+            self.visit_rows(&select, params![self.sql_limit(), beginning, end], |row| {
+                let place = EntryPlace {
+                    table,
+                    row: row.get(2)?,
+                };
+                if let Some(key) = text_of_value(row.get_ref(3)?) {
+                    visit(key, place, self.stored_value(row)?);
+                }
+                Ok(())
+            });
         }
-        found
     }
 
-    /// Returns the value under a key, if it is text.
-    pub(super) fn value(&self, key: &str) -> Option<String> {
+    /// Hands over the value in one place, as SQLite holds it and without a copy.
+    pub(super) fn visit_place(&self, place: EntryPlace, visit: &mut dyn FnMut(StoredValue<'_>)) {
+        let select = format!("SELECT {VALUE} FROM {} WHERE rowid = ?2", place.table);
+        self.visit_rows(&select, params![self.sql_limit(), place.row], |row| {
+            visit(self.stored_value(row)?);
+            Ok(())
+        });
+    }
+
+    /// Returns the place of the value under a key, in the newer table that has one.
+    pub(super) fn find_place(&self, key: &str) -> Option<EntryPlace> {
         self.tables.iter().find_map(|table| {
-            let select = format!("SELECT value FROM {table} WHERE key = ?1");
-            self.read_rows(&select, params![key], |row| Ok(text_of_value(row.get_ref(0)?)))
-                .pop()
+            let select = format!("SELECT rowid FROM {table} WHERE key = ?1");
+            let rows = self.read_rows(&select, params![key], |row| Ok(Some(row.get(0)?)));
+            rows.last().map(|row| EntryPlace { table, row: *row })
         })
+    }
+
+    /// Hands over the value under a key, if there is one.
+    pub(super) fn visit_value(&self, key: &str, visit: &mut dyn FnMut(StoredValue<'_>)) {
+        if let Some(place) = self.find_place(key) {
+            self.visit_place(place, visit);
+        }
+    }
+
+    /// Returns the size of the value under a key, without reading it; 0 if there is none.
+    pub(super) fn value_bytes(&self, key: &str) -> u64 {
+        let size = |table: &&'static str| {
+            let select = format!("SELECT octet_length(value) FROM {table} WHERE key = ?1");
+            let sizes = self.read_rows(&select, params![key], |row| row.get::<_, Option<i64>>(0));
+            sizes.last().map_or(0, |size| u64::try_from(*size).unwrap_or(0))
+        };
+        self.tables.iter().map(size).max().unwrap_or(0)
+    }
+
+    fn sql_limit(&self) -> i64 {
+        i64::try_from(self.max_bytes).unwrap_or(i64::MAX)
+    }
+
+    /// Returns the value of a row that begins with [`VALUE`].
+    fn stored_value<'r>(&self, row: &'r Row<'_>) -> rusqlite::Result<StoredValue<'r>> {
+        let size = row.get::<_, Option<i64>>(0)?.unwrap_or(0);
+        let size = u64::try_from(size).unwrap_or(0);
+        if size > self.max_bytes {
+            return Ok(StoredValue::TooLarge(size_limit_reason(size, self.max_bytes)));
+        }
+        let bytes = row.get_ref(1)?.as_bytes().ok();
+        let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        Ok(text.map_or(StoredValue::NotText, StoredValue::Text))
     }
 
     /// Takes the errors that occurred while reading.
@@ -140,20 +216,33 @@ impl VscdbFile {
         read: impl Fn(&Row<'_>) -> rusqlite::Result<Option<T>>,
     ) -> Vec<T> {
         let mut found = Vec::new();
-        let fill = || -> rusqlite::Result<()> {
+        self.visit_rows(select, params, |row| {
+            found.extend(read(row)?);
+            Ok(())
+        });
+        found
+    }
+
+    /// Hands over the rows of a query as far as they can be read.
+    fn visit_rows(
+        &self,
+        select: &str,
+        params: impl Params,
+        mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) {
+        let run = || -> rusqlite::Result<()> {
             let mut statement = self.opened.connection.prepare(select)?;
             let mut rows = statement.query(params)?;
             while let Some(row) = rows.next()? {
-                found.extend(read(row)?);
+                visit(row)?;
             }
             Ok(())
         };
         // A damaged page ends a query; the rows before it are good and are kept, and the trouble becomes a
         // note.
-        if let Err(error) = fill() {
+        if let Err(error) = run() {
             self.troubles.borrow_mut().push(error.to_string());
         }
-        found
     }
 }
 

@@ -69,7 +69,8 @@ impl SlackFiles {
         self.read_up_to(name, LARGEST)
     }
 
-    fn read_up_to(&mut self, name: &str, largest: u64) -> Result<String, String> {
+    /// Reads a file of at most `largest` bytes.
+    pub(super) fn read_up_to(&mut self, name: &str, largest: u64) -> Result<String, String> {
         // One byte more than allowed, to tell a file of exactly the limit from a longer one.
         let bytes = self.read_bytes(name, largest + 1)?;
         if bytes.len() as u64 > largest {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::{bundle_format, check, folder, read_bundle, render};
+use loci_mine::formats::BundleInput;
+
+use super::{bundle_format, check, folder, read_bundle, read_bundle_up_to, render};
 
 const CHATS: [(&str, &str); 14] = [
     (
@@ -213,7 +215,11 @@ fn a_file_of_another_kind_or_without_chats_is_none() {
     let torn = place.path().join("torn.vscdb");
     fs::write(&torn, [b"SQLite format 3\0".as_slice(), &[7; 5000]].concat()).unwrap();
     assert_eq!((bundle_format("cursor-vscdb").files)(&torn), None);
-    assert!((bundle_format("cursor-vscdb").parse)(&torn, &mut |_| Ok(())).is_err());
+    let given = BundleInput {
+        path: &torn,
+        max_bytes: u64::MAX,
+    };
+    assert!((bundle_format("cursor-vscdb").parse)(&given, &mut |_| Ok(())).is_err());
     let other = place.path().join("other.vscdb");
     let connection = Connection::open(&other).unwrap();
     fill(
@@ -226,4 +232,47 @@ fn a_file_of_another_kind_or_without_chats_is_none() {
     let named = place.path().join("chats.db");
     fs::copy(&other, &named).unwrap();
     assert_eq!((bundle_format("cursor-vscdb").files)(&named), None);
+}
+
+#[test]
+fn a_value_over_the_limit_is_left_out_with_a_note_and_the_others_are_read() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("state.vscdb");
+    let connection = Connection::open(&path).unwrap();
+    let large = |head: &str| format!("{head}\"text\":\"{}\"}}", "long ".repeat(600_000));
+    let (message, chat) = (
+        large(r#"{"type":2,"#),
+        large(r#"{"composerId":"c2","name":"Large","#),
+    );
+    let list = large(r#"{"tabs":[],"#);
+    fill(
+        &connection,
+        "cursorDiskKV",
+        &[
+            ("composerData:c1", r#"{"composerId":"c1","name":"One"}"#),
+            ("bubbleId:c1:b1", r#"{"type":1,"text":"small and kept"}"#),
+            ("bubbleId:c1:b2", &message),
+            ("composerData:c2", &chat),
+            ("bubbleId:c2:b3", r#"{"type":1,"text":"kept as well"}"#),
+            ("workbench.panel.aichat.view.aichat.chatdata", &list),
+        ],
+    );
+    connection.close().unwrap();
+    let format = bundle_format("cursor-vscdb");
+    let (chats, notes) = read_bundle_up_to(format, &path, 1_000_000);
+    let texts = |chats: &[loci_mine::conversation::Conversation]| -> Vec<usize> {
+        chats
+            .iter()
+            .flat_map(|chat| &chat.messages)
+            .map(|message| message.text.len())
+            .collect()
+    };
+    assert_eq!(texts(&chats), ["small and kept".len(), "kept as well".len()]);
+    let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
+    for part in ["message b2", "chat c2", "aichat.chatdata"] {
+        let note = notes.iter().find(|note| note.contains(part)).unwrap();
+        assert!(note.contains("3.0 MB") && note.contains("--max-size"), "{note}");
+    }
+    let (chats, notes) = read_bundle(format, &path);
+    assert_eq!(texts(&chats).iter().max(), Some(&3_000_000), "{notes:?}");
 }

@@ -1,9 +1,9 @@
 //! Files that are found together.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use loci_mine::WalkRequest;
-use loci_mine::formats::{BundleFormat, ConversationSink};
+use loci_mine::formats::{BundleFormat, BundleInput, ConversationSink};
 
 use super::{Tree, plain, sources};
 
@@ -19,7 +19,7 @@ const CHATS: [BundleFormat; 2] = [
                 .is_file()
                 .then(|| files.into_iter().filter(|file| file.is_file()).collect())
         },
-        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
+        parse: |_: &BundleInput<'_>, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     },
     BundleFormat {
         name: "box",
@@ -28,7 +28,7 @@ const CHATS: [BundleFormat; 2] = [
             let notes = path.with_extension("a-notes");
             (path.extension()? == "box").then(|| vec![path.to_path_buf(), log, notes])
         },
-        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
+        parse: |_: &BundleInput<'_>, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     },
 ];
 
@@ -92,7 +92,7 @@ fn no_format_is_asked_about_a_palace() {
     const GREEDY: [BundleFormat; 1] = [BundleFormat {
         name: "greedy",
         files: |path| path.starts_with("/").then(|| vec![path.to_path_buf()]),
-        parse: |_: &Path, _: &mut ConversationSink<'_>| Ok(Vec::new()),
+        parse: |_: &BundleInput<'_>, _: &mut ConversationSink<'_>| Ok(Vec::new()),
     }];
     let tree = Tree::of(&["p/palace.db", "q"]);
     let greedy = |roots: &[PathBuf]| {
