@@ -1,7 +1,7 @@
 //! An embedder that asks a registered server over HTTP; texts leave the machine only with permission.
 //!
 //! It starts no thread and connects on first use. A request that fails for a possibly temporary reason is retried
-//! within [`RequestLimits`]; a batch that is too large for the server is halved, down to single texts. Positions of texts
+//! within [`RequestLimits`], a query for a few seconds only; a batch that is too large for the server is halved, down to single texts. Positions of texts
 //! in messages count from 0, as in [`CheckedEmbedder`](crate::CheckedEmbedder).
 
 use std::borrow::Cow;
@@ -33,11 +33,13 @@ pub struct EmbeddingServer {
     client: EmbeddingClient,
 }
 
-/// The texts a request concerns, for messages.
-struct BatchPlace {
+/// The texts a request concerns, for messages, and its limits.
+struct BatchPlace<'a> {
     batch: usize,
     batches: usize,
     texts: usize,
+    /// The limits of each request.
+    limits: &'a RequestLimits,
 }
 
 impl EmbeddingServer {
@@ -81,14 +83,15 @@ impl EmbeddingServer {
         &self.config
     }
 
-    fn embed_texts(&self, prefix: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let ranges = split_batches(prefix.len(), texts, &self.client.limits);
+    fn embed_texts(&self, prefix: &str, texts: &[&str], limits: &RequestLimits) -> Result<Vec<Vec<f32>>> {
+        let ranges = split_batches(prefix.len(), texts, limits);
         let mut vectors = Vec::with_capacity(texts.len());
         for (at, range) in ranges.iter().enumerate() {
             let place = BatchPlace {
                 batch: at + 1,
                 batches: ranges.len(),
                 texts: texts.len(),
+                limits,
             };
             self.embed_range(prefix, texts, range.clone(), &place, &mut vectors)?;
         }
@@ -101,7 +104,7 @@ impl EmbeddingServer {
         prefix: &str,
         texts: &[&str],
         range: Range<usize>,
-        place: &BatchPlace,
+        place: &BatchPlace<'_>,
         vectors: &mut Vec<Vec<f32>>,
     ) -> Result<()> {
         let some = texts.get(range.clone()).unwrap_or_default();
@@ -109,7 +112,8 @@ impl EmbeddingServer {
         let input: Vec<&str> = prefixed.iter().map(AsRef::as_ref).collect();
         let body = wire::encode_question(&self.config.model, &input)?;
         let api = self.config.api;
-        let failed = match self.client.post(&self.client.address.endpoint_url(api), &body) {
+        let url = self.client.address.endpoint_url(api);
+        let failed = match self.client.post(&url, &body, place.limits) {
             Ok(answer) => {
                 let found =
                     wire::decode_vectors(api, &answer, range.start, some.len(), Some(self.config.dimension));
@@ -132,7 +136,7 @@ impl EmbeddingServer {
         self.embed_range(prefix, texts, middle..range.end, place, vectors)
     }
 
-    fn wrong_answer_error(&self, range: &Range<usize>, place: &BatchPlace, what: &str) -> Error {
+    fn wrong_answer_error(&self, range: &Range<usize>, place: &BatchPlace<'_>, what: &str) -> Error {
         let what = format!(
             "{}: {}",
             self.describe_place(range, place),
@@ -145,7 +149,7 @@ impl EmbeddingServer {
     fn failed_request_error(
         &self,
         range: &Range<usize>,
-        place: &BatchPlace,
+        place: &BatchPlace<'_>,
         failed: &RetryFailure<RequestFailure>,
     ) -> Error {
         let RequestFailure { kind, what, hint, .. } = &failed.failure;
@@ -164,7 +168,7 @@ impl EmbeddingServer {
         &self,
         at: usize,
         length: usize,
-        place: &BatchPlace,
+        place: &BatchPlace<'_>,
         failure: &RequestFailure,
     ) -> Error {
         let what = format!(
@@ -178,7 +182,7 @@ impl EmbeddingServer {
         )
     }
 
-    fn describe_place(&self, range: &Range<usize>, place: &BatchPlace) -> String {
+    fn describe_place(&self, range: &Range<usize>, place: &BatchPlace<'_>) -> String {
         format!(
             "{} failed in batch {} of {} (texts {}..{} of {})",
             self.describe_server(),
@@ -204,11 +208,12 @@ impl Embedder for EmbeddingServer {
     }
 
     fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        self.embed_texts(&self.config.passage_prefix, texts)
+        self.embed_texts(&self.config.passage_prefix, texts, &self.client.limits)
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>> {
-        let mut vectors = self.embed_texts(&self.config.query_prefix, &[text])?;
+        let limits = self.client.limits.for_query();
+        let mut vectors = self.embed_texts(&self.config.query_prefix, &[text], &limits)?;
         vectors
             .pop()
             .ok_or_else(|| Error::new(loci_core::ErrorKind::Internal, "one text gave no vector"))

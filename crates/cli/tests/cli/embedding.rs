@@ -260,3 +260,17 @@ fn a_server_embeds_for_a_palace_and_is_caught_when_its_model_was_exchanged() {
         (&json!("switched"), &json!(3))
     );
 }
+
+#[test]
+fn a_search_goes_on_by_words_when_the_server_falls_silent() {
+    let (home, server) = (new_home(), super::server::Server::start());
+    let url = server.url.as_str();
+    home.json(0, &["model", "install", "desk", "--url", url, "--model", "bags"]);
+    home.run(&["init", "--embedder", "desk"]).expect_code(0);
+    home.run(&["add", SHIP, "--id", "ship"]).expect_code(0);
+    server.fall_silent();
+    let found = home.json(0, &["search", "harbour"]);
+    assert_eq!(ids(&found["hits"]), ["ship"]);
+    let said = found.to_string();
+    assert!(said.contains("did not answer in time"), "{said}");
+}

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value as Json, json};
 
@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 pub(crate) struct Server {
     pub(crate) url: String,
     model: Arc<AtomicU64>,
+    silent: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -19,13 +20,20 @@ impl Server {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let model = Arc::new(AtomicU64::new(1));
         let salt = Arc::clone(&model);
+        let silent = Arc::new(AtomicBool::new(false));
+        let is_silent = Arc::clone(&silent);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let salt = Arc::clone(&salt);
-                std::thread::spawn(move || answer(stream, &salt));
+                let (salt, is_silent) = (Arc::clone(&salt), Arc::clone(&is_silent));
+                std::thread::spawn(move || answer(stream, &salt, &is_silent));
             }
         });
-        Self { url, model }
+        Self { url, model, silent }
+    }
+
+    /// From now on requests are taken and never answered.
+    pub(crate) fn fall_silent(&self) {
+        self.silent.store(true, Ordering::SeqCst);
     }
 
     /// Puts another model in the place of the one there was, under the same name.
@@ -34,7 +42,7 @@ impl Server {
     }
 }
 
-fn answer(stream: TcpStream, salt: &AtomicU64) {
+fn answer(stream: TcpStream, salt: &AtomicU64, is_silent: &AtomicBool) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     loop {
@@ -56,6 +64,10 @@ fn answer(stream: TcpStream, salt: &AtomicU64) {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
+        // The next read waits for a client that waits for its answer, until that gives up.
+        if is_silent.load(Ordering::SeqCst) {
+            continue;
+        }
         let found = first.starts_with("POST /v1/embeddings ");
         let reply = if found {
             let asked = serde_json::from_slice(&body).unwrap();

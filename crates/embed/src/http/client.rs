@@ -97,14 +97,14 @@ impl EmbeddingClient {
         })
     }
 
-    /// Sends `body` and returns the body of the answer.
-    pub(super) fn post(&self, url: &str, body: &[u8]) -> RequestOutcome {
-        self.send_with_retries(|time| self.send_once(url, Some(body), time))
+    /// Sends `body` within `limits` and returns the body of the answer.
+    pub(super) fn post(&self, url: &str, body: &[u8], limits: &RequestLimits) -> RequestOutcome {
+        self.send_with_retries(limits, |time| self.send_once(url, Some(body), time))
     }
 
     /// Fetches `url`.
     pub(super) fn get(&self, url: &str) -> RequestOutcome {
-        self.send_with_retries(|time| self.send_once(url, None, time))
+        self.send_with_retries(&self.limits, |time| self.send_once(url, None, time))
     }
 
     /// Makes text from a server presentable: without the key, on one line, and short.
@@ -122,10 +122,11 @@ impl EmbeddingClient {
 
     fn send_with_retries(
         &self,
+        limits: &RequestLimits,
         attempt: impl FnMut(Duration) -> std::result::Result<Vec<u8>, RequestFailure>,
     ) -> RequestOutcome {
         retry_request(
-            &self.limits,
+            limits,
             &*self.clock,
             |failure: &RequestFailure| failure.again,
             attempt,

@@ -111,7 +111,7 @@ fn probe_dimension(
     let text = format!("{}{SAMPLE}", candidate.passage_prefix);
     let body = wire::encode_question(&candidate.model, &[&text])?;
     let answer = client
-        .post(&client.address.endpoint_url(api), &body)
+        .post(&client.address.endpoint_url(api), &body, &client.limits)
         .map_err(|failed| request_error(candidate, &failed))?;
     let vectors = wire::decode_vectors(api, &answer, 0, 1, None)
         .map_err(|what| wrong_answer_error(candidate, &client.clean_text(&what)))?;

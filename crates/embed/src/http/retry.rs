@@ -15,6 +15,8 @@ pub struct RequestLimits {
     pub attempts: u32,
     /// The time that all attempts of one request and their pauses may take.
     pub total: Duration,
+    /// The same for a query, which a user or an agent waits for; without its vector a search goes on by words.
+    pub query: Duration,
     /// The first pause; each further one is twice as long, and each is cut at random to between half and all of it.
     pub pause: Duration,
     /// The longest pause, even if the server asks for a longer one.
@@ -35,11 +37,23 @@ impl Default for RequestLimits {
             request: Duration::from_secs(120),
             attempts: 5,
             total: Duration::from_secs(300),
+            query: Duration::from_secs(5),
             pause: Duration::from_millis(250),
             longest_pause: Duration::from_secs(60),
             batch_texts: 64,
             batch_bytes: 256 * 1024,
             answer_bytes: 64 * 1024 * 1024,
+        }
+    }
+}
+
+impl RequestLimits {
+    /// Returns the limits of a query.
+    pub(super) fn for_query(&self) -> Self {
+        Self {
+            request: self.request.min(self.query),
+            total: self.total.min(self.query),
+            ..self.clone()
         }
     }
 }

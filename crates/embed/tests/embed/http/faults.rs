@@ -1,5 +1,6 @@
 //! Servers that are slow, busy, broken or gone: what is tried again, what is not, and what is said.
 
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ fn the_server_says_when_to_come_back() {
             _ => reply(200, &openai(request)),
         });
         let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
-        embedder.embed_query("sea").unwrap();
+        embedder.embed_passages(&["sea"]).unwrap();
         assert_eq!(book.pauses(), [Duration::from_secs(waited)]);
     }
     let server = TestServer::start(|before, request| match before {
@@ -99,7 +100,7 @@ fn the_server_says_when_to_come_back() {
         _ => reply(200, &openai(request)),
     });
     let (embedder, book) = embedder(&server.url(), EmbeddingApi::OpenAi);
-    embedder.embed_query("sea").unwrap();
+    embedder.embed_passages(&["sea"]).unwrap();
     assert!(
         book.pauses()[0] <= Duration::from_millis(250),
         "a date is not understood"
@@ -114,7 +115,7 @@ fn all_attempts_together_have_an_end() {
         ..RequestLimits::default()
     };
     let (embedder, book) = limited(config(&server.url(), EmbeddingApi::OpenAi), limits);
-    let error = embedder.embed_query("sea").unwrap_err();
+    let error = embedder.embed_passages(&["sea"]).unwrap_err();
     assert!(error.message().contains("after 2 attempts"), "{error}");
     assert_eq!(book.pauses(), [Duration::from_secs(60)]);
 }
@@ -318,6 +319,43 @@ fn a_server_that_never_answers_is_left() {
         "{error}"
     );
     assert_eq!(book.pauses().len(), 4);
+}
+
+/// Limits under which a query gives up soon and a batch of passages would wait for minutes.
+fn hasty() -> RequestLimits {
+    RequestLimits {
+        query: Duration::from_millis(80),
+        ..RequestLimits::default()
+    }
+}
+
+#[test]
+fn a_query_gives_up_long_before_a_batch_would() {
+    let server = TestServer::start(|_, _| Reply::Silence);
+    let (embedder, book) = limited(config(&server.url(), EmbeddingApi::OpenAi), hasty());
+    let error = embedder.embed_query("sea").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("did not answer in time"), "{error}");
+    assert!(book.pauses().is_empty(), "no time was left for a second attempt");
+}
+
+#[test]
+fn a_query_gives_up_on_a_server_that_drips() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // Each byte comes in time, the answer never.
+            let mut all = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n");
+            while all.is_ok() {
+                std::thread::sleep(Duration::from_millis(10));
+                all = stream.write_all(b" ");
+            }
+        }
+    });
+    let (embedder, _) = limited(config(&url, EmbeddingApi::OpenAi), hasty());
+    let error = embedder.embed_query("sea").unwrap_err();
+    assert!(error.message().contains("did not answer in time"), "{error}");
 }
 
 #[test]
