@@ -96,7 +96,10 @@ impl IdentityState {
             // spaces.
             (Self::Unknown, None) if declared.carries_unknown => Ok(()),
             (Self::Known(stored), Some(declared)) if stored == declared => Ok(()),
-            (Self::Known(stored), Some(declared)) => Err(identity_mismatch(stored, declared)),
+            // A writer was accepted when it opened the collection, so the model has changed since.
+            (Self::Known(stored), Some(declared)) => Err(identity_mismatch(stored, declared).with_hint(
+                "nothing was written; another process switched the model of this collection: run the command again",
+            )),
             (Self::Known(stored), None) => Err(Error::new(
                 ErrorKind::IdentityMismatch,
                 format!("this collection's vectors were made by {stored}; the writer did not name the model of its vectors"),

@@ -1,21 +1,24 @@
 //! Import: files lines of JSON into collections, batch by batch; no drawer is stored twice.
 
+mod brought;
+mod commit;
 mod foreign;
 mod sealing;
 mod shelf;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    CollectionExt, CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions,
-    Provenance, Receipt, Result, Write,
+    CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions, Provenance,
+    Receipt, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::palace::{FilingSession, Palace};
-use crate::seal::{SealedSpan, SecretGuard, SecretTally, adopt_naming_key};
+use crate::palace::Palace;
+use crate::seal::{SecretGuard, SecretTally, adopt_naming_key};
 use crate::{deletions, line};
 use shelf::{ImportShelf, PendingLine};
 
@@ -64,6 +67,10 @@ pub struct CommittedBatch {
     pub batch: u64,
     /// The collection it was committed to.
     pub collection: CollectionName,
+    /// Vectors that its lines brought.
+    pub vectors_brought: u64,
+    /// Those that were compared with vectors made here of the same texts.
+    pub vectors_checked: u64,
     /// The receipt of the commit.
     #[serde(flatten)]
     pub receipt: Receipt,
@@ -80,6 +87,10 @@ pub struct ImportReport {
     pub replaced: u64,
     /// Lines that were not stored.
     pub failed: Vec<FailedLine>,
+    /// Vectors that the lines brought.
+    pub vectors_brought: u64,
+    /// Those that were compared with vectors made here of the same texts; none if the model is not available.
+    pub vectors_checked: u64,
     /// The secrets found in them.
     #[serde(skip_serializing_if = "SecretTally::is_empty")]
     pub secrets: SecretTally,
@@ -111,15 +122,15 @@ pub struct LineImporter<'a> {
     otherwise: Option<CollectionName>,
     shelves: BTreeMap<CollectionName, ImportShelf>,
     /// The headers read so far, by the collection they describe.
-    headers: BTreeMap<CollectionName, line::ExportHeader>,
+    headers: BTreeMap<CollectionName, Arc<line::ExportHeader>>,
     /// Headers with lists of deletions or names of keys that are not stored yet.
     deleted: Vec<(CollectionName, line::ExportHeader)>,
     report: ImportReport,
     batches: u64,
 }
 
-/// A line as a drawer, with its collection and the labels it brings.
-type ParsedLine = (CollectionName, NewDrawer, Vec<SealedSpan>);
+/// A line as a drawer, and its collection.
+type ParsedLine = (CollectionName, PendingLine);
 
 /// The size of text and vectors at which a batch is committed, in bytes.
 const BATCH_BYTES: usize = 64 << 20;
@@ -155,12 +166,11 @@ impl<'a> LineImporter<'a> {
 
     /// Adds line `number`; returns the batch that became durable by it, if one did. Blank lines are skipped.
     pub fn push(&mut self, number: u64, bytes: &[u8]) -> Result<Option<CommittedBatch>> {
-        let (collection, drawer, spans) = match self.parse_line(number, bytes) {
-            Ok(None) => return Ok(None),
-            Ok(Some(read)) => read,
-            Err(error) => return self.list_failure(number, error).map(|()| None),
-        };
-        self.queue_drawer(number, collection, drawer, spans)
+        match self.parse_line(number, bytes) {
+            Ok(None) => Ok(None),
+            Ok(Some((collection, one))) => self.queue_line(collection, one),
+            Err(error) => self.list_failure(number, error).map(|()| None),
+        }
     }
 
     /// Adds a drawer that did not come from a line, as number `number` in reports; returns the batch that became
@@ -168,35 +178,29 @@ impl<'a> LineImporter<'a> {
     pub fn push_drawer(&mut self, number: u64, drawer: NewDrawer) -> Result<Option<CommittedBatch>> {
         let collection = self.choose_collection(None)?;
         match self.check_drawer(&collection, &drawer) {
-            Ok(()) => self.queue_drawer(number, collection, drawer, Vec::new()),
+            Ok(()) => self.queue_line(collection, PendingLine::new(number, drawer)),
             Err(error) => self.list_failure(number, error).map(|()| None),
         }
     }
 
-    fn queue_drawer(
+    fn queue_line(
         &mut self,
-        number: u64,
         collection: CollectionName,
-        mut drawer: NewDrawer,
-        spans: Vec<SealedSpan>,
+        mut one: PendingLine,
     ) -> Result<Option<CommittedBatch>> {
-        drawer
+        one.drawer
             .provenance
             .get_or_insert_with(|| self.request.provenance.clone());
         let shelf = self.shelves.entry(collection.clone()).or_default();
         let mut committed = None;
         // A batch with the same id twice is refused. The earlier line is committed first, so that `on_conflict` decides
         // between the two as it would between any others.
-        if shelf.has_pending(&drawer.id) {
+        if shelf.has_pending(&one.drawer.id) {
             committed = self.flush_shelf(&collection)?;
         }
         let batch = self.request.batch;
         let shelf = self.shelves.entry(collection.clone()).or_default();
-        shelf.push(PendingLine {
-            line: number,
-            drawer,
-            spans,
-        });
+        shelf.push(one);
         // After a flush the shelf has only this line, so there is at most one commit for each line.
         if committed.is_none() && (shelf.pending.len() >= batch || shelf.bytes >= BATCH_BYTES) {
             committed = self.flush_shelf(&collection)?;
@@ -258,16 +262,20 @@ impl<'a> LineImporter<'a> {
                     .unwrap_or_else(|| header.collection.clone());
                 self.deleted.push((into, header.clone()));
             }
-            // A collection that takes the lines of several has no header of its own.
-            if self.request.into.is_none() {
-                self.headers.insert(header.collection.clone(), header);
-            }
+            self.headers.insert(header.collection.clone(), Arc::new(header));
             return Ok(None);
         }
         let given = line::read_line(text)?;
+        let named = given.collection.as_ref();
+        let header = named.and_then(|name| self.headers.get(name).cloned());
         let collection = self.choose_collection(given.collection)?;
         self.check_drawer(&collection, &given.drawer)?;
-        Ok(Some((collection, given.drawer, given.seals)))
+        let one = PendingLine {
+            spans: given.seals,
+            header,
+            ..PendingLine::new(number, given.drawer)
+        };
+        Ok(Some((collection, one)))
     }
 
     /// Chooses the collection for a line that names `named`.
@@ -338,96 +346,35 @@ impl<'a> LineImporter<'a> {
             return Ok(None);
         }
         let palace = self.palace.clone().in_collection(Some(collection.clone()));
-        if let Some(header) = self.headers.remove(collection) {
-            let made = create_as_described(&palace, &header, &pending)?;
+        if let Some(header) = brought::find_declared(&pending)?
+            && header.model != shelf.prepared
+        {
+            let made = brought::prepare_declared(&palace, header, &pending)?;
+            shelf.prepared.clone_from(&header.model);
             self.report.made_palace = self.report.made_palace.take().or(made);
         }
         let filing = shelf.open_filing(&palace, &pending)?;
+        let vectors = brought::check_brought(&filing, &pending)?;
         if let Some(why) = filing.lacking() {
             self.report.lacking.get_or_insert_with(|| why.to_owned());
         }
         self.report.made_palace = self.report.made_palace.take().or_else(|| filing.made_palace());
         let pending = self.seal_pending(&palace, pending)?;
-        let mut committed = self.commit_pending(&filing, &pending);
-        let brings = pending.iter().any(|one| one.drawer.embedding.is_some());
-        if !brings && matches!(&committed, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
-            // Another process switched the collection's model meanwhile, so the lines are embedded again with the new
-            // one. Lines that bring vectors cannot be: their vectors belong to the old model.
-            let filing = palace.open_filing(None)?;
-            committed = self.commit_pending(&filing, &pending);
-            if let Some(shelf) = self.shelves.get_mut(collection) {
-                shelf.replace_filing(filing);
-            }
-        }
-        let Some(receipt) = committed? else {
+        let Some(receipt) = self.commit_through_switches(&palace, collection, filing, &pending)? else {
             return Ok(None);
         };
         sealing::store_line_seals(&SecretGuard::new(&palace), &pending)?;
         self.count_receipt(&pending, &receipt);
+        self.report.vectors_brought += vectors.brought;
+        self.report.vectors_checked += vectors.checked;
         self.batches += 1;
         Ok(Some(CommittedBatch {
             batch: self.batches,
             collection: collection.clone(),
+            vectors_brought: vectors.brought,
+            vectors_checked: vectors.checked,
             receipt,
         }))
-    }
-
-    /// Commits the lines in one batch; if one drawer spoils it, one by one, so that only that drawer fails.
-    fn commit_pending(&mut self, filing: &FilingSession, pending: &[PendingLine]) -> Result<Option<Receipt>> {
-        let on_conflict = self.request.on_conflict;
-        let write = |one: &PendingLine| match on_conflict {
-            OnConflict::Replace => Write::Upsert(one.drawer.clone()),
-            // Adding keeps an existing drawer and names it in the receipt, from which failures are listed.
-            OnConflict::Keep | OnConflict::Fail => Write::Add(one.drawer.clone()),
-        };
-        let mut batch: Vec<Write> = pending.iter().map(write).collect();
-        filing.embed(&mut batch)?;
-        let handle = filing.collection();
-        let error = match handle.apply_batch(&batch) {
-            Ok(receipt) => return Ok(Some(receipt)),
-            Err(error) => error,
-        };
-        if self.request.on_bad_line == OnBadLine::Stop || !concerns_one_line(&error) {
-            return Err(error);
-        }
-        // Each write has its vector already, so the second attempt embeds nothing.
-        let mut all = None;
-        for (one, write) in pending.iter().zip(batch) {
-            match handle.apply_batch(&[write]) {
-                Ok(receipt) => merge_receipt(all.get_or_insert_default(), receipt),
-                Err(error) => self.list_failure(one.line, error)?,
-            }
-        }
-        Ok(all)
-    }
-
-    /// Adds a receipt to the report, line by line if a conflict is a failure.
-    fn count_receipt(&mut self, pending: &[PendingLine], receipt: &Receipt) {
-        let report = &mut self.report;
-        report.added += receipt.added.len() as u64;
-        report.replaced += receipt.replaced.len() as u64;
-        report.without_vector += receipt.without_vector.len() as u64;
-        if self.request.on_conflict != OnConflict::Fail {
-            report.kept += (receipt.kept.len() + receipt.twins.len()) as u64;
-            return;
-        }
-        for one in pending {
-            let id = &one.drawer.id;
-            let twin = receipt.twins.iter().find(|twin| twin.given == *id);
-            let error = match twin {
-                Some(twin) => format!(
-                    "{:?} already exists under the id {:?}",
-                    id.as_str(),
-                    twin.existing.as_str()
-                ),
-                None if receipt.kept.contains(id) => format!("the id {:?} already exists", id.as_str()),
-                None => continue,
-            };
-            report.failed.push(FailedLine {
-                line: one.line,
-                error,
-            });
-        }
     }
 }
 
@@ -436,31 +383,6 @@ impl Palace {
     pub fn import(&self, request: ImportRequest) -> LineImporter<'_> {
         LineImporter::new(self, request)
     }
-}
-
-/// Creates a missing collection with the model and metric of the header, for lines that bring vectors of that model.
-/// Returns the palace if it was created with it.
-fn create_as_described(
-    palace: &Palace,
-    header: &line::ExportHeader,
-    pending: &[PendingLine],
-) -> Result<Option<String>> {
-    let brings_vectors = pending.iter().any(|one| one.drawer.embedding.is_some());
-    let exists = !matches!(
-        palace.open(&OpenOptions::default()),
-        Err(error) if error.kind() == ErrorKind::NotFound
-    );
-    // Texts alone can be embedded by any model, and that of the header may not be installed here.
-    if exists || !brings_vectors || header.model.is_none() {
-        return Ok(None);
-    }
-    let is_new = !palace.exists()?;
-    palace.create(&OpenOptions {
-        embedder: header.model.clone(),
-        metric: Some(header.metric),
-        ..OpenOptions::for_writing()
-    })?;
-    Ok(is_new.then_some(palace.address()?.reference.id))
 }
 
 /// Returns the dimension that vectors of a collection must have; a model without vectors yet settles nothing.
@@ -473,17 +395,4 @@ fn settled_dimension(info: CollectionInfo) -> Option<usize> {
 /// Returns whether an error concerns one drawer alone, so that the others can still be stored.
 fn concerns_one_line(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::DimensionMismatch)
-}
-
-fn merge_receipt(all: &mut Receipt, one: Receipt) {
-    all.added.extend(one.added);
-    all.kept.extend(one.kept);
-    all.replaced.extend(one.replaced);
-    all.updated.extend(one.updated);
-    all.deleted.extend(one.deleted);
-    all.missing.extend(one.missing);
-    all.twins.extend(one.twins);
-    all.without_vector.extend(one.without_vector);
-    // The newest commit, because a reader that waits for it has seen all the others.
-    all.seq = all.seq.max(one.seq);
 }

@@ -11,6 +11,7 @@ mod damage;
 mod embedders;
 mod filing;
 mod keyring;
+mod reopening;
 mod session;
 
 use std::fmt;
@@ -24,8 +25,10 @@ use loci_core::{
 pub use access::AccessPolicy;
 pub use embedders::EmbedderCatalog;
 
-pub(crate) use filing::LEAST_AGREEMENT;
 pub use filing::{FilingSession, cosine_similarity, embed_batch, given_identity, try_embedder};
+pub(crate) use filing::{LEAST_AGREEMENT, record_first_model, vectors_agree};
+use reopening::patience_with;
+pub(crate) use reopening::{MODEL_CHANGES, model_changes_error};
 pub use session::PalaceSession;
 pub(crate) use session::question_embedder;
 
@@ -330,7 +333,7 @@ impl Palace {
 
     /// Runs a writing operation, creating the palace if it does not exist. If the collection moved to another
     /// model, an earlier commit failed or the file was replaced, the collection is reopened and the operation
-    /// runs once more; it must therefore be safe to run twice.
+    /// runs again; it must therefore be safe to run twice.
     ///
     /// `brings` is a drawer that comes with its own vector, if there is one: it decides the model of a new
     /// collection.
@@ -381,11 +384,17 @@ impl Palace {
             *self.lock_filing() = Some(filing.clone());
             Ok(filing)
         };
-        let filing = kept.map_or_else(open_and_keep, Ok)?;
-        match operate(&filing) {
-            // Once only: an operation that fails the same way on a fresh handle will not succeed by repetition.
-            Err(error) if needs_reopening(&error) => operate(&open_and_keep()?),
-            done => done,
+        let mut filing = kept.map_or_else(open_and_keep, Ok)?;
+        let mut reopened = 0;
+        loop {
+            match operate(&filing) {
+                Err(error) if reopened < patience_with(&error) => {
+                    reopened += 1;
+                    filing = open_and_keep()?;
+                }
+                Err(error) if reopened == MODEL_CHANGES => return Err(model_changes_error(error)),
+                done => return done,
+            }
         }
     }
 
@@ -409,15 +418,6 @@ impl Palace {
         self.located.get_or_init(|| address);
         Ok(made)
     }
-}
-
-/// Returns whether reopening the collection may cure an error: its model changed, a commit failed, or its file
-/// was replaced.
-fn needs_reopening(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::IdentityMismatch | ErrorKind::Poisoned | ErrorKind::NotFound
-    )
 }
 
 /// Chooses the collection to use when none is named: the default, else MemPalace's, else the only one.

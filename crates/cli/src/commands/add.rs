@@ -14,7 +14,7 @@ use loci_engine::{derive_id, line};
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::input;
-use crate::page::TextPage;
+use crate::page::{TextPage, format_count};
 use crate::session::CommandSession;
 
 /// File a text as a drawer, verbatim
@@ -122,6 +122,14 @@ pub(crate) fn run(args: &AddArgs, session: &mut CommandSession) -> CommandResult
 pub(super) fn without_vector(what: &str, lacking: Option<&str>) -> String {
     let why = lacking.map_or_else(String::new, |why| format!(" ({why})"));
     format!("{what} without a vector; they are found by keyword, id and filter{why}")
+}
+
+/// Describes how many of the vectors that lines brought were made again and compared; empty if they brought none.
+pub(super) fn describe_checked(checked: u64, brought: u64) -> String {
+    match brought {
+        0 => String::new(),
+        brought => format!(", {checked} of {} checked", format_count(brought, "vector")),
+    }
 }
 
 fn build_drawer(args: &AddArgs) -> Result<NewDrawer> {

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use loci_core::{Error, FilingDoor, OriginKind, Provenance};
 use loci_engine::{ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict, Palace};
 
-use super::add::without_vector;
+use super::add::{describe_checked, without_vector};
 use crate::errors::{CommandResult, ExitStatus};
 use crate::input::InputLines;
 use crate::page::format_count;
@@ -98,6 +98,7 @@ fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResul
                 report.replaced,
                 report.failed.len()
             ))
+            .plain(&describe_checked(report.vectors_checked, report.vectors_brought))
             .end();
         })?;
         // Named like compilers name a place, so that an editor can jump to the line.

@@ -202,3 +202,54 @@ fn a_full_disk_under_standard_output_is_an_error() {
         "{output:?}"
     );
 }
+
+#[test]
+fn an_export_whose_vectors_were_exchanged_is_refused_and_a_good_one_says_how_many_were_checked() {
+    let home = new_home();
+    for n in 0..50 {
+        home.run(&[
+            "add",
+            &format!("note {n} about the harbour"),
+            "--id",
+            &format!("n{n:02}"),
+        ])
+        .expect_code(0);
+    }
+    let palace = home.palace().to_str().unwrap().to_owned();
+    let good = export(&home, &palace);
+    let copy = home.path("copy").to_str().unwrap().to_owned();
+    let words = home
+        .run_with(&["import", "-", "--palace", &copy], good.as_bytes())
+        .expect_code(0);
+    assert!(words.out.contains("of 50 vectors checked"), "{words:?}");
+    let report = home.run_with(&["--json", "import", "-", "--palace", &copy], good.as_bytes());
+    let report = report.expect_code(0).json();
+    assert_eq!(
+        (&report["kept"], &report["vectors_brought"]),
+        (&json!(50), &json!(50))
+    );
+    assert!(report["vectors_checked"].as_u64().unwrap() >= 4, "{report}");
+    assert_eq!(
+        home.json(0, &["embedder", "show", "--palace", &copy])["model"],
+        "builtin"
+    );
+    // The first vector stays good; each of the others is turned around.
+    let mut lines: Vec<Json> = good
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for line in lines.iter_mut().skip(2) {
+        let vector = line["embedding"].as_array_mut().unwrap();
+        vector.reverse();
+    }
+    let bad: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let other = home.path("other").to_str().unwrap().to_owned();
+    let (kind, said) = home
+        .run_with(&["--json", "import", "-", "--palace", &other], bad.as_bytes())
+        .expect_error();
+    assert_eq!(kind, "identity_mismatch", "{said}");
+    assert!(
+        said.contains("line ") && said.contains("nothing was imported"),
+        "{said}"
+    );
+}

@@ -20,13 +20,19 @@ impl LineImporter<'_> {
             line,
             drawer,
             mut spans,
+            header,
         } in pending
         {
             guard.keep_own_spans(&mut spans)?;
             match guard.guard_drawer(drawer, spans) {
                 Ok(SealedDrawer { drawer, spans, found }) => {
                     self.report.secrets.add(&found);
-                    sealed_lines.push(PendingLine { line, drawer, spans });
+                    sealed_lines.push(PendingLine {
+                        line,
+                        drawer,
+                        spans,
+                        header,
+                    });
                 }
                 Err(error) => self.list_failure(line, error)?,
             }

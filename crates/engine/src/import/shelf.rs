@@ -1,9 +1,11 @@
 //! The lines that wait to be committed to one collection.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use loci_core::{DrawerId, NewDrawer, Result};
+use loci_core::{DrawerId, EmbedderIdentity, Error, ErrorKind, NewDrawer, Result};
 
+use crate::line::ExportHeader;
 use crate::palace::{FilingSession, Palace};
 use crate::seal::SealedSpan;
 
@@ -14,6 +16,20 @@ pub(super) struct PendingLine {
     pub(super) drawer: NewDrawer,
     /// The labels it brings.
     pub(super) spans: Vec<SealedSpan>,
+    /// The header before it, if it comes from an export.
+    pub(super) header: Option<Arc<ExportHeader>>,
+}
+
+impl PendingLine {
+    /// Creates a line without labels and without a header.
+    pub(super) fn new(line: u64, drawer: NewDrawer) -> Self {
+        Self {
+            line,
+            drawer,
+            spans: Vec::new(),
+            header: None,
+        }
+    }
 }
 
 /// One collection of an import.
@@ -24,6 +40,8 @@ pub(super) struct ImportShelf {
     pub(super) bytes: usize,
     /// The dimension of its vectors, once settled.
     pub(super) dimension: Option<usize>,
+    /// The model of a header for which the collection was made ready.
+    pub(super) prepared: Option<EmbedderIdentity>,
     ids: BTreeSet<DrawerId>,
     filing: Option<FilingSession>,
     /// Whether it was opened to store vectors that lines bring.
@@ -47,19 +65,19 @@ impl ImportShelf {
         std::mem::take(&mut self.pending)
     }
 
-    /// Replaces the session in which the collection was opened.
-    pub(super) fn replace_filing(&mut self, filing: FilingSession) {
-        // Opened without a drawer that brings a vector, so the next one that does opens it again.
-        self.takes_vectors = false;
-        self.filing = Some(filing);
+    /// Opens the collection again, because its model changed.
+    pub(super) fn reopen_filing(
+        &mut self,
+        palace: &Palace,
+        pending: &[PendingLine],
+    ) -> Result<FilingSession> {
+        self.filing = None;
+        self.open_filing(palace, pending)
     }
 
     /// Opens the collection so that it can store `pending`.
     pub(super) fn open_filing(&mut self, palace: &Palace, pending: &[PendingLine]) -> Result<FilingSession> {
-        let brings = pending
-            .iter()
-            .map(|one| &one.drawer)
-            .find(|drawer| drawer.embedding.is_some());
+        let brings = pending.iter().find(|one| one.drawer.embedding.is_some());
         // A session is kept for the whole import, because opening costs more than a small batch. One that was opened
         // without vectors may have another model than the lines' vectors need, and is not reused for them.
         if let Some(filing) = &self.filing
@@ -67,9 +85,22 @@ impl ImportShelf {
         {
             return Ok(filing.clone());
         }
-        let filing = palace.open_filing(brings)?;
+        let filing = palace.open_filing(brings.map(|one| &one.drawer));
+        let filing = filing.map_err(|error| name_line(error, brings))?;
         self.takes_vectors = brings.is_some();
         self.filing = Some(filing.clone());
         Ok(filing)
+    }
+}
+
+/// Adds the number of the line whose vector was refused to the error.
+fn name_line(error: Error, brings: Option<&PendingLine>) -> Error {
+    match brings {
+        Some(one) if error.kind() == ErrorKind::IdentityMismatch => {
+            let hint = error.hint_text().map(str::to_owned);
+            let named = Error::new(error.kind(), format!("line {}: {error}", one.line));
+            hint.into_iter().fold(named, Error::with_hint)
+        }
+        _ => error,
     }
 }

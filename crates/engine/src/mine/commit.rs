@@ -11,7 +11,7 @@ use loci_core::{
 
 use super::group::{SourceVerdict, SourceWork, WaitingSource};
 use super::queue::JobTicket;
-use crate::palace::{FilingSession, Palace};
+use crate::palace::{FilingSession, MODEL_CHANGES, Palace, model_changes_error};
 use crate::switch::fill_after;
 
 /// A source that was handed to the collection, and its outcome.
@@ -104,7 +104,10 @@ impl<'a> SourceCommitter<'a> {
         self.embed_or_postpone(&filing, &mut waiting)?;
         let embedding = began.elapsed();
         let mut done = commit_or_isolate(&filing, &waiting);
-        if matches!(&done, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
+        for _ in 0..MODEL_CHANGES {
+            if !matches!(&done, Err(error) if error.kind() == ErrorKind::IdentityMismatch) {
+                break;
+            }
             // Another process switched the collection to another model in the meantime: continue with that one.
             self.filing = None;
             let filing = self.open_filing()?;
@@ -112,6 +115,10 @@ impl<'a> SourceCommitter<'a> {
             self.embed_or_postpone(&filing, &mut waiting)?;
             done = commit_or_isolate(&filing, &waiting);
         }
+        let done = done.map_err(|error| match error.kind() {
+            ErrorKind::IdentityMismatch => model_changes_error(error),
+            _ => error,
+        });
         let done = done.map_err(|error| error.with_context("sources_filed_before", self.mined))?;
         let filed = waiting.into_iter().zip(done).map(|(one, outcome)| FiledSource {
             source: one.source,

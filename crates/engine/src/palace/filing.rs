@@ -23,6 +23,10 @@ const EMBEDDED_AT_ONCE: usize = 256;
 /// The least cosine at which a brought vector counts as made by the collection's model.
 pub(crate) const LEAST_AGREEMENT: f32 = 0.9;
 
+/// The same for a drawer with a context, which may have changed since its vector was made. Vectors of other models are
+/// far below it.
+const LEAST_AGREEMENT_IN_CONTEXT: f32 = 0.6;
+
 /// A collection opened for writing.
 #[derive(Debug, Clone)]
 pub struct FilingSession {
@@ -53,6 +57,23 @@ impl FilingSession {
 
     /// Opens the selected collection with the embedder of its model; a missing collection is `NotFound`.
     pub(super) fn open_existing(palace: &Palace) -> Result<Self> {
+        let mut opened = 0;
+        loop {
+            let session = Self::open_as_recorded(palace)?;
+            let drifted = match &session.embedder {
+                Some(embedder) => check_drift(session.collection.as_ref(), embedder.as_ref()),
+                None => Ok(()),
+            };
+            // A switch that ended between opening and comparing is no drift: the vectors are those of the new model.
+            if drifted.is_err() && !session.is_current() && opened < super::MODEL_CHANGES {
+                opened += 1;
+                continue;
+            }
+            return drifted.map(|()| session);
+        }
+    }
+
+    fn open_as_recorded(palace: &Palace) -> Result<Self> {
         // Adopting the recorded model tells which embedder to load without a second read; a model that changes
         // after this is refused at the write.
         let collection = palace.open(&OpenOptions {
@@ -62,10 +83,7 @@ impl FilingSession {
         let identity = collection.model();
         let (embedder, lacking) = match &identity {
             IdentityState::Known(stored) => match palace.embedders().find_embedder(stored) {
-                Ok(embedder) => {
-                    check_drift(collection.as_ref(), embedder.as_ref())?;
-                    (Some(embedder), None)
-                }
+                Ok(embedder) => (Some(embedder), None),
                 // A missing model must not keep words from being filed; the reason goes into the report.
                 Err(why) => (None, Some(why.to_string())),
             },
@@ -124,7 +142,7 @@ impl FilingSession {
             };
         }
         let agrees = match &self.embedder {
-            Some(embedder) => vector_agrees_with(embedder.as_ref(), drawer)?,
+            Some(embedder) => vectors_agree(embedder.as_ref(), &[drawer])? == [true],
             None => true,
         };
         if agrees {
@@ -146,7 +164,7 @@ impl FilingSession {
     /// Switches a collection without vectors from its model to vectors that callers bring.
     fn switch_to_given_vectors(self, palace: &Palace, dimension: usize) -> Result<Self> {
         let given = given_identity(dimension);
-        self.collection.set_identity(&given, IdentityChange::Confirm)?;
+        record_first_model(self.collection.as_ref(), &given)?;
         self.reopen_for_given_vectors(palace, dimension)
     }
 
@@ -169,6 +187,12 @@ impl FilingSession {
     pub(super) fn is_current(&self) -> bool {
         let info = self.collection.info();
         info.is_ok_and(|info| info.identity == self.identity)
+    }
+
+    /// Returns whether vectors that were brought for `earlier` may go into this collection: its model is the same, or
+    /// it is here and has been compared with them.
+    pub(crate) fn takes_vectors_of(&self, earlier: &Self) -> bool {
+        self.identity == earlier.identity || self.embedder.is_some()
     }
 
     /// Returns the collection.
@@ -265,6 +289,22 @@ pub fn given_identity(dimension: usize) -> EmbedderIdentity {
     }
 }
 
+/// Records the model of the first vectors of a collection, in place of one that made none.
+pub(crate) fn record_first_model(collection: &dyn Collection, model: &EmbedderIdentity) -> Result<()> {
+    let before = collection.info()?;
+    let old = match before.identity {
+        IdentityState::Known(old) if before.coverage.nearest == 0 && old != *model => old,
+        _ => return collection.set_identity(model, IdentityChange::Confirm),
+    };
+    collection.set_identity(model, IdentityChange::Force)?;
+    // Another process may have stored the first vectors meanwhile; then the old model is no longer without any.
+    if collection.info()?.coverage.nearest > 0 {
+        collection.set_identity(&old, IdentityChange::Force)?;
+        return collection.set_identity(model, IdentityChange::Confirm);
+    }
+    Ok(())
+}
+
 /// Embeds two texts before a palace relies on an embedder, so that a broken embedder fails early.
 pub fn try_embedder(embedder: &dyn Embedder) -> Result<()> {
     embedder
@@ -302,16 +342,48 @@ fn embedded_text(new: &NewDrawer) -> Cow<'_, str> {
     DrawerContext::indexed_text(new.context.as_ref(), &new.document)
 }
 
-/// Returns whether a drawer's vector matches what the embedder makes of its text, with or without its context.
-fn vector_agrees_with(embedder: &dyn Embedder, drawer: &NewDrawer) -> Result<bool> {
-    let Some(vector) = &drawer.embedding else {
-        return Ok(true);
+/// Returns for each drawer whether its vector matches what the embedder makes of its text, with or without its context.
+pub(crate) fn vectors_agree(embedder: &dyn Embedder, drawers: &[&NewDrawer]) -> Result<Vec<bool>> {
+    let variants: Vec<Vec<Cow<'_, str>>> = drawers.iter().map(|drawer| embedded_variants(drawer)).collect();
+    let texts: Vec<&str> = variants.iter().flatten().map(AsRef::as_ref).collect();
+    let mut made = Vec::with_capacity(texts.len());
+    for some in texts.chunks(EMBEDDED_AT_ONCE) {
+        made.extend(embedder.embed_passages(some)?);
+    }
+    let mut made = made.into_iter();
+    let agrees = |(drawer, variants): (&&NewDrawer, &Vec<Cow<'_, str>>)| {
+        let vectors: Vec<Vec<f32>> = made.by_ref().take(variants.len()).collect();
+        let Some(brought) = &drawer.embedding else {
+            return true;
+        };
+        let least = match variants.len() {
+            1 => LEAST_AGREEMENT,
+            _ => LEAST_AGREEMENT_IN_CONTEXT,
+        };
+        vectors
+            .iter()
+            .any(|made| cosine_similarity(made, brought) >= least)
     };
-    // Other programs embed the bare text; an export of Loci was embedded with its context.
-    let made = embedder.embed_passages(&[&embedded_text(drawer), &drawer.document])?;
-    Ok(made
-        .iter()
-        .any(|made| cosine_similarity(made, vector) >= LEAST_AGREEMENT))
+    Ok(drawers.iter().zip(&variants).map(agrees).collect())
+}
+
+/// Returns the texts that a drawer's vector may have been made of.
+fn embedded_variants(drawer: &NewDrawer) -> Vec<Cow<'_, str>> {
+    let mut variants = vec![embedded_text(drawer)];
+    if let Some(context) = &drawer.context {
+        // A conversation that grew gave its last message a context after it, but no new vector.
+        let grown = DrawerContext {
+            before: context.before.clone(),
+            after: String::new(),
+        };
+        variants.push(Cow::Owned(
+            DrawerContext::indexed_text(Some(&grown), &drawer.document).into_owned(),
+        ));
+        // Other programs embed the bare text.
+        variants.push(Cow::Borrowed(&drawer.document));
+        variants.dedup();
+    }
+    variants
 }
 
 /// Refuses an embedder whose identity does not pin its weights and whose vectors have changed.

@@ -19,7 +19,7 @@ use super::records::FoundSeals;
 use super::resealing::SourceSealing;
 use crate::forget::WatchForgetting;
 use crate::ledger::find_named;
-use crate::palace::{FilingSession, Palace, PalaceAddress};
+use crate::palace::{FilingSession, MODEL_CHANGES, Palace, PalaceAddress};
 use crate::view::DrawerScope;
 
 /// The number of times a source is tried again because another process has mined it.
@@ -177,7 +177,7 @@ impl Palace {
             .insisting_on(SecretPolicy::Seal);
         let groups = self.read(|session| group_by_source(session.collection(), &matched.found))?;
         let mut here = SealedHere::default();
-        let filing = if request.dry_run {
+        let mut filing = if request.dry_run {
             None
         } else {
             Some(self.open_existing_filing()?)
@@ -188,13 +188,23 @@ impl Palace {
         for (source, ids) in groups {
             watch(done, total);
             done += ids.len() as u64;
-            let group = SealedGroup {
-                whole: whole.as_ref(),
-                filing: filing.as_ref(),
-                source: source.as_deref(),
-                ids: &ids,
-            };
-            group.seal(&guard, &mut here)?;
+            let mut reopened = 0;
+            loop {
+                let group = SealedGroup {
+                    whole: whole.as_ref(),
+                    filing: filing.as_ref(),
+                    source: source.as_deref(),
+                    ids: &ids,
+                };
+                match group.seal(&guard, &mut here) {
+                    // Another process switched the model meanwhile; nothing of the group was changed.
+                    Err(error) if error.kind() == ErrorKind::IdentityMismatch && reopened < MODEL_CHANGES => {
+                        reopened += 1;
+                        filing = Some(self.open_existing_filing()?);
+                    }
+                    sealed => break sealed?,
+                }
+            }
         }
         if let Some(filing) = filing {
             let eraser = filing.collection().require_eraser()?;

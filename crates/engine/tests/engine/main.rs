@@ -21,6 +21,8 @@ mod scene;
 mod searching;
 mod status;
 mod switch;
+mod switching_writers;
 mod timeline;
+mod vectors;
 
 use scene::*;

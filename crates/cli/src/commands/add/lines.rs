@@ -76,6 +76,8 @@ fn write_batch(committed: &CommittedBatch, out: &mut TerminalOutput) -> CommandR
                 receipt.kept.len() + receipt.twins.len(),
                 receipt.replaced.len()
             ));
+            let (checked, brought) = (committed.vectors_checked, committed.vectors_brought);
+            page.plain(&super::describe_checked(checked, brought));
             page.end();
         })?;
     }
