@@ -118,9 +118,12 @@ fn the_exit_status_says_found_not_found_or_trouble() {
     let nothing = home.run(&["search", "zebra"]).expect_code(1);
     assert_eq!(nothing.out, "");
     assert!(nothing.err.contains("nothing found in 1 drawer"), "{nothing:?}");
+    for query in ["", " \t", "\n"] {
+        let (kind, said) = home.run(&["--json", "search", query]).expect_error();
+        assert!(kind == "invalid" && said.contains("loci list"), "{said}");
+    }
     for args in [
         &["--json", "search", ""][..],
-        &["--json", "search", " \t"],
         &["--json", "search", "x", "-n", "0"],
         &["--json", "search", "x", "--since", "someday"],
         &[

@@ -1,7 +1,7 @@
 //! Streamable HTTP on loopback: any number of clients, each with its own session.
 //!
 //! ```text
-//! connection (bounded, headers bounded in size and time) → guard (host, origin, token, rate) → body (bounded) → SDK
+//! connection (headers bounded in size and time) → guard (host, origin, token, rate) → seat → body (bounded) → SDK
 //! ```
 
 mod guard;
@@ -9,6 +9,7 @@ mod listen;
 mod rate;
 mod refusal;
 mod responder;
+mod seats;
 mod sessions;
 mod stream;
 mod token;
@@ -21,23 +22,21 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use loci_core::{Error, ErrorKind, Result};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::guard::RequestGuard;
 pub use self::listen::parse_listen_address;
 pub use self::rate::RequestRate;
-use self::refusal::{HttpRefusal, ResponseBody};
-use self::responder::{HttpResponder, refuse_unread};
+use self::responder::HttpResponder;
+use self::seats::{ConnectionSeat, ConnectionSeats};
 use self::sessions::HttpSessions;
 use self::token::AccessToken;
 use super::server::McpServer;
@@ -50,8 +49,6 @@ const IDLE_THREAD_LIFE: Duration = Duration::from_secs(5);
 const MAX_HEAD_BYTES: usize = 32 << 10;
 /// The most headers of a request.
 const MAX_HEADERS: usize = 64;
-/// The most connections beyond the limit that get a 503; further ones are closed at once.
-const MAX_REFUSED: usize = 16;
 /// The pause after accepting a connection failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -80,8 +77,10 @@ impl fmt::Debug for HttpOptions {
 /// Bounds on clients and requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpLimits {
-    /// The most connections at the same time.
+    /// The most connections at the same time that have shown the token.
     pub connections: usize,
+    /// The most connections at the same time that have not; one more replaces the oldest.
+    pub strangers: usize,
     /// The most sessions at the same time; one more replaces the one that was idle for the longest.
     pub sessions: usize,
     /// The largest body of a request, in bytes.
@@ -104,6 +103,7 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connections: 64,
+            strangers: 128,
             sessions: 256,
             body: 16 << 20,
             requests: RequestRate {
@@ -191,8 +191,7 @@ async fn listen_until_asked(
 struct ConnectionSet {
     desk: Arc<HttpResponder>,
     connections: JoinSet<()>,
-    served_permits: Arc<Semaphore>,
-    refused_permits: Arc<Semaphore>,
+    seats: Arc<ConnectionSeats>,
     head: Duration,
     closing: CancellationToken,
 }
@@ -202,8 +201,7 @@ impl ConnectionSet {
         Self {
             desk,
             connections: JoinSet::new(),
-            served_permits: Arc::new(Semaphore::new(limits.connections)),
-            refused_permits: Arc::new(Semaphore::new(MAX_REFUSED)),
+            seats: ConnectionSeats::new(limits),
             head: limits.head,
             closing,
         }
@@ -216,7 +214,11 @@ impl ConnectionSet {
                 // Finished tasks are reaped here, or the set would grow with every connection ever made.
                 Some(_) = self.connections.join_next() => {}
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.spawn_connection(stream),
+                    Ok((stream, _)) => {
+                        self.spawn_connection(stream);
+                        // The new task reads the token, if it has arrived, before others can push it out.
+                        tokio::task::yield_now().await;
+                    }
                     // Out of file descriptors, or the client is gone already; neither is a reason to end.
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
@@ -226,35 +228,27 @@ impl ConnectionSet {
 
     fn spawn_connection(&mut self, stream: TcpStream) {
         let _ = stream.set_nodelay(true);
-        // A refused client should learn why, but reading its request takes a task as well, so these are
-        // bounded, too.
-        let seat = self.served_permits.clone().try_acquire_owned().ok();
-        let standing = self.refused_permits.clone().try_acquire_owned();
-        let (desk, place) = match (seat, standing) {
-            (Some(seat), _) => (Some(self.desk.clone()), seat),
-            (None, Ok(standing)) => (None, standing),
-            (None, Err(_)) => return,
-        };
+        let (seat, desk) = (self.seats.let_in(), self.desk.clone());
         let (head, closing) = (self.head, self.closing.clone());
         self.connections.spawn(async move {
-            let _place = place;
-            serve_connection(stream, desk, head, closing).await;
+            tokio::select! {
+                () = serve_connection(stream, &desk, &seat, head, closing) => {}
+                () = seat.wait_until_dropped() => {}
+            }
         });
     }
 }
 
-/// Serves one connection until either side ends it. Without a responder every request is refused.
+/// Serves one connection until either side ends it.
 async fn serve_connection(
     stream: TcpStream,
-    desk: Option<Arc<HttpResponder>>,
+    desk: &HttpResponder,
+    seat: &ConnectionSeat,
     head: Duration,
     closing: CancellationToken,
 ) {
     let service = service_fn(async |request: Request<Incoming>| {
-        Ok::<_, Infallible>(match &desk {
-            Some(desk) => desk.answer_request(request).await,
-            None => refuse_connection(request),
-        })
+        Ok::<_, Infallible>(desk.answer_request(request, seat).await)
     });
     let mut builder = http1::Builder::new();
     builder
@@ -273,14 +267,4 @@ async fn serve_connection(
             served.await
         }
     };
-}
-
-fn refuse_connection(request: Request<Incoming>) -> Response<ResponseBody> {
-    let words = "too many connections";
-    let refusal = HttpRefusal::retry_later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
-    let mut response = refuse_unread(request, refusal);
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
-    response
 }

@@ -132,16 +132,40 @@ fn one_connection_too_many_is_told_so_and_let_in_when_another_leaves() {
         head: DEADLINE,
         ..HttpLimits::default()
     });
-    let life = Ask::new("GET", "/healthz");
     let mut kept: Vec<Wire> = (0..2).map(|_| Wire::open(server.address)).collect();
     for wire in &mut kept {
-        wire.ask(&life).is(200);
+        wire.ask(&server.hello()).is(200);
     }
-    let answer = ask(server.address, &life).is(503);
+    let answer = ask(server.address, &server.hello()).is(503);
     assert_eq!(answer.header("connection"), Some("close"));
-    ask(server.address, &server.hello()).is(503);
+    assert!(answer.header("retry-after").is_some(), "{answer:?}");
+    // Without a token there is nothing to wait for.
+    ask(server.address, &Ask::new("GET", "/healthz")).is(200);
     kept.pop();
-    until(|| ask(server.address, &life).status == 200);
+    until(|| ask(server.address, &server.hello()).status == 200);
+}
+
+#[test]
+fn slow_connections_without_a_token_keep_no_client_out() {
+    let server = Bounded::start(HttpLimits {
+        // None of them is given up for its slowness within this test.
+        head: DEADLINE,
+        ..HttpLimits::default()
+    });
+    let slow: Vec<Wire> = (0..200)
+        .map(|_| {
+            let mut wire = Wire::open(server.address);
+            wire.send(b"POST /mcp HTTP/1.1\r\nHost: localh");
+            wire
+        })
+        .collect();
+    let mut client = server.client();
+    client.ask("ping", &json!({}));
+    ask(server.address, &Ask::new("GET", "/healthz")).is(200);
+    // A client that is in stays in, whatever else connects.
+    let more: Vec<Wire> = (0..200).map(|_| Wire::open(server.address)).collect();
+    client.ask("ping", &json!({}));
+    drop((slow, more));
 }
 
 #[test]

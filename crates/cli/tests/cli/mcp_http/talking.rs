@@ -29,8 +29,14 @@ fn a_client_lists_and_calls_tools_within_its_session() {
     let id = filed["id"].as_str().unwrap().to_owned();
     let found = client.call("search", &json!({"query": "cellar key"}));
     assert!(found.to_string().contains(&id), "{found}");
-    let refused = client.ask("tools/call", &json!({"name": "get", "arguments": {"ids": 7}}));
-    assert_eq!(refused["isError"], true, "{refused}");
+    for (tool, arguments) in [
+        ("get", json!({"ids": 7})),
+        ("search", json!({"query": ""})),
+        ("search", json!({"query": " \n"})),
+    ] {
+        let refused = client.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::guard::{RequestGuard, RequestRoute};
 use super::refusal::{HttpRefusal, ResponseBody, short_response};
+use super::seats::ConnectionSeat;
 use super::sessions::HttpSessions;
 use super::stream::{TrackedBody, drain_body, read_whole_body};
 use crate::mcp::server::McpServer;
@@ -66,10 +67,15 @@ impl HttpResponder {
         }
     }
 
-    /// Answers a request.
-    pub(super) async fn answer_request(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    /// Answers a request of the connection in `seat`.
+    pub(super) async fn answer_request(
+        &self,
+        request: Request<Incoming>,
+        seat: &ConnectionSeat,
+    ) -> Response<ResponseBody> {
         match self.guard.admit(&request, Instant::now()) {
             Ok(RequestRoute::Health) => short_response("application/json", r#"{"ok":true}"#.to_owned()),
+            Ok(RequestRoute::Mcp) if !seat.sit_down() => refuse_connection(request),
             Ok(RequestRoute::Mcp) => {
                 let done = self.call_service(request).await;
                 done.unwrap_or_else(close_if_unread)
@@ -196,5 +202,16 @@ fn close_if_unread(refusal: HttpRefusal) -> Response<ResponseBody> {
             .headers_mut()
             .insert(CONNECTION, HeaderValue::from_static("close"));
     }
+    response
+}
+
+/// Refuses a request of a connection for which no seat is left, and closes it.
+fn refuse_connection(request: Request<Incoming>) -> Response<ResponseBody> {
+    let words = "too many connections";
+    let refusal = HttpRefusal::retry_later(StatusCode::SERVICE_UNAVAILABLE, words, 1);
+    let mut response = refuse_unread(request, refusal);
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
