@@ -3,10 +3,10 @@
 use loci_core::Timestamp;
 use proptest::prelude::*;
 
-use super::{TimeExactness, calendar, find_mentions};
+use super::{TimeExactness, calendar, find_mentions, find_words_left};
 
 /// Every word some rule looks for, and some that end a phrase.
-const WORDS: [&str; 80] = [
+const WORDS: [&str; 84] = [
     "in",
     "on",
     "the",
@@ -87,6 +87,10 @@ const WORDS: [&str; 80] = [
     "'s",
     "tokens",
     "é",
+    "other",
+    "earlier",
+    "recent",
+    "Dec 1,2023",
 ];
 
 fn a_time() -> impl Strategy<Value = Timestamp> {
@@ -122,6 +126,29 @@ fn check_sound(query: &str, now: Timestamp) {
             "{query:?}: {mention:?}"
         );
         end = mention.words.end;
+        if let Some(recurrence) = mention.recurrence {
+            let days: Vec<_> = recurrence.occurrences(now).collect();
+            assert_eq!(
+                days.first(),
+                Some(&(mention.from, mention.before)),
+                "{query:?}: {mention:?}"
+            );
+            assert!(
+                days.is_sorted_by(|later, earlier| earlier.1 <= later.0),
+                "{query:?}: {days:?}"
+            );
+        }
+    }
+    let mut end = 0;
+    let found = find_mentions(query, now);
+    for left in find_words_left(query, &found) {
+        assert!(
+            left.start >= end && query.get(left.clone()).is_some(),
+            "{query:?}"
+        );
+        let taken = |mention: &super::TimeMention| mention.words.contains(&left.start);
+        assert!(!found.iter().any(taken), "{query:?}: {left:?}");
+        end = left.end;
     }
 }
 

@@ -6,8 +6,10 @@
 //! - Everything is in UTC and in whole days: "this morning" is today, "last night" is yesterday and today. Weeks
 //!   begin on Monday. Seasons are those of the northern hemisphere and therefore approximate.
 //! - A written date, month, quarter or year is named: `2023-05-07`, "7 May 2023", "Q3 2024", "in 2023". Without a year
-//!   it is the latest one that has begun, and approximate: "in May". "Last May" is the latest one that has ended.
+//!   it is the latest one that has begun, and approximate: "in May"; [`TimeMention::recurrence`] has the earlier ones.
+//!   "Last May" is the latest one that has ended.
 //! - "Last week" is the week before this one; "the past week" and "in the last 3 days" reach from then to today.
+//! - "The week before last" is the one before that. "The past few days" and "the other day" are approximate.
 //! - "3 days ago" is that day. "3 weeks ago" is the week that contains that day, and half a week on either side of the
 //!   day; likewise for months and years. "A few", "a couple of" and "about" are approximate.
 //! - "Since X" and "after X" begin with the first day of X; "before X" and "until X" end with the day before it.
@@ -19,6 +21,7 @@ mod calendar;
 mod names;
 mod parts;
 mod phrases;
+mod recurrence;
 mod relative;
 mod spans;
 mod words;
@@ -34,6 +37,7 @@ use loci_core::Timestamp;
 
 use calendar::{DayRange, FAR_PAST};
 use phrases::{QueryReader, TimePoint};
+pub use recurrence::TimeRecurrence;
 use words::QueryWord;
 
 /// A range of time that a query mentions.
@@ -47,6 +51,8 @@ pub struct TimeMention {
     pub before: Timestamp,
     /// The certainty of the mention.
     pub exact: TimeExactness,
+    /// The times it can mean, if no word says which year or week: `from` and `before` are then the latest.
+    pub recurrence: Option<TimeRecurrence>,
 }
 
 /// The certainty with which words mean a time.
@@ -72,6 +78,54 @@ pub fn find_mentions(query: &str, now: Timestamp) -> Vec<TimeMention> {
     drop_overlaps(readings, words.len())
 }
 
+/// Returns the bytes of each word of `query` that none of its mentions takes, in order: what a question asks besides
+/// its times. Words that only lead to a mention or blur it, such as "about" in "about 3 days ago", are not among them.
+pub fn find_words_left(query: &str, mentions: &[TimeMention]) -> Vec<Range<usize>> {
+    let mut left: Vec<Range<usize>> = Vec::new();
+    let mut starts = mentions.iter().map(|mention| mention.words.clone()).peekable();
+    for word in words::split_words(query) {
+        while starts
+            .peek()
+            .is_some_and(|mention| mention.end <= word.range.start)
+        {
+            starts.next();
+        }
+        match starts.peek() {
+            Some(mention) if mention.contains(&word.range.start) => {
+                // Only words directly before the mention, without another mention between.
+                while left.last().is_some_and(|before| {
+                    let end = query.get(before.end..mention.start).unwrap_or("-");
+                    end.trim().is_empty() && is_blurring(query.get(before.clone()).unwrap_or_default())
+                }) {
+                    left.pop();
+                }
+            }
+            _ => left.push(word.range),
+        }
+    }
+    left
+}
+
+/// Returns whether a word before a time only blurs it.
+fn is_blurring(word: &str) -> bool {
+    const BLURS: [&str; 13] = [
+        "about",
+        "almost",
+        "around",
+        "back",
+        "by",
+        "just",
+        "nearly",
+        "only",
+        "roughly",
+        "sometime",
+        "somewhere",
+        "until",
+        "up",
+    ];
+    BLURS.iter().any(|blur| word.eq_ignore_ascii_case(blur))
+}
+
 /// A possible mention and the words it takes.
 struct MentionReading {
     taken: Range<usize>,
@@ -95,6 +149,7 @@ impl MentionReading {
                 from,
                 before,
                 exact,
+                recurrence: point.recurrence(),
             },
         })
     }

@@ -7,7 +7,7 @@ use super::phrases::QueryReader;
 use super::words::WordGap;
 
 /// A part of a year that every year has, except for leap days.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct YearPart {
     /// The month it begins with, 0 for January.
     month: i64,

@@ -4,6 +4,7 @@ use super::TimeExactness;
 use super::calendar::{self, DayRange, FAR_FUTURE, FAR_PAST};
 use super::names;
 use super::parts::{LoneCondition, YearPart, YearPartMatch};
+use super::recurrence::TimeRecurrence;
 use super::words::{QueryWord, WordGap};
 
 /// Words before a time that belong to it.
@@ -66,6 +67,8 @@ pub(super) struct TimePoint {
     pub(super) exact: TimeExactness,
     /// The part of the year, if no word names the year.
     pub(super) yearless: Option<YearPart>,
+    /// Whether the days come back every week and no word names the week.
+    pub(super) weekless: bool,
 }
 
 impl TimePoint {
@@ -75,6 +78,7 @@ impl TimePoint {
             days,
             exact,
             yearless: None,
+            weekless: false,
         }
     }
 
@@ -84,6 +88,20 @@ impl TimePoint {
 
     pub(super) fn new_about(end: usize, days: DayRange) -> Self {
         Self::new(end, days, TimeExactness::About)
+    }
+
+    /// Creates a point for days of some week, of which these are the latest.
+    pub(super) fn new_weekless(end: usize, days: DayRange) -> Self {
+        Self {
+            weekless: true,
+            ..Self::new_about(end, days)
+        }
+    }
+
+    /// Returns the times it can mean, if no word says which.
+    pub(super) fn recurrence(&self) -> Option<TimeRecurrence> {
+        let weekly = || self.weekless.then(|| TimeRecurrence::weekly(self.days));
+        self.yearless.map(TimeRecurrence::yearly).or_else(weekly)
     }
 }
 

@@ -9,6 +9,12 @@ use super::phrases::{QueryReader, TimePoint, longest_point};
 /// The number of days that "recently" reaches back.
 const RECENT: i64 = 30;
 
+/// The number of days that "the other day" reaches back.
+const OTHER_DAY: i64 = 14;
+
+/// The number of units that "the past days" reaches back.
+const SOME: i64 = 5;
+
 /// Words that make the quantity after them approximate: "about 3", "2 or 3", "more than 3".
 const ROUGHLY: [&str; 10] = [
     "about", "around", "roughly", "almost", "nearly", "some", "or", "to", "over", "than",
@@ -30,6 +36,8 @@ impl QueryReader<'_> {
             self.read_last(at),
             self.read_this(at),
             self.read_last_few(at),
+            self.read_before_last(at),
+            self.read_earlier(at),
             self.read_ago(at),
         ])
     }
@@ -52,8 +60,18 @@ impl QueryReader<'_> {
                 ("this", "morning" | "afternoon" | "evening", _) => {
                     TimePoint::new_named(at + 2, DayRange::single_day(today))
                 }
+                ("yesterday", "morning" | "afternoon" | "evening", _) => {
+                    TimePoint::new_named(at + 2, DayRange::single_day(today - 1))
+                }
+                ("yesterday", "night", _) => TimePoint::new_named(
+                    at + 2,
+                    DayRange::single_day(today - 1).hull(DayRange::single_day(today)),
+                ),
                 ("yesterday", ..) => TimePoint::new_named(at + 1, DayRange::single_day(today - 1)),
                 ("today" | "tonight", ..) => TimePoint::new_named(at + 1, DayRange::single_day(today)),
+                ("other", "day" | "night", _) => {
+                    TimePoint::new_about(at + 2, self.rolling_range(OTHER_DAY, TimeUnit::Day))
+                }
                 ("recently" | "lately", ..) => {
                     TimePoint::new_about(at + 1, self.rolling_range(RECENT, TimeUnit::Day))
                 }
@@ -117,15 +135,66 @@ impl QueryReader<'_> {
         Some(TimePoint::new(found.end, days, found.part.exactness()))
     }
 
-    /// "last 3 days", "past few weeks".
+    /// "last 3 days", "past few weeks", "past days".
     fn read_last_few(&self, at: usize) -> Option<TimePoint> {
-        let fits = matches!(self.text(at), "last" | "past" | "previous")
-            && !self.text_after_space(at + 1).is_empty();
+        let next = self.text_after_space(at + 1);
+        let fits = matches!(self.text(at), "last" | "past" | "previous" | "recent") && !next.is_empty();
+        if let Some(unit) = self.read_unit(at + 1).filter(|_| fits && next.ends_with('s')) {
+            return Some(TimePoint::new_about(at + 2, self.rolling_range(SOME, unit)));
+        }
         let quantity = fits.then(|| self.read_quantity(at + 1))??;
         let unit = self.read_unit(quantity.end)?;
         // The larger number, so that "the last few days" leaves nothing out that may be meant.
         let days = self.rolling_range(quantity.most, unit);
         Some(TimePoint::new(quantity.end + 1, days, quantity.exact))
+    }
+
+    /// "week before last", "weekend before last", "night before last".
+    fn read_before_last(&self, at: usize) -> Option<TimePoint> {
+        (self.text_after_space(at + 1) == "before" && self.text_after_space(at + 2) == "last")
+            .then_some(())?;
+        // "The week before last May" and "the day before last Monday" count from another time.
+        let next = self.text_after_space(at + 3);
+        let counts = names::parse_month(next).is_some()
+            || names::parse_weekday(next).is_some()
+            || names::parse_season(next).is_some()
+            || names::parse_unit(next).is_some()
+            || matches!(next, "weekend" | "night");
+        (!counts).then_some(())?;
+        let back = |days: DayRange, by: i64| DayRange {
+            from: days.from - by,
+            before: days.before - by,
+        };
+        let days = match self.text(at) {
+            "weekend" => back(self.latest_weekend(), 7),
+            "night" => back(
+                DayRange {
+                    from: self.today - 1,
+                    before: self.today + 1,
+                },
+                1,
+            ),
+            _ => {
+                let unit = names::parse_unit(self.text(at)).filter(|_| !self.text(at).ends_with('s'))?;
+                whole_unit(self.unit_before(unit)?.from - 1, unit)?
+            }
+        };
+        Some(TimePoint::new_named(at + 3, days))
+    }
+
+    /// "earlier today", "earlier this week", "this past week".
+    fn read_earlier(&self, at: usize) -> Option<TimePoint> {
+        let next = self.text_after_space(at + 1);
+        match (self.text(at), next) {
+            ("earlier" | "later", "today" | "tonight" | "yesterday" | "this" | "last")
+            | ("sometime", "today" | "yesterday" | "this" | "last") => longest_point([
+                self.read_fixed(at + 1),
+                self.read_this(at + 1),
+                self.read_last(at + 1),
+            ]),
+            ("this", "past" | "last") => longest_point([self.read_last(at + 1), self.read_last_few(at + 1)]),
+            _ => None,
+        }
     }
 
     /// "last week" after "in the": the seven days up to today, not the week before this one.
@@ -207,12 +276,12 @@ impl QueryReader<'_> {
     /// "on Monday": the latest one before today.
     pub(super) fn lone_weekday(&self, at: usize) -> Option<TimePoint> {
         let weekday = names::parse_weekday(self.text(at))?;
-        Some(TimePoint::new_about(at + 1, self.latest_weekday(weekday)))
+        Some(TimePoint::new_weekless(at + 1, self.latest_weekday(weekday)))
     }
 
     /// "the weekend": the latest one before this week's.
     pub(super) fn lone_weekend(&self, at: usize) -> Option<TimePoint> {
-        (self.text(at) == "weekend").then(|| TimePoint::new_about(at + 1, self.latest_weekend()))
+        (self.text(at) == "weekend").then(|| TimePoint::new_weekless(at + 1, self.latest_weekend()))
     }
 
     fn latest_weekday(&self, weekday: i64) -> DayRange {

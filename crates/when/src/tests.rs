@@ -3,6 +3,8 @@
 //! A line is a query with the words of each mention in brackets, then each mention's days: after `=` where it is
 //! named, after `~` where the words only lean, without an end where it has none.
 
+mod recurring;
+
 use loci_core::Timestamp;
 
 use super::{TimeExactness, TimeMention, find_mentions};
@@ -351,5 +353,53 @@ fn phrases_that_only_look_like_times_are_left_alone() {
          between 2019 and tests
          half a year ago
          from here to there",
+    );
+}
+
+#[test]
+fn a_year_may_follow_a_comma_at_once() {
+    check(
+        "[on December 1,2023] = 2023-12-01..2023-12-02
+         [Dec 1,2023]? = 2023-12-01..2023-12-02
+         [Dec. 1st,2023] = 2023-12-01..2023-12-02
+         what we booked [1 December,2023] = 2023-12-01..2023-12-02
+         [in December,2023] we = 2023-12-01..2024-01-01
+         December 1,20231
+         December 1,2023,000
+         1,2023 files
+         in 1,2023
+         December 1,2023.txt",
+    );
+}
+
+#[test]
+fn weeks_and_days_are_told_in_everyday_words() {
+    check(
+        "[this week] = 2024-05-13..2024-05-20
+         [the week before last] = 2024-04-29..2024-05-06
+         [in the month before last] = 2024-03-01..2024-04-01
+         [the weekend before last] = 2024-05-04..2024-05-06
+         [the night before last] = 2024-05-13..2024-05-15
+         [last weekend] = 2024-05-11..2024-05-13
+         [past few days] ~ 2024-05-10..2024-05-16
+         [in the past few days] ~ 2024-05-10..2024-05-16
+         [the past couple of weeks] ~ 2024-04-24..2024-05-16
+         [in the last days] ~ 2024-05-10..2024-05-16
+         [in recent weeks] ~ 2024-04-10..2024-05-16
+         [10 days ago] = 2024-05-05..2024-05-06
+         [earlier today] = 2024-05-15..2024-05-16
+         [earlier this week] = 2024-05-13..2024-05-20
+         [sometime last month] = 2024-04-01..2024-05-01
+         [this morning] = 2024-05-15..2024-05-16
+         [yesterday morning] = 2024-05-14..2024-05-15
+         [yesterday evening]'s call = 2024-05-14..2024-05-15
+         [yesterday night] = 2024-05-14..2024-05-16
+         [this past week] = 2024-05-08..2024-05-16
+         [this past weekend] = 2024-05-11..2024-05-13
+         [the other day] ~ 2024-05-01..2024-05-16
+         the week [before last May] = ..2023-05-01
+         the other dayshift
+         earlier versions
+         recent commits",
     );
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::names;
+
 /// A word of a query.
 #[derive(Debug)]
 pub(super) struct QueryWord {
@@ -28,6 +30,8 @@ pub(super) enum WordGap {
 pub(super) fn split_words(query: &str) -> Vec<QueryWord> {
     let mut words = Vec::new();
     let mut rest = query;
+    // Whether the word before is joined to this one by the comma of a date.
+    let mut joined = false;
     while let Some(skipped) = rest.find(in_word) {
         let (between, tail) = rest.split_at(skipped);
         let length = date_length(tail).unwrap_or_else(|| tail.find(|c| !in_word(c)).unwrap_or(tail.len()));
@@ -35,7 +39,9 @@ pub(super) fn split_words(query: &str) -> Vec<QueryWord> {
         // "Yesterday's" is "yesterday".
         let after = after.split_at(possessive_length(after)).1;
         let start = query.len() - tail.len();
-        let alone = query.get(..start).is_some_and(may_precede) && may_follow(after);
+        let begins = joined || query.get(..start).is_some_and(may_precede);
+        joined = year_follows(word, after);
+        let alone = begins && (joined || may_follow(after));
         words.push(QueryWord {
             // A glued word stays in the list as an empty text, so that no rule joins the words on either side
             // of it.
@@ -92,6 +98,21 @@ fn may_follow(after: &str) -> bool {
         Some(c) if ",.;:!?)]\"'”’»…*".contains(c) => letters.next().is_none_or(|c| !in_word(c)),
         Some(c) => c.is_whitespace(),
     }
+}
+
+/// Returns whether a year follows a day or a month after a comma without a space: "December 1,2023".
+fn year_follows(word: &str, after: &str) -> bool {
+    let Some(year) = after.strip_prefix(',').filter(|_| may_have_year(word)) else {
+        return false;
+    };
+    let digits = year.bytes().take_while(u8::is_ascii_digit).count();
+    // Four digits and no more: "7,20231" and "1,2023,000" are numbers.
+    digits == 4 && may_follow(year.split_at(digits).1)
+}
+
+fn may_have_year(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    names::parse_day(&lower).is_some() || names::parse_month(&lower).is_some()
 }
 
 /// Returns the length of the date at the beginning of `tail`: 2023-05, 2023-05-07, 2023/05/07, or a day with a time.
