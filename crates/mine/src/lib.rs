@@ -18,6 +18,7 @@ pub mod formats;
 mod keys;
 pub mod name;
 pub mod project;
+pub mod recalled;
 pub mod source;
 pub mod stat;
 pub mod walk;

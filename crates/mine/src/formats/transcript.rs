@@ -11,6 +11,7 @@ use super::ConversationSink;
 use super::json::lines::JsonLine;
 use super::json::{JsonFields, JsonSlice, top};
 use crate::conversation::{Conversation, ConversationMessage, MessageKind, ReadingNote};
+use crate::recalled::{self, TextWithoutRecall};
 pub(crate) use record::{ASSISTANT, HUMAN, MessageRecord, RecordStamp, RecordVoice, SYSTEM, ToolCall};
 
 /// A callback that takes one value of a file.
@@ -49,9 +50,10 @@ impl TranscriptBuilder {
         }
     }
 
-    /// Adds a message, unless its text is empty. The model's name is kept only on messages that a model made.
+    /// Adds a message, unless its text is empty, without lines that were recalled into it. The model's name is kept
+    /// only on messages that a model made.
     pub(crate) fn push(&mut self, record: &MessageRecord, text: impl Into<String>) {
-        let text = text.into();
+        let text = self.without_recall(record.kind, text.into());
         if text.is_empty() {
             return;
         }
@@ -73,6 +75,23 @@ impl TranscriptBuilder {
             text,
             about,
         });
+    }
+
+    /// Returns a text without the lines that a hook of Loci recalled into it, and notes them.
+    fn without_recall(&mut self, kind: MessageKind, text: String) -> String {
+        let dropped = match kind {
+            MessageKind::System => recalled::drop_from_harness(&text),
+            MessageKind::Human => recalled::drop_from_person(&text),
+            _ => None,
+        };
+        match dropped {
+            Some(TextWithoutRecall { text, lines }) => {
+                let lines = loci_core::format_count(lines, "recalled line");
+                self.note(format!("{lines} not kept again"));
+                text
+            }
+            None => text,
+        }
     }
 
     /// Adds a text in this voice.
