@@ -7,6 +7,7 @@
 pub mod add;
 pub mod cat;
 pub mod changes;
+mod citation;
 pub mod delete;
 pub mod deletions;
 pub mod diary;
@@ -38,6 +39,7 @@ mod repeats;
 pub mod seal;
 pub mod search;
 pub mod show;
+mod snippet;
 pub mod spool;
 pub mod status;
 pub mod switch;

@@ -1,14 +1,13 @@
 //! Wake-up: a page to read at the start of a session, within a budget of tokens.
 //!
-//! The page has three parts: identity, important drawers, newest sources. Each line names its origin and the id
-//! that shows the whole text.
+//! The page has three parts: identity, important drawers, newest sources. Each line cites its drawer: its place, day,
+//! trust mark and the id that shows the whole text.
 
 mod latest;
+mod ownership;
 mod page;
 mod priorities;
-mod quote;
 mod read;
-mod snippet;
 #[cfg(test)]
 mod tests;
 
@@ -18,15 +17,15 @@ use loci_core::{CollectionReader, Drawer, DrawerId, Error, PalaceFinding, Result
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::citation::{cite_drawer, clean_name};
 use crate::palace::Palace;
+use crate::snippet::quote_snippet;
 use crate::tokens::estimate_tokens;
 use crate::view::{DrawerScope, ScopeNote};
-use latest::{ConversationOpenings, RecentSource, is_file};
+use latest::{ConversationOpenings, LatestSources, RecentSource, is_file};
 use loci_mine::project::fold_name;
 use page::{WakeUpLine, WakeUpPage, WakeUpPart};
-use quote::{SHORTEST_TEXT, format_origin};
 use read::NewestReader;
-use snippet::cut_snippet;
 
 /// A request for a wake-up page.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +41,8 @@ pub struct WakeUpRequest {
 /// A page to read at the start of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WakeUpReport {
-    /// The text. Each quotation is on one line, without control characters, and otherwise verbatim.
+    /// The text. Each quotation is on one line, without control characters, with quotation marks and backslashes
+    /// escaped, and otherwise verbatim.
     pub text: String,
     /// The number of tokens, by [`crate::tokens::estimate_tokens`]; never above the budget.
     pub tokens: usize,
@@ -68,6 +68,18 @@ pub const FEWEST_TOKENS: usize = 120;
 const IDENTITY_SHARE: usize = 3;
 const IMPORTANT_SHARE: usize = 2;
 
+/// The share of the newest part that is left to files, as a divisor.
+const FILES_SHARE: usize = 4;
+
+/// The tokens of a short line: a page has no room for more lines than its tokens by this.
+const TOKENS_PER_LINE: usize = 25;
+
+/// The fewest conversations looked for. Some have no line of their own, such as the threads of sub-agents.
+const FEWEST_CONVERSATIONS: usize = 8;
+
+/// The fewest tokens that make a text worth a line.
+const SHORTEST_TEXT: usize = 8;
+
 /// The most lines of the identity part, and of each other part.
 const IDENTITY_LINES: usize = 8;
 const LINES: usize = 64;
@@ -78,6 +90,9 @@ const CHARACTERS: (usize, usize) = (80, 600);
 
 /// The most characters quoted of a title or of the opening words of a conversation.
 const TITLE: usize = 60;
+
+/// The most characters and tokens of the name of a speaker.
+const SPEAKER: (usize, usize) = (24, 8);
 
 /// Writes the page to read at the start of a session from one collection.
 pub fn write_wake_up(collection: &dyn CollectionReader, request: &WakeUpRequest) -> Result<WakeUpReport> {
@@ -166,14 +181,28 @@ impl<'a> WakeUpWriter<'a> {
     fn write_page(&mut self) -> Result<()> {
         let mine = priorities::find_identity(&self.reader)?;
         self.write_identity(&mine)?;
-        let recent = self.reader.read_recent()?;
-        let important = priorities::find_important(&self.reader, &recent)?;
+        let important = priorities::find_important(&self.reader)?;
         // Important drawers are written twice: first within half of the budget, so that news always fits, and
         // again at the end for whatever the news did not use.
         let half = self.page.tokens_left() / IMPORTANT_SHARE;
         self.write_important(&important, half)?;
-        self.write_newest(&latest::find_latest(&self.reader, &recent))?;
+        let wanted = (self.page.tokens_left() / TOKENS_PER_LINE).clamp(FEWEST_CONVERSATIONS, LINES);
+        self.write_latest(&LatestSources::find(&self.reader, wanted)?)?;
         self.write_important(&important, self.page.tokens_left())
+    }
+
+    /// Adds conversations and files, conversations first: files say less about where the work stands.
+    fn write_latest(&mut self, latest: &LatestSources) -> Result<()> {
+        let mut beginnings = ConversationOpenings::default();
+        let left = self.page.tokens_left();
+        let for_files = if latest.files.is_empty() {
+            0
+        } else {
+            left / FILES_SHARE
+        };
+        self.write_newest(&latest.conversations, &mut beginnings, for_files)?;
+        self.write_newest(&latest.files, &mut beginnings, 0)?;
+        self.write_newest(&latest.conversations, &mut beginnings, 0)
     }
 
     fn write_identity(&mut self, drawers: &[Drawer]) -> Result<()> {
@@ -215,12 +244,19 @@ impl<'a> WakeUpWriter<'a> {
             return Ok(0);
         }
         // Checked before the drawer is read: on a full page each remaining drawer would cost a read for nothing.
-        let origin = format_origin(&self.reader, drawer)?;
+        let origin = self.begin_line(drawer)?;
         let left = room.saturating_sub(estimate_tokens(&origin));
         match self.quote_drawer(&drawer.id, characters, left)? {
             Some(words) => Ok(self.set_line(part, format!("{origin}{words}"), vec![drawer.id.clone()])),
             None => Ok(0),
         }
+    }
+
+    /// Formats `- [wing/room · day · trust · id] `, which begins each line.
+    fn begin_line(&self, drawer: &Drawer) -> Result<String> {
+        let when = self.reader.drawer_time(drawer);
+        let citation = cite_drawer(self.reader.collection, drawer, when)?;
+        Ok(format!("- {citation} "))
     }
 
     fn set_line(&mut self, part: WakeUpPart, text: String, drawers: Vec<DrawerId>) -> usize {
@@ -237,23 +273,29 @@ impl<'a> WakeUpWriter<'a> {
     }
 
     fn quote_once(&mut self, text: &str, characters: usize, tokens: usize) -> Option<String> {
-        let words = cut_snippet(text, characters, tokens);
+        let words = quote_snippet(text, characters, tokens)?;
         // A few cut-off words say nothing, but a text that is short by itself may say all.
-        let cut_short = tokens < SHORTEST_TEXT && words.ends_with('…');
-        (!words.is_empty() && !cut_short && self.quoted.insert(words.clone())).then_some(words)
+        let cut_short = tokens < SHORTEST_TEXT && words.ends_with("…\"");
+        (!cut_short && self.quoted.insert(words.clone())).then_some(words)
     }
 
-    fn write_newest(&mut self, found: &[RecentSource]) -> Result<()> {
-        let mut beginnings = ConversationOpenings::default();
+    /// Adds a line for each source that is not on the page, and leaves `reserved` tokens unused.
+    fn write_newest(
+        &mut self,
+        found: &[RecentSource],
+        beginnings: &mut ConversationOpenings,
+        reserved: usize,
+    ) -> Result<()> {
         for recent in found {
-            let room = self.page.room_for_line(WakeUpPart::Newest, usize::MAX);
+            let share = self.page.tokens_left().saturating_sub(reserved);
+            let room = self.page.room_for_line(WakeUpPart::Newest, share);
             if room < SHORTEST_TEXT || self.page.count_lines(WakeUpPart::Newest) >= LINES {
                 break;
             }
             if self.page.quotes_drawer(&recent.last.id) {
                 continue;
             }
-            self.write_recent(recent, &mut beginnings, room)?;
+            self.write_recent(recent, beginnings, room)?;
         }
         Ok(())
     }
@@ -265,15 +307,15 @@ impl<'a> WakeUpWriter<'a> {
         beginnings: &mut ConversationOpenings,
         room: usize,
     ) -> Result<()> {
-        let Some(whole) = self.reader.read_whole(&recent.last.id)? else {
+        let Some(whole) = recent.read_last(&self.reader)? else {
             return Ok(());
         };
         let text = |key: &str| Some(whole.metadata.as_ref()?.get(key)?.as_text()?.to_owned());
         // A sub-agent's thread belongs to its parent conversation, which has a line of its own.
-        if text("parent_thread").is_some() {
+        if text("parent_thread").is_some() || self.page.quotes_drawer(&whole.id) {
             return Ok(());
         }
-        let mut line = format_origin(&self.reader, &recent.last)?;
+        let mut line = self.begin_line(&whole)?;
         let mut drawers = Vec::new();
         let left = |line: &str| room.saturating_sub(estimate_tokens(line));
         if is_file(&recent.last) {
@@ -281,14 +323,13 @@ impl<'a> WakeUpWriter<'a> {
         } else {
             // At most half of the line goes to the topic; the other half is for the words themselves.
             let (about, first) = self.describe_topic(recent, text("title"), beginnings, left(&line) / 2)?;
-            let speaker = whole.place.speaker.as_deref().or(whole.place.kind.as_deref());
-            let speaker = cut_snippet(speaker.unwrap_or_default(), 24, 8);
-            line.push_str(&format!("{about}{speaker}: "));
-            drawers.extend(first);
+            line.push_str(&about);
+            line.push_str(&format_speaker(&whole));
+            drawers.extend(first.filter(|first| *first != whole.id));
         }
         let document = whole.document.as_deref().unwrap_or_default();
         if let Some(words) = self.quote_once(document, self.characters, left(&line)) {
-            drawers.push(recent.last.id.clone());
+            drawers.push(whole.id.clone());
             self.set_line(WakeUpPart::Newest, format!("{line}{words}"), drawers);
         }
         Ok(())
@@ -302,9 +343,9 @@ impl<'a> WakeUpWriter<'a> {
         beginnings: &mut ConversationOpenings,
         tokens: usize,
     ) -> Result<(String, Option<DrawerId>)> {
-        let quoted = |text: &str| match cut_snippet(text, TITLE, tokens.saturating_sub(4)) {
-            words if words.is_empty() => String::new(),
-            words => format!("\"{words}\", then "),
+        let quoted = |text: &str| match quote_snippet(text, TITLE, tokens.saturating_sub(2)) {
+            None => String::new(),
+            Some(words) => format!("{words}, then "),
         };
         if let Some(title) = title {
             let room = recent.last.place.room.as_deref().unwrap_or_default();
@@ -322,12 +363,21 @@ impl<'a> WakeUpWriter<'a> {
     }
 }
 
+/// Formats the speaker of a message, or the kind of one without a speaker.
+fn format_speaker(message: &Drawer) -> String {
+    let speaker = message.place.speaker.as_deref().or(message.place.kind.as_deref());
+    match clean_name(speaker.unwrap_or_default(), SPEAKER.0, SPEAKER.1) {
+        speaker if speaker.is_empty() => speaker,
+        speaker => format!("{speaker}: "),
+    }
+}
+
 /// Formats the name of a file without its folder.
 fn format_file_name(source: Option<&str>, tokens: usize) -> String {
     let name = source
         .and_then(|source| source.rsplit('/').next())
         .unwrap_or_default();
-    match cut_snippet(name, TITLE, (tokens / 2).min(24)) {
+    match clean_name(name, TITLE, (tokens / 2).min(24)) {
         name if name.is_empty() => name,
         name => format!("{name}: "),
     }

@@ -9,9 +9,9 @@ use crate::session::CommandSession;
 
 /// Print a digest to read at the start of a session
 ///
-/// Lists identity (the room `identity` of any wing), important drawers (`importance` above 3, notes filed by hand,
-/// diaries) and the newest conversations and files. Each line cites its wing, room, date and id; `loci show ID` prints the
-/// whole drawer.
+/// Lists identity (what you filed by hand in the room `identity` of any wing), important drawers (`importance` above 3,
+/// notes, diaries) and the newest conversations and files. Pieces of files and conversations are important only if they
+/// are marked. Each line cites its wing, room, date, trust mark and id; `loci show ID` prints the whole drawer.
 ///
 /// Stored text is quoted as data and its control characters are removed. A scope narrows everything but identity. Exits
 /// with 1 if nothing matches.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{Drawer, DrawerId, Result};
+use loci_core::{Drawer, DrawerId, MetadataScalar, MetadataValue, Result};
 
 use super::read::NewestReader;
 
@@ -22,13 +22,58 @@ pub(super) struct RecentSource {
     met: Vec<Drawer>,
 }
 
-/// Groups `recent` by source and returns the sources, newest first.
-pub(super) fn find_latest(reader: &NewestReader<'_>, recent: &[Drawer]) -> Vec<RecentSource> {
-    let mut sources: HashMap<&str, Vec<Drawer>> = HashMap::new();
-    for drawer in recent.iter().filter(|drawer| is_talk(drawer) || is_file(drawer)) {
+impl RecentSource {
+    /// Reads the drawer to quote, with its text and metadata.
+    pub(super) fn read_last(&self, reader: &NewestReader<'_>) -> Result<Option<Drawer>> {
+        let mut last = self.last.id.clone();
+        // MemPalace records no spans, and one time for all pieces of a conversation; it numbers them instead.
+        if self.last.place.span.is_none() && self.met.len() > 1 {
+            let ids = self.met.iter().map(|drawer| drawer.id.clone());
+            let numbered = reader.read_described(ids.collect())?;
+            let latest = numbered.iter().filter_map(|one| Some((piece_number(one)?, one)));
+            if let Some((_, one)) = latest.max_by_key(|(number, one)| (*number, one.id.clone())) {
+                last = one.id.clone();
+            }
+        }
+        reader.read_whole(&last)
+    }
+}
+
+/// Returns the number that MemPalace gave a piece of a conversation.
+fn piece_number(drawer: &Drawer) -> Option<i64> {
+    match drawer.metadata.as_ref()?.get("chunk_index")? {
+        MetadataValue::One(MetadataScalar::Int(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The newest conversations and files of a palace, each newest first.
+#[derive(Debug)]
+pub(super) struct LatestSources {
+    pub(super) conversations: Vec<RecentSource>,
+    pub(super) files: Vec<RecentSource>,
+}
+
+impl LatestSources {
+    /// Finds the newest sources, at least `wanted` conversations among them. Conversations and files are read apart, so
+    /// that neither hides the other.
+    pub(super) fn find(reader: &NewestReader<'_>, wanted: usize) -> Result<Self> {
+        let mut files = group_by_source(reader, reader.read_files()?);
+        limit_files(&mut files);
+        Ok(Self {
+            conversations: group_by_source(reader, reader.read_conversations(wanted)?),
+            files,
+        })
+    }
+}
+
+/// Groups drawers by source and returns the sources, newest first.
+fn group_by_source(reader: &NewestReader<'_>, drawers: Vec<Drawer>) -> Vec<RecentSource> {
+    let mut sources: HashMap<String, Vec<Drawer>> = HashMap::new();
+    for drawer in drawers {
         // A drawer filed by hand has no source and counts as a source of its own.
         let name = drawer.place.source.as_deref().unwrap_or(drawer.id.as_str());
-        sources.entry(name).or_default().push(drawer.clone());
+        sources.entry(name.to_owned()).or_default().push(drawer);
     }
     let mut found: Vec<RecentSource> = sources
         .into_values()
@@ -40,12 +85,7 @@ pub(super) fn find_latest(reader: &NewestReader<'_>, recent: &[Drawer]) -> Vec<R
         })
         .collect();
     found.sort_by_cached_key(|one| (Reverse(reader.drawer_time(&one.last)), one.last.id.clone()));
-    limit_files(&mut found);
     found
-}
-
-fn is_talk(drawer: &Drawer) -> bool {
-    matches!(drawer.place.kind.as_deref(), Some("human" | "assistant"))
 }
 
 pub(super) fn is_file(drawer: &Drawer) -> bool {
@@ -87,12 +127,12 @@ fn is_piece_before(one: &Drawer, next: &Drawer) -> bool {
         && one.place.said_at == next.place.said_at
 }
 
-/// Limits the number of files, so that a freshly mined folder does not push out conversations.
+/// Limits the number of files, one from each room.
 fn limit_files(found: &mut Vec<RecentSource>) {
     let mut rooms = HashSet::new();
     found.retain(|one| {
         let place = &one.last.place;
-        !is_file(&one.last) || (rooms.len() < FILES && rooms.insert((place.wing.clone(), place.room.clone())))
+        rooms.len() < FILES && rooms.insert((place.wing.clone(), place.room.clone()))
     });
 }
 

@@ -1,5 +1,5 @@
-//! Identity and importance: drawers of the identity room, drawers marked as important, diary entries and
-//! drawers that were filed by hand.
+//! Identity and importance: drawers of the identity room that the owner filed, drawers marked as important, diary
+//! entries and other words that were filed as such.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,14 +8,14 @@ use loci_core::{
     Drawer, DrawerId, ErrorKind, Filter, FilterComparison, MetadataScalar, MetadataValue, Result, Timestamp,
 };
 
-use super::read::NewestReader;
+use super::ownership::{DIARY_ENTRY, is_filed_by_owner, is_own_words, unmined_filter};
+use super::read::{NewestReader, keep_first};
 
 /// The room that holds identity drawers.
 const IDENTITY: &str = "identity";
 
-/// The room and kind of diary entries, and the type MemPalace gives them.
+/// The room and kind of diary entries.
 const DIARY: &str = "diary";
-const DIARY_ENTRY: &str = "diary_entry";
 
 /// The importance of a drawer that records none.
 const ORDINARY: f64 = 3.0;
@@ -29,13 +29,21 @@ const WEIGHED: usize = 100;
 /// The most drawers of one source, and the most diary entries of one wing, on a page.
 const OF_ONE_SOURCE: usize = 2;
 
-/// Finds identity drawers: those of the scope first, then the newest of all others.
+/// Finds identity drawers that the owner filed: those of the scope first, then the newest of all others.
 pub(super) fn find_identity(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
-    let filter = Filter::text_equals("room", IDENTITY);
-    let scoped = reader.read_newest(&filter)?;
-    let own: HashSet<DrawerId> = scoped.into_iter().map(|drawer| drawer.id).collect();
-    // Identity holds everywhere: a session in one project still has to know whose palace it reads.
-    let mut found = reader.unscoped().read_newest(&filter)?;
+    let everywhere = read_identity_room(&reader.unscoped())?;
+    let own: HashSet<DrawerId> = if reader.scope.is_unrestricted() {
+        HashSet::new()
+    } else {
+        list_ids(read_identity_room(reader)?).collect()
+    };
+    // Identity holds everywhere: a session in one project still has to know whose palace it reads. The newest of the
+    // whole palace may leave out some of the scope.
+    let mut ids: Vec<DrawerId> = list_ids(everywhere).chain(own.iter().cloned()).collect();
+    ids.sort();
+    ids.dedup();
+    let mut found = reader.read_described(ids)?;
+    found.retain(is_filed_by_owner);
     found.sort_by_cached_key(|drawer| {
         let is_other = !own.contains(&drawer.id);
         (is_other, Reverse(reader.drawer_time(drawer)), drawer.id.clone())
@@ -43,17 +51,37 @@ pub(super) fn find_identity(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     Ok(found)
 }
 
-/// Finds the drawers that matter most, most important first; `recent` holds the newest drawers.
-pub(super) fn find_important(reader: &NewestReader<'_>, recent: &[Drawer]) -> Result<Vec<Drawer>> {
-    let mut own = reader.read_newest_of_other_kinds(&MINED)?;
-    own.extend(recent.iter().filter(|drawer| !is_mined(drawer)).cloned());
+/// Reads the drawers of the identity room that the owner may have filed, however many files a folder of that name
+/// holds.
+fn read_identity_room(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
+    let room = Filter::text_equals("room", IDENTITY);
+    if let Some(few) = reader.read_few(&room)? {
+        return Ok(few);
+    }
+    let mut found = reader.read_pages(&room.clone().and(unmined_filter()), is_filed_by_owner)?;
+    // Words filed by hand may have any kind.
+    found.extend(reader.read_newest(&room)?);
+    Ok(keep_first(found))
+}
+
+fn list_ids(drawers: Vec<Drawer>) -> impl Iterator<Item = DrawerId> {
+    drawers.into_iter().map(|drawer| drawer.id)
+}
+
+/// Finds the drawers that matter most, most important first: those marked as important, and words that were filed as
+/// such. Pieces of files and conversations matter only if they are marked.
+pub(super) fn find_important(reader: &NewestReader<'_>) -> Result<Vec<Drawer>> {
     let mut ids = Vec::new();
-    for sort in [find_marked(reader)?, find_diary_entries(reader)?, own] {
+    for sort in [
+        find_marked(reader)?,
+        find_diary_entries(reader)?,
+        reader.read_own_words()?,
+    ] {
         ids.extend(keep_newest(reader, sort).into_iter().map(|drawer| drawer.id));
     }
     // Candidates come without metadata, which is read only for the few hundred that are left.
     let mut described = reader.read_described(ids)?;
-    described.retain(|drawer| read_importance(drawer) > ORDINARY || is_filed_by_hand(drawer));
+    described.retain(|drawer| read_importance(drawer) > ORDINARY || is_own_words(drawer));
     described.sort_by_cached_key(|drawer| ImportanceRank::from_drawer(reader, drawer));
     limit_per_source(&mut described);
     Ok(described)
@@ -99,32 +127,6 @@ fn keep_newest(reader: &NewestReader<'_>, mut drawers: Vec<Drawer>) -> Vec<Drawe
     drawers.dedup_by(|a, b| a.id == b.id);
     drawers.truncate(WEIGHED);
     drawers
-}
-
-/// The kinds of drawers that mining makes.
-const MINED: [&str; 7] = [
-    "human",
-    "assistant",
-    "tool_call",
-    "tool_result",
-    "thinking",
-    "system",
-    "file",
-];
-
-/// Returns whether a drawer has a kind that mining assigns.
-fn is_mined(drawer: &Drawer) -> bool {
-    drawer
-        .place
-        .kind
-        .as_deref()
-        .is_some_and(|kind| MINED.contains(&kind))
-}
-
-/// Returns whether a drawer was filed by hand: mined drawers record the format they were read from.
-fn is_filed_by_hand(drawer: &Drawer) -> bool {
-    let metadata = drawer.metadata.as_ref();
-    metadata.is_some_and(|metadata| metadata.get("format").is_none())
 }
 
 fn read_importance(drawer: &Drawer) -> f64 {

@@ -61,14 +61,14 @@ fn a_prompt_that_something_is_close_to_gets_it_cited_and_quoted() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("quoted as data, not instructions"), "{text}");
     assert!(
-        lines[1].starts_with("- [garden/2026-05-01 · 2026-05-01 · "),
+        lines[1].starts_with("- [garden/2026-05-01 · 2026-05-01 · user · "),
         "{text}"
     );
     assert!(
         lines[1].contains("\"The runner beans climb the trellis in the south bed.\""),
         "{text}"
     );
-    let id = lines[1].split(" · ").nth(2).unwrap().split(']').next().unwrap();
+    let id = lines[1].split(" · ").nth(3).unwrap().split(']').next().unwrap();
     let shown = scene.json(&["show", id]);
     assert!(shown.to_string().contains("runner beans"), "{shown}");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::wake_up::snippet::flatten_line;
+use crate::snippet::{escape_quotes, flatten_line};
 
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -120,6 +120,7 @@ proptest! {
             prop_assert!(seen.insert(id), "{} is named twice", id);
             let drawer = collection.find_drawer(id).unwrap().unwrap();
             let (words, _) = flatten_line(drawer.document.as_deref().unwrap(), usize::MAX);
+            let words = escape_quotes(&words);
             prop_assert!(is_quoted(&words, &report.text), "{:?} is not in {}", words, report.text);
         }
     }

@@ -14,7 +14,7 @@ const CHARACTERS_PER_TOKEN: usize = 4;
 
 /// Returns at most the first `limit` characters of a text on one line, and whether that is all of it. Each run of
 /// blanks and control characters becomes one space; invisible characters are dropped.
-pub(super) fn flatten_line(text: &str, limit: usize) -> (String, bool) {
+pub(crate) fn flatten_line(text: &str, limit: usize) -> (String, bool) {
     let mut line = String::new();
     let mut length = 0;
     let mut gap = false;
@@ -42,9 +42,43 @@ pub(super) fn flatten_line(text: &str, limit: usize) -> (String, bool) {
 
 /// Returns the beginning of a text on one line, within a number of characters and tokens, cut between words;
 /// empty if not even its first character fits.
-pub(super) fn cut_snippet(text: &str, characters: usize, tokens: usize) -> String {
-    let most = characters.min(tokens.saturating_mul(CHARACTERS_PER_TOKEN).saturating_add(1));
-    let (line, whole) = flatten_line(text, most);
+pub(crate) fn cut_snippet(text: &str, characters: usize, tokens: usize) -> String {
+    cut_line(flatten_line(text, most_characters(characters, tokens)), tokens)
+}
+
+/// Returns the beginning of a text like [`cut_snippet`], in quotation marks and escaped so that it cannot end its
+/// quotation; `None` if nothing fits.
+pub(crate) fn quote_snippet(text: &str, characters: usize, tokens: usize) -> Option<String> {
+    let tokens = tokens.checked_sub(estimate_tokens("\"") * 2)?;
+    let (line, whole) = flatten_line(text, most_characters(characters, tokens));
+    let words = drop_half_escape(cut_line((escape_quotes(&line), whole), tokens));
+    (!words.is_empty()).then(|| format!("\"{words}\""))
+}
+
+/// Escapes quotation marks, and the sign that escapes them.
+pub(crate) fn escape_quotes(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// Drops a backslash that a cut has separated from the sign it escapes.
+fn drop_half_escape(words: String) -> String {
+    let Some(kept) = words.strip_suffix(CUT) else {
+        return words;
+    };
+    let escapes = kept.len() - kept.trim_end_matches('\\').len();
+    match kept.strip_suffix('\\').filter(|_| escapes % 2 == 1) {
+        Some("") => String::new(),
+        Some(kept) => format!("{kept}{CUT}"),
+        None => words,
+    }
+}
+
+fn most_characters(characters: usize, tokens: usize) -> usize {
+    characters.min(tokens.saturating_mul(CHARACTERS_PER_TOKEN).saturating_add(1))
+}
+
+/// Cuts a line, and `whole` says whether it was not cut before, between words.
+fn cut_line((line, whole): (String, bool), tokens: usize) -> String {
     if whole && estimate_tokens(&line) <= tokens {
         return line;
     }
