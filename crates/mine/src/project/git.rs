@@ -11,7 +11,7 @@ const LONGEST: u64 = 64 << 10;
 /// Returns the project whose checkout this folder is, if a repository begins here.
 pub(super) fn project_at(folder: &Path) -> Option<GitProject> {
     let git = git_folder(folder)?;
-    let main = match main_git_folder(&git) {
+    let main = match main_git_folder(&git).filter(|_| links_back(&git, folder)) {
         Some(shared) => main_folder(shared),
         None => folder,
     };
@@ -43,8 +43,17 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
     (!target.is_empty()).then(|| normalise_path(&folder.join(target)))
 }
 
-/// Returns the repository folder of a worktree's git folder, `…/worktrees/x`. The path is enough, so a worktree whose
-/// repository has moved away keeps its project name.
+/// Returns whether a worktree's git folder names this checkout, as Git writes it. Any archive can hold a `.git` file that
+/// points into another project, and must not join it by that.
+fn links_back(git: &Path, checkout: &Path) -> bool {
+    let Ok((bytes, _)) = read_whole(&git.join("gitdir"), LONGEST) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    normalise_path(&git.join(text.trim())) == normalise_path(&checkout.join(".git"))
+}
+
+/// Returns the repository folder of a worktree's git folder, `…/worktrees/x`.
 fn main_git_folder(git: &Path) -> Option<&Path> {
     let worktrees = git.parent()?;
     worktrees.ends_with("worktrees").then(|| worktrees.parent())?

@@ -149,8 +149,37 @@ fn a_worktree_of_a_bare_repository_is_called_like_it() {
         &format!("gitdir: {}\n", place.at("proj.git/worktrees/a").display()),
     );
     place.file("w/b/.git", "gitdir: ../../own/.bare/worktrees/b\n");
+    place.file(
+        "proj.git/worktrees/a/gitdir",
+        &format!("{}\n", place.at("w/a/.git").display()),
+    );
+    place.file("own/.bare/worktrees/b/gitdir", "../../../../w/b/.git\n");
     assert_eq!(project(&place.at("w/a")), named("proj", place.at("proj.git")));
     assert_eq!(project(&place.at("w/b")), named("own", place.at("own")));
+}
+
+#[test]
+fn a_git_file_that_points_into_another_project_does_not_join_it() {
+    let place = Place::new();
+    place.repository("bank");
+    for target in ["bank/.git/worktrees/x", "gone/.git/worktrees/x"] {
+        place.file(
+            "archive/.git",
+            &format!("gitdir: {}\n", place.at(target).display()),
+        );
+        let archive = place.at("archive");
+        assert_eq!(project(&archive), named("archive", archive.clone()), "{target}");
+    }
+    let other = format!("{}\n", place.at("elsewhere/.git").display());
+    place.file("bank/.git/worktrees/x/gitdir", &other);
+    place.file(
+        "archive/.git",
+        &format!("gitdir: {}\n", place.at("bank/.git/worktrees/x").display()),
+    );
+    assert_eq!(
+        project(&place.at("archive")),
+        named("archive", place.at("archive"))
+    );
 }
 
 #[test]
