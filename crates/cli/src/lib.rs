@@ -22,6 +22,7 @@ mod render;
 mod scope;
 mod session;
 mod target;
+mod tool_folders;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

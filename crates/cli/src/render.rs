@@ -1,7 +1,7 @@
 //! Drawers as people read them.
 
 use loci_core::Timestamp;
-use loci_engine::view::DrawerView;
+use loci_engine::view::{DrawerView, defuse_name};
 
 use crate::output::TerminalOutput;
 use crate::page::{TextPage, format_count};
@@ -37,13 +37,15 @@ fn write_head(drawer: &DrawerView, page: &mut TextPage) {
     if let Some(time) = drawer.said_at.or(drawer.filed_at) {
         page.plain("  ").dim(&format_minute(time));
     }
+    page.plain("  ").dim(drawer.describe_trust());
 }
 
 /// `wing / room`, as far as they are set.
 pub(crate) fn format_place(wing: Option<&str>, room: Option<&str>) -> String {
+    let (wing, room) = (wing.map(defuse_name), room.map(defuse_name));
     match (wing, room) {
         (Some(wing), Some(room)) => format!("{wing} / {room}"),
-        (Some(wing), None) => wing.to_owned(),
+        (Some(wing), None) => wing.into_owned(),
         (None, Some(room)) => format!("- / {room}"),
         (None, None) => String::new(),
     }
@@ -115,7 +117,7 @@ mod tests {
         write_brief(&drawer(), &mut page);
         assert_eq!(
             page.as_str(),
-            "a\\nb  work / plans  2026-05-01 09:30 UTC\n    one two \\u{202e}\n"
+            "a\\nb  work / plans  2026-05-01 09:30 UTC  trust unknown\n    one two \\u{202e}\n"
         );
     }
 

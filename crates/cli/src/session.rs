@@ -14,6 +14,7 @@ use crate::opened::OpenedPalaces;
 use crate::output::TerminalOutput;
 use crate::palace::{self, PalaceLocation, configured_backend, locate_palace};
 use crate::registry::{BackendRegistry, BackendSources};
+use crate::tool_folders::list_transcript_folders;
 
 /// One run of a command.
 pub(crate) struct CommandSession {
@@ -77,7 +78,7 @@ impl CommandSession {
         let palace = Palace::new(address, self.embedders.clone(), now)
             .in_collection(self.globals.collection.clone())
             .entering_through(FilingDoor::Terminal);
-        self.give_keys(palace)
+        self.furnish_palace(palace)
     }
 
     /// The palace that the arguments mean, located at the first use: a server may start before its palace exists.
@@ -90,11 +91,13 @@ impl CommandSession {
         };
         let palace = Palace::with_locator(find, self.embedders.clone(), now)
             .in_collection(self.globals.collection.clone());
-        self.give_keys(palace)
+        self.furnish_palace(palace)
     }
 
-    /// Gives a palace the folder of keys; a user without a home folder has none.
-    fn give_keys(&self, palace: Palace) -> Palace {
+    /// Gives a palace the folders of this user: those in which tools keep transcripts, and the one of keys. A user
+    /// without a home folder has none.
+    fn furnish_palace(&self, palace: Palace) -> Palace {
+        let palace = palace.with_transcript_folders(list_transcript_folders());
         match &self.environment.keys {
             Some(folder) => palace.with_keys(KeyFolder::new(folder)),
             None => palace,

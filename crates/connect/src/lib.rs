@@ -50,6 +50,7 @@ mod splice;
 mod status;
 mod toml_server;
 mod tool;
+mod transcripts;
 
 pub use folders::ToolFolders;
 pub use program::ProgramCommand;
@@ -58,6 +59,7 @@ pub use request::{ConnectAction, ConnectRequest};
 pub use sessions::PastSessions;
 pub use status::ToolStatus;
 pub use tool::AgentTool;
+pub use transcripts::TranscriptHome;
 
 /// The name of the server in the settings of every tool.
 const SERVER_NAME: &str = "loci";

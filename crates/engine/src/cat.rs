@@ -13,7 +13,7 @@ use crate::mine::draft::file::FILE_KIND;
 use crate::mine::stamp::SourceStamp;
 use crate::palace::Palace;
 use crate::seal::{FoundSeals, SealedSpan, Unsealer};
-use crate::view::{DrawerScope, find_sources};
+use crate::view::{DrawerScope, TrustMark, find_sources};
 use loci_mine::decode::{StrayBytes, TextEncoding, encode_text, read_strays};
 use loci_mine::name::CONVERSATION_SEPARATOR;
 
@@ -31,6 +31,8 @@ pub struct CatMessage {
     pub speaker: Option<String>,
     /// Its kind.
     pub kind: Option<String>,
+    /// Its trustworthiness, by the way it was filed.
+    pub trust: TrustMark,
     /// The time it was said.
     pub time: Option<Timestamp>,
     /// Its text, verbatim.
@@ -253,6 +255,10 @@ impl OpenMessage {
         match &mut self.said {
             Some(said) if span.start == end => {
                 said.text.push_str(text);
+                // A piece that an agent has changed since leaves nothing certain about the whole.
+                if said.trust != TrustMark::from_drawer(drawer) {
+                    said.trust = TrustMark::Unknown;
+                }
                 return Ok(());
             }
             _ => self.close(each)?,
@@ -266,6 +272,7 @@ impl OpenMessage {
             thread: known("thread_id"),
             speaker: drawer.place.speaker.clone(),
             kind: drawer.place.kind.clone(),
+            trust: TrustMark::from_drawer(drawer),
             time: drawer.place.said_at,
             text: text.to_owned(),
         });

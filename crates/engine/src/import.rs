@@ -1,6 +1,7 @@
 //! Import: files lines of JSON into collections, batch by batch; no drawer is stored twice.
 
 mod brought;
+mod choices;
 mod commit;
 mod foreign;
 mod sealing;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions, Provenance,
-    Receipt, Result, Write,
+    CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions, OriginKind,
+    Provenance, Receipt, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,27 +23,8 @@ use crate::seal::{SecretGuard, SecretTally, adopt_naming_key};
 use crate::{deletions, line};
 use shelf::{ImportShelf, PendingLine};
 
+pub use choices::{OnBadLine, OnConflict, OnProvenance};
 pub use foreign::{FailedPiece, ForeignImportReport, ForeignMemory, ForeignPiece};
-
-/// The action for a line that names an existing drawer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnConflict {
-    /// Keep the existing drawer.
-    Keep,
-    /// Replace the whole drawer.
-    Replace,
-    /// List the line as failed and keep the existing drawer.
-    Fail,
-}
-
-/// The action for a line that cannot be stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnBadLine {
-    /// Stop with an error; batches committed before it stay.
-    Stop,
-    /// List it as failed and continue.
-    List,
-}
 
 /// The options of an import.
 #[derive(Debug, Clone)]
@@ -58,6 +40,8 @@ pub struct ImportRequest {
     pub into: Option<CollectionName>,
     /// The provenance of drawers from lines without one.
     pub provenance: Provenance,
+    /// The action for lines that bring provenance.
+    pub on_provenance: OnProvenance,
 }
 
 /// A batch that is durable.
@@ -91,6 +75,8 @@ pub struct ImportReport {
     pub vectors_brought: u64,
     /// Those that were compared with vectors made here of the same texts; none if the model is not available.
     pub vectors_checked: u64,
+    /// Lines whose provenance was not believed.
+    pub provenance_ignored: u64,
     /// The secrets found in them.
     #[serde(skip_serializing_if = "SecretTally::is_empty")]
     pub secrets: SecretTally,
@@ -265,11 +251,15 @@ impl<'a> LineImporter<'a> {
             self.headers.insert(header.collection.clone(), Arc::new(header));
             return Ok(None);
         }
-        let given = line::read_line(text)?;
+        let mut given = line::read_line(text)?;
         let named = given.collection.as_ref();
         let header = named.and_then(|name| self.headers.get(name).cloned());
         let collection = self.choose_collection(given.collection)?;
         self.check_drawer(&collection, &given.drawer)?;
+        if self.request.on_provenance == OnProvenance::Ignore && given.drawer.provenance.is_some() {
+            given.drawer.provenance = Some(Provenance::new(self.request.provenance.door, OriginKind::Export));
+            self.report.provenance_ignored += 1;
+        }
         let one = PendingLine {
             spans: given.seals,
             header,

@@ -55,6 +55,7 @@ pub use export::{ExportReport, export_drawers};
 pub use ids::derive_id;
 pub use import::{
     CommittedBatch, FailedLine, ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict,
+    OnProvenance,
 };
 pub use mine::{MineReport, MineRequest};
 pub use palace::{AccessPolicy, EmbedderCatalog, FilingSession, Palace, PalaceAddress, PalaceSession};

@@ -26,6 +26,7 @@ mod shelving;
 pub mod stamp;
 mod stored;
 mod trouble;
+mod vouch;
 mod withhold;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ use crate::palace::Palace;
 use crate::seal::SecretTally;
 pub use shelving::spell_wing;
 pub(crate) use stored::{StoredSource, is_mined, read_mined_drawers};
+pub use vouch::TranscriptFolder;
 
 /// The default limit on the size of a file, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -83,6 +85,9 @@ pub struct MineRequest {
     pub excludes: Option<PathBuf>,
     /// The door recorded in the provenance of the drawers.
     pub door: FilingDoor,
+    /// Believe that transcripts are what a harness wrote, wherever they lie. Without it, only those in the palace's
+    /// [`TranscriptFolder`]s are; any other is a file, whatever speakers and working folder it names.
+    pub trusted: bool,
     /// Stops the run between two sources.
     pub stop: StopSignal,
 }
@@ -130,6 +135,7 @@ impl MineRequest {
             avoid: Vec::new(),
             excludes: None,
             door: FilingDoor::Library,
+            trusted: false,
             stop: StopSignal::default(),
         }
     }

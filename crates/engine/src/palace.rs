@@ -13,6 +13,7 @@ mod filing;
 mod keyring;
 mod reopening;
 mod session;
+mod transcripts;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -33,6 +34,7 @@ pub use session::PalaceSession;
 pub(crate) use session::question_embedder;
 
 use crate::keys::KeyFolder;
+use crate::mine::TranscriptFolder;
 use embedders::EmbedderCache;
 
 /// The collection in which MemPalace keeps drawers.
@@ -80,6 +82,8 @@ pub struct Palace {
     embedders: Arc<EmbedderCache>,
     access: AccessPolicy,
     door: FilingDoor,
+    /// The folders in which harnesses keep transcripts.
+    transcripts: Arc<[TranscriptFolder]>,
     /// The folder of keys; without one, deletions are not remembered.
     keys: Option<KeyFolder>,
     clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -120,6 +124,7 @@ impl Palace {
             embedders: Arc::new(EmbedderCache::new(embedders)),
             access: AccessPolicy::default(),
             door: FilingDoor::Library,
+            transcripts: Arc::default(),
             keys: None,
             clock: Arc::new(clock),
             filing: Arc::default(),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use loci_core::Error;
 use loci_engine::cat::{CatMessage, SourcePart};
+use loci_engine::view::defuse_name;
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::page::format_count;
@@ -69,7 +70,9 @@ pub(crate) fn run(args: &CatArgs, session: &mut CommandSession) -> CommandResult
 
 fn write_message(said: &CatMessage, page: &mut crate::page::TextPage) {
     let time = said.time.map(|time| time.to_string());
-    let head = [said.speaker.as_deref(), said.kind.as_deref(), time.as_deref()];
+    let [speaker, kind] = [&said.speaker, &said.kind].map(|name| name.as_deref().map(defuse_name));
+    let trust = said.trust.describe();
+    let head = [speaker.as_deref(), kind.as_deref(), Some(trust), time.as_deref()];
     let head: Vec<&str> = head.into_iter().flatten().collect();
     page.bold(&format!("── {}", head.join(" · "))).end();
     page.block("", said.text.strip_suffix('\n').unwrap_or(&said.text));

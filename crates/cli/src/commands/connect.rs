@@ -1,7 +1,6 @@
 //! `loci connect`: lists the tools of agents, and edits or restores the settings of one.
 
 mod documents;
-mod folders;
 mod program;
 mod sessions;
 mod status;
@@ -16,9 +15,9 @@ use loci_core::{Error, Result};
 use super::mcp::wing_named;
 use crate::errors::{self, CommandResult, ExitStatus};
 use crate::session::CommandSession;
+use crate::tool_folders::read_tool_folders;
 
 pub(crate) use documents::{PrintedSettings, ToolConnection, ToolList};
-use folders::read_tool_folders;
 use program::find_own_command;
 use sessions::SessionOffer;
 use status::list_tools;

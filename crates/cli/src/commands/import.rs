@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use loci_core::{Error, FilingDoor, OriginKind, Provenance};
-use loci_engine::{ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict, Palace};
+use loci_engine::{ImportReport, ImportRequest, LineImporter, OnBadLine, OnConflict, OnProvenance, Palace};
 
 use super::add::{describe_checked, without_vector};
 use crate::errors::{CommandResult, ExitStatus};
@@ -40,6 +40,13 @@ pub(crate) struct ImportArgs {
     /// The treatment of a line or chunk whose drawer already exists
     #[arg(long, value_name = "HOW", default_value = "keep")]
     on_conflict: ConflictChoice,
+
+    /// Believe what lines say about their provenance
+    ///
+    /// Any program can write lines, so each drawer is recorded as coming from an export, and its trust is unknown. Use this
+    /// for your own exports: what you typed is then yours again.
+    #[arg(long)]
+    trusted: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,6 +90,11 @@ fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResul
         batch: BATCH,
         into: session.globals.collection.clone(),
         provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
+        on_provenance: if args.trusted {
+            OnProvenance::Keep
+        } else {
+            OnProvenance::Ignore
+        },
     };
     let report = file_lines(&mut lines, &palace, request, session)?;
     let out = &mut session.out;
@@ -105,6 +117,12 @@ fn import_lines(args: &ImportArgs, session: &mut CommandSession) -> CommandResul
         for failed in &report.failed {
             out.warn(&format!("{}:{}: {}", lines.name, failed.line, failed.error));
         }
+    }
+    if report.provenance_ignored > 0 {
+        let lines = format_count(report.provenance_ignored, "line");
+        out.note(&format!(
+            "the provenance of {lines} was not believed; --trusted keeps it, for your own exports"
+        ));
     }
     if let Some(secrets) = report.secrets.describe() {
         out.note(&secrets);

@@ -23,7 +23,7 @@ use crate::session::CommandSession;
 #[command(
     after_long_help = "Examples:\n  loci mine .\n  loci mine ~/.claude/projects ~/.codex/sessions\n  \
     loci mine export.json --as chatgpt --wing home\n  loci mine ~/.claude/projects --since 'last May'\n  \
-    loci mine notes --dry-run"
+    loci mine old-laptop/claude-projects --trusted\n  loci mine notes --dry-run"
 )]
 pub(crate) struct MineArgs {
     /// Files and folders to mine
@@ -47,6 +47,15 @@ pub(crate) struct MineArgs {
     /// Only messages said and files changed at this time or later, like 2026-05-01, yesterday or 'last May'
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+
+    /// Vouch for the transcripts: their speakers and working folders are what they say
+    ///
+    /// A transcript in the folder of its tool, such as ~/.claude/projects, is believed: its human messages are yours, and
+    /// it goes to the wing of its project. Any other is a file that may say anything, and stays in the wing of the folder
+    /// it lies in. Use this for your own transcripts and exports elsewhere, such as those of an old laptop. If they
+    /// change, it must be given again.
+    #[arg(long)]
+    trusted: bool,
 
     /// File words again that were deleted from these sources
     ///
@@ -95,6 +104,7 @@ impl MineArgs {
             wing: None,
             room: None,
             since: None,
+            trusted: false,
             restore_deleted: false,
             dry_run: false,
             max_size: mine::MAX_BYTES,
@@ -208,6 +218,7 @@ fn build_request(args: &MineArgs, paths: Vec<PathBuf>, palace: Option<&Path>) ->
     request.ignored = args.ignored || args.all;
     request.credentials = args.credentials;
     request.cutting = mine::cut::PieceLengths::from_target(args.piece as usize);
+    request.trusted = args.trusted;
     request.restore_deleted = args.restore_deleted;
     request.dry_run = args.dry_run;
     request.excludes = mine::walk::global_excludes();

@@ -2,7 +2,7 @@
 
 use loci_core::DrawerId;
 use loci_engine::neighbours::{NeighboursReport, NeighboursRequest};
-use loci_engine::view::DrawerView;
+use loci_engine::view::{DrawerView, defuse_name};
 
 use super::show::tell_missing;
 use crate::errors::{CommandResult, ExitStatus};
@@ -77,12 +77,17 @@ fn write_neighbours(report: &NeighboursReport, page: &mut TextPage) {
     }
 }
 
-/// The lines, the speaker and the time of a drawer.
+/// The lines, the speaker, the trust and the time of a drawer.
 fn describe_origin(drawer: &DrawerView) -> String {
     let lines = drawer
         .span
         .map(|span| format!("lines {} to {}", span.line_start, span.line_end));
-    let parts = [lines, drawer.speaker.clone(), drawer.said_at.map(format_minute)];
+    let speaker = drawer
+        .speaker
+        .as_deref()
+        .map(|name| defuse_name(name).into_owned());
+    let trust = Some(drawer.describe_trust().to_owned());
+    let parts = [lines, speaker, trust, drawer.said_at.map(format_minute)];
     parts
         .into_iter()
         .flatten()

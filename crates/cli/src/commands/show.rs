@@ -112,6 +112,7 @@ pub(super) fn write_drawer(drawer: &DrawerView, page: &mut TextPage) {
         ("source   ", source.as_deref()),
         ("speaker  ", drawer.speaker.as_deref()),
         ("kind     ", drawer.kind.as_deref()),
+        ("trust    ", Some(drawer.trust.name())),
         ("said     ", said.as_deref()),
         ("filed    ", filed.as_deref()),
     ] {

@@ -59,7 +59,7 @@ fn every_message_keeps_its_speaker_kind_time_id_and_exact_text() {
         "s.jsonl",
         line(0, "user", text) + &line(1, "assistant", "Yes.") + &format!("{tool}\n{result}\n"),
     );
-    let report = home.json(0, &["mine", "s.jsonl"]);
+    let report = home.json(0, &["mine", "s.jsonl", "--trusted"]);
     assert_eq!(report["formats"]["claude-code"], 1, "{report}");
     let said = messages(&home, &file);
     let kinds: Vec<_> = said.iter().map(|one| one["kind"].as_str().unwrap()).collect();
@@ -80,7 +80,10 @@ fn every_message_keeps_its_speaker_kind_time_id_and_exact_text() {
     assert_eq!(drawer["wing"], "harbour");
     assert_eq!(drawer["said_at"], "2026-03-01T10:00:00Z");
     let words = home.run(&["cat", "s.jsonl"]).expect_code(0).out;
-    assert!(words.contains("user · human · 2026-03-01T10:00:00Z"), "{words}");
+    assert!(
+        words.contains("user · human · trust user · 2026-03-01T10:00:00Z"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -134,18 +134,19 @@ fn a_drawer_is_shown_whole_and_what_to_type_next_is_told_aside() {
     let (head, text) = shown.out.split_once("\n\n").unwrap();
     let head: Vec<&str> = head.lines().collect();
     assert_eq!(
-        head[..6],
+        head[..7],
         [
             "abcdef-1",
             "place    work / plans",
             "source   talk.jsonl lines 11 to 12",
             "speaker  user",
             "kind     message",
+            "trust    user",
             "said     2026-05-01 09:30 UTC",
         ]
     );
-    assert!(head[6].starts_with("filed    20"), "{head:?}");
-    assert_eq!(head[7..], ["title    The plan", "thread   t-1"]);
+    assert!(head[7].starts_with("filed    20"), "{head:?}");
+    assert_eq!(head[8..], ["title    The plan", "thread   t-1"]);
     assert_eq!(text, "second \\u{1b}[2J\nof two lines\n");
     assert_eq!(
         shown.err,
@@ -230,8 +231,8 @@ fn neighbours_stand_in_the_order_of_the_source() {
     let words = home.run(&["neighbours", "abcdxx", "-n", "1"]).expect_code(0);
     assert_eq!(
         words.out,
-        "source talk.jsonl\n\n── abcdef-1 · lines 11 to 12 · user · 2026-05-01 09:30 UTC\nsecond \\u{1b}[2J\nof two lines\n\
-         \n─▶ abcdxx-2 · lines 21 to 22 · user · 2026-05-01 09:30 UTC\nthird\n"
+        "source talk.jsonl\n\n── abcdef-1 · lines 11 to 12 · user · trust user · 2026-05-01 09:30 UTC\nsecond \\u{1b}[2J\nof two lines\n\
+         \n─▶ abcdxx-2 · lines 21 to 22 · user · trust user · 2026-05-01 09:30 UTC\nthird\n"
     );
     assert_eq!(
         home.json(1, &["neighbours", "nowhere"]),

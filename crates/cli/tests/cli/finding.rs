@@ -126,7 +126,10 @@ fn people_see_where_and_when() {
     let words = home
         .run(&["search", "--vector", "[1,0,0]", "-n", "1"])
         .expect_code(0);
-    assert!(words.out.starts_with("1. work / plans · 20"), "{words:?}");
+    assert!(
+        words.out.starts_with("1. work / plans · trust user · 20"),
+        "{words:?}"
+    );
     assert!(
         words.out.ends_with("UTC\n   We ship on Friday.\n   a\n"),
         "{words:?}"

@@ -54,6 +54,7 @@ mod together;
 mod transactions;
 mod vanishing;
 mod waking;
+mod whose_words;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

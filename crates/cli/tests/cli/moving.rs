@@ -45,7 +45,7 @@ fn an_export_imports_into_an_equal_palace() {
     );
     let file = home.write("palace.jsonl", &first);
     let copy = home.path("copy").to_str().unwrap().to_owned();
-    let report = home.json(0, &["import", &file, "--palace", &copy]);
+    let report = home.json(0, &["import", &file, "--trusted", "--palace", &copy]);
     assert_eq!(
         (
             &report["added"],
@@ -76,7 +76,7 @@ fn importing_twice_stores_nothing_new_in_any_mode() {
         ("replace", 0, 0, 4, 0),
         ("fail", 1, 0, 0, 4),
     ] {
-        let report = home.json(code, &["import", &file, "--on-conflict", mode]);
+        let report = home.json(code, &["import", &file, "--trusted", "--on-conflict", mode]);
         assert_eq!(
             (&report["added"], &report["kept"], &report["replaced"]),
             (&json!(0), &json!(kept), &json!(replaced)),

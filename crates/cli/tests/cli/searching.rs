@@ -246,7 +246,7 @@ fn people_see_where_a_hit_stands_and_what_speaks_for_it() {
     let plain = home.run(&["search", "ferry", "friday", "-n", "1"]).expect_code(0);
     assert!(
         plain.out
-            == "1. Work / plans · bot · 2024-05-03 10:00 UTC\n   The ferry leaves at nine on Friday.\n   talk-2  talk.jsonl:3\n",
+            == "1. Work / plans · bot · trust user · 2024-05-03 10:00 UTC\n   The ferry leaves at nine on Friday.\n   talk-2  talk.jsonl:3\n",
         "{plain:?}"
     );
     assert!(!plain.err.contains("tool output"), "{plain:?}");

@@ -13,7 +13,7 @@ use loci_mine::project::fold_name;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict};
+use super::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict, OnProvenance};
 use crate::mine::{FailedSource, SkippedSource, spell_wing};
 use crate::palace::Palace;
 
@@ -142,6 +142,7 @@ impl<'a> ForeignImport<'a> {
             batch: BATCH,
             into: None,
             provenance: Provenance::new(FilingDoor::Import, OriginKind::ForeignMemory),
+            on_provenance: OnProvenance::Ignore,
         };
         let numbers = memory.list_pieces().iter().enumerate();
         let numbers = numbers.map(|(number, piece)| (piece.id.as_str(), number));

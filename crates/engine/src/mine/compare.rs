@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loci_core::{
     Collection, DeleteSelection, Drawer, DrawerId, DrawerPatch, DrawerPlace, Metadata, MetadataValue,
-    NewDrawer, Result, SourceSpan, Write,
+    NewDrawer, OriginKind, Provenance, Result, SourceSpan, Write,
 };
 
 use super::MineRequest;
@@ -160,7 +160,7 @@ fn collect_changes(
         .collect();
     let numbers = draft.number_by_id();
     let mut seen = vec![false; draft.len()];
-    let mut moves = Vec::new();
+    let (mut moves, mut unproven) = (Vec::new(), Vec::new());
     let mut change = SourceChange {
         gone: gone.len(),
         ..SourceChange::default()
@@ -171,6 +171,9 @@ fn collect_changes(
             (Some(n), _) => {
                 if let Some(flag) = seen.get_mut(*n) {
                     *flag = true;
+                }
+                if old.provenance.is_none() {
+                    unproven.push((was, old.id.clone()));
                 }
                 draft
                     .make_drawer(*n)
@@ -188,8 +191,50 @@ fn collect_changes(
     change.adds = (0..draft.len())
         .filter(|n| !seen.get(*n).copied().unwrap_or(false))
         .collect();
+    let proven = find_same_texts(stored, draft, &numbers, unproven)?;
+    give_provenance(&mut moves, proven, draft);
     change.updates = order_moves(moves);
     Ok(change)
+}
+
+/// Returns those of the drawers that still have the text of their source. Only they can get its provenance.
+fn find_same_texts(
+    stored: &StoredSource<'_>,
+    draft: &SourceDraft,
+    numbers: &HashMap<&DrawerId, usize>,
+    drawers: Vec<(u64, DrawerId)>,
+) -> Result<Vec<(u64, DrawerId)>> {
+    let mut same = HashSet::new();
+    let ids: Vec<DrawerId> = drawers.iter().map(|(_, id)| id.clone()).collect();
+    stored.for_each_text(&ids, &mut |id, text| {
+        let own = numbers.get(id).map(|n| draft.piece_text_at(*n));
+        if own == Some(text) {
+            same.insert(id.clone());
+        }
+    })?;
+    let is_same = |(_, id): &(u64, DrawerId)| same.contains(id);
+    Ok(drawers.into_iter().filter(is_same).collect())
+}
+
+/// Adds the provenance of the draft to the patches of these drawers.
+fn give_provenance(moves: &mut Vec<(u64, DrawerPatch)>, drawers: Vec<(u64, DrawerId)>, draft: &SourceDraft) {
+    let at: HashMap<DrawerId, usize> = (0..)
+        .zip(moves.iter())
+        .map(|(at, (_, patch))| (patch.id.clone(), at))
+        .collect();
+    for (was, id) in drawers {
+        let provenance = Some(draft.provenance.clone());
+        match at.get(&id).and_then(|at| moves.get_mut(*at)) {
+            Some((_, patch)) => patch.provenance = provenance,
+            None => moves.push((
+                was,
+                DrawerPatch {
+                    provenance,
+                    ..DrawerPatch::new(id)
+                },
+            )),
+        }
+    }
 }
 
 /// Chooses the shelf for new drawers: the requested one, else the one all stored drawers of the source share,
@@ -254,9 +299,22 @@ fn diff_drawer(old: &Drawer, new: &NewDrawer, terms: CompareTerms) -> Option<Dra
     }
     // A changed context is indexed anew but the vector stays, so that one more message costs one vector.
     patch.context = new.context.clone().filter(|_| old.context != new.context);
+    patch.provenance = diff_provenance(old.provenance.as_ref(), new.provenance.as_ref());
     patch.metadata = diff_metadata(old.metadata.as_ref(), &new.metadata);
     let nothing = DrawerPatch::new(old.id.clone());
     (patch != nothing).then_some(patch)
+}
+
+/// Returns the new provenance of a stored drawer, if reading its source again tells more about it.
+fn diff_provenance(old: Option<&Provenance>, new: Option<&Provenance>) -> Option<Provenance> {
+    let (old, new) = (old?.origin, new?);
+    // Only what mining recorded itself is replaced: words that an agent has changed since, or that came with an
+    // import under the id of a mined piece, must not become those of the source.
+    let is_own = matches!(
+        old,
+        OriginKind::File | OriginKind::LooseTranscript | OriginKind::HarnessTranscript
+    );
+    (is_own && old != new.origin).then(|| new.clone())
 }
 
 fn diff_metadata(old: Option<&Metadata>, new: &Metadata) -> BTreeMap<String, Option<MetadataValue>> {

@@ -5,7 +5,7 @@ pub(crate) mod talk;
 
 use std::collections::HashMap;
 
-use loci_core::{DrawerId, FilingDoor, Filter, NewDrawer, OriginKind, Provenance};
+use loci_core::{DrawerId, Filter, NewDrawer, Provenance};
 
 use crate::seal::{DrawerSeals, SealedSpan};
 use file::FileBody;
@@ -31,8 +31,8 @@ pub(crate) struct SourceDraft {
     pub(crate) ids: Vec<DrawerId>,
     /// The document they are cut from.
     pub(crate) body: DraftBody,
-    /// The door they come through.
-    door: FilingDoor,
+    /// Where they come from.
+    pub(crate) provenance: Provenance,
 }
 
 /// The labels in a drawer that is about to be filed.
@@ -68,13 +68,13 @@ pub(crate) enum DraftBody {
 
 impl SourceDraft {
     /// Drafts the drawers of a source.
-    pub(crate) fn new(source: String, shelf: DraftShelf, body: DraftBody, door: FilingDoor) -> Self {
+    pub(crate) fn new(source: String, shelf: DraftShelf, body: DraftBody, provenance: Provenance) -> Self {
         let mut draft = Self {
             source,
             shelf,
             ids: Vec::new(),
             body,
-            door,
+            provenance,
         };
         draft.name_pieces();
         draft
@@ -92,16 +92,6 @@ impl SourceDraft {
         };
     }
 
-    fn provenance(&self) -> Provenance {
-        // Only a hook knows that its harness wrote the transcript; any other file merely looks like one.
-        let origin = match (&self.body, self.door) {
-            (DraftBody::File(_), _) => OriginKind::File,
-            (DraftBody::Talk(_), FilingDoor::Hook) => OriginKind::HarnessTranscript,
-            (DraftBody::Talk(_), _) => OriginKind::LooseTranscript,
-        };
-        Provenance::new(self.door, origin)
-    }
-
     /// Returns the number of drawers.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
@@ -117,8 +107,16 @@ impl SourceDraft {
         drawer.place.source = Some(self.source.clone());
         drawer.place.wing = Some(self.shelf.wing.clone());
         drawer.place.room = Some(self.shelf.room.clone());
-        drawer.provenance = Some(self.provenance());
+        drawer.provenance = Some(self.provenance.clone());
         Some(drawer)
+    }
+
+    /// Returns the text of drawer number `n`.
+    pub(crate) fn piece_text_at(&self, n: usize) -> &str {
+        match &self.body {
+            DraftBody::File(file) => file.piece_text_at(n),
+            DraftBody::Talk(talk) => talk.piece_text_at(n),
+        }
     }
 
     /// Returns the drawers that have labels, with the spans of those.

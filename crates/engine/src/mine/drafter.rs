@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use loci_core::{Collection, Result};
+use loci_core::{Collection, OriginKind, Provenance, Result};
 use loci_mine::conversation::Conversation;
 use loci_mine::{ConversationDocument, FileDocument, FoundSource};
 
@@ -14,6 +14,7 @@ use super::queue::JobTicket;
 use super::shelving::ShelfChooser;
 use super::stamp::{ContainerStamp, FilingTerms, READING_VERSION, SourceLook, SourceStamp};
 use super::trouble::MineTrouble;
+use super::vouch::TranscriptVouch;
 use crate::palace::Palace;
 use crate::seal::{SecretGuard, SecretTally};
 
@@ -33,6 +34,10 @@ pub(crate) struct SourceReading<'a> {
     pub(crate) look: SourceLook,
     /// The hash of its bytes.
     pub(crate) hash: String,
+    /// The terms it is filed on.
+    pub(crate) asked: FilingTerms,
+    /// The reason to believe that its transcripts are what a harness wrote.
+    pub(crate) vouch: TranscriptVouch,
 }
 
 impl SourceReading<'_> {
@@ -65,17 +70,15 @@ pub(crate) struct DraftedSource {
 /// Drafts the documents of one run.
 pub(crate) struct SourceDrafter<'a> {
     request: &'a MineRequest,
-    asked: FilingTerms,
     shelving: ShelfChooser,
     guard: SecretGuard<'a>,
 }
 
 impl<'a> SourceDrafter<'a> {
-    /// Creates a drafter for a request; `asked` is the part of it that stamps record.
-    pub(crate) fn new(palace: &'a Palace, request: &'a MineRequest, asked: FilingTerms) -> Self {
+    /// Creates a drafter for a request.
+    pub(crate) fn new(palace: &'a Palace, request: &'a MineRequest) -> Self {
         Self {
             request,
-            asked,
             guard: SecretGuard::new(palace).rehearsing(request.dry_run),
             shelving: ShelfChooser::default(),
         }
@@ -89,11 +92,6 @@ impl<'a> SourceDrafter<'a> {
     /// Learns the collection's spelling of its wings, once.
     pub(crate) fn learn_wings(&mut self, collection: &dyn Collection) -> Result<()> {
         self.shelving.learn_wings(collection)
-    }
-
-    /// Returns whether the same bytes as before would give the same drawers now.
-    pub(crate) fn is_met_by(&self, before: &SourceStamp) -> bool {
-        before.meets_terms(&self.asked)
     }
 
     /// Drafts a file of text.
@@ -119,7 +117,7 @@ impl<'a> SourceDrafter<'a> {
             reading.source.to_owned(),
             shelf,
             DraftBody::File(body),
-            self.request.door,
+            Provenance::new(self.request.door, OriginKind::File),
         );
         Ok(DraftedSource {
             stamp: self.make_stamp(reading, format, reading.hash.clone(), draft.len() as u64),
@@ -195,7 +193,7 @@ impl<'a> SourceDrafter<'a> {
                 reading.source.to_owned(),
                 shelf,
                 DraftBody::Talk(nothing),
-                self.request.door,
+                Provenance::new(self.request.door, OriginKind::LooseTranscript),
             ),
             stamp: self.make_stamp(reading, format, reading.hash.clone(), drawers),
             expects: reading.expects,
@@ -214,12 +212,21 @@ impl<'a> SourceDrafter<'a> {
         let seals =
             TalkSeals::seal(&mut talk, &self.guard, &mut secrets).map_err(MineTrouble::from_secret)?;
         let root = reading.found.root();
+        let is_believed = reading.vouch.covers_format(document.format);
+        // A file that merely looks like a transcript must not choose a wing by the folder it names.
+        let cwd = talk.cwd.as_deref().filter(|_| is_believed);
         let shelf = self
             .shelving
-            .choose_for_conversation(&talk, reading.path(), root, self.request);
+            .choose_for_conversation(&talk, cwd, reading.path(), root, self.request);
+        let origin = if is_believed {
+            OriginKind::HarnessTranscript
+        } else {
+            OriginKind::LooseTranscript
+        };
         let (since, cutting) = (self.request.since, &self.request.cutting);
         let body = TalkBody::new(talk, seals, document.format, since, cutting);
-        let draft = SourceDraft::new(source, shelf, DraftBody::Talk(body), self.request.door);
+        let provenance = Provenance::new(self.request.door, origin);
+        let draft = SourceDraft::new(source, shelf, DraftBody::Talk(body), provenance);
         Ok((draft, secrets))
     }
 
@@ -235,7 +242,7 @@ impl<'a> SourceDrafter<'a> {
             look: reading.look.clone(),
             hash,
             format: format.to_owned(),
-            asked: self
+            asked: reading
                 .asked
                 .carried_over_from(reading.before.map(|before| &before.asked)),
             drawers,

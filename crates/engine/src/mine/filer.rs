@@ -119,8 +119,9 @@ impl<'a> DocumentFiler<'a> {
         let hash = hash_words(&document.conversation);
         let expects = record.as_ref().map(|record| record.revision);
         let before = record.and_then(|record| record.stamp);
-        let same = before
-            .filter(|before| !self.terms.restore && before.hash == hash && self.drafter.is_met_by(before));
+        let same = before.filter(|before| {
+            !self.terms.restore && before.hash == hash && before.meets_terms(&reading.asked)
+        });
         // An export is rewritten as a whole; conversations in it that say the same need not be compared drawer
         // by drawer.
         let Some(before) = same else {

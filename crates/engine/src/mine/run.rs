@@ -13,6 +13,7 @@ use super::queue::{JobTicket, OvertakenJob, SourceJob};
 use super::shelving::spell_wing;
 use super::stamp::{FilingTerms, SourceLook, SourceStamp};
 use super::trouble::MineTrouble;
+use super::vouch::VouchRules;
 use super::{MineProgress, MineReport, MineRequest};
 use crate::deletions::DeletionKeys;
 use crate::palace::Palace;
@@ -27,6 +28,7 @@ pub(crate) struct MineRun<'a> {
     clock: &'a dyn Fn() -> Timestamp,
     options: ReadOptions,
     asked: FilingTerms,
+    vouching: VouchRules,
     filer: DocumentFiler<'a>,
 }
 
@@ -58,7 +60,7 @@ impl<'a> MineRun<'a> {
             format: formats::choose_format(request.format.as_deref())?,
             cutting: request.cutting,
         };
-        let drafter = SourceDrafter::new(palace, request, asked.clone());
+        let drafter = SourceDrafter::new(palace, request);
         let account = MineAccount::new(request.dry_run, watch);
         Ok(Self {
             palace,
@@ -66,6 +68,7 @@ impl<'a> MineRun<'a> {
             clock,
             options,
             asked,
+            vouching: VouchRules::new(request.trusted, palace.transcript_folders()),
             filer: DocumentFiler::new(request, drafter, committer, account),
         })
     }
@@ -149,7 +152,8 @@ impl<'a> MineRun<'a> {
     fn take_job(&mut self, job: SourceJob, record: Option<KnownRecord>) -> Result<()> {
         self.request.stop.check_not_stopped()?;
         let stamp = record.as_ref().and_then(|record| record.stamp.as_ref());
-        let dealt = match lookup::judge_source(&job.found, stamp, &self.asked, self.request.since) {
+        let asked = self.terms_of(&job);
+        let dealt = match lookup::judge_source(&job.found, stamp, &asked, self.request.since) {
             LookupVerdict::Unchanged(drawers) if !self.request.restore_deleted => {
                 self.filer.account.count_unchanged(drawers);
                 Ok(())
@@ -170,6 +174,14 @@ impl<'a> MineRun<'a> {
             Err(MineTrouble::Fatal(error)) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Returns the terms of the run for one source.
+    fn terms_of(&self, job: &SourceJob) -> FilingTerms {
+        FilingTerms {
+            trusted: self.vouching.vouch_for(job.found.path()).is_given(),
+            ..self.asked.clone()
+        }
     }
 
     /// Admits a source to be read; it stays in the queue until it is filed or fails.
@@ -207,6 +219,8 @@ impl<'a> MineRun<'a> {
             before,
             look: self.capture_look(&loaded),
             hash: loaded.hash().to_owned(),
+            asked: self.terms_of(job),
+            vouch: self.vouching.vouch_for(job.found.path()),
         };
         // The hash of a bundle covers only its fingerprint, which differs or it would not be read at all.
         if loaded.is_file()
@@ -218,7 +232,7 @@ impl<'a> MineRun<'a> {
                     within.file
                 )));
             }
-            let is_same = before.hash == reading.hash && before.meets_terms(&self.asked);
+            let is_same = before.hash == reading.hash && before.meets_terms(&reading.asked);
             if is_same && !self.request.restore_deleted {
                 let stamp = SourceStamp {
                     look: reading.look.clone(),
@@ -291,5 +305,7 @@ fn resolve_terms(request: &MineRequest, committer: &SourceCommitter<'_>) -> Resu
         room: request.room.clone(),
         since: request.since,
         pieces: request.cutting.target,
+        // Decided for each source.
+        trusted: false,
     })
 }

@@ -80,15 +80,16 @@ impl ShelfChooser {
         (shelf, label)
     }
 
-    /// Chooses the shelf of a conversation.
+    /// Chooses the shelf of a conversation that was held in the folder `cwd`, if that is certain.
     pub(crate) fn choose_for_conversation(
         &mut self,
         talk: &Conversation,
+        cwd: Option<&str>,
         path: &Path,
         root: &Path,
         request: &MineRequest,
     ) -> DraftShelf {
-        let cwd = talk.cwd.as_deref().and_then(|cwd| self.projects.name_of_cwd(cwd));
+        let cwd = cwd.and_then(|cwd| self.projects.name_of_cwd(cwd));
         // The folder a conversation was held in names its project; the folder of the transcript belongs to the
         // tool.
         let wing = match (&request.wing, cwd) {

@@ -56,6 +56,9 @@ pub struct FilingTerms {
     pub since: Option<Timestamp>,
     /// The size of pieces.
     pub pieces: usize,
+    /// Its transcripts were believed to be what a harness wrote.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
 }
 
 impl FilingTerms {
@@ -67,6 +70,8 @@ impl FilingTerms {
             && met(&self.wing, &before.wing)
             && met(&self.room, &before.room)
             && self.pieces == before.pieces
+            // Believed once, the same bytes stay believed; others need a new reason.
+            && (before.trusted || !self.trusted)
             && match (before.since, self.since) {
                 // Everything was filed then, so any later limit is satisfied.
                 (None, _) => true,
@@ -87,6 +92,7 @@ impl FilingTerms {
             // Not carried over: a run without a limit files everything, and must say so.
             since: self.since,
             pieces: self.pieces,
+            trusted: self.trusted,
         }
     }
 }

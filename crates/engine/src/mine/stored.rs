@@ -7,7 +7,7 @@ use super::draft::source_filter;
 /// The number of stored drawers read in one call.
 const PAGE: usize = 512;
 
-/// The stored drawers of a source, without their texts and vectors.
+/// The stored drawers of a source, read without their texts and vectors.
 pub(crate) struct StoredSource<'a> {
     collection: &'a dyn CollectionReader,
     source: String,
@@ -45,6 +45,20 @@ impl<'a> StoredSource<'a> {
             let page = read_page(self.collection, &self.source, after.take())?;
             page.iter().for_each(&mut *each);
             after = full(&page);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the id and text of every one of these drawers.
+    pub(crate) fn for_each_text(
+        &self,
+        ids: &[DrawerId],
+        each: &mut dyn FnMut(&DrawerId, &str),
+    ) -> Result<()> {
+        for ids in ids.chunks(PAGE) {
+            for drawer in self.collection.get(&GetRequest::by_ids(ids.iter().cloned()))? {
+                each(&drawer.id, drawer.document.as_deref().unwrap_or_default());
+            }
         }
         Ok(())
     }

@@ -219,20 +219,39 @@ pub enum TrustMark {
 }
 
 impl TrustMark {
-    /// Returns the mark of a drawer: by its recorded provenance if it was filed by hand or as a note, else by its kind.
+    /// Returns the mark of a drawer, by its recorded provenance. Without one, the words of a person are never those of
+    /// the owner, because the kind is a field that the filer writes.
     pub fn from_drawer(drawer: &Drawer) -> Self {
-        // Provenance comes first: the door records it, while the kind is a field that the filer writes.
-        match drawer.provenance.as_ref().map(|provenance| provenance.origin) {
-            Some(OriginKind::Hand) => return Self::User,
-            Some(OriginKind::Note) => return Self::Agent,
-            _ => {}
+        let Some(provenance) = &drawer.provenance else {
+            return Self::without_provenance(drawer);
+        };
+        match provenance.origin {
+            OriginKind::Hand => Self::User,
+            OriginKind::Note => Self::Agent,
+            OriginKind::HarnessTranscript => Self::from_message_kind(drawer.place.kind.as_deref()),
+            OriginKind::File | OriginKind::LooseTranscript => Self::File,
+            OriginKind::Export | OriginKind::ForeignMemory => Self::Unknown,
         }
-        match drawer.place.kind.as_deref() {
+    }
+
+    /// Returns the mark of a message that a harness wrote down.
+    fn from_message_kind(kind: Option<&str>) -> Self {
+        match kind {
             Some("human") => Self::User,
-            Some("assistant" | "thinking" | "tool_call" | "note" | "diary") => Self::Agent,
+            Some("assistant" | "thinking" | "tool_call") => Self::Agent,
+            Some("tool_result") => Self::Tool,
+            Some("system") => Self::Software,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Returns the mark of a drawer that was filed before provenance was recorded, or by another program.
+    fn without_provenance(drawer: &Drawer) -> Self {
+        match drawer.place.kind.as_deref() {
             Some("tool_result") => Self::Tool,
             Some("system") => Self::Software,
             Some("file") => Self::File,
+            Some("human" | "assistant" | "thinking" | "tool_call" | "note" | "diary") => Self::Unknown,
             // An unknown kind with a span was still cut from a source, most likely a file.
             _ if drawer.place.span.is_some() => Self::File,
             _ => Self::Unknown,
@@ -249,5 +268,56 @@ impl TrustMark {
             Self::File => "file",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loci_core::FilingDoor;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(origin: Option<OriginKind>, kind: &str, mark: TrustMark) {
+        let mut drawer = Drawer::with_id_only(DrawerId::new("a").unwrap());
+        drawer.place.kind = Some(kind.to_owned());
+        drawer.provenance = origin.map(|origin| Provenance::new(FilingDoor::Terminal, origin));
+        assert_eq!(TrustMark::from_drawer(&drawer), mark, "{origin:?} {kind}");
+    }
+
+    #[test]
+    fn trust_follows_from_provenance_and_never_from_the_kind_that_a_source_gives() {
+        use OriginKind::{Export, File, ForeignMemory, Hand, HarnessTranscript, LooseTranscript, Note};
+        for kind in ["human", "assistant", "system", "file", "identity", "user"] {
+            check(Some(Hand), kind, TrustMark::User);
+            check(Some(Note), kind, TrustMark::Agent);
+            for origin in [File, LooseTranscript] {
+                check(Some(origin), kind, TrustMark::File);
+            }
+            for origin in [Export, ForeignMemory] {
+                check(Some(origin), kind, TrustMark::Unknown);
+            }
+        }
+        for (kind, mark) in [
+            ("human", TrustMark::User),
+            ("assistant", TrustMark::Agent),
+            ("thinking", TrustMark::Agent),
+            ("tool_call", TrustMark::Agent),
+            ("tool_result", TrustMark::Tool),
+            ("system", TrustMark::Software),
+            ("owner", TrustMark::Unknown),
+        ] {
+            check(Some(HarnessTranscript), kind, mark);
+        }
+    }
+
+    #[test]
+    fn without_provenance_no_words_are_the_owners() {
+        check(None, "human", TrustMark::Unknown);
+        check(None, "assistant", TrustMark::Unknown);
+        check(None, "tool_result", TrustMark::Tool);
+        check(None, "system", TrustMark::Software);
+        check(None, "file", TrustMark::File);
+        check(None, "owner", TrustMark::Unknown);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use loci_core::{
     Collection, CollectionExt as _, DrawerFields, Embedder, EmbedderIdentity, Error, ErrorKind, GetRequest,
-    OpenOptions, Result, SourceRecordQuery, Timestamp,
+    OpenOptions, OriginKind, Result, SourceRecordQuery, Timestamp,
 };
 use loci_engine::EmbedderCatalog;
 use loci_engine::cat::{CatMessage, SourcePart, cat_source};
@@ -318,4 +318,44 @@ fn filed(backend: &dyn Backend) -> Vec<String> {
         )
     });
     plain.collect()
+}
+
+#[test]
+fn reading_a_source_again_gives_provenance_to_its_own_words_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap().join("s.jsonl");
+    let texts = ["one of the pier", "two of the pier", "three of the pier"].map(str::to_owned);
+    fs::write(&path, transcript(&numbered(&texts))).unwrap();
+    let backend = reference();
+    mined(&backend, &[&path]);
+    let origins = || -> Vec<Option<OriginKind>> {
+        let mut drawers = opened(&backend).get(&GetRequest::default()).unwrap();
+        drawers.sort_by_key(|drawer| drawer.place.span.map(|span| span.start));
+        let origins = drawers.into_iter().map(|drawer| Some(drawer.provenance?.origin));
+        origins.collect()
+    };
+    assert_eq!(origins(), [Some(OriginKind::LooseTranscript); 3]);
+    // One as it was filed before provenance was recorded, and one whose text was changed since.
+    for (text, changed) in [(&texts[0], texts[0].clone()), (&texts[1], "changed".to_owned())] {
+        let drawers = opened(&backend).get(&GetRequest::default()).unwrap();
+        let old = drawers
+            .into_iter()
+            .find(|one| one.document.as_ref() == Some(text));
+        let old = old.unwrap();
+        let new = loci_core::NewDrawer {
+            place: old.place.clone(),
+            metadata: old.metadata.unwrap(),
+            ..loci_core::NewDrawer::new(old.id, changed)
+        };
+        opened(&backend)
+            .apply_batch(&[loci_core::Write::Upsert(new)])
+            .unwrap();
+    }
+    assert_eq!(origins(), [None, None, Some(OriginKind::LooseTranscript)]);
+    let mut request = MineRequest::for_paths([path.clone()]);
+    request.trusted = true;
+    let palace = open_palace(&backend, &NOBODY);
+    assert_eq!(palace.mine(&request, &mut |_| {}).unwrap().sources_mined, 1);
+    let harness = Some(OriginKind::HarnessTranscript);
+    assert_eq!(origins(), [harness, None, harness]);
 }

@@ -10,7 +10,9 @@ pub(crate) use loci_core::{
 };
 
 pub(crate) use loci_engine::palace::BorrowedAddress;
-pub(crate) use loci_engine::{ImportReport, ImportRequest, OnBadLine, OnConflict, Palace, PalaceAddress};
+pub(crate) use loci_engine::{
+    ImportReport, ImportRequest, OnBadLine, OnConflict, OnProvenance, Palace, PalaceAddress,
+};
 pub(crate) use loci_store::EmbeddedBackend;
 
 /// A machine without embedders.
@@ -93,6 +95,7 @@ pub(crate) fn request(on_conflict: OnConflict) -> ImportRequest {
         batch: 7,
         into: None,
         provenance: Provenance::new(FilingDoor::Import, OriginKind::Export),
+        on_provenance: OnProvenance::Keep,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use loci_core::{Error, ErrorKind, FilingDoor, OriginKind, Provenance};
-use loci_engine::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict};
+use loci_engine::{CommittedBatch, ImportRequest, LineImporter, OnBadLine, OnConflict, OnProvenance};
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::input::InputLines;
@@ -24,6 +24,8 @@ pub(super) fn run(path: &Path, batch: usize, upsert: bool, session: &mut Command
         batch,
         into: session.globals.collection.clone(),
         provenance: Provenance::new(FilingDoor::Terminal, OriginKind::Hand),
+        // Lines that were filed somewhere before do not become the owner's by passing through here.
+        on_provenance: OnProvenance::Ignore,
     };
     let mut importer = palace.import(request);
     let mut made = None;

@@ -5,7 +5,7 @@ use loci_core::{DrawerId, SourceSpan};
 use loci_engine::search::{
     HitEvidence, LegStanding, MentionedTime, PlanReport, SearchReport, choose_excerpt, mark_words,
 };
-use loci_engine::view::{DrawerView, HitView};
+use loci_engine::view::{DrawerView, HitView, defuse_name};
 
 use super::passage::PassageLines;
 use crate::escape;
@@ -161,13 +161,14 @@ fn write_hit(number: usize, hit: &HitView, words: &[String], layout: HitLayout, 
     write_other_places(hit, page);
 }
 
-/// Writes the number, the place, the speaker and the time of a hit on one line.
+/// Writes the number, the place, the speaker, the trust and the time of a hit on one line.
 fn write_heading(number: usize, drawer: &DrawerView, width: usize, page: &mut TextPage) {
     let place = render::format_place(drawer.wing.as_deref(), drawer.room.as_deref());
     let number = format!("{number}. ");
     let mut behind = String::new();
     for part in [
         name_speaker(drawer),
+        Some(drawer.describe_trust().to_owned()),
         drawer.said_at.or(drawer.filed_at).map(render::format_minute),
     ]
     .into_iter()
@@ -209,12 +210,13 @@ fn format_address(source: &str, span: Option<SourceSpan>) -> String {
 
 /// The speaker, with the kind where that says more.
 fn name_speaker(drawer: &DrawerView) -> Option<String> {
-    match (&drawer.speaker, drawer.kind.as_deref()) {
+    let name = match (&drawer.speaker, drawer.kind.as_deref()) {
         (Some(speaker), Some("human" | "assistant") | None) => Some(speaker.clone()),
         (Some(speaker), Some(kind)) if speaker != kind => Some(format!("{speaker} ({kind})")),
         (_, Some("file") | None) => None,
         (_, Some(kind)) => Some(kind.to_owned()),
-    }
+    };
+    name.map(|name| defuse_name(&name).into_owned())
 }
 
 /// Writes a whole text with its marks, line by line.
@@ -242,7 +244,8 @@ fn write_neighbours(drawers: &[DrawerView], page: &mut TextPage) {
         let shown = choose_excerpt(text, &[], NEIGHBOUR_BYTES);
         let cut = shown.end < text.len();
         let line = text.get(shown).unwrap_or_default().replace('\n', " ");
-        let who = name_speaker(drawer).map_or_else(String::new, |who| format!("{who}: "));
+        let who = name_speaker(drawer).map_or_else(String::new, |who| format!("{who} · "));
+        let who = format!("{who}{}: ", drawer.describe_trust());
         page.plain(INDENT)
             .dim("| ")
             .dim(&who)

@@ -20,7 +20,7 @@ fn scene() -> Scene {
         &["Invoices of the customer Brandt are paid in June."],
     );
     for path in [&talk, &other] {
-        scene.json(&["mine", path.to_str().unwrap()]);
+        scene.json(&["mine", path.to_str().unwrap(), "--trusted"]);
     }
     scene
 }

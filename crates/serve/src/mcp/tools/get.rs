@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::mcp::budget::ReplyBudget;
 use crate::mcp::reply::to_reply_json;
 use crate::mcp::tool::{CallContext, PalaceTool, ToolEffect, ToolReply};
-use crate::mcp::words::{self, QUOTE_NOTICE, flatten_text};
+use crate::mcp::words::{self, QUOTE_NOTICE, flatten_name};
 
 /// The most drawers in one call.
 const MOST: usize = 200;
@@ -157,11 +157,13 @@ fn take_parts(
 
 /// Renders a drawer: its citation, then its text with every line marked as a quotation.
 fn quote_drawer(drawer: &DrawerView) -> String {
+    let said_by = drawer.speaker.as_deref();
+    let said_by = said_by.map_or_else(String::new, |name| format!("{} · ", flatten_name(name)));
     let mut text = format!(
-        "[{}] {} · trust {}{}\n",
-        flatten_text(drawer.id.as_str()),
+        "[{}] {} · {said_by}{}{}\n",
+        flatten_name(drawer.id.as_str()),
         words::render_place(drawer),
-        drawer.trust.name(),
+        drawer.describe_trust(),
         words::render_flags(drawer)
     );
     // Every kind of line break counts: an unmarked line could pass for words of this server.
