@@ -4,5 +4,5 @@ mod answering;
 mod draining;
 mod failing_open;
 mod recalling;
-mod scene;
+pub(crate) mod scene;
 mod together;

@@ -40,6 +40,8 @@ mod moving;
 mod own_tree;
 mod owner_only;
 mod places;
+#[cfg(unix)]
+mod poison;
 #[cfg(target_os = "linux")]
 mod progressing;
 mod rescuing;
