@@ -314,6 +314,7 @@ unsafe extern "C" fn shm_unmap(file: File, delete: c_int) -> c_int {
         if let (base, FileContent::Database(pages)) = parts(file) {
             pages.watch.index = None;
             pages.watch.stamp = None;
+            pages.watch.writing = false;
             family::leave_family(base, pages);
         }
         base_shm_unmap(file, delete)
@@ -344,12 +345,16 @@ unsafe extern "C" fn shm_lock(file: File, offset: c_int, n: c_int, flags: c_int)
         if taken && covered.contains(&WRITE) {
             pages.watch.turn = pages.watch.turn.wrapping_add(1);
         }
+        if covered.contains(&WRITE) && (taken || flags & ffi::SQLITE_SHM_UNLOCK != 0) {
+            pages.watch.writing = taken;
+        }
         if !taken || !covered.contains(&RECOVER) {
             return code;
         }
         match recovery::begin_recovery(base, pages) {
             ffi::SQLITE_OK => ffi::SQLITE_OK,
             refused => {
+                pages.watch.writing = false;
                 // SQLite takes the error for a lock that was not given, and will not release it by itself.
                 base_shm_lock(
                     file,

@@ -204,10 +204,9 @@ impl DatabasePages {
     /// a page that its own transaction has taken and not written yet, when it makes or removes several tables
     /// at once, and takes zeros for it; neither the first page of the file nor the log counts that one.
     fn judge_end(&self, base: BaseFile, offset: i64, page_size: usize) -> c_int {
-        // A checkpoint that readers held up may leave a first page that counts what a later commit has given up.
-        let beyond_log = |number| self.watch.logged_pages().is_some_and(|counted| number > counted);
         match page::page_number(offset, page_size) {
-            Some(number) if self.wal && offset > 0 && !beyond_log(number) => {
+            // A checkpoint that readers held up may leave a first page that counts what a later commit has given up.
+            Some(number) if self.wal && offset > 0 && !self.watch.is_beyond_end(number) => {
                 match counts_page(base, number, page_size) {
                     Ok(true) => self.refuse_page(number),
                     Ok(false) => ffi::SQLITE_IOERR_SHORT_READ,
@@ -222,6 +221,11 @@ impl DatabasePages {
         let Some(mut damaged) = page::first_damaged(bytes, offset, page_size) else {
             return ffi::SQLITE_OK;
         };
+        // As for a page beyond the end of the file.
+        if bytes.len() == page_size && self.watch.is_beyond_end(damaged) {
+            bytes.fill(0);
+            return ffi::SQLITE_OK;
+        }
         // The content is sound, and the records after it have copies.
         if damaged == 1
             && bytes.len() == page_size

@@ -39,6 +39,8 @@ pub(super) struct LogWatch {
     /// Counts how often this connection took the log's write lock. What was seen in an earlier turn is void:
     /// a commit that failed half-way is overwritten by the next.
     pub(super) turn: u64,
+    /// Whether this connection holds the log's write lock.
+    pub(super) writing: bool,
     /// Whether this connection holds the file exclusively, as the last one does when it closes.
     pub(super) exclusive: bool,
     /// Whether the log beside the file was refused, by its own fault or the mark's.
@@ -72,6 +74,17 @@ impl LogWatch {
             place.load(Ordering::Acquire)
         };
         (word(LAST_FRAME) > 0).then(|| word(PAGES))
+    }
+
+    /// Returns whether a page lies beyond the end of the database in the only state that a writer reads, the newest.
+    ///
+    /// SQLite reads such a page if its own transaction has taken it and moved it on, when several tables are made at
+    /// once, and uses nothing of it. The file may hold anything there: a vacuum gave the page up, readers kept the file
+    /// from being cut, and what a power cut left of an earlier copy of the page stays, since no checkpoint writes it.
+    /// A reader of an older moment may need the page, and so it is never beyond the end for a connection that does not
+    /// write.
+    pub(super) fn is_beyond_end(&self, number: u32) -> bool {
+        self.writing && self.logged_pages().is_some_and(|counted| number > counted)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The damage that the checks catch, what they let pass, and the absence of false alarms.
 
 mod backfill;
+mod beyond;
 mod copies;
 mod damage;
 mod logs;
