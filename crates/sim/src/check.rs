@@ -20,6 +20,7 @@ pub(crate) fn check_folder(
 ) {
     let palace = folder.join(PALACE);
     let exchanged = book.exchanged.take().is_some();
+    book.opened = false;
     let before = book.violations.len();
     let flagged = exchanged && is_flagged(&palace);
     let backend = EmbeddedBackend::new();

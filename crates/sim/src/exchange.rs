@@ -1,4 +1,9 @@
 //! Exchanges of the palace's files under running processes: what a user, a script or a backup tool may do to them.
+//!
+//! The palace's file counts what its log holds, and is not synced for that with every commit: after a power cut it may
+//! count less, until the next opener has counted again and waited for the disk. A log that loses its end to the power cut
+//! and to a user at once therefore takes commits along that no file knows of, and no check could tell. So a log is taken
+//! only after the palace was opened in this life, and after the system has written the file back as it is.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -34,8 +39,16 @@ impl FileExchange {
         ])
     }
 
+    /// Whether it takes a part of the log.
+    pub(crate) fn takes_log(self) -> bool {
+        matches!(self, Self::RemoveLog | Self::RemoveBoth | Self::CutLog)
+    }
+
     /// Does it, between two calls of the file layer; returns whether there was something to do it to.
     pub(crate) fn carry_out(self, world: &SimWorld) -> bool {
+        if self.takes_log() && write_back(world).is_err() {
+            return false;
+        }
         let done = match self {
             Self::RemoveMemory => remove(world, "palace.db-shm"),
             Self::RemoveLog => remove(world, "palace.db-wal"),
@@ -62,6 +75,17 @@ fn name_in(name: &str) -> String {
 fn remove(world: &SimWorld, name: &str) -> io::Result<()> {
     fs::remove_file(path_in(world, name))?;
     world.lock().disk.remove_name(&name_in(name));
+    Ok(())
+}
+
+/// Lets the system write the palace's file back as it shows it, also what a failed sync had lost.
+fn write_back(world: &SimWorld) -> io::Result<()> {
+    let (path, name) = (path_in(world, "palace.db"), name_in("palace.db"));
+    let bytes = fs::read(&path)?;
+    let mut state = world.lock();
+    let file = state.disk.find_file(&name, &path)?;
+    state.disk.write(file, 0, &bytes);
+    state.disk.sync(file);
     Ok(())
 }
 

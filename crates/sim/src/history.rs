@@ -80,6 +80,10 @@ pub(crate) struct HistoryBook {
     pub(crate) violations: Vec<String>,
     /// The moment of the last exchange of files in this life.
     pub(crate) exchanged: Option<u64>,
+    /// Whether a process has opened the palace in this life, so that its file counts all of its log.
+    pub(crate) opened: bool,
+    /// The number of palaces whose files were put in the place of this one's.
+    pub(crate) replaced: u64,
     /// Whether the palace is known to have lost something, which ends the run.
     pub(crate) damaged: bool,
     /// Whether a call of the file layer has failed, in this life or an earlier one.
@@ -97,6 +101,7 @@ impl HistoryBook {
     /// Goes on with another palace, whose file was put in the place of this one's. What this one held is no longer
     /// expected; a batch that is acknowledged from now on is.
     pub(crate) fn begin_other_palace(&mut self, base: &CollectionBase) {
+        self.replaced += 1;
         self.bases = Default::default();
         self.bases[0] = base.clone();
         self.batches

@@ -142,7 +142,7 @@ impl SimProcess {
     /// Exchanges files of the palace, as a user would behind the store's back.
     fn exchange_files(&mut self) {
         let exchange = FileExchange::choose(&mut self.random);
-        if !exchange.carry_out(&self.world) {
+        if exchange.takes_log() && !self.book().opened || !exchange.carry_out(&self.world) {
             return;
         }
         let now = self.note(format!("exchanges files: {exchange:?}"));
@@ -206,13 +206,21 @@ impl SimProcess {
 
     fn try_handle(&mut self, collection: usize) -> Result<Arc<dyn Collection>> {
         if self.handles[collection].is_none() {
+            let replaced = self.book().replaced;
             let handle = self.backend.create(
                 &self.palace(),
                 &collection_name(collection),
                 CreateMode::OpenExisting,
                 &open_options(),
             )?;
-            self.book().bases[collection].exists = true;
+            let mut book = self.book();
+            book.opened = true;
+            // A file that lost its name meanwhile still answers for what it holds, and the one that took its name need
+            // not hold it. A collection that was made is another matter: the commit finds that the name leads elsewhere.
+            if book.replaced == replaced {
+                book.bases[collection].exists = true;
+            }
+            drop(book);
             self.handles[collection] = Some(handle);
         }
         let handle = Arc::clone(self.handles[collection].as_ref().expect("it was opened above"));
