@@ -23,9 +23,13 @@ pub enum SourceFingerprint {
 }
 
 impl SourceFingerprint {
-    /// Computes the fingerprint of files that belong together.
-    pub(crate) fn from_files(files: &[(PathBuf, FileStat)]) -> Self {
+    /// Computes the fingerprint of files that belong together, of whose parts those over `max_bytes` are left out.
+    pub(crate) fn from_files(files: &[(PathBuf, FileStat)], max_bytes: u64) -> Self {
         let mut hasher = blake3::Hasher::new();
+        // Only a file over the limit can have such a part; with another limit it is read again.
+        if files.iter().any(|(_, stat)| stat.size > max_bytes) {
+            hasher.update(&max_bytes.to_le_bytes());
+        }
         for (path, stat) in files {
             hasher.update(name::name_of_path(path).as_bytes());
             // Ends the name: no path holds a NUL, so two lists of files never feed the hasher the same bytes.

@@ -20,6 +20,8 @@ pub struct FoundSource {
     path: PathBuf,
     root: PathBuf,
     content: FoundContent,
+    /// The most bytes of a part of a bundle.
+    max_bytes: u64,
 }
 
 /// The files a source consists of.
@@ -36,20 +38,24 @@ impl FoundSource {
             path,
             root,
             content: FoundContent::File(stat),
+            max_bytes: u64::MAX,
         }
     }
 
-    /// Creates the source of files that are mined together, as their format lists them.
+    /// Creates the source of files that are mined together, as their format lists them; parts over `max_bytes` will be
+    /// left out.
     pub(crate) fn new_bundle(
         path: PathBuf,
         root: PathBuf,
         format: BundleFormat,
         files: Vec<(PathBuf, FileStat)>,
+        max_bytes: u64,
     ) -> Self {
         Self {
             path,
             root,
             content: FoundContent::Bundle(format, files),
+            max_bytes,
         }
     }
 
@@ -90,12 +96,12 @@ impl FoundSource {
     pub fn fingerprint(&self) -> SourceFingerprint {
         match &self.content {
             FoundContent::File(stat) => SourceFingerprint::File(*stat),
-            FoundContent::Bundle(_, files) => SourceFingerprint::from_files(files),
+            FoundContent::Bundle(_, files) => SourceFingerprint::from_files(files, self.max_bytes),
         }
     }
 
-    /// Reads the bytes of a file of at most `max_bytes`; the format of a bundle reads its files later, under the same
-    /// limit for each part.
+    /// Reads the bytes of a file of at most `max_bytes`; the format of a bundle reads its files later, under the limit
+    /// of the walk for each part.
     pub fn load(&self, max_bytes: u64) -> Result<LoadedSource<'_>, ReadFailure> {
         match &self.content {
             FoundContent::File(_) => {
@@ -108,7 +114,6 @@ impl FoundSource {
                     stats: vec![stat],
                     hash: blake3::hash(&bytes).to_hex().to_string(),
                     bytes: Some(bytes),
-                    max_bytes,
                 })
             }
             FoundContent::Bundle(_, files) => {
@@ -125,7 +130,6 @@ impl FoundSource {
                     stats: files.iter().map(|(_, stat)| *stat).collect(),
                     hash,
                     bytes: None,
-                    max_bytes,
                 })
             }
         }
@@ -149,8 +153,6 @@ pub struct LoadedSource<'a> {
     hash: String,
     /// The bytes of a file; `None` for a bundle, whose format reads its files.
     bytes: Option<Vec<u8>>,
-    /// The most bytes of a part of a bundle.
-    max_bytes: u64,
 }
 
 impl LoadedSource<'_> {

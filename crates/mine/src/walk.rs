@@ -274,7 +274,7 @@ impl SourceWalk<'_> {
                 Err(error) => self.report_skipped(&file, system_words(&error)),
             }
         }
-        let source = FoundSource::new_bundle(path, self.home.clone(), format, stats);
+        let source = FoundSource::new_bundle(path, self.home.clone(), format, stats, self.request.max_bytes);
         self.events.push_back(WalkEvent::Source(source));
     }
 

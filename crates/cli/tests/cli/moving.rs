@@ -234,15 +234,16 @@ fn an_export_whose_vectors_were_exchanged_is_refused_and_a_good_one_says_how_man
         "builtin"
     );
     // The first vector stays good; each of the others is turned around.
-    let mut lines: Vec<Json> = good
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
+    let turn = |line: &str| {
+        let mut line: Json = serde_json::from_str(line).unwrap();
+        line["embedding"].as_array_mut().unwrap().reverse();
+        line.to_string()
+    };
+    let lines = good.lines().enumerate();
+    let lines: Vec<String> = lines
+        .map(|(at, line)| if at < 2 { line.to_owned() } else { turn(line) })
         .collect();
-    for line in lines.iter_mut().skip(2) {
-        let vector = line["embedding"].as_array_mut().unwrap();
-        vector.reverse();
-    }
-    let bad: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let bad = lines.join("\n");
     let other = home.path("other").to_str().unwrap().to_owned();
     let (kind, said) = home
         .run_with(&["--json", "import", "-", "--palace", &other], bad.as_bytes())

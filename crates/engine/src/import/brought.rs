@@ -19,7 +19,7 @@ const FEWEST: usize = 4;
 
 /// The vectors of one batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct VectorTally {
+pub(super) struct BroughtVectors {
     /// Lines with a vector.
     pub(super) brought: u64,
     /// Those whose text was embedded again and compared.
@@ -110,14 +110,14 @@ fn check_recorded(palace: &Palace, recorded: Option<IdentityState>, model: &Embe
 }
 
 /// Compares a sample of the vectors that lines bring with those that the collection's model makes of their texts.
-pub(super) fn check_brought(filing: &FilingSession, pending: &[PendingLine]) -> Result<VectorTally> {
+pub(super) fn check_brought(filing: &FilingSession, pending: &[PendingLine]) -> Result<BroughtVectors> {
     let brought = pending.iter().filter(|one| one.drawer.embedding.is_some());
     let brought = brought.count() as u64;
     let checked = match filing.embedder() {
         Some(embedder) if brought > 0 => check_sample(embedder, pending)?,
         _ => 0,
     };
-    Ok(VectorTally { brought, checked })
+    Ok(BroughtVectors { brought, checked })
 }
 
 /// Embeds the texts of a sample again, and refuses the batch at the first vector that differs. Returns the number of

@@ -1,10 +1,11 @@
 //! Writers at work while the model is switched back and forth: each of their drawers is filed.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use loci_core::{DrawerId, NewDrawer, OpenOptions};
+use loci_core::{DrawerId, NewDrawer, OpenOptions, Result};
 use loci_engine::add::AddRequest;
-use loci_engine::{OnConflict, switch_model};
+use loci_engine::{OnConflict, Palace, switch_model};
 
 use crate::embedders::{Bag, Machine};
 use crate::{Backend as _, EmbeddedBackend, PalaceRef, name, palace_at, request};
@@ -12,71 +13,79 @@ use crate::{Backend as _, EmbeddedBackend, PalaceRef, name, palace_at, request};
 const WRITERS: usize = 3;
 const EACH: usize = 150;
 
+fn add(palace: &Palace, id: String) -> Result<()> {
+    let drawer = NewDrawer::new(DrawerId::new(id).unwrap(), "words of a drawer");
+    palace
+        .add(&AddRequest {
+            drawer,
+            upsert: false,
+        })
+        .map(drop)
+}
+
+fn import(palace: &Palace, id: &str) -> Result<()> {
+    let mut importer = palace.import(request(OnConflict::Keep));
+    let line = format!("{{\"id\":\"{id}\",\"text\":\"words of a line\"}}");
+    importer.push(1, line.as_bytes())?;
+    while importer.finish()?.is_some() {}
+    Ok(())
+}
+
+/// Files drawers in two ways, and notes each refusal.
+fn write(writer: usize, open: &dyn Fn() -> Palace, refused: &Mutex<Vec<String>>) {
+    let kept = open();
+    for n in 0..EACH {
+        let added = add(&open(), format!("w{writer}-{n:04}"));
+        let imported = import(&kept, &format!("i{writer}-{n:04}"));
+        for error in [added, imported].into_iter().filter_map(Result::err) {
+            let words = format!("{error}: {:?}", error.hint_text());
+            refused.lock().unwrap().push(words);
+        }
+    }
+}
+
+/// Switches between the models of the machine until the writers have finished; returns how often.
+fn switch_often(reference: &PalaceRef, machine: &Machine, finished: &AtomicBool) -> usize {
+    let how = OpenOptions::for_writing();
+    let opened = EmbeddedBackend::new().open(reference, &name("drawers"), &how);
+    let (collection, mut switches) = (opened.unwrap(), 0);
+    while !finished.load(Ordering::SeqCst) {
+        let bag = &machine.0[(switches + 1) % 2];
+        switch_model(collection.as_ref(), bag, &mut |_| true).unwrap();
+        switches += 1;
+    }
+    switches
+}
+
 #[test]
 fn no_writer_is_refused_while_models_are_switched() {
     let folder = tempfile::tempdir().unwrap();
     let reference = PalaceRef::local(folder.path().join("palace"));
     let machine = Machine(vec![Bag::new("old", 8), Bag::new("new", 16)]);
     let open = || palace_at(&EmbeddedBackend::new(), reference.clone(), &machine);
-    let add = |id: String| {
-        let drawer = NewDrawer::new(DrawerId::new(id).unwrap(), "words of a drawer");
-        open().add(&AddRequest {
-            drawer,
-            upsert: false,
-        })
-    };
-    add("first".into()).unwrap();
-    let (finished, refused) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
-    let note = |what: String| refused.lock().unwrap().push(what);
+    add(&open(), "first".into()).unwrap();
+    let (finished, refused) = (AtomicBool::new(false), Mutex::default());
     let switches = std::thread::scope(|scope| {
-        let switcher = scope.spawn(|| {
-            let backend = EmbeddedBackend::new();
-            let how = OpenOptions::for_writing();
-            let collection = backend.open(&reference, &name("drawers"), &how).unwrap();
-            let mut switches = 0;
-            while !finished.load(Ordering::SeqCst) {
-                let bag = &machine.0[(switches + 1) % 2];
-                switch_model(collection.as_ref(), bag, &mut |_| true).unwrap();
-                switches += 1;
-            }
-            switches
-        });
-        let writers: Vec<_> = (0..WRITERS)
-            .map(|writer| {
-                let (add, note, open) = (&add, &note, &open);
-                scope.spawn(move || {
-                    let kept = open();
-                    for n in 0..EACH {
-                        let id = format!("w{writer}-{n:04}");
-                        if let Err(error) = add(id) {
-                            note(format!("{error}: {:?}", error.hint_text()));
-                        }
-                        let mut importer = kept.import(request(OnConflict::Keep));
-                        let line = format!("{{\"id\":\"i{writer}-{n:04}\",\"text\":\"words of a line\"}}");
-                        let pushed = importer.push(1, line.as_bytes()).and_then(|_| importer.finish());
-                        if let Err(error) = pushed {
-                            note(format!("{error}: {:?}", error.hint_text()));
-                        }
-                    }
-                })
-            })
-            .collect();
-        for writer in writers {
-            writer.join().unwrap();
-        }
+        let switcher = scope.spawn(|| switch_often(&reference, &machine, &finished));
+        let spawn = |writer| {
+            let (open, refused) = (&open, &refused);
+            scope.spawn(move || write(writer, open, refused))
+        };
+        let writers: Vec<_> = (0..WRITERS).map(spawn).collect();
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        // Before a writer's panic is handed on, or the switching would never end.
         finished.store(true, Ordering::SeqCst);
+        assert!(ended.iter().all(std::result::Result::is_ok));
         switcher.join().unwrap()
     });
     assert!(switches > 2, "{switches}");
     let refused = refused.into_inner().unwrap();
     assert!(
         refused.is_empty(),
-        "{} after {switches} switches: {:?}",
+        "{} of {switches}: {:?}",
         refused.len(),
         refused.first()
     );
-    assert_eq!(
-        open().collections().unwrap()[0].drawers,
-        (2 * WRITERS * EACH + 1) as u64
-    );
+    let drawers = open().collections().unwrap()[0].drawers;
+    assert_eq!(drawers, (2 * WRITERS * EACH + 1) as u64);
 }

@@ -37,7 +37,7 @@ impl LoadedSource<'_> {
             (FoundContent::Bundle(format, _), _) => {
                 let given = BundleInput {
                     path,
-                    max_bytes: self.max_bytes,
+                    max_bytes: self.found.max_bytes,
                 };
                 let parse = |sink: &mut ConversationSink<'_>| (format.parse)(&given, sink);
                 read_conversations(format.name, &parse, take)

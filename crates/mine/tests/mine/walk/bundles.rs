@@ -88,6 +88,23 @@ fn a_bundle_may_be_larger_than_a_file() {
 }
 
 #[test]
+fn a_bundle_with_a_file_over_the_limit_is_read_again_under_another_limit() {
+    let tree = Tree::of(&["m.box-log", "m.a-notes"]);
+    tree.file("m.box", &"a".repeat(2_000));
+    let fingerprint = |max_bytes: u64| {
+        let roots = [tree.at("")];
+        let request = WalkRequest {
+            max_bytes,
+            ..bundled(&roots)
+        };
+        sources(&request)[0].fingerprint()
+    };
+    assert_ne!(fingerprint(1_000), fingerprint(3_000));
+    assert_ne!(fingerprint(1_000), fingerprint(1_500));
+    assert_eq!(fingerprint(3_000), fingerprint(4_000));
+}
+
+#[test]
 fn no_format_is_asked_about_a_palace() {
     const GREEDY: [BundleFormat; 1] = [BundleFormat {
         name: "greedy",
