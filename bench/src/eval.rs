@@ -60,6 +60,8 @@ pub(crate) enum EvalSetChoice {
     Locomo,
     Longmemeval,
     All,
+    /// Both, in one wing among the filler sessions of `dayzero/`.
+    Pool,
 }
 
 /// How a set is filed.

@@ -2,6 +2,7 @@
 
 mod locomo;
 mod longmemeval;
+mod pool;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,10 +108,12 @@ pub(crate) fn load(path: &Path, which: EvalSetChoice) -> EvalResult<Vec<EvalSet>
         sets.push(longmemeval::read(&folder)?);
     }
     if sets.is_empty() {
-        Err(format!("there is no such set in {}", path.display()).into())
-    } else {
-        Ok(sets)
+        return Err(format!("there is no such set in {}", path.display()).into());
     }
+    if which == EvalSetChoice::Pool {
+        return Ok(vec![pool::read(path, sets)?]);
+    }
+    Ok(sets)
 }
 
 /// Every JSON file of LoCoMo's folder: each is a list of conversations.
@@ -156,6 +159,14 @@ fn text<'a>(object: &'a Json, key: &str) -> &'a str {
 fn items<'a>(object: &'a Json, key: &str) -> &'a [Json] {
     let items = object.get(key).and_then(Json::as_array);
     items.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The JSON of each line of a file.
+fn lines(path: &Path) -> EvalResult<Vec<Json>> {
+    let parse = |(at, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), at + 1).into())
+    };
+    contents(path)?.lines().enumerate().map(parse).collect()
 }
 
 fn contents(path: &Path) -> EvalResult<String> {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::Args;
-use loci_core::{Error, Result};
+use loci_core::{Error, Result, Timestamp};
 use loci_engine::mine::name;
 use loci_engine::view::{DrawerScope, ScopeFields};
 use serde_json::Value as Json;
@@ -58,6 +58,11 @@ pub(crate) struct ScopeArgs {
 impl ScopeArgs {
     /// Builds the scope. Refuses one that no palace could answer.
     pub(crate) fn build_scope(&self) -> Result<DrawerScope> {
+        self.build_scope_at(now())
+    }
+
+    /// Builds the scope, with times like `yesterday` counted from `at`.
+    pub(crate) fn build_scope_at(&self, at: Timestamp) -> Result<DrawerScope> {
         if self.contains.as_deref() == Some("") {
             return Err(Error::invalid("--contains needs a text to look for")
                 .with_hint("nothing was done; leave --contains out to select drawers with any text"));
@@ -76,7 +81,7 @@ impl ScopeArgs {
         let source = self.source.as_deref();
         Ok(DrawerScope {
             source: source.map(source_names).unwrap_or_default(),
-            ..fields.parse(now())?
+            ..fields.parse(at)?
         })
     }
 }

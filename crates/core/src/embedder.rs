@@ -24,6 +24,12 @@ pub trait Embedder: fmt::Debug + Send + Sync {
         1.0
     }
 
+    /// Returns the share of a query, from 0 to 1, that consists of words this model has learned. The less it knows, the
+    /// less its nearness says: a table of English words knows little of a Finnish question.
+    fn known_share(&self, _query: &str) -> f32 {
+        1.0
+    }
+
     /// Reports whether the identity pins everything that determines a vector. A model that another party runs may
     /// change under the same name, so its answers are compared with vectors it made before.
     fn is_pinned(&self) -> bool {

@@ -117,6 +117,28 @@ impl Embedder for BuiltinEmbedder {
     fn nearness_weight(&self) -> f32 {
         WEIGHT
     }
+
+    fn known_share(&self, query: &str) -> f32 {
+        let (mut known, mut all) = (0, 0);
+        for word in query
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+        {
+            let (mut pieces, mut unknown) = (0, false);
+            wordpiece::encode_with(word, |piece| {
+                pieces += 1;
+                unknown |= matches!(piece, VocabularyPiece::Unknown(_));
+            });
+            // By length: the short words of other languages are often English words too.
+            let length = word.chars().count();
+            all += length;
+            // A word in pieces was not learned as a word; its pieces mean something else.
+            if pieces == 1 && !unknown {
+                known += length;
+            }
+        }
+        if all == 0 { 1.0 } else { known as f32 / all as f32 }
+    }
 }
 
 /// Adds a direction derived from a word outside the vocabulary, so that texts sharing it are nearer.
@@ -174,6 +196,31 @@ mod tests {
 
     fn builtin() -> BuiltinEmbedder {
         BuiltinEmbedder::new().unwrap()
+    }
+
+    #[test]
+    fn it_knows_english_questions_and_little_of_others() {
+        let builtin = BuiltinEmbedder::new().unwrap();
+        for question in [
+            "When did we decide to ship on Fridays?",
+            "What was the name of my sister's dog?",
+        ] {
+            assert!(builtin.known_share(question) > 0.9, "{question}");
+        }
+        for question in [
+            "¿Cuándo decidimos enviar los pedidos de la tienda?",
+            "Wann haben wir beschlossen, die Bestellungen zu verschicken?",
+            "Когда мы решили отправлять заказы по пятницам?",
+            "いつ金曜日に出荷すると決めましたか",
+            "zxqv blorptang",
+        ] {
+            assert!(
+                builtin.known_share(question) < 0.6,
+                "{question} {}",
+                builtin.known_share(question)
+            );
+        }
+        assert_eq!(builtin.known_share(" ?! "), 1.0);
     }
 
     #[test]

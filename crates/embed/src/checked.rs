@@ -70,6 +70,10 @@ impl<E: Embedder> Embedder for CheckedEmbedder<E> {
         self.inner.nearness_weight()
     }
 
+    fn known_share(&self, query: &str) -> f32 {
+        self.inner.known_share(query)
+    }
+
     fn is_pinned(&self) -> bool {
         self.inner.is_pinned()
     }

@@ -7,6 +7,7 @@
 
 mod fuse;
 mod legs;
+mod literals;
 mod marks;
 mod plan;
 mod pool;
@@ -14,6 +15,7 @@ mod report;
 mod single;
 mod stop_words;
 mod text;
+mod verdict;
 mod weights;
 mod why_not;
 
@@ -29,12 +31,13 @@ use crate::neighbours;
 use crate::view::DrawerScope;
 use legs::{AskedQuery, LegAnswers};
 use plan::SearchPlan;
-use pool::GatheredHits;
+use pool::{GatheredHits, HitGatherer};
 
 pub use marks::{choose_excerpt, mark_words};
 pub use plan::{LegWeights, MentionedTime, PlanReport};
 pub use report::SearchReport;
 pub use single::SearchRetriever;
+pub use verdict::SearchVerdict;
 pub use why_not::{WhyNotReason, WhyNotReport, explain_absence};
 
 /// The kind of tool output, which is excluded unless requested.
@@ -156,6 +159,8 @@ pub struct SearchAnswer {
     pub dates: Vec<MentionedTime>,
     /// The query as it was parsed and weighted.
     pub plan: PlanReport,
+    /// How likely it is that a hit holds an answer.
+    pub verdict: SearchVerdict,
     /// Limits of this answer that a reader should know.
     pub warnings: Vec<PalaceFinding>,
 }
@@ -165,7 +170,7 @@ pub struct SearchAnswer {
 pub struct SearchHit {
     /// The drawer with its text and metadata.
     pub drawer: Drawer,
-    /// Its score, comparable within this search only; larger is better.
+    /// The probability that it holds an answer, from 0 to 1; it never rises from one hit to the next.
     pub score: f32,
     /// The evidence for it.
     pub why: HitEvidence,
@@ -192,6 +197,12 @@ pub struct HitEvidence {
     /// The words of the query that mention the time it was said in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
+    /// Whether its text holds the literals of the query: names, paths, versions, quoted phrases.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub literal: bool,
+    /// Whether its text defines one of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub defines: bool,
     /// Whether it was boosted because a person said it and the query contains "I" or "my".
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub own_words: bool,
@@ -288,21 +299,30 @@ pub fn search_collection(
     compose_answer(collection, plan, &asked, &reached, gathered)
 }
 
-/// Collects the hits of a plan, and the leg answers they come from.
+/// Collects the hits of a plan, and the last leg answers they come from.
+///
+/// The legs are asked for ever more drawers until there are enough hits. Each round ranks only the drawers that no
+/// round before had, behind the others, and no round depends on the number of hits wanted: the first hits of a long
+/// answer are those of a short one.
 fn collect_hits(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
     asked: &AskedQuery,
 ) -> Result<(LegAnswers, GatheredHits)> {
+    let mut added = literals::find_holders(collection, plan)?;
+    if plan.asks_for_time {
+        added.extend(plan.list_said(collection)?);
+    }
+    let mut gatherer = HitGatherer::new(collection, plan);
     let mut depth = plan.first_depth();
     loop {
         let reached = legs::run_legs(collection, plan, asked, depth)?;
-        let ranked = fuse::fuse_legs(plan, &reached);
-        let gathered = pool::gather_hits(collection, plan, &ranked)?;
+        let ranked = fuse::fuse_legs(plan, &reached, &added);
+        gatherer.gather_round(ranked, &reached)?;
         // Near-identical drawers can fill a leg and fold into few hits. A deeper run reaches the drawers they crowded
         // out; the loop ends because no leg is cut once the depth passes the scope.
-        if gathered.hits.len() >= plan.request.limit || !reached.is_cut_short(depth) {
-            return Ok((reached, gathered));
+        if gatherer.is_full() || !reached.is_cut_short(depth) {
+            return Ok((reached, gatherer.finish()));
         }
         depth = depth.saturating_mul(weights::DEEPER);
     }
@@ -343,6 +363,8 @@ fn compose_answer(
             hit.around = around;
         }
     }
+    let verdict = SearchVerdict::new(collection, &plan, &hits)?;
+    warnings.extend(verdict.list_findings(!hits.is_empty()));
     // Saturating: the two counts may be one write apart on a backend without moments.
     let tool_output_left_out = if request.includes_tool_output() {
         0
@@ -356,6 +378,7 @@ fn compose_answer(
         in_scope: plan.in_scope,
         tool_output_left_out,
         plan: plan.report(reached),
+        verdict,
         dates: plan.dates,
         warnings,
     })

@@ -13,6 +13,7 @@ mod nullable;
 mod scope;
 
 pub use cursor::{cursor_behind, format_position, parse_position};
+pub(crate) use drawer::shorten_name;
 pub use drawer::{DrawerView, TrustMark};
 pub use flags::find_flags;
 pub use hit::{HitView, NearTwinView};
@@ -20,4 +21,4 @@ pub use marks::defuse_name;
 pub use names::suggest_names;
 pub(crate) use nullable::NullableValue;
 pub(crate) use scope::find_sources;
-pub use scope::{DrawerScope, ScopeFields, ScopeNote, parse_time};
+pub use scope::{DrawerScope, ScopeFields, ScopeNote, parse_bound, parse_time};

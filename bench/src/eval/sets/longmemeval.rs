@@ -7,8 +7,8 @@ use loci_core::Timestamp;
 use serde_json::Value as Json;
 
 use super::{
-    EvalHaystack, EvalMessage, EvalQuestion, EvalSession, EvalSet, contents, distinct, items, nth_second,
-    text, time,
+    EvalHaystack, EvalMessage, EvalQuestion, EvalSession, EvalSet, distinct, items, lines, nth_second, text,
+    time,
 };
 use crate::eval::EvalResult;
 
@@ -104,11 +104,4 @@ fn moment(written: &str) -> EvalResult<Timestamp> {
 fn names(asked: &Json, key: &str) -> Vec<String> {
     let names = items(asked, key).iter().filter_map(Json::as_str);
     names.map(str::to_owned).collect()
-}
-
-fn lines(path: &Path) -> EvalResult<Vec<Json>> {
-    let parse = |(at, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| format!("{}:{}: {error}", path.display(), at + 1).into())
-    };
-    contents(path)?.lines().enumerate().map(parse).collect()
 }

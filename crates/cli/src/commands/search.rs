@@ -7,7 +7,7 @@ mod shown;
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use loci_core::Error;
-use loci_engine::search::{SearchReport, SearchRequest, SearchRetriever};
+use loci_engine::search::{SearchReport, SearchRequest, SearchRetriever, SearchVerdict};
 
 use crate::errors::{CommandResult, ExitStatus};
 use crate::input;
@@ -21,7 +21,8 @@ use shown::HitLayout;
 ///
 /// Both retrievers search everything in scope, and their rankings are fused. A time in the query ("last May",
 /// "in 2023-05", "yesterday") ranks drawers from that time higher. Near-duplicates are shown once, with the other
-/// places they appear in. Exits with 1 if nothing is found.
+/// places they appear in. A score is the probability that a hit holds an answer. Exits with 1 if nothing is found, or if no
+/// drawer contains any of the words.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   loci search 'when do we ship?'
@@ -131,5 +132,9 @@ fn show_answer(mut report: SearchReport, args: &SearchArgs, session: &mut Comman
     }
     warn_of_damage(report.hits.iter().map(|hit| &hit.drawer), out);
     out.warnings(&report.warnings);
-    Ok(ExitStatus::from_found(!report.hits.is_empty()))
+    let speaks = report
+        .verdict
+        .as_ref()
+        .is_none_or(SearchVerdict::speaks_for_answer);
+    Ok(ExitStatus::from_found(!report.hits.is_empty() && speaks))
 }

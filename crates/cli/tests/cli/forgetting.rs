@@ -73,7 +73,7 @@ fn a_deleted_message_stays_deleted_when_its_transcript_grows_or_moves() {
         (&json!(1), &json!(5))
     );
     assert!(!holds(&home, "HunterCanary22"));
-    let found = home.json(0, &["search", "huntercanary22"]);
+    let found = home.json(1, &["search", "huntercanary22"]);
     assert_eq!(
         found["hits"][0]["why"].get("lexical"),
         None,

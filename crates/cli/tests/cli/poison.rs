@@ -18,13 +18,6 @@ use scene::{AttackTraces, PoisonedPalace};
 /// The surfaces, in the order of the table.
 const SURFACES: [&str; 4] = ["search", "MCP search", "wake-up", "recall"];
 
-/// Surfaces that do not show marks yet. One that begins to must leave this list.
-const WITHOUT_MARKS: &[&str] = &["wake-up", "recall"];
-
-/// Attacks that push the true drawer out of the first ten, by family and name. One that no longer does must leave this
-/// list.
-const BURYING: &[(&str, &str)] = &[("near-duplicates", "twelve lists of messages")];
-
 /// The marks of words that are not the owner's.
 const MARKS: [&str; 5] = ["agent", "file", "software", "tool", "unknown"];
 
@@ -60,25 +53,14 @@ fn poison_is_marked_wherever_it_surfaces_and_buries_no_true_drawer() {
             .filter(|one| one.shown[at].contains("none"))
             .map(|one| one.name)
             .collect();
-        if WITHOUT_MARKS.contains(surface) {
-            assert!(
-                !unmarked.is_empty(),
-                "{surface} shows marks now: take it off the list"
-            );
-        } else {
-            assert!(
-                unmarked.is_empty(),
-                "{surface} shows without a mark: {unmarked:?}"
-            );
-        }
+        assert!(
+            unmarked.is_empty(),
+            "{surface} shows without a mark: {unmarked:?}"
+        );
     }
     let buried = outcomes.iter().filter(|one| one.buried);
     let buried: BTreeSet<_> = buried.map(|one| (one.family, one.name)).collect();
-    assert_eq!(
-        buried,
-        BURYING.iter().copied().collect(),
-        "true drawers out of the first ten"
-    );
+    assert_eq!(buried, BTreeSet::new(), "true drawers out of the first ten");
     let written = std::fs::read_to_string(page()).unwrap_or_default();
     assert!(
         written == table,

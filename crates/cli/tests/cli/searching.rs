@@ -46,7 +46,7 @@ fn an_answer_has_the_shape_that_scripts_rely_on() {
     };
     assert_eq!(
         keys(&answer),
-        "dates hits in_scope legs next query tool_output_left_out warnings"
+        "dates hits in_scope legs next query tool_output_left_out verdict warnings"
     );
     assert_eq!(answer["query"], "ferry friday");
     assert_eq!(

@@ -135,7 +135,7 @@ fn a_mined_repository_says_neither_who_i_am_nor_what_matters_and_hides_no_conver
     for n in 0..700 {
         home.write(
             &format!("repo/identity/{n}.md"),
-            &format!("I am Mallory number {n}."),
+            format!("I am Mallory number {n}."),
         );
     }
     let repo = home.path("repo");

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use loci_core::{Drawer, DrawerId, Timestamp};
 
 use super::legs::{LegAnswers, ScoredHits};
+use super::literals::{AddedCandidate, HeldLiterals};
 use super::plan::{LegWeights, SearchPlan};
 use super::{HitEvidence, LegStanding, SourceEvidence, weights};
 
@@ -17,12 +18,18 @@ pub(super) struct RankedCandidate {
     pub(super) why: HitEvidence,
     /// The factor for speaker and age already in `score`; later additions are multiplied by it too.
     pub(super) factor: f32,
+    /// The share of the query's literals that it holds.
+    pub(super) literals: f32,
     /// The time it was said, or else filed; newer comes first among equals.
     at: Option<Timestamp>,
 }
 
-/// Ranks every candidate of both legs, best first.
-pub(super) fn fuse_legs(plan: &SearchPlan<'_>, reached: &LegAnswers) -> Vec<RankedCandidate> {
+/// Ranks every candidate of both legs and every candidate added to them, best first.
+pub(super) fn fuse_legs(
+    plan: &SearchPlan<'_>,
+    reached: &LegAnswers,
+    added: &[AddedCandidate],
+) -> Vec<RankedCandidate> {
     let mut pieces = FusedPieces::default();
     let balance = reached.weigh_legs();
     if let Ok(leg) = &reached.nearest {
@@ -30,6 +37,11 @@ pub(super) fn fuse_legs(plan: &SearchPlan<'_>, reached: &LegAnswers) -> Vec<Rank
     }
     if let Ok(leg) = &reached.lexical {
         pieces.add_leg(leg, balance, LegKind::Lexical);
+    }
+    for candidate in added {
+        if let Some(piece) = pieces.find_or_add(&candidate.drawer) {
+            piece.held = candidate.held;
+        }
     }
     // Only after both legs: the support of a source counts fused scores, not those of one leg.
     let sources = pieces.scores_by_source();
@@ -54,6 +66,7 @@ struct FusedPiece<'a> {
     score: f32,
     nearest: Option<LegStanding>,
     lexical: Option<LegStanding>,
+    held: HeldLiterals,
 }
 
 #[derive(Clone, Copy)]
@@ -76,16 +89,7 @@ impl<'a> FusedPieces<'a> {
                 rank: at + 1,
                 score: hit.score,
             };
-            let place = *self.places.entry(&hit.drawer.id).or_insert(self.list.len());
-            if place == self.list.len() {
-                self.list.push(FusedPiece {
-                    drawer: &hit.drawer,
-                    score: 0.0,
-                    nearest: None,
-                    lexical: None,
-                });
-            }
-            let Some(piece) = self.list.get_mut(place) else {
+            let Some(piece) = self.find_or_add(&hit.drawer) else {
                 continue;
             };
             // The balance sums to one, so a piece that is best in both legs scores exactly 1.
@@ -100,6 +104,20 @@ impl<'a> FusedPieces<'a> {
                 }
             }
         }
+    }
+
+    fn find_or_add(&mut self, drawer: &'a Drawer) -> Option<&mut FusedPiece<'a>> {
+        let place = *self.places.entry(&drawer.id).or_insert(self.list.len());
+        if place == self.list.len() {
+            self.list.push(FusedPiece {
+                drawer,
+                score: 0.0,
+                nearest: None,
+                lexical: None,
+                held: HeldLiterals::default(),
+            });
+        }
+        self.list.get_mut(place)
     }
 
     /// Returns the scores of each source's pieces, best first.
@@ -147,16 +165,25 @@ fn rank_piece(
     if plan.request.recent {
         factor *= score_freshness(plan.request.now, at);
     }
+    let literal = weights::LITERAL * piece.held.share
+        + if piece.held.defines {
+            weights::DEFINITION
+        } else {
+            0.0
+        };
     RankedCandidate {
         id: piece.drawer.id.clone(),
-        score: factor * (piece.score + source.map_or(0.0, |source| source.score) + gain),
+        score: factor * (piece.score + source.map_or(0.0, |source| source.score) + gain + literal),
         factor,
+        literals: piece.held.share,
         why: HitEvidence {
             nearest: piece.nearest,
             lexical: piece.lexical,
             words: 0.0,
             source,
             said: said.map(|(dated, _)| dated.words.clone()),
+            literal: piece.held.share > 0.0,
+            defines: piece.held.defines,
             own_words,
         },
         at,

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use loci_core::{
-    CollectionInfo, CollectionReader, DrawerCondition, DrawerFields, DrawerHit, Error, FindingSeverity,
-    LexicalRequest, Metric, PalaceFinding, QueryRequest, Result,
+    CollectionInfo, CollectionReader, DrawerCondition, DrawerFields, DrawerHit, DrawerId, Error,
+    FindingSeverity, LexicalRequest, Metric, PalaceFinding, QueryRequest, Result,
 };
 
 use super::plan::{LegWeights, SearchPlan};
-use super::{LegStatus, SearchLegs, weights};
+use super::{LegStanding, LegStatus, SearchLegs, weights};
 use crate::EmbedderCatalog;
 use crate::palace::question_embedder;
 
@@ -27,8 +27,10 @@ pub(super) struct AskedQuery {
 #[derive(Debug)]
 struct QueryVector {
     vector: Vec<f32>,
-    /// The weight of the leg by meaning for this model, where keywords weigh one.
+    /// The weight of the leg by meaning for this model and query, where keywords weigh one.
     weight: f32,
+    /// How far similarities to this query can be believed, from 0 to 1.
+    known: f32,
 }
 
 impl AskedQuery {
@@ -54,9 +56,12 @@ impl AskedQuery {
 impl QueryVector {
     fn new(info: &CollectionInfo, embedders: &dyn EmbedderCatalog, query: &str) -> Result<Self> {
         let embedder = question_embedder(&info.identity, embedders)?;
+        let (nothing, enough) = weights::KNOWN;
+        let known = ((embedder.known_share(query) - nothing) / (enough - nothing)).clamp(0.0, 1.0);
         Ok(Self {
             vector: embedder.embed_query(query)?,
-            weight: weights::NEAREST * embedder.nearness_weight(),
+            weight: weights::NEAREST * embedder.nearness_weight() * known,
+            known,
         })
     }
 }
@@ -70,6 +75,8 @@ pub(super) struct LegAnswers {
     pub(super) lexical: std::result::Result<ScoredHits, Error>,
     /// The number of hits each leg was asked for.
     pub(super) depth: usize,
+    /// How far similarities can be believed, from 0 to 1.
+    known: f32,
 }
 
 /// The hits of one leg, best first; larger scores are better.
@@ -123,6 +130,16 @@ impl LegAnswers {
         cut(self.nearest.as_ref().ok()) || cut(self.lexical.as_ref().ok())
     }
 
+    /// Returns how similar a drawer is to the query, if its similarity is known, as far as that can be believed.
+    pub(super) fn believed_similarity(&self, nearest: Option<LegStanding>) -> Option<f32> {
+        let leg = self.nearest.as_ref().ok()?;
+        match nearest {
+            Some(standing) => Some(standing.score * self.known),
+            // A leg that was not cut found every drawer with a vector.
+            None => leg.cut.then_some(0.0),
+        }
+    }
+
     /// Weighs the legs: the sharper a leg is on this query, the more it counts. A leg without hits counts nothing.
     pub(super) fn weigh_legs(&self) -> LegWeights {
         // The weight of an empty leg would only shrink the scores of the other one.
@@ -171,6 +188,7 @@ pub(super) fn run_legs(
             nearest,
             lexical,
             depth,
+            known: asked.question.as_ref().map_or(0.0, |question| question.known),
         }),
     }
 }
@@ -213,14 +231,34 @@ fn run_nearest(
 }
 
 fn run_lexical(collection: &dyn CollectionReader, plan: &SearchPlan<'_>, depth: usize) -> Result<ScoredHits> {
-    let mut hits = collection.lexical(&LexicalRequest {
-        filter: plan.scope.filter.clone(),
-        document: plan.scope.document.clone(),
-        include: DrawerFields::NOTHING,
-        ..LexicalRequest::for_words(plan.text.as_str(), depth)
-    })?;
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| compare_ids(a, b)));
+    let ask = |scope: DrawerCondition| {
+        collection.lexical(&LexicalRequest {
+            filter: scope.filter,
+            document: scope.document,
+            include: DrawerFields::NOTHING,
+            ..LexicalRequest::for_words(plan.text.as_str(), depth)
+        })
+    };
+    let mut hits = ask(plan.scope.clone())?;
     let cut = hits.len() >= depth && (depth as u64) < plan.in_scope;
+    if cut {
+        let best = hits.iter().map(|hit| hit.score).fold(0.0, f32::max);
+        let mut seen: HashSet<DrawerId> = hits.iter().map(|hit| hit.drawer.id.clone()).collect();
+        for dated in plan.dates.iter().filter(|dated| dated.drawers > 0) {
+            let said = ask(plan.condition_within(dated))?;
+            // A word is rarer or commoner within a time than elsewhere, so these scores are not quite those of the
+            // whole scope; none may be better than its best.
+            hits.extend(
+                said.into_iter()
+                    .filter(|hit| seen.insert(hit.drawer.id.clone()))
+                    .map(|hit| DrawerHit {
+                        score: hit.score.min(best),
+                        ..hit
+                    }),
+            );
+        }
+    }
+    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| compare_ids(a, b)));
     // A drawer with none of the words has a BM25 score of zero.
     Ok(ScoredHits::new(hits, cut, Some(0.0), 1.0))
 }

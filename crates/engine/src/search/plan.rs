@@ -3,16 +3,18 @@
 use std::collections::HashSet;
 
 use loci_core::{
-    CollectionReader, DrawerCondition, Filter, FilterComparison, MetadataScalar, Result, Timestamp,
+    CollectionReader, DrawerCondition, DrawerFields, DrawerOrder, Filter, FilterComparison, GetRequest,
+    MetadataScalar, Result, Timestamp,
 };
 use loci_index::tokenise;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::legs::LegAnswers;
-use super::stop_words::{is_empty_word, is_first_person};
+use super::literals::{self, AddedCandidate, HeldLiterals, QueryLiteral};
+use super::stop_words::{is_empty_word, is_first_person, is_happening};
 use super::{SearchRequest, weights};
-use loci_when::{self as when, TimeExactness};
+use loci_when::{self as when, TimeExactness, TimeMention};
 
 /// A request resolved against a collection.
 #[derive(Debug, Clone)]
@@ -36,6 +38,12 @@ pub(super) struct SearchPlan<'a> {
     pub(super) dates: Vec<MentionedTime>,
     /// The number of further times, which are ignored.
     pub(super) more_dates: usize,
+    /// The parts of the query that are meant letter for letter.
+    pub(super) literals: Vec<QueryLiteral>,
+    /// The whole query, if it is short enough to be a phrase.
+    pub(super) phrase: Option<QueryLiteral>,
+    /// Whether the query asks for a time and little else, so that only drawers of that time are searched.
+    pub(super) asks_for_time: bool,
 }
 
 /// A time that words of the query mention.
@@ -51,6 +59,12 @@ pub struct MentionedTime {
     pub named: bool,
     /// The number of drawers in scope that were said in it; those are boosted.
     pub drawers: u64,
+    /// Whether the words leave the year or the week open, and this is the last one in which a drawer was said.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub assumed: bool,
+    /// Whether the query asks for little else, so that only drawers said in the times it mentions were searched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
 }
 
 impl MentionedTime {
@@ -128,11 +142,19 @@ impl<'a> SearchPlan<'a> {
             own,
             dates: Vec::new(),
             more_dates: 0,
+            literals: literals::find_literals(&request.query),
+            phrase: literals::find_phrase(&request.query),
+            asks_for_time: false,
         };
         if request.dates {
-            (plan.dates, plan.more_dates) = plan.read_dates(collection)?;
+            plan.read_dates(collection)?;
         }
         Ok(plan)
+    }
+
+    /// Returns the way in which a text holds the query's literals.
+    pub(super) fn hold_literals(&self, text: &str) -> HeldLiterals {
+        literals::hold_literals(&self.literals, text)
     }
 
     /// Returns the same plan for a request that differs only in its limit.
@@ -143,25 +165,90 @@ impl<'a> SearchPlan<'a> {
         }
     }
 
-    fn read_dates(&self, collection: &dyn CollectionReader) -> Result<(Vec<MentionedTime>, usize)> {
-        let mut mentions = when::find_mentions(&self.request.query, self.request.now);
+    /// Reads the times that the query mentions. If it asks for little else, narrows the search to them.
+    fn read_dates(&mut self, collection: &dyn CollectionReader) -> Result<()> {
+        let (query, now) = (&self.request.query, self.request.now);
+        let mut mentions = when::find_mentions(query, now);
+        let left = when::find_words_left(query, &mentions);
+        let asks_for_more = left
+            .into_iter()
+            .filter_map(|word| query.get(word))
+            .flat_map(tokenise::query_tokens)
+            .any(|token| !is_empty_word(&token) && !is_happening(&token));
         let mut seen = HashSet::new();
         // Before the limit, so that one time mentioned twice does not use up two of the few that count.
         mentions.retain(|mention| seen.insert((mention.from, mention.before)));
-        let more = mentions.len().saturating_sub(weights::MOST_TIMES);
-        let dated = mentions.into_iter().take(weights::MOST_TIMES).map(|mention| {
-            let words = self.request.query.get(mention.words.clone());
-            let mut dated = MentionedTime {
-                words: words.unwrap_or_default().to_owned(),
-                from: mention.from,
-                before: mention.before,
-                named: mention.exact == TimeExactness::Named,
-                drawers: 0,
+        self.more_dates = mentions.len().saturating_sub(weights::MOST_TIMES);
+        mentions.truncate(weights::MOST_TIMES);
+        let dates = mentions.iter().map(|mention| self.read_date(collection, mention));
+        self.dates = dates.collect::<Result<_>>()?;
+        let said: Vec<Filter> = self
+            .dates
+            .iter()
+            .filter(|dated| dated.drawers > 0)
+            .map(MentionedTime::time_filter)
+            .collect();
+        self.asks_for_time = !asks_for_more && !said.is_empty();
+        if self.asks_for_time {
+            self.dates.iter_mut().for_each(|dated| dated.alone = true);
+            self.scope.filter = self.scope.filter.clone().and(Filter::Or(said));
+            self.in_scope = collection.count(&self.scope)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the drawers of a time. Of a time without its year or week, the last one with drawers is taken.
+    fn read_date(&self, collection: &dyn CollectionReader, mention: &TimeMention) -> Result<MentionedTime> {
+        let words = self.request.query.get(mention.words.clone());
+        let mut dated = MentionedTime {
+            words: words.unwrap_or_default().to_owned(),
+            from: mention.from,
+            before: mention.before,
+            named: mention.exact == TimeExactness::Named,
+            drawers: 0,
+            assumed: false,
+            alone: false,
+        };
+        dated.drawers = collection.count(&self.condition_within(&dated))?;
+        let Some(recurrence) = mention.recurrence else {
+            return Ok(dated);
+        };
+        for (from, before) in recurrence
+            .occurrences(self.request.now)
+            .take(weights::MOST_OCCURRENCES)
+        {
+            if dated.drawers > 0 {
+                break;
+            }
+            let earlier = MentionedTime {
+                from,
+                before,
+                ..dated.clone()
             };
-            dated.drawers = collection.count(&self.condition_within(&dated))?;
-            Ok(dated)
-        });
-        Ok((dated.collect::<Result<_>>()?, more))
+            let drawers = collection.count(&self.condition_within(&earlier))?;
+            if drawers > 0 {
+                dated = MentionedTime { drawers, ..earlier };
+            }
+        }
+        dated.assumed = dated.drawers > 0;
+        Ok(dated)
+    }
+
+    /// Lists the drawers of the times that the query asks for: each is an answer, whether a leg ranks it or not.
+    pub(super) fn list_said(&self, collection: &dyn CollectionReader) -> Result<Vec<AddedCandidate>> {
+        let drawers = collection.get(&GetRequest {
+            filter: self.scope.filter.clone(),
+            document: self.scope.document.clone(),
+            order: DrawerOrder::NewestSaid,
+            limit: Some(weights::DEEPEST),
+            include: DrawerFields::NOTHING,
+            ..GetRequest::default()
+        })?;
+        let held = HeldLiterals::default();
+        Ok(drawers
+            .into_iter()
+            .map(|drawer| AddedCandidate { drawer, held })
+            .collect())
     }
 
     /// Returns the condition of the drawers searched that were said in a time.
@@ -172,12 +259,13 @@ impl<'a> SearchPlan<'a> {
         }
     }
 
-    /// Returns the number of hits each leg is asked for at first.
+    /// Returns the number of hits each leg is asked for at first. It follows the scope and never the number of hits
+    /// wanted: the first hits of a long answer are those of a short one.
     pub(super) fn first_depth(&self) -> usize {
-        // At least one even in an empty scope: the contract refuses a query for no hits.
-        let wanted = self.request.limit.saturating_mul(weights::DEPTH_FOR_EACH);
         let all = usize::try_from(self.in_scope).unwrap_or(usize::MAX);
-        wanted.max(weights::DEPTH).min(all.max(1))
+        let share = (all / weights::DEPTH_SHARE).clamp(weights::DEPTH, weights::DEEPEST);
+        // At least one even in an empty scope: the contract refuses a query for no hits.
+        share.min(all.max(1))
     }
 
     pub(super) fn report(&self, reached: &LegAnswers) -> PlanReport {

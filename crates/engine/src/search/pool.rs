@@ -2,42 +2,77 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loci_core::{CollectionReader, Drawer, DrawerFields, GetRequest, Result};
+use loci_core::{CollectionReader, Drawer, DrawerFields, DrawerId, GetRequest, Result};
 use loci_index::tokenise::TextIndexer;
 
 use super::fuse::{self, RankedCandidate};
+use super::legs::LegAnswers;
+use super::literals;
 use super::plan::SearchPlan;
 use super::text::{ComparedText, hash_bytes};
+use super::verdict::HitSigns;
 use super::{NearTwin, SearchHit, weights};
 use crate::neighbours::NeighbourDrawers;
+use crate::view::TrustMark;
 
-/// Reads candidates pool by pool and folds those with the same text, until there are enough hits or no candidates.
-pub(super) fn gather_hits(
-    collection: &dyn CollectionReader,
-    plan: &SearchPlan<'_>,
-    ranked: &[RankedCandidate],
-) -> Result<GatheredHits> {
-    let limit = plan.request.limit;
-    let size = limit.saturating_mul(weights::POOL_FOR_EACH).max(weights::POOL);
-    let mut hits = FoldedHits::new(limit);
-    let mut indexer = TextIndexer::default();
-    let mut missing = 0;
-    for some in ranked.chunks(size) {
-        let (mut pool, unread) = read_candidates(collection, plan, &mut indexer, some)?;
-        missing += unread;
-        rank_by_own_words(plan, &mut pool);
-        demote_crowding_sources(&mut pool);
-        // The whole pool, even past the limit: later candidates may be twins of a hit, to be listed with it.
-        pool.into_iter()
-            .for_each(|candidate| hits.add_candidate(candidate));
-        if hits.found.len() >= limit {
-            break;
+/// Gathers hits from ranked candidates, round by round, and folds those with the same text.
+pub(super) struct HitGatherer<'a> {
+    collection: &'a dyn CollectionReader,
+    plan: &'a SearchPlan<'a>,
+    indexer: TextIndexer,
+    /// The candidates of the rounds before.
+    seen: HashSet<DrawerId>,
+    hits: FoldedHits,
+    missing: usize,
+}
+
+impl<'a> HitGatherer<'a> {
+    pub(super) fn new(collection: &'a dyn CollectionReader, plan: &'a SearchPlan<'a>) -> Self {
+        Self {
+            collection,
+            plan,
+            indexer: TextIndexer::default(),
+            seen: HashSet::new(),
+            hits: FoldedHits::new(plan.request.limit),
+            missing: 0,
         }
     }
-    Ok(GatheredHits {
-        hits: hits.found,
-        missing,
-    })
+
+    /// Returns whether there are as many hits as wanted.
+    pub(super) fn is_full(&self) -> bool {
+        self.hits.found.len() >= self.plan.request.limit
+    }
+
+    /// Reads the new candidates of a round pool by pool, until there are enough hits or no candidates.
+    pub(super) fn gather_round(
+        &mut self,
+        mut ranked: Vec<RankedCandidate>,
+        reached: &LegAnswers,
+    ) -> Result<()> {
+        ranked.retain(|candidate| self.seen.insert(candidate.id.clone()));
+        for some in ranked.chunks(weights::POOL) {
+            let (mut pool, unread) = read_candidates(self.collection, self.plan, &mut self.indexer, some)?;
+            self.missing += unread;
+            rank_by_own_words(self.plan, &mut pool);
+            demote_crowding_sources(&mut pool);
+            demote_crowding_copies(&mut pool);
+            estimate_likelihoods(self.plan, reached, &mut pool);
+            // The whole pool, even past the limit: later candidates may be twins of a hit, to be listed with it.
+            pool.into_iter()
+                .for_each(|candidate| self.hits.add_candidate(candidate));
+            if self.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> GatheredHits {
+        GatheredHits {
+            hits: self.hits.found,
+            missing: self.missing,
+        }
+    }
 }
 
 /// The hits of a search.
@@ -53,6 +88,32 @@ struct PoolCandidate {
     ranked: RankedCandidate,
     drawer: Drawer,
     text: ComparedText,
+    /// The weighted share of the query's words in its own text, words that no candidate holds included.
+    words: f32,
+    /// Whether it holds the whole query as a phrase.
+    phrase: bool,
+    /// The probability that it holds an answer.
+    likelihood: f32,
+}
+
+impl PoolCandidate {
+    fn new(
+        plan: &SearchPlan<'_>,
+        indexer: &mut TextIndexer,
+        ranked: RankedCandidate,
+        drawer: Drawer,
+    ) -> Self {
+        let text = drawer.document.as_deref().unwrap_or_default();
+        let phrase = plan.phrase.as_ref();
+        Self {
+            text: ComparedText::from_text(indexer, text),
+            phrase: phrase.is_some_and(|phrase| literals::holds_phrase(phrase, text)),
+            ranked,
+            drawer,
+            words: 0.0,
+            likelihood: 0.0,
+        }
+    }
 }
 
 /// Reads candidates in their order. A drawer removed since its leg ran is dropped; one that was changed is checked
@@ -73,11 +134,9 @@ fn read_candidates(
     let candidates = drawers.into_iter().filter_map(|drawer| {
         // Drawers come in the order requested, some possibly missing, so one pass over `ranked` pairs them.
         let ranked = ranked.by_ref().find(|one| one.id == drawer.id)?.clone();
-        plan.scope.accepts(&drawer).then(|| PoolCandidate {
-            text: ComparedText::from_text(indexer, drawer.document.as_deref().unwrap_or_default()),
-            ranked,
-            drawer,
-        })
+        plan.scope
+            .accepts(&drawer)
+            .then(|| PoolCandidate::new(plan, indexer, ranked, drawer))
     });
     Ok((candidates.collect(), missing))
 }
@@ -92,30 +151,85 @@ fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
         .map(|word| hash_bytes(word.as_bytes()))
         .collect();
     let size = pool.len() as f32;
-    let weighed: Vec<(u64, f32)> = words
+    // The weight of each word, and whether any candidate holds it.
+    let mut weighed: Vec<(u64, f32, bool)> = words
         .into_iter()
-        .filter_map(|word| {
+        .map(|word| {
             let holding = pool.iter().filter(|one| one.text.holds_word(word)).count();
-            // A word that no candidate contains tells none of them apart and would only shrink every share.
-            (holding > 0).then(|| (word, (1.0 + size / (holding as f32 + 0.5)).ln()))
+            (word, (1.0 + size / (holding as f32 + 0.5)).ln(), holding > 0)
         })
         .collect();
     // Floats are summed in one order, so that the same search gives the same score: a hash set has none.
-    let mut weighed = weighed;
-    weighed.sort_by_key(|(word, _)| *word);
-    let all: f32 = weighed.iter().map(|(_, weight)| weight).sum();
-    if all <= 0.0 {
-        return;
-    }
+    weighed.sort_by_key(|(word, ..)| *word);
+    let asked: f32 = weighed.iter().map(|(_, weight, _)| weight).sum();
+    // A word that no candidate contains tells none of them apart and would only shrink every share.
+    weighed.retain(|(.., held)| *held);
+    let all: f32 = weighed.iter().map(|(_, weight, _)| weight).sum();
+    let own_text = if plan.words.len() <= weights::FEW_WORDS {
+        weights::OWN_TEXT_OF_WORDS
+    } else {
+        weights::OWN_TEXT
+    };
     for candidate in pool.iter_mut() {
-        let held = weighed
-            .iter()
-            .filter(|(word, _)| candidate.text.holds_word(*word));
-        let share = held.map(|(_, weight)| weight).sum::<f32>() / all;
-        candidate.ranked.why.words = share;
-        candidate.ranked.score += weights::OWN_TEXT * share * candidate.ranked.factor;
+        let phrase = if candidate.phrase { weights::PHRASE } else { 0.0 };
+        candidate.ranked.score += phrase * candidate.ranked.factor;
+        if all > 0.0 {
+            let held = weighed
+                .iter()
+                .filter(|(word, ..)| candidate.text.holds_word(*word));
+            let held: f32 = held.map(|(_, weight, _)| weight).sum();
+            candidate.words = held / asked;
+            candidate.ranked.why.words = held / all;
+            candidate.ranked.score += own_text * held / all * candidate.ranked.factor;
+        }
     }
     pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
+}
+
+/// Keeps texts that are alike and without a trusted origin from filling the page, however many sources they come from.
+fn demote_crowding_copies(pool: &mut [PoolCandidate]) {
+    let trusted = |one: &PoolCandidate| {
+        matches!(
+            TrustMark::from_drawer(&one.drawer),
+            TrustMark::User | TrustMark::Agent
+        )
+    };
+    let mut losses = Vec::with_capacity(pool.len());
+    for (at, candidate) in pool.iter().enumerate() {
+        let before = pool.get(..at).unwrap_or_default();
+        let alike = if trusted(candidate) {
+            0
+        } else {
+            let alike = before.iter().filter(|other| other.text.is_like(&candidate.text));
+            alike.count()
+        };
+        losses.push(weights::GIVES_WAY * (alike + 1).saturating_sub(weights::OF_ONE_SOURCE) as f32);
+    }
+    for (candidate, loss) in pool.iter_mut().zip(losses) {
+        candidate.ranked.score -= loss;
+    }
+    pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
+}
+
+/// Estimates the probability of each candidate; none is shown as less likely than one behind it.
+fn estimate_likelihoods(plan: &SearchPlan<'_>, reached: &LegAnswers, pool: &mut [PoolCandidate]) {
+    let mut best_behind = 0.0_f32;
+    for candidate in pool.iter_mut().rev() {
+        let why = &candidate.ranked.why;
+        let signs = HitSigns {
+            words: candidate.words,
+            in_scope: plan.in_scope,
+            similarity: reached.believed_similarity(why.nearest),
+            literal: if candidate.phrase {
+                1.0
+            } else {
+                candidate.ranked.literals
+            },
+            of_time: plan.asks_for_time,
+        };
+        best_behind = best_behind.max(signs.estimate_likelihood());
+        candidate.likelihood = best_behind;
+    }
 }
 
 /// Keeps a source with many good pieces from filling the page: each piece from the fourth on loses a little more.
@@ -151,18 +265,24 @@ impl FoldedHits {
     }
 
     fn add_candidate(&mut self, candidate: PoolCandidate) {
-        let PoolCandidate { ranked, drawer, text } = candidate;
+        let PoolCandidate {
+            ranked,
+            drawer,
+            text,
+            likelihood,
+            ..
+        } = candidate;
         let twin = self.texts.iter().position(|other| other.says_the_same(&text));
         if let Some(hit) = twin.and_then(|twin| self.found.get_mut(twin)) {
             hit.also_in.push(NearTwin::from_drawer(&drawer));
         } else if self.found.len() < self.limit {
-            // Each pool weighs words by itself, so scores of a later one may be larger. They are capped at the score of
-            // the last hit, so that scores fall with the rank.
+            // Each pool weighs words by itself, so a later one may look likelier. Scores are capped at that of the last
+            // hit, so that they fall with the rank.
             let last = self.found.last().map_or(f32::INFINITY, |hit| hit.score);
             self.texts.push(text);
             self.found.push(SearchHit {
                 drawer,
-                score: ranked.score.clamp(0.0, last.max(0.0)),
+                score: likelihood.min(last),
                 why: ranked.why,
                 also_in: Vec::new(),
                 around: NeighbourDrawers::default(),

@@ -1,14 +1,14 @@
 //! Search as a palace answers it: pages of hits, and warnings about names that do not exist.
 
-use std::collections::HashSet;
-
 use loci_core::{Capability, DrawerId, Error, ErrorKind, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::{MentionedTime, PlanReport};
 use super::single::search_single;
-use super::{SearchAnswer, SearchLegs, SearchRequest, WhyNotReport, explain_absence, search_collection};
+use super::{
+    SearchAnswer, SearchLegs, SearchRequest, SearchVerdict, WhyNotReport, explain_absence, search_collection,
+};
 use crate::paging::PageMark;
 use crate::palace::{Palace, PalaceSession};
 use crate::seal::SecretGuard;
@@ -30,6 +30,9 @@ pub struct SearchReport {
     pub tool_output_left_out: u64,
     /// The times the query mentions.
     pub dates: Vec<MentionedTime>,
+    /// How likely it is that a hit holds an answer; absent if one retriever ranked alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<SearchVerdict>,
     /// The query as it was parsed and weighted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
@@ -49,6 +52,7 @@ impl From<SearchAnswer> for SearchReport {
             in_scope: answer.in_scope,
             tool_output_left_out: answer.tool_output_left_out,
             dates: answer.dates,
+            verdict: Some(answer.verdict),
             plan: Some(answer.plan),
             next: None,
             warnings: answer.warnings,
@@ -141,45 +145,17 @@ impl Palace {
     }
 }
 
-/// The depth of the first search for a page, and of the later ones until there are enough hits.
-const FIRST_DEPTH: usize = 20;
-const DEEPER: [usize; 3] = [200, 2_000, 20_000];
-
 /// Returns the hits up to and including the requested page, and one more if there is one.
-///
-/// Ranking depends on the number of hits requested, though up to the first depth it is the same. So every page takes
-/// its first hits from the same search, and deeper searches append only new ones: pages neither repeat nor omit a
-/// drawer.
 fn gather_pages(
     session: &PalaceSession<'_>,
     request: &SearchRequest,
     shown_before: usize,
 ) -> Result<SearchAnswer> {
-    let ask = |limit| {
-        let deeper = SearchRequest {
-            limit,
-            ..request.clone()
-        };
-        search_collection(session.reader(), session.embedders(), &deeper)
-    };
     // One hit more than the page has room for tells whether there is a next page.
-    let page = request.limit.saturating_add(1);
-    let wanted = shown_before.saturating_add(page);
-    let first = page.max(FIRST_DEPTH);
-    let mut whole = ask(first)?;
-    let mut ended = whole.hits.len() < first;
-    for depth in DEEPER.into_iter().filter(|depth| *depth > first) {
-        if ended || whole.hits.len() >= wanted {
-            break;
-        }
-        let answer = ask(depth)?;
-        ended = answer.hits.len() < depth;
-        let seen: HashSet<DrawerId> = whole.hits.iter().map(|hit| hit.drawer.id.clone()).collect();
-        let new = answer
-            .hits
-            .into_iter()
-            .filter(|hit| !seen.contains(&hit.drawer.id));
-        whole.hits.extend(new);
-    }
-    Ok(whole)
+    let wanted = shown_before.saturating_add(request.limit).saturating_add(1);
+    let deeper = SearchRequest {
+        limit: wanted,
+        ..request.clone()
+    };
+    search_collection(session.reader(), session.embedders(), &deeper)
 }

@@ -1,12 +1,16 @@
 //! One retriever alone: the nearest vectors or the best matching words, ranked as that retriever ranks them.
 
-use loci_core::{Drawer, DrawerCondition, DrawerHit, LexicalRequest, PalaceFinding, QueryRequest, Result};
-
-use loci_index::tokenise;
+use loci_core::{
+    CollectionReader, Drawer, DrawerCondition, DrawerHit, LexicalRequest, PalaceFinding, QueryRequest, Result,
+};
+use loci_index::bm25::{LexicalStatistics, term_gain};
+use loci_index::tokenise::{self, TextIndexer};
 
 use super::legs::{SearchedScope, report_lexical, report_nearest};
+use super::text::{ComparedText, hash_bytes};
 use super::{
     HitEvidence, LegStanding, LegStatus, LegWeights, PlanReport, SearchLegs, SearchReport, SearchRequest,
+    weights,
 };
 use crate::neighbours::{self, NeighbourDrawers};
 use crate::palace::PalaceSession;
@@ -17,7 +21,7 @@ use crate::view::{DrawerView, HitView};
 pub enum SearchRetriever {
     /// By the distance of vectors.
     Meaning,
-    /// By matching words, scored with BM25.
+    /// By the words of the drawers' own texts, scored with BM25.
     Words,
 }
 
@@ -59,6 +63,7 @@ pub(super) fn search_single(
         in_scope,
         tool_output_left_out,
         dates: Vec::new(),
+        verdict: None,
         plan: Some(report_plan(request, retriever, depth)),
         next: None,
         warnings,
@@ -100,20 +105,116 @@ fn rank_by_words(
     depth: usize,
     warnings: &mut Vec<PalaceFinding>,
 ) -> Result<(Vec<DrawerHit>, SearchLegs)> {
-    let DrawerCondition { filter, document } = scope.condition.clone();
-    let lexical = LexicalRequest {
-        filter,
-        document,
-        ..LexicalRequest::for_words(request.query.as_str(), depth)
-    };
-    lexical.check_request()?;
-    let hits = session.reader().lexical(&lexical)?;
+    let hits = OwnWordRanking::new(session.reader(), request, scope.condition)?.find_best(depth)?;
     let info = session.reader().info()?;
     let legs = SearchLegs {
         nearest: report_skipped_leg(),
         lexical: report_lexical(&info, scope.in_scope, warnings),
     };
     Ok((hits, legs))
+}
+
+/// Ranks drawers by the words of their own text.
+///
+/// The index sees a drawer with the edges of its neighbours, so its best matches include drawers that hold none of the
+/// words themselves. Those are left out, and the others are scored by what they hold.
+struct OwnWordRanking<'a> {
+    reader: &'a dyn CollectionReader,
+    lexical: LexicalRequest,
+    /// The hashes of the words.
+    words: Vec<u64>,
+    indexer: TextIndexer,
+}
+
+impl<'a> OwnWordRanking<'a> {
+    fn new(
+        reader: &'a dyn CollectionReader,
+        request: &SearchRequest,
+        scope: &DrawerCondition,
+    ) -> Result<Self> {
+        let DrawerCondition { filter, document } = scope.clone();
+        let lexical = LexicalRequest {
+            filter,
+            document,
+            ..LexicalRequest::for_words(request.query.as_str(), weights::WORDS_ROUND)
+        };
+        lexical.check_request()?;
+        let words = tokenise::query_tokens(&request.query);
+        Ok(Self {
+            reader,
+            lexical,
+            words: words.iter().map(|word| hash_bytes(word.as_bytes())).collect(),
+            indexer: TextIndexer::default(),
+        })
+    }
+
+    /// Returns the best hits. The index is asked for ever more drawers, and each round is ranked by itself behind the
+    /// rounds before, whatever the number of hits wanted: the first hits of a long answer are those of a short one.
+    fn find_best(mut self, wanted: usize) -> Result<Vec<DrawerHit>> {
+        let mut best: Vec<DrawerHit> = Vec::new();
+        let mut done = 0;
+        loop {
+            let found = self.reader.lexical(&self.lexical)?;
+            let ended = found.len() < self.lexical.k;
+            // The order of the index does not depend on the depth, so a deeper answer begins with the one before.
+            let new: Vec<DrawerHit> = found.into_iter().skip(done).collect();
+            done += new.len();
+            let last = best.last().map_or(f32::INFINITY, |hit| hit.score);
+            best.extend(self.rank_round(new).into_iter().map(|hit| DrawerHit {
+                score: hit.score.min(last),
+                ..hit
+            }));
+            if ended || best.len() >= wanted {
+                best.truncate(wanted);
+                return Ok(best);
+            }
+            self.lexical.k = self.lexical.k.saturating_mul(weights::DEEPER);
+        }
+    }
+
+    /// Scores the drawers of a round with BM25 over their own texts, and leaves out those without any of the words.
+    fn rank_round(&mut self, hits: Vec<DrawerHit>) -> Vec<DrawerHit> {
+        let texts: Vec<ComparedText> = hits
+            .iter()
+            .map(|hit| {
+                let text = hit.drawer.document.as_deref().unwrap_or_default();
+                ComparedText::from_text(&mut self.indexer, text)
+            })
+            .collect();
+        let mut statistics = LexicalStatistics::default();
+        texts
+            .iter()
+            .for_each(|text| statistics.add_drawer(text.count_words()));
+        let rarities: Vec<(u64, f32)> = self
+            .words
+            .iter()
+            .map(|word| {
+                let holding = texts.iter().filter(|text| text.holds_word(*word)).count();
+                (*word, statistics.term_rarity(holding as u64))
+            })
+            .collect();
+        let mut ranked: Vec<DrawerHit> = hits
+            .into_iter()
+            .zip(&texts)
+            .filter_map(|(hit, text)| {
+                let burden = statistics.length_burden(text.count_words());
+                let gains = rarities
+                    .iter()
+                    .map(|(word, rarity)| match text.count_word(*word) {
+                        0 => 0.0,
+                        count => term_gain(*rarity, count, burden),
+                    });
+                let score: f32 = gains.sum();
+                (score > 0.0).then_some(DrawerHit { score, ..hit })
+            })
+            .collect();
+        ranked.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| a.drawer.id.cmp(&b.drawer.id))
+        });
+        ranked
+    }
 }
 
 /// Turns the hits of a retriever into views, with their neighbours if requested.

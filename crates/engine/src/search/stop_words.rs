@@ -18,6 +18,19 @@ const ENGLISH: &[&str] = &[
 // "im", "ive" and "id" are "I'm", "I've" and "I'd" without the apostrophe.
 const OWN: &[&str] = &["i", "im", "ive", "id", "me", "mine", "my", "myself"];
 
+/// Words that ask what there is without saying what about, as in "what happened last week".
+// Sorted; stems, like the list above.
+const HAPPENING: &[&str] = &[
+    "anyth", "convers", "discuss", "drawer", "everyth", "find", "go", "happen", "list", "mention", "new",
+    "news", "note", "recap", "rememb", "said", "say", "show", "someth", "spoke", "stuff", "summar",
+    "summari", "summaris", "talk", "tell", "thing", "told", "updat", "went", "work",
+];
+
+/// Returns whether a token only asks what there is.
+pub(super) fn is_happening(token: &str) -> bool {
+    HAPPENING.binary_search(&token).is_ok()
+}
+
 /// Returns whether a token is a stop word.
 pub(super) fn is_empty_word(token: &str) -> bool {
     ENGLISH.binary_search(&token).is_ok()
@@ -43,5 +56,17 @@ mod tests {
             .filter(|token| !is_empty_word(token))
             .collect();
         assert_eq!(kept, ["want"]);
+    }
+
+    #[test]
+    fn words_that_only_ask_what_there_is_are_in_order_and_as_the_tokeniser_leaves_them() {
+        assert!(HAPPENING.is_sorted());
+        let words =
+            "What happened? Show me anything new we discussed, mentioned, said or talked about; summarise";
+        let kept: Vec<String> = query_tokens(words)
+            .into_iter()
+            .filter(|token| !is_empty_word(token) && !is_happening(token))
+            .collect();
+        assert_eq!(kept, Vec::<String>::new());
     }
 }

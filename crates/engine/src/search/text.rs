@@ -11,6 +11,8 @@ pub(super) struct ComparedText {
     whole: u64,
     /// The hashes of its words as the index stores them.
     tokens: Vec<u64>,
+    /// The same, each once and in order.
+    distinct: Vec<u64>,
     /// Its words as written, except for case and for the punctuation around them.
     said: Vec<ComparedWord>,
 }
@@ -37,13 +39,18 @@ impl ComparedText {
     pub(super) fn from_text(indexer: &mut TextIndexer, text: &str) -> Self {
         let indexed = indexer.join_index_tokens(text);
         let tokens = indexed.split(' ').filter(|token| !token.is_empty());
+        let tokens: Vec<u64> = tokens.map(|token| hash_bytes(token.as_bytes())).collect();
+        let mut distinct = tokens.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
         Self {
             whole: if text.is_empty() {
                 0
             } else {
                 hash_bytes(text.as_bytes())
             },
-            tokens: tokens.map(|token| hash_bytes(token.as_bytes())).collect(),
+            tokens,
+            distinct,
             said: text.split_whitespace().map(ComparedWord::from_written).collect(),
         }
     }
@@ -51,6 +58,32 @@ impl ComparedText {
     /// Returns whether it contains the word with this [hash](hash_bytes), as the index stores words.
     pub(super) fn holds_word(&self, word: u64) -> bool {
         self.tokens.contains(&word)
+    }
+
+    /// Returns how often it contains the word with this [hash](hash_bytes).
+    pub(super) fn count_word(&self, word: u64) -> u32 {
+        self.tokens.iter().filter(|token| **token == word).count() as u32
+    }
+
+    /// Returns the number of its words, as the index counts them.
+    pub(super) fn count_words(&self) -> u32 {
+        self.tokens.len() as u32
+    }
+
+    /// Returns whether two texts share most of their words: [`weights::ALIKE`] of all that either has.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let (few, many) = if self.distinct.len() <= other.distinct.len() {
+            (&self.distinct, &other.distinct)
+        } else {
+            (&other.distinct, &self.distinct)
+        };
+        // Texts of very different length share too little, whatever their words.
+        if (few.len() as f32) < weights::ALIKE * many.len() as f32 {
+            return false;
+        }
+        let shared = few.iter().filter(|word| many.binary_search(word).is_ok()).count();
+        let either = few.len() + many.len() - shared;
+        shared as f32 >= weights::ALIKE * either as f32
     }
 
     /// Returns whether two texts differ at most in whitespace, case and the punctuation around words; or, if they are

@@ -190,7 +190,7 @@ impl DrawerView {
 }
 
 /// Cuts a name that would crowd out the rest of an answer.
-fn shorten_name(name: &str) -> String {
+pub(crate) fn shorten_name(name: &str) -> String {
     if name.len() <= LONGEST_NAME {
         return name.to_owned();
     }

@@ -13,7 +13,8 @@ pub struct HitView {
     /// The drawer.
     #[serde(flatten)]
     pub drawer: DrawerView,
-    /// Its score, comparable within this search only; larger is better.
+    /// The probability that it holds an answer, from 0 to 1. If one retriever ranked alone, its own score; larger is
+    /// better.
     #[serde(serialize_with = "write_digits")]
     pub score: f32,
     /// The distance of its vector, if only vectors were compared; smaller is nearer.

@@ -67,7 +67,7 @@ impl ScopeFields {
 
 /// Parses a bound in time: a timestamp, or words like `yesterday` or `last week`, which mean the first moment of that
 /// time.
-fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
+pub fn parse_bound(name: &str, text: Option<&str>, now: Timestamp) -> Result<Option<Timestamp>> {
     let Some(words) = text.map(str::trim) else {
         return Ok(None);
     };

@@ -134,10 +134,10 @@ fn a_page_says_who_i_am_what_matters_and_what_is_newest() {
          Who I am:\n\
          - [people/identity · 2026-05-01 · unknown · me] \"I am Ada. I sail.\"\n\
          What matters most:\n\
-         - [boat/talks · 2020-01-01 · agent · vital] \"Never ship on Fridays.\"\n\
+         - [boat/talks · 2020-01-01 · unknown · vital] \"Never ship on Fridays.\"\n\
          - [boat/plans · 2026-05-01 · unknown · plan] \"The boat is sold in June.\"\n\
          What is newest:\n\
-         - [boat/talks · 2026-05-19 · agent · a] \"How do I splice a rope?\", then assistant: \
+         - [boat/talks · 2026-05-19 · unknown · a] \"How do I splice a rope?\", then assistant: \
          \"Unlay three strands, then tuck.\""
     );
     assert_eq!(order(&report), ["me", "vital", "plan", "q", "a"]);
@@ -177,8 +177,8 @@ fn a_title_says_what_a_conversation_is_about_unless_its_room_does() {
     assert_eq!(
         lines,
         [
-            "- [boat/talks · 2026-05-19 · agent · t] \"Rigging the mast\", then assistant: \"Done.\"",
-            "- [boat/talks · 2026-05-18 · agent · u] assistant: \"Gone.\"",
+            "- [boat/talks · 2026-05-19 · unknown · t] \"Rigging the mast\", then assistant: \"Done.\"",
+            "- [boat/talks · 2026-05-18 · unknown · u] assistant: \"Gone.\"",
         ]
     );
 }

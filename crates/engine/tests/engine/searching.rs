@@ -4,6 +4,7 @@ mod coverage;
 mod dates;
 mod laws;
 mod limits;
+mod order;
 mod random;
 mod scope;
 mod why_not;
@@ -66,16 +67,20 @@ impl World {
         [Self::reference(), Self::embedded()]
     }
 
-    /// The collection opened for filing on `machine`.
-    fn filing(&self, collection: &CollectionName, machine: &Machine) -> FilingSession {
+    /// The palace as `machine` opens it.
+    fn open(&self, machine: &Machine) -> Palace {
         let address = PalaceAddress {
             backend: Arc::clone(&self.backend),
             reference: self.palace.clone(),
         };
-        let palace = Palace::new(address, Arc::new(machine.clone()), || {
+        Palace::new(address, Arc::new(machine.clone()), || {
             time("2024-01-01T00:00:00Z")
-        });
-        let palace = palace.in_collection(Some(collection.clone()));
+        })
+    }
+
+    /// The collection opened for filing on `machine`.
+    fn filing(&self, collection: &CollectionName, machine: &Machine) -> FilingSession {
+        let palace = self.open(machine).in_collection(Some(collection.clone()));
         palace.open_filing(None).unwrap()
     }
 

@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use loci_core::Result;
 use loci_engine::search::SearchRequest;
+use loci_engine::view::parse_bound;
 
 use crate::environment::now;
 use crate::scope::ScopeArgs;
@@ -30,6 +31,10 @@ pub(crate) struct QuestionArgs {
     #[arg(long)]
     no_dates: bool,
 
+    /// Read times such as "last week" as if it were this time
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<String>,
+
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -37,13 +42,14 @@ pub(crate) struct QuestionArgs {
 impl QuestionArgs {
     /// Builds the request for `query`, unchecked.
     pub(crate) fn build_request(&self, query: &[String]) -> Result<SearchRequest> {
+        let at = parse_bound("as-of", self.as_of.as_deref(), now())?.unwrap_or_else(now);
         Ok(SearchRequest {
             limit: self.n,
-            scope: self.scope.build_scope()?,
+            scope: self.scope.build_scope_at(at)?,
             tools: self.tools,
             recent: self.recent,
             dates: !self.no_dates,
-            ..SearchRequest::new(query.join(" "), now())
+            ..SearchRequest::new(query.join(" "), at)
         })
     }
 }

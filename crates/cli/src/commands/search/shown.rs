@@ -86,9 +86,15 @@ fn describe_time(dated: &MentionedTime) -> String {
     };
     let effect = match dated.drawers {
         0 => "no drawer is from that time, so it is ignored".to_owned(),
+        count if dated.alone => format!("{} from that time searched", render::count_drawers(count)),
         count => format!("{} from that time rank higher", render::count_drawers(count)),
     };
-    format!("{:?} read as {span}; {effect}", dated.words)
+    let assumed = if dated.assumed {
+        ", the last with drawers"
+    } else {
+        ""
+    };
+    format!("{:?} read as {span}{assumed}; {effect}", dated.words)
 }
 
 /// The words of a query without the punctuation around them.

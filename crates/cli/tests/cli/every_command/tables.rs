@@ -142,9 +142,9 @@ pub(super) const GROUPS: &[(&str, &[InputRow<'static>])] = &[
     ("Looking", &[
         ("search",                                            2, "<QUERY>"),
         ("search ''",                                         2, "QUERY"),
-        ("search {long}",                                     0, ""),
+        ("search {long}",                                     1, ""),
         ("search {bytes}",                                    2, "UTF-8"),
-        ("search {evil}",                                     0, ""),
+        ("search {evil}",                                     1, ""),
         ("search ship -n {huge}",                             0, ""),
         ("search ship -n 0",                                  2, "--limit"),
         ("search ship -n -1",                                 2, "-1"),

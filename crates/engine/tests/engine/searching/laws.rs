@@ -41,6 +41,10 @@ fn the_answer_is_the_exact_one(world: &World, made: &[Made], request: &SearchReq
         ..request.clone()
     };
     let answer = find(&world.holding("drawers", &machine, &drawers), &machine, request);
+    // A query for a time and little else is answered from that time; `dates.rs` tests it.
+    if answer.dates.iter().any(|dated| dated.alone) {
+        return Ok(());
+    }
     let scope = searched(request);
     prop_assert!(answer.hits.iter().all(|hit| scope.accepts(&hit.drawer)));
     prop_assert_eq!(
@@ -110,6 +114,9 @@ fn what_is_searched_is_counted(world: &World, made: &[Made], request: &SearchReq
     let drawers = filed(made, &machine);
     let shelf = world.holding("drawers", &machine, &drawers);
     let answer = find(&shelf, &machine, request);
+    if answer.dates.iter().any(|dated| dated.alone) {
+        return Ok(());
+    }
     let accepted = drawers
         .iter()
         .filter(|new| request.scope.filter.accepts(&stored(new)));

@@ -3,7 +3,7 @@
 use loci_core::{Error, Result, format_count};
 use loci_engine::SearchRequest;
 use loci_engine::search::{SearchReport, choose_excerpt, mark_words};
-use loci_engine::view::{HitView, ScopeFields};
+use loci_engine::view::{HitView, ScopeFields, parse_bound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ pub(crate) struct SearchInput {
     /// A question or words
     query: String,
     limit: Option<usize>,
+    /// Taken as now
+    as_of: Option<String>,
     #[serde(flatten)]
     scope: ScopeFields,
     /// Budget of the reply
@@ -76,11 +78,13 @@ impl PalaceTool for SearchTool {
     fn call(input: SearchInput, call: &CallContext<'_>) -> Result<ToolReply<SearchOutput>> {
         let budget = ReplyBudget::from_tokens(input.tokens)?;
         check_query_length(&input.query)?;
+        let now = call.palace.now();
+        let at = parse_bound("as_of", input.as_of.as_deref(), now)?.unwrap_or(now);
         let request = SearchRequest {
             limit: input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT),
-            scope: input.scope.parse(call.palace.now())?,
+            scope: input.scope.parse(at)?,
             cursor: input.cursor,
-            ..SearchRequest::new(input.query, call.palace.now())
+            ..SearchRequest::new(input.query, at)
         };
         let report = call.palace.search(&request)?;
         build_reply(report, &request, budget)
