@@ -3,7 +3,7 @@
 use loci_core::{Error, ErrorKind};
 
 /// The most times a writer embeds again because another process changed the model of the collection meanwhile.
-pub(crate) const MODEL_CHANGES: usize = 16;
+pub(crate) const MODEL_CHANGES: usize = 64;
 
 /// Returns how often reopening the collection may cure an error: its model changed, a commit failed, or its file was
 /// replaced.

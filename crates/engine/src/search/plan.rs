@@ -30,6 +30,9 @@ pub(super) struct SearchPlan<'a> {
     pub(super) text: String,
     /// The same words as the index stores them.
     pub(super) words: Vec<String>,
+    /// Those that say what the query is about: without the words of a time in which drawers were said, unless there are
+    /// no others.
+    pub(super) subject: Vec<String>,
     /// The stop words, which are not matched.
     left_out: Vec<String>,
     /// Whether the query contains "I" or "my".
@@ -138,6 +141,7 @@ impl<'a> SearchPlan<'a> {
             in_scope,
             left_out,
             text,
+            subject: words.clone(),
             words,
             own,
             dates: Vec::new(),
@@ -182,6 +186,7 @@ impl<'a> SearchPlan<'a> {
         mentions.truncate(weights::MOST_TIMES);
         let dates = mentions.iter().map(|mention| self.read_date(collection, mention));
         self.dates = dates.collect::<Result<_>>()?;
+        self.read_subject(&mentions);
         let said: Vec<Filter> = self
             .dates
             .iter()
@@ -195,6 +200,31 @@ impl<'a> SearchPlan<'a> {
             self.in_scope = collection.count(&self.scope)?;
         }
         Ok(())
+    }
+
+    /// Takes the words of times that have drawers out of the subject: a drawer said then need not name the time.
+    fn read_subject(&mut self, mentions: &[TimeMention]) {
+        let known = mentions
+            .iter()
+            .zip(&self.dates)
+            .filter(|(_, dated)| dated.drawers > 0);
+        let known: Vec<TimeMention> = known.map(|(mention, _)| mention.clone()).collect();
+        let query = &self.request.query;
+        let left = when::find_words_left(query, &known);
+        let left: HashSet<String> = left
+            .into_iter()
+            .filter_map(|word| query.get(word))
+            .flat_map(tokenise::query_tokens)
+            .collect();
+        let subject: Vec<String> = self
+            .words
+            .iter()
+            .filter(|word| left.contains(*word))
+            .cloned()
+            .collect();
+        if !known.is_empty() && !subject.is_empty() {
+            self.subject = subject;
+        }
     }
 
     /// Counts the drawers of a time. Of a time without its year or week, the last one with drawers is taken.

@@ -146,7 +146,7 @@ fn read_candidates(
 /// The fewer candidates contain a word, the more it counts.
 fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
     let words: HashSet<u64> = plan
-        .words
+        .subject
         .iter()
         .map(|word| hash_bytes(word.as_bytes()))
         .collect();
@@ -165,7 +165,7 @@ fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
     // A word that no candidate contains tells none of them apart and would only shrink every share.
     weighed.retain(|(.., held)| *held);
     let all: f32 = weighed.iter().map(|(_, weight, _)| weight).sum();
-    let own_text = if plan.words.len() <= weights::FEW_WORDS {
+    let own_text = if plan.subject.len() <= weights::FEW_WORDS {
         weights::OWN_TEXT_OF_WORDS
     } else {
         weights::OWN_TEXT

@@ -53,6 +53,8 @@ fn switch_often(reference: &PalaceRef, machine: &Machine, finished: &AtomicBool)
         let bag = &machine.0[(switches + 1) % 2];
         switch_model(collection.as_ref(), bag, &mut |_| true).unwrap();
         switches += 1;
+        // No palace switches its model without a pause: even the smallest one is embedded first.
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     switches
 }
