@@ -170,8 +170,10 @@ pub struct SearchAnswer {
 pub struct SearchHit {
     /// The drawer with its text and metadata.
     pub drawer: Drawer,
-    /// The probability that it holds an answer, from 0 to 1; it never rises from one hit to the next.
+    /// The probability that it or a hit behind it holds an answer, from 0 to 1; it never rises from one hit to the next.
     pub score: f32,
+    /// The probability that it holds an answer itself.
+    pub likelihood: f32,
     /// The evidence for it.
     pub why: HitEvidence,
     /// Other drawers with nearly the same text.

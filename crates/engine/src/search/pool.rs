@@ -94,6 +94,8 @@ struct PoolCandidate {
     phrase: bool,
     /// The probability that it holds an answer.
     likelihood: f32,
+    /// The probability that it or a candidate behind it does.
+    score: f32,
 }
 
 impl PoolCandidate {
@@ -112,6 +114,7 @@ impl PoolCandidate {
             drawer,
             words: 0.0,
             likelihood: 0.0,
+            score: 0.0,
         }
     }
 }
@@ -227,8 +230,9 @@ fn estimate_likelihoods(plan: &SearchPlan<'_>, reached: &LegAnswers, pool: &mut 
             },
             of_time: plan.asks_for_time,
         };
-        best_behind = best_behind.max(signs.estimate_likelihood());
-        candidate.likelihood = best_behind;
+        candidate.likelihood = signs.estimate_likelihood();
+        best_behind = best_behind.max(candidate.likelihood);
+        candidate.score = best_behind;
     }
 }
 
@@ -270,6 +274,7 @@ impl FoldedHits {
             drawer,
             text,
             likelihood,
+            score,
             ..
         } = candidate;
         let twin = self.texts.iter().position(|other| other.says_the_same(&text));
@@ -282,7 +287,8 @@ impl FoldedHits {
             self.texts.push(text);
             self.found.push(SearchHit {
                 drawer,
-                score: likelihood.min(last),
+                score: score.min(last),
+                likelihood,
                 why: ranked.why,
                 also_in: Vec::new(),
                 around: NeighbourDrawers::default(),

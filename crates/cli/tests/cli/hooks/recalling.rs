@@ -74,6 +74,24 @@ fn a_prompt_that_something_is_close_to_gets_it_cited_and_quoted() {
 }
 
 #[test]
+fn a_short_question_with_two_telling_words_is_enough() {
+    let scene = scene();
+    scene.json(&[
+        "add",
+        "We dropped Redis because its snapshots doubled the memory.",
+    ]);
+    let answer = prompt(&scene, "why did we drop redis", &[]);
+    assert!(context(&answer).contains("We dropped Redis"), "{answer}");
+    for idle in [
+        "yes, go on",
+        "please continue",
+        "ok, now fix the test and run it again",
+    ] {
+        assert_eq!(context(&prompt(&scene, idle, &[])), "", "{idle}");
+    }
+}
+
+#[test]
 fn a_prompt_that_nothing_is_close_to_gets_nothing() {
     let scene = scene();
     for text in [
