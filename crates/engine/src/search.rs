@@ -341,7 +341,11 @@ fn compose_answer(
     plan: SearchPlan<'_>,
     asked: &AskedQuery,
     reached: &LegAnswers,
-    GatheredHits { mut hits, missing }: GatheredHits,
+    GatheredHits {
+        mut hits,
+        missing,
+        unheld,
+    }: GatheredHits,
 ) -> Result<SearchAnswer> {
     let request = plan.request;
     let (legs, mut warnings) = legs::report_coverage(collection, &plan, asked, reached)?;
@@ -365,7 +369,7 @@ fn compose_answer(
             hit.around = around;
         }
     }
-    let verdict = SearchVerdict::new(collection, &plan, &hits)?;
+    let verdict = SearchVerdict::new(collection, &plan, &hits, &unheld)?;
     warnings.extend(verdict.list_findings(!hits.is_empty()));
     // Saturating: the two counts may be one write apart on a backend without moments.
     let tool_output_left_out = if request.includes_tool_output() {

@@ -24,6 +24,8 @@ pub(super) struct HitGatherer<'a> {
     seen: HashSet<DrawerId>,
     hits: FoldedHits,
     missing: usize,
+    /// The words of the query that no candidate of the first pool holds; `None` before it was read.
+    unheld: Option<HashSet<u64>>,
 }
 
 impl<'a> HitGatherer<'a> {
@@ -35,6 +37,7 @@ impl<'a> HitGatherer<'a> {
             seen: HashSet::new(),
             hits: FoldedHits::new(plan.request.limit),
             missing: 0,
+            unheld: None,
         }
     }
 
@@ -53,7 +56,8 @@ impl<'a> HitGatherer<'a> {
         for some in ranked.chunks(weights::POOL) {
             let (mut pool, unread) = read_candidates(self.collection, self.plan, &mut self.indexer, some)?;
             self.missing += unread;
-            rank_by_own_words(self.plan, &mut pool);
+            let unheld = rank_by_own_words(self.plan, &mut pool);
+            self.unheld.get_or_insert(unheld);
             demote_crowding_sources(&mut pool);
             demote_crowding_copies(&mut pool);
             estimate_likelihoods(self.plan, reached, &mut pool);
@@ -71,6 +75,7 @@ impl<'a> HitGatherer<'a> {
         GatheredHits {
             hits: self.hits.found,
             missing: self.missing,
+            unheld: self.unheld.unwrap_or_else(|| hash_words(&self.plan.subject)),
         }
     }
 }
@@ -81,6 +86,8 @@ pub(super) struct GatheredHits {
     pub(super) hits: Vec<SearchHit>,
     /// The number of candidates that could not be read by their ids.
     pub(super) missing: usize,
+    /// The hashes of the query's words that none of the best candidates holds.
+    pub(super) unheld: HashSet<u64>,
 }
 
 /// A candidate with its text.
@@ -146,13 +153,9 @@ fn read_candidates(
 
 /// Boosts candidates whose own text contains the query's words over those that only have it in their neighbours.
 ///
-/// The fewer candidates contain a word, the more it counts.
-fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
-    let words: HashSet<u64> = plan
-        .subject
-        .iter()
-        .map(|word| hash_bytes(word.as_bytes()))
-        .collect();
+/// The fewer candidates contain a word, the more it counts. Returns the hashes of the words that none contains.
+fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) -> HashSet<u64> {
+    let words = hash_words(&plan.subject);
     let size = pool.len() as f32;
     // The weight of each word, and whether any candidate holds it.
     let mut weighed: Vec<(u64, f32, bool)> = words
@@ -166,6 +169,8 @@ fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
     weighed.sort_by_key(|(word, ..)| *word);
     let asked: f32 = weighed.iter().map(|(_, weight, _)| weight).sum();
     // A word that no candidate contains tells none of them apart and would only shrink every share.
+    let unheld = weighed.iter().filter(|(.., held)| !held);
+    let unheld = unheld.map(|(word, ..)| *word).collect();
     weighed.retain(|(.., held)| *held);
     let all: f32 = weighed.iter().map(|(_, weight, _)| weight).sum();
     let own_text = if plan.subject.len() <= weights::FEW_WORDS {
@@ -187,6 +192,11 @@ fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) {
         }
     }
     pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
+    unheld
+}
+
+fn hash_words(words: &[String]) -> HashSet<u64> {
+    words.iter().map(|word| hash_bytes(word.as_bytes())).collect()
 }
 
 /// Keeps texts that are alike and without a trusted origin from filling the page, however many sources they come from.

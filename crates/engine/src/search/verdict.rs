@@ -6,11 +6,15 @@
 //! its evidence, and among 312,000 drawers in the same way. Fitted on some conversations and measured on the others, it tells the two apart with an area under
 //! the curve of .90 on LongMemEval and .76 on LoCoMo, whose two people talk about the same things all the time.
 
+use std::collections::HashSet;
+
 use loci_core::{CollectionReader, DrawerFields, FindingSeverity, LexicalRequest, PalaceFinding, Result};
+use loci_index::tokenise;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::plan::SearchPlan;
+use super::text::hash_bytes;
 use super::{SearchHit, weights};
 use crate::view::shorten_name;
 
@@ -71,13 +75,12 @@ impl SearchVerdict {
         collection: &dyn CollectionReader,
         plan: &SearchPlan<'_>,
         hits: &[SearchHit],
+        unheld: &HashSet<u64>,
     ) -> Result<Self> {
         let confidence = hits.first().map_or(0.0, |hit| hit.score);
-        // A word that one of the best hits holds is known without a look.
-        let known = hits.iter().map(|hit| hit.why.words).fold(0.0, f32::max);
         // In an empty scope no word says more than that it is empty.
-        let unknown_words = if known < 1.0 && plan.in_scope > 0 && !plan.asks_for_time {
-            find_unknown_words(collection, plan)?
+        let unknown_words = if plan.in_scope > 0 && !plan.asks_for_time {
+            find_unknown_words(collection, plan, unheld)?
         } else {
             Vec::new()
         };
@@ -125,15 +128,19 @@ impl SearchVerdict {
     }
 }
 
-/// Returns the words of the query that no drawer in scope contains, as the query spells them.
+/// Returns the words of the query that no drawer in scope contains, as the query spells them. Only words that none of the
+/// best candidates holds are looked up: each costs a search.
 pub(super) fn find_unknown_words(
     collection: &dyn CollectionReader,
     plan: &SearchPlan<'_>,
+    unheld: &HashSet<u64>,
 ) -> Result<Vec<String>> {
     let mut unknown: Vec<String> = Vec::new();
     for word in plan.text.split_whitespace().take(weights::MOST_WORDS_LOOKED_UP) {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-        if bare.is_empty() || unknown.iter().any(|other| other == bare) {
+        let is_held = |token: String| !unheld.contains(&hash_bytes(token.as_bytes()));
+        let held = tokenise::query_tokens(bare).into_iter().any(is_held);
+        if bare.is_empty() || held || unknown.iter().any(|other| other == bare) {
             continue;
         }
         let hits = collection.lexical(&LexicalRequest {
