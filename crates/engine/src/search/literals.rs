@@ -125,10 +125,12 @@ impl QueryLiteral {
 /// Returns the literals of a query, each once.
 pub(super) fn find_literals(query: &str) -> Vec<QueryLiteral> {
     let (quoted, rest) = take_quoted(query);
+    // In a whole question "YouTube" is a word like others; typed alone, "HTTPStatus" is a name.
+    let is_alone = query.split_whitespace().count() <= weights::FEW_WORDS;
     let words = rest
         .split_whitespace()
         .map(trim_around)
-        .filter(|word| is_literal_word(word));
+        .filter(|word| is_literal_word(word) || is_alone && is_camel_case(word));
     let mut seen = HashSet::new();
     quoted
         .iter()
@@ -232,6 +234,12 @@ fn is_literal_word(word: &str) -> bool {
         || letters > 0 && digits > 0 && word.len() > 2 && !is_measure(word)
 }
 
+/// Returns whether a word has a capital within it and small letters too: `skipUnless`, `HTTPStatus`.
+fn is_camel_case(word: &str) -> bool {
+    let capital = word.chars().skip(1).any(char::is_uppercase);
+    capital && word.chars().any(char::is_lowercase) && word.chars().all(char::is_alphanumeric)
+}
+
 /// Returns whether a word with slashes is a path or an address, not two words of which either will do.
 fn is_path(word: &str) -> bool {
     let slashes = word.matches(['/', '\\']).count();
@@ -324,6 +332,8 @@ mod tests {
             ),
             ("it prints \"No such option\" again", vec!["no such option"]),
             ("the flag --dry-run", vec!["--dry-run"]),
+            ("class HTTPStatus", vec!["httpstatus"]),
+            ("What did I watch on YouTube?", vec![]),
             ("issue `a b` and 'c d' don't", vec!["a b", "c d"]),
             ("called “the plan”, (see notes.md).", vec!["the plan", "notes.md"]),
         ] {
