@@ -127,17 +127,18 @@ mod tests {
             ".claude/projects/-home-ada/notes.md",
             ".codex/sessions/2026/05/01/rollout-1.jsonl",
             ".codex/sessions/2026/05/02/rollout-2.jsonl",
-            ".gemini/tmp/abc/chats/session-1.json",
-            ".gemini/tmp/abc/logs.json",
             ".cursor/projects/home-ada/agent-transcripts/one/one.jsonl",
             ".config/Code/User/workspaceStorage/abc/chatSessions/1.json",
         ] {
             write(&home.path().join(name));
         }
+        let gemini = home.path().join(".gemini").join("tmp").join("abc");
+        write(&gemini.join("chats").join("session-1.json"));
+        write(&gemini.join("logs.json"));
         let counts = AgentTool::ALL.map(|tool| PastSessions::find(tool, &folders).unwrap().count);
         assert_eq!(counts, [1, 2, 1, 1, 1]);
-        let gemini = PastSessions::find(AgentTool::Gemini, &folders).unwrap();
-        assert_eq!(gemini.folders, [home.path().join(".gemini/tmp/abc/chats")]);
-        assert_eq!(gemini.pattern, Some("*/chats"));
+        let found = PastSessions::find(AgentTool::Gemini, &folders).unwrap();
+        assert_eq!(found.folders, [gemini.join("chats")]);
+        assert_eq!(found.pattern, Some("*/chats"));
     }
 }

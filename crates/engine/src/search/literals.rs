@@ -124,6 +124,10 @@ impl QueryLiteral {
 
 /// Returns the literals of a query, each once.
 pub(super) fn find_literals(query: &str) -> Vec<QueryLiteral> {
+    // A pasted log is not a question, and looking for the end of each of its quotes would take for ever.
+    let query = query
+        .get(..query.floor_char_boundary(weights::LITERALS_WITHIN))
+        .unwrap_or_default();
     let (quoted, rest) = take_quoted(query);
     // In a whole question "YouTube" is a word like others; typed alone, "HTTPStatus" is a name.
     let is_alone = query.split_whitespace().count() <= weights::FEW_WORDS;
@@ -350,6 +354,13 @@ mod tests {
         ] {
             assert_eq!(literals(query), Vec::<String>::new(), "{query}");
         }
+    }
+
+    #[test]
+    fn literals_are_read_from_the_beginning_of_a_query_only() {
+        let log = " 'a \u{201c}b".repeat(200_000);
+        assert_eq!(literals(&log), Vec::<String>::new());
+        assert_eq!(literals(&format!("E0277 {log} E0502")), ["e0277"]);
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub(super) const PHRASE: f32 = 0.5;
 pub(super) const LITERAL_DEPTH: usize = 300;
 pub(super) const MOST_LITERALS: usize = 4;
 
+/// The bytes at the beginning of a query in which literals are looked for.
+pub(super) const LITERALS_WITHIN: usize = 2000;
+
 /// The most bytes of a literal, and the most words of a phrase.
 pub(super) const LONGEST_LITERAL: usize = 200;
 pub(super) const LONGEST_PHRASE: usize = 6;
