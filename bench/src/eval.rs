@@ -3,6 +3,7 @@
 mod ask;
 mod chart;
 mod embedding;
+mod honesty;
 mod metrics;
 mod palace;
 mod results;
@@ -46,12 +47,15 @@ pub(crate) struct EvalOptions {
     /// How many hits each way gives.
     #[arg(long, default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     hits: usize,
-    /// Write `questions.jsonl`, `table.md` and `recall.svg` into this folder.
+    /// Write `questions.jsonl`, `table.md` and `recall.svg` into this folder, and `honesty.jsonl` if that was measured.
     #[arg(long)]
     out: Option<PathBuf>,
     /// Only the first so many questions of each set.
     #[arg(long)]
     questions: Option<usize>,
+    /// Also ask questions that have no answer, and tell how well the confidence tells them apart.
+    #[arg(long)]
+    honesty: bool,
 }
 
 /// Which sets.
@@ -78,6 +82,7 @@ pub(crate) enum WingLayout {
 pub(crate) struct EvalSettings {
     wings: WingLayout,
     hits: usize,
+    honesty: bool,
 }
 
 impl WingLayout {
@@ -93,13 +98,18 @@ impl WingLayout {
 pub(crate) fn run(options: &EvalOptions) -> EvalResult<Json> {
     let embedders = embedder(options)?;
     let (wings, hits) = (options.wings, options.hits);
+    let settings = EvalSettings {
+        wings,
+        hits,
+        honesty: options.honesty,
+    };
     let mut sets = sets::load(&options.folder, options.set)?;
     for set in &mut sets {
         set.questions.truncate(options.questions.unwrap_or(usize::MAX));
     }
     let all: Vec<EvalResults<'_>> = sets
         .iter()
-        .map(|set| measure(set, EvalSettings { wings, hits }, &embedders))
+        .map(|set| measure(set, settings, &embedders))
         .collect::<EvalResult<_>>()?;
     let told = format!("{}; {}; {hits} hits a question", embedders.name(), wings.told());
     let tables: String = all
@@ -137,9 +147,16 @@ fn measure<'a>(set: &'a EvalSet, how: EvalSettings, embedders: &EvalEmbedder) ->
         ask(&palace, embedders, set, how, question)
             .map_err(|error| format!("{}: {error}", question.id).into())
     });
+    let asked = asked.collect::<EvalResult<_>>()?;
+    let honesty = if how.honesty {
+        honesty::ask_variants(&palace, embedders, set, how)?
+    } else {
+        Vec::new()
+    };
     Ok(EvalResults {
         set,
-        asked: asked.collect::<EvalResult<_>>()?,
+        asked,
+        honesty,
         drawers: palace.drawers,
         mined: palace.mined,
     })
@@ -152,6 +169,14 @@ fn write(folder: &Path, all: &[EvalResults<'_>], table: &str) -> EvalResult<()> 
         .flat_map(EvalResults::lines)
         .map(|line| format!("{line}\n"));
     fs::write(folder.join("questions.jsonl"), lines.collect::<String>())?;
+    let honesty = all.iter().flat_map(|results| {
+        let asked = results.honesty.iter();
+        asked.map(|asked| format!("{}\n", honesty::line(results.set.name, asked)))
+    });
+    let honesty: String = honesty.collect();
+    if !honesty.is_empty() {
+        fs::write(folder.join("honesty.jsonl"), honesty)?;
+    }
     fs::write(folder.join("table.md"), table)?;
     let panels: Vec<ChartPanel<'_>> = all
         .iter()
@@ -213,6 +238,7 @@ mod tests {
                 out: Some(out.clone()),
                 hits: 50,
                 questions: None,
+                honesty: true,
             })
             .unwrap();
             let set = &figures["sets"]["locomo"];
@@ -234,6 +260,12 @@ mod tests {
                 rank(1) + rank(3) > kitchen,
                 "in one wing only one of two can be first"
             );
+            // Each question as it is and without its evidence; with a wing each, also of the other conversation.
+            let honesty = fs::read_to_string(out.join("honesty.jsonl")).unwrap();
+            let variants = if wings == WingLayout::Each { 3 } else { 2 };
+            assert_eq!(honesty.lines().count(), 4 * variants);
+            let bees = set["honesty"]["evidence removed"]["auroc"].as_f64().unwrap();
+            assert!(bees > 0.5, "{bees}");
             assert!(
                 fs::read_to_string(out.join("table.md"))
                     .unwrap()

@@ -68,6 +68,15 @@ impl EvalPalace {
         })
     }
 
+    /// The sources that are these sessions.
+    pub(crate) fn sources_of(&self, sessions: &[String]) -> Vec<String> {
+        let of_sessions = self
+            .session_of
+            .iter()
+            .filter(|(_, session)| sessions.contains(session));
+        of_sessions.map(|(source, _)| source.clone()).collect()
+    }
+
     /// The session and the message a drawer is of.
     pub(crate) fn origin(&self, drawer: &Drawer) -> EvalResult<(String, String)> {
         let source = drawer.place.source.as_deref().unwrap_or_default();

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use super::ask::{AskedQuestion, EvalRanking, RetrievalWay};
+use super::honesty::{self, AskedConfidence};
 use super::metrics::{self, DEEPEST, EvalMetric, mean};
 use super::sets::{EvalQuestion, EvalSet};
 use crate::measure::{MeasuredCost, quantile};
@@ -21,6 +22,8 @@ pub(crate) struct EvalResults<'a> {
     pub(crate) asked: Vec<AskedQuestion>,
     pub(crate) drawers: u64,
     pub(crate) mined: MeasuredCost,
+    /// The confidence in each variant of each question, if that was measured.
+    pub(crate) honesty: Vec<AskedConfidence>,
 }
 
 impl EvalResults<'_> {
@@ -96,6 +99,7 @@ impl EvalResults<'_> {
             "search_cpu_ms": { "p50": rounded(p50), "p95": rounded(p95) },
             "questions_with_fewer_than_ten_sessions": RetrievalWay::ALL.map(|way| (way.name(), self.short_of_ten(way))).into_iter().collect::<BTreeMap<_, _>>(),
             "figures": self.figures(None),
+            "honesty": honesty::figures(&self.honesty),
             "by_type": by_type,
             "session_recall_by_k": RetrievalWay::ALL.map(curve).into_iter().collect::<BTreeMap<_, _>>(),
         })
@@ -160,6 +164,10 @@ impl EvalResults<'_> {
             let each =
                 |metric: &EvalMetric| RetrievalWay::ALL.map(|way| short(self.mean(*metric, way, Some(kind))));
             row(&mut table, &[kind, &n.to_string()], shown.iter().flat_map(each));
+        }
+        if !self.honesty.is_empty() {
+            table.push('\n');
+            table.push_str(&honesty::table(&self.honesty));
         }
         table
     }
@@ -240,6 +248,7 @@ pub(crate) mod tests {
             sessions: Vec::new(),
             haystacks: Vec::new(),
             questions: vec![question("q1", "easy", "a"), question("q2", "hard", "b")],
+            unanswerable: Vec::new(),
         }
     }
 
@@ -259,6 +268,7 @@ pub(crate) mod tests {
             asked: vec![asked(1.0), asked(3.0)],
             drawers: 2,
             mined: MeasuredCost { cpu: 0.5, wall: 0.5 },
+            honesty: Vec::new(),
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct EvalSet {
     pub(crate) sessions: Vec<EvalSession>,
     pub(crate) haystacks: Vec<EvalHaystack>,
     pub(crate) questions: Vec<EvalQuestion>,
+    /// The questions that nothing in their haystack answers, without evidence.
+    pub(crate) unanswerable: Vec<EvalQuestion>,
 }
 
 /// What is mined as one source.
@@ -67,7 +69,8 @@ pub(crate) struct EvalQuestion {
 impl EvalSet {
     /// The wings to mine: a name and the sessions in it. Haystacks that nobody asks about are left out.
     pub(crate) fn wings(&self, wings: WingLayout) -> Vec<(&str, Vec<usize>)> {
-        let asked = |at: &usize| self.questions.iter().any(|question| question.haystack == *at);
+        let all = || self.questions.iter().chain(&self.unanswerable);
+        let asked = |at: &usize| all().any(|question| question.haystack == *at);
         match wings {
             WingLayout::One => vec![(self.name, (0..self.sessions.len()).collect())],
             WingLayout::Each => (0..self.haystacks.len())
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_haystack_is_read_and_what_cannot_be_answered_is_left_out() {
+    fn a_haystack_is_read_and_what_cannot_be_answered_is_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = [
             json!({"id": "s1", "date": null, "turns": [{"role": "user", "content": "Hello."}]}),
@@ -257,9 +260,12 @@ mod tests {
             &lines(&[question("a"), question("b-abs")]),
         );
         let set = load(folder.path(), EvalSetChoice::Longmemeval).unwrap().remove(0);
-        assert_eq!(set.questions.len(), 1);
+        assert_eq!((set.questions.len(), set.unanswerable.len()), (1, 1));
         assert_eq!(set.questions[0].now.to_string(), "2023-05-30T23:40:00Z");
-        assert_eq!(set.wings(WingLayout::Each), [("haystack-a", vec![1, 0])]);
+        assert_eq!(
+            set.wings(WingLayout::Each),
+            [("haystack-a", vec![1, 0]), ("haystack-b-abs", vec![1, 0])]
+        );
         assert_eq!(set.wings(WingLayout::One), [("longmemeval", vec![0, 1])]);
         assert_eq!(set.sessions[0].messages[0].at, None);
         assert_eq!(

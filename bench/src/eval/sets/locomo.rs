@@ -22,6 +22,7 @@ pub(super) fn read(files: &[PathBuf]) -> EvalResult<EvalSet> {
         sessions: Vec::new(),
         haystacks: Vec::new(),
         questions: Vec::new(),
+        unanswerable: Vec::new(),
     };
     for file in files {
         let conversations: Vec<Json> = serde_json::from_str(&contents(file)?)

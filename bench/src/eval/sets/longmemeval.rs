@@ -26,19 +26,21 @@ pub(super) fn read(folder: &Path) -> EvalResult<EvalSet> {
         .collect::<EvalResult<_>>()?;
     let place = |(at, session): (usize, &EvalSession)| (session.id.clone(), at);
     let place_of: HashMap<String, usize> = sessions.iter().enumerate().map(place).collect();
-    let (mut haystacks, mut questions) = (Vec::new(), Vec::new());
+    let (mut haystacks, mut questions, mut unanswerable) = (Vec::new(), Vec::new(), Vec::new());
     for asked in lines(&folder.join(QUESTIONS))? {
         let id = text(&asked, "id");
-        // What cannot be answered has no evidence to find.
-        if id.ends_with("-abs") || id.ends_with("_abs") {
-            continue;
-        }
         let names = names(&asked, "haystack");
         let places = names.iter().map(|name| {
             let place = place_of.get(name).copied();
             place.ok_or_else(|| format!("{id}: there is no session {name:?}"))
         });
-        questions.push(question(&asked, haystacks.len())?);
+        let question = question(&asked, haystacks.len())?;
+        // What cannot be answered has no evidence to find.
+        if id.ends_with("-abs") || id.ends_with("_abs") {
+            unanswerable.push(question);
+        } else {
+            questions.push(question);
+        }
         haystacks.push(EvalHaystack {
             name: format!("haystack-{id}"),
             sessions: places.collect::<Result<_, _>>()?,
@@ -49,6 +51,7 @@ pub(super) fn read(folder: &Path) -> EvalResult<EvalSet> {
         sessions,
         haystacks,
         questions,
+        unanswerable,
     })
 }
 

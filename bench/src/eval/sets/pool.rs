@@ -28,15 +28,17 @@ pub(super) fn read(folder: &Path, sets: Vec<EvalSet>) -> EvalResult<EvalSet> {
         sessions: Vec::new(),
         haystacks: Vec::new(),
         questions: Vec::new(),
+        unanswerable: Vec::new(),
     };
     for set in sets {
         pool.sessions.extend(set.sessions);
-        pool.questions
-            .extend(set.questions.into_iter().map(|question| EvalQuestion {
-                kind: format!("{} {}", set.name, question.kind),
-                haystack: 0,
-                ..question
-            }));
+        let moved = |question: EvalQuestion| EvalQuestion {
+            kind: format!("{} {}", set.name, question.kind),
+            haystack: 0,
+            ..question
+        };
+        pool.questions.extend(set.questions.into_iter().map(moved));
+        pool.unanswerable.extend(set.unanswerable.into_iter().map(moved));
     }
     let replies = generic_paragraphs(&pool);
     if replies.is_empty() {
