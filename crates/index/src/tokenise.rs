@@ -55,14 +55,18 @@ impl TextIndexer {
     /// Does the same as [`join_index_tokens`], faster for each further text.
     pub fn join_index_tokens(&mut self, text: &str) -> String {
         let mut joined = String::with_capacity(text.len());
-        let mut sink = |token: &str| {
+        self.for_each_index_token(text, &mut |token| {
             if !joined.is_empty() {
                 joined.push(' ');
             }
             joined.push_str(token);
-        };
-        Tokeniser::new(TokenPurpose::Index, &mut self.stems, &mut sink).read(text);
+        });
         joined
+    }
+
+    /// Does the same as [`for_each_token`], faster for each further text.
+    pub fn for_each_index_token(&mut self, text: &str, sink: &mut dyn FnMut(&str)) {
+        Tokeniser::new(TokenPurpose::Index, &mut self.stems, sink).read(text);
     }
 }
 

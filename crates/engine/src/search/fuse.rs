@@ -48,7 +48,32 @@ pub(super) fn fuse_legs(
     let rank = |piece: &FusedPiece<'_>| rank_piece(plan, piece, &sources);
     let mut ranked: Vec<RankedCandidate> = pieces.list.iter().map(rank).collect();
     ranked.sort_by(compare_ranked);
+    keep_leaders(&mut ranked);
     ranked
+}
+
+/// Moves the best hits of each leg into the first pool, if other evidence pushed them out of it: a drawer that one leg
+/// ranks near its top is always read with its text, and shown among as many hits as a pool holds.
+fn keep_leaders(ranked: &mut Vec<RankedCandidate>) {
+    if ranked.len() <= weights::POOL {
+        return;
+    }
+    let leads = |standing: Option<LegStanding>| standing.is_some_and(|one| one.rank <= weights::LEADERS);
+    let is_leader = |one: &RankedCandidate| leads(one.why.nearest) || leads(one.why.lexical);
+    let (leaders, mut behind): (Vec<_>, Vec<_>) = ranked.drain(weights::POOL..).partition(is_leader);
+    // As many of the last places of the pool are given up; a leader among them keeps its place.
+    let mut given_up = Vec::new();
+    let mut at = ranked.len();
+    while given_up.len() < leaders.len() && at > 0 {
+        at -= 1;
+        if !ranked.get(at).is_some_and(is_leader) {
+            given_up.push(ranked.remove(at));
+        }
+    }
+    given_up.reverse();
+    ranked.extend(leaders);
+    ranked.extend(given_up);
+    ranked.append(&mut behind);
 }
 
 /// Orders candidates by score, then newest first, then by id, so that the same search gives the same answer.
@@ -198,4 +223,48 @@ fn score_freshness(now: Timestamp, at: Option<Timestamp>) -> f32 {
     // Clocks of other machines may be ahead: a time in the future counts as now.
     let days = (now.as_micros().saturating_sub(at.as_micros()).max(0)) as f32 / DAY;
     weights::OLD_KEEPS + (1.0 - weights::OLD_KEEPS) * (-days / weights::HALF_LIFE_DAYS).exp2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(number: usize, nearest: Option<usize>, lexical: Option<usize>) -> RankedCandidate {
+        let standing = |rank| LegStanding { rank, score: 1.0 };
+        RankedCandidate {
+            id: DrawerId::new(format!("d{number:04}")).unwrap(),
+            score: 1.0 / (number as f32 + 1.0),
+            why: HitEvidence {
+                nearest: nearest.map(standing),
+                lexical: lexical.map(standing),
+                ..HitEvidence::default()
+            },
+            factor: 1.0,
+            literals: 0.0,
+            at: None,
+        }
+    }
+
+    #[test]
+    fn the_first_hits_of_each_leg_are_in_the_first_pool_and_none_is_lost() {
+        // Both legs agree on two hundred drawers; two that only one leg ranks first come far behind.
+        let all = (0..200).map(|n| match n {
+            150 => candidate(n, Some(1), None),
+            170 => candidate(n, None, Some(weights::LEADERS)),
+            180 => candidate(n, None, Some(weights::LEADERS + 1)),
+            n => candidate(n, Some(n + 2), Some(n + weights::LEADERS + 2)),
+        });
+        let mut ranked: Vec<RankedCandidate> = all.collect();
+        let before: std::collections::BTreeSet<DrawerId> = ranked.iter().map(|one| one.id.clone()).collect();
+        keep_leaders(&mut ranked);
+        let place = |number: usize| {
+            let id = format!("d{number:04}");
+            ranked.iter().position(|one| one.id.as_str() == id).unwrap()
+        };
+        assert_eq!((place(150), place(170)), (weights::POOL - 2, weights::POOL - 1));
+        assert!(place(180) > weights::POOL);
+        assert_eq!((place(0), place(weights::POOL - 1)), (0, weights::POOL + 1));
+        let after: std::collections::BTreeSet<DrawerId> = ranked.iter().map(|one| one.id.clone()).collect();
+        assert_eq!((ranked.len(), after), (200, before));
+    }
 }

@@ -113,10 +113,15 @@ impl PoolCandidate {
         drawer: Drawer,
     ) -> Self {
         let text = drawer.document.as_deref().unwrap_or_default();
-        let phrase = plan.phrase.as_ref();
+        let compared = ComparedText::from_text(indexer, text);
+        // A text that lacks a word of the phrase need not be read again.
+        let mut words = plan.words.iter().map(|word| hash_bytes(word.as_bytes()));
+        let phrase = plan.phrase.as_ref().is_some_and(|phrase| {
+            words.all(|word| compared.holds_word(word)) && literals::holds_phrase(phrase, text)
+        });
         Self {
-            text: ComparedText::from_text(indexer, text),
-            phrase: phrase.is_some_and(|phrase| literals::holds_phrase(phrase, text)),
+            text: compared,
+            phrase,
             ranked,
             drawer,
             words: 0.0,
@@ -287,7 +292,12 @@ impl FoldedHits {
             score,
             ..
         } = candidate;
-        let twin = self.texts.iter().position(|other| other.says_the_same(&text));
+        let own = drawer.document.as_deref().unwrap_or_default();
+        let mut hits = self.texts.iter().zip(&self.found);
+        let twin = hits.position(|(other, hit)| {
+            let said = hit.drawer.document.as_deref().unwrap_or_default();
+            other.says_the_same(said, &text, own)
+        });
         if let Some(hit) = twin.and_then(|twin| self.found.get_mut(twin)) {
             hit.also_in.push(NearTwin::from_drawer(&drawer));
         } else if self.found.len() < self.limit {

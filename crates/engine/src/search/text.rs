@@ -1,4 +1,4 @@
-//! Texts prepared for comparison: the words they contain, and whether two are near twins.
+//! Texts prepared for comparison: the words they contain, whether two are alike, and whether two are near twins.
 
 use loci_index::tokenise::TextIndexer;
 
@@ -13,11 +13,9 @@ pub(super) struct ComparedText {
     tokens: Vec<u64>,
     /// The same, each once and in order.
     distinct: Vec<u64>,
-    /// Its words as written, except for case and for the punctuation around them.
-    said: Vec<ComparedWord>,
 }
 
-/// A word as written.
+/// A word as written, except for case and for the punctuation around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ComparedWord {
     hash: u64,
@@ -37,9 +35,8 @@ const TELLING: &[&str] = &[
 impl ComparedText {
     /// Prepares a text. The indexer caches stems from one text to the next.
     pub(super) fn from_text(indexer: &mut TextIndexer, text: &str) -> Self {
-        let indexed = indexer.join_index_tokens(text);
-        let tokens = indexed.split(' ').filter(|token| !token.is_empty());
-        let tokens: Vec<u64> = tokens.map(|token| hash_bytes(token.as_bytes())).collect();
+        let mut tokens = Vec::new();
+        indexer.for_each_index_token(text, &mut |token| tokens.push(hash_bytes(token.as_bytes())));
         let mut distinct = tokens.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -51,7 +48,6 @@ impl ComparedText {
             },
             tokens,
             distinct,
-            said: text.split_whitespace().map(ComparedWord::from_written).collect(),
         }
     }
 
@@ -77,43 +73,64 @@ impl ComparedText {
         } else {
             (&other.distinct, &self.distinct)
         };
-        // Texts of very different length share too little, whatever their words.
-        if (few.len() as f32) < weights::ALIKE * many.len() as f32 {
+        // With s words shared, s / (few + many - s) must reach the share, so that many words of the shorter text may be
+        // missing from the longer one. Most pairs have little in common and are given up after a few words.
+        let both = (few.len() + many.len()) as f32;
+        let needed = (weights::ALIKE * both / (1.0 + weights::ALIKE)).ceil() as usize;
+        let Some(mut may_miss) = few.len().checked_sub(needed) else {
             return false;
+        };
+        let mut rest = many.iter().peekable();
+        for word in few {
+            while rest.next_if(|other| *other < word).is_some() {}
+            if rest.peek() != Some(&word) {
+                let Some(fewer) = may_miss.checked_sub(1) else {
+                    return false;
+                };
+                may_miss = fewer;
+            }
         }
-        let shared = few.iter().filter(|word| many.binary_search(word).is_ok()).count();
-        let either = few.len() + many.len() - shared;
-        shared as f32 >= weights::ALIKE * either as f32
+        true
     }
 
-    /// Returns whether two texts differ at most in whitespace, case and the punctuation around words; or, if they are
-    /// long, in a word or two that only one of them has and that are neither numbers nor negations.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    /// Returns whether two texts say the same: equal ones do, and [near twins](are_near_twins).
+    pub(super) fn says_the_same(&self, text: &str, other: &Self, other_text: &str) -> bool {
         // Empty texts are never twins: drawers without text have nothing in common.
         if self.whole == other.whole {
             return self.whole != 0;
         }
-        if self.said == other.said {
-            return !self.said.is_empty();
-        }
-        let (long, short) = if self.said.len() >= other.said.len() {
-            (&self.said, &other.said)
-        } else {
-            (&other.said, &self.said)
-        };
-        let more = long.len() - short.len();
-        if short.len() < weights::LONG || !(1..=weights::MORE_WORDS).contains(&more) {
-            return false;
-        }
-        // The added words must be one run: a common beginning and a common end that together cover the short text. They
-        // may overlap where words repeat, so the sum can exceed its length.
-        let pairs = long.iter().zip(short);
-        let first = pairs.take_while(|(a, b)| a == b).count();
-        let pairs = long.iter().rev().zip(short.iter().rev());
-        let last = pairs.take_while(|(a, b)| a == b).count();
-        let added = long.get(first..first + more).unwrap_or_default();
-        first + last >= short.len() && added.iter().all(|word| word.harmless)
+        // Near twins share nearly all words, and comparing these is cheaper than reading both texts again.
+        self.is_like(other) && are_near_twins(text, other_text)
     }
+}
+
+/// Returns whether two texts differ at most in whitespace, case and the punctuation around words; or, if they are long,
+/// in a word or two that only one of them has and that are neither numbers nor negations.
+fn are_near_twins(text: &str, other: &str) -> bool {
+    let read = |text: &str| -> Vec<ComparedWord> {
+        text.split_whitespace().map(ComparedWord::from_written).collect()
+    };
+    let (said, other) = (read(text), read(other));
+    if said == other {
+        return !said.is_empty();
+    }
+    let (long, short) = if said.len() >= other.len() {
+        (said, other)
+    } else {
+        (other, said)
+    };
+    let more = long.len() - short.len();
+    if short.len() < weights::LONG || !(1..=weights::MORE_WORDS).contains(&more) {
+        return false;
+    }
+    // The added words must be one run: a common beginning and a common end that together cover the short text. They may
+    // overlap where words repeat, so the sum can exceed its length.
+    let pairs = long.iter().zip(&short);
+    let first = pairs.take_while(|(a, b)| a == b).count();
+    let pairs = long.iter().rev().zip(short.iter().rev());
+    let last = pairs.take_while(|(a, b)| a == b).count();
+    let added = long.get(first..first + more).unwrap_or_default();
+    first + last >= short.len() && added.iter().all(|word| word.harmless)
 }
 
 impl ComparedWord {
@@ -154,7 +171,25 @@ mod tests {
 
     fn same(a: &str, b: &str) -> bool {
         let mut indexer = TextIndexer::default();
-        ComparedText::from_text(&mut indexer, a).says_the_same(&ComparedText::from_text(&mut indexer, b))
+        let [first, second] = [a, b].map(|text| ComparedText::from_text(&mut indexer, text));
+        first.says_the_same(a, &second, b)
+    }
+
+    #[test]
+    fn texts_are_alike_if_they_share_half_of_all_their_words() {
+        let like = |a: &str, b: &str| {
+            let mut indexer = TextIndexer::default();
+            let [first, second] = [a, b].map(|text| ComparedText::from_text(&mut indexer, text));
+            assert_eq!(first.is_like(&second), second.is_like(&first), "{a} / {b}");
+            first.is_like(&second)
+        };
+        assert!(like("red blue green", "green red blue"));
+        assert!(like("red blue", "red blue green gold"), "two of four");
+        assert!(!like("red blue", "red blue green gold pink"), "two of five");
+        assert!(like("red blue green", "red blue gold"), "two of four");
+        assert!(!like("red blue", "red gold"), "one of three");
+        assert!(!like("red", "gold") && !like("", "gold"));
+        assert!(like("", ""));
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub(super) const FEW_WORDS: usize = 2;
 /// The number of candidates read with their texts at a time; from 30 to 120 the figures are the same.
 pub(super) const POOL: usize = 60;
 
+/// The number of each leg's best hits that are always in the first pool.
+pub(super) const LEADERS: usize = 10;
+
 /// The boost of a drawer that holds every literal of the query, which is more than all other evidence together, and of
 /// one that defines a literal.
 pub(super) const LITERAL: f32 = 3.0;
