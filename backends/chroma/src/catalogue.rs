@@ -164,14 +164,17 @@ pub(crate) fn list_collections(
                 .get::<_, Option<i64>>(2)?
                 .and_then(|n| usize::try_from(n).ok()),
             // The setting has three spellings across releases.
-            links: settings
-                .resolve_number(&id, segments.0.as_deref(), &config, ["hnsw:M", "max_neighbors"])
-                .or_else(|| config.index_setting("M")?.parse().ok()),
+            links: settings.resolve_number(
+                &id,
+                segments.0.as_deref(),
+                &config,
+                ["hnsw:M", "max_neighbors", "M"],
+            ),
             threshold: settings.resolve_number(
                 &id,
                 segments.0.as_deref(),
                 &config,
-                ["hnsw:sync_threshold", "sync_threshold"],
+                ["hnsw:sync_threshold", "sync_threshold", "sync_threshold"],
             ),
             vector_segment: segments.0,
             metadata_segment: segments.1,
@@ -341,51 +344,70 @@ impl CollectionSettings {
         of(collection).or_else(|| segment.and_then(of))
     }
 
-    /// Resolves the metric. Metadata takes precedence: releases 0.5 and 0.6 wrote `l2` into the config of every
-    /// collection.
     fn resolve_metric(&self, collection: &str, segment: Option<&str>, config: &CollectionConfig) -> Metric {
-        let set = self.find_value(collection, segment, "hnsw:space");
-        let named = set.map(str::to_owned).or_else(|| config.index_setting("space"));
+        let named = self.resolve_setting(collection, segment, config, ["hnsw:space", "space", "space"]);
         named
             .and_then(|name| Metric::parse(&name).ok())
-            // Chroma's default where neither place names a metric.
+            // Chroma's default where no place names a metric.
             .unwrap_or(Metric::L2)
     }
 
-    /// Resolves a number that is set under the first key, or in the config under the second.
     fn resolve_number(
         &self,
         collection: &str,
         segment: Option<&str>,
         config: &CollectionConfig,
-        keys: [&str; 2],
+        keys: [&str; 3],
     ) -> Option<u64> {
-        let [set, configured] = keys;
-        let set = self.find_value(collection, segment, set).map(str::to_owned);
-        set.or_else(|| config.index_setting(configured))?.parse().ok()
+        self.resolve_setting(collection, segment, config, keys)?
+            .parse()
+            .ok()
+    }
+
+    /// Resolves a setting that has the first key in the metadata, the second in the configuration of 1.x, and the third
+    /// in that of earlier releases.
+    fn resolve_setting(
+        &self,
+        collection: &str,
+        segment: Option<&str>,
+        config: &CollectionConfig,
+        keys: [&str; 3],
+    ) -> Option<String> {
+        let [set, configured, earlier] = keys;
+        let set = || self.find_value(collection, segment, set).map(str::to_owned);
+        // 1.x settles metadata and configuration once, when it creates a collection, and records the result there.
+        // Releases 0.5 and 0.6 recorded their defaults whatever the metadata said.
+        config
+            .settled_setting(configured)
+            .or_else(set)
+            .or_else(|| config.default_setting(earlier))
     }
 }
 
 impl CollectionConfig {
-    /// Returns a setting of the vector index, from the place where the release keeps it.
-    fn index_setting(&self, key: &str) -> Option<String> {
+    /// Returns a setting of the vector index as 1.x settled it.
+    fn settled_setting(&self, key: &str) -> Option<String> {
         // Where both are present the schema wins, as the newer of the two.
         let schema = self.schema.as_ref().and_then(|schema| {
             let index = schema.pointer("/keys/#embedding/float_list/vector_index/config")?;
             index.get(key).or_else(|| index.pointer("/hnsw")?.get(key))
         });
-        let config = || {
-            let config = self.config.as_ref()?;
-            let index = config
-                .pointer("/vector_index/hnsw")
-                .or_else(|| config.get("hnsw_configuration"))?;
-            index.get(key)
-        };
-        match schema.or_else(config)? {
-            Json::String(text) => Some(text.clone()),
-            Json::Number(number) => Some(number.to_string()),
-            _ => None,
-        }
+        let config = || self.config.as_ref()?.pointer("/vector_index/hnsw")?.get(key);
+        schema.or_else(config).and_then(format_setting)
+    }
+
+    /// Returns a setting of the vector index that releases before 1.0 recorded for every collection.
+    fn default_setting(&self, key: &str) -> Option<String> {
+        let index = self.config.as_ref()?.get("hnsw_configuration")?;
+        index.get(key).and_then(format_setting)
+    }
+}
+
+fn format_setting(value: &Json) -> Option<String> {
+    match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 

@@ -6,12 +6,13 @@
 mod database;
 pub(crate) mod full_text;
 pub(crate) mod graphs;
+mod survey;
 
 use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, PalaceDiagnosis,
+    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixReport, FixRequest, PalaceDiagnosis,
     PalaceFinding, Result, SegmentDiagnosis,
 };
 use serde_json::{Map, Value as Json, json};
@@ -54,8 +55,8 @@ impl Doctor for ChromaBackend {
         crate::fix::STEPS
     }
 
-    fn fix(&self, path: &Path, step: &str, how: FixMode) -> Result<FixReport> {
-        crate::fix::run_step(self, path, step, how)
+    fn fix(&self, path: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
+        crate::fix::run_step(self, path, request)
     }
 }
 
@@ -122,7 +123,7 @@ impl FolderExamination {
             );
             self.add_finding(
                 PalaceFinding::new("vectors_set_aside", FindingSeverity::Error, message)
-                    .with_hint(MOVE_HINT)
+                    .with_hint("`loci doctor PATH --fix quarantine` writes them back, so that Chroma finds them again")
                     .in_collection(name),
             );
         }

@@ -27,7 +27,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use book::FixSession;
-use loci_core::{Error, ErrorKind, FixInfo, FixMode, FixReport, Result};
+use loci_core::{Error, ErrorKind, FixInfo, FixMode, FixReport, FixRequest, RenamedFolder, Result};
 use names::UtcSecond;
 use record::{FixRecord, FolderRename};
 use rusqlite::Connection;
@@ -41,8 +41,8 @@ use crate::palace::ChromaPalace;
 pub(crate) const STEPS: &[FixInfo] = &[
     FixInfo {
         step: quarantine::STEP,
-        changes: "renames the folders of graphs that disagree with the rows, so that Chroma rebuilds them; \
-                  vectors that only they hold are written back into the write queue first",
+        changes: "renames the folders of graphs that are damaged or disagree with the rows, so that Chroma rebuilds \
+                  them; vectors that only they or folders set aside earlier hold are written back into the write queue first",
     },
     FixInfo {
         step: sequence_numbers::STEP,
@@ -119,11 +119,12 @@ trait FolderChange {
 /// Plans, applies or undoes one step.
 ///
 /// The report names the undo command if something changes or would change.
-pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, step: &str, how: FixMode) -> Result<FixReport> {
+pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
+    let step = request.step;
     if !STEPS.iter().any(|info| info.step == step) {
         return Err(unknown_step(step));
     }
-    if how == FixMode::Undo {
+    if request.mode == FixMode::Undo {
         return undo::undo_step(path, step);
     }
     if folder::detect_format(path) != Some(folder::FolderFormat::Sqlite) {
@@ -132,8 +133,8 @@ pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, step: &str, how: Fix
     }
     // A write into a damaged database may destroy more, so damage anywhere refuses every step.
     check_pages(path)?;
-    let plan = choose_planner(doctor, path, step)?;
-    match how {
+    let plan = choose_planner(doctor, path, request)?;
+    match request.mode {
         FixMode::Apply => apply_step(path, step, &plan),
         _ => {
             let plan = plan(&FixSession::open_read_only(path)?).map_err(book::hint_if_damaged)?;
@@ -144,9 +145,14 @@ pub(crate) fn run_step(doctor: &ChromaBackend, path: &Path, step: &str, how: Fix
 
 type FixPlanner<'a> = Box<dyn Fn(&FixSession) -> Result<FixPlan> + 'a>;
 
-fn choose_planner<'a>(doctor: &ChromaBackend, path: &Path, step: &str) -> Result<FixPlanner<'a>> {
-    Ok(match step {
-        quarantine::STEP => Box::new(quarantine::plan),
+fn choose_planner<'a>(
+    doctor: &ChromaBackend,
+    path: &Path,
+    request: &FixRequest<'_>,
+) -> Result<FixPlanner<'a>> {
+    let older_than = request.older_than;
+    Ok(match request.step {
+        quarantine::STEP => Box::new(move |book| quarantine::plan(book, older_than)),
         sequence_numbers::STEP => Box::new(sequence_numbers::plan),
         positions::STEP => Box::new(positions::plan),
         full_text::STEP => {
@@ -155,7 +161,7 @@ fn choose_planner<'a>(doctor: &ChromaBackend, path: &Path, step: &str) -> Result
             let wrong = full_text::find_faults(doctor, path)?;
             Box::new(move |book| full_text::plan(book, &wrong))
         }
-        _ => return Err(unknown_step(step)),
+        step => return Err(unknown_step(step)),
     })
 }
 
@@ -171,6 +177,7 @@ fn build_report(step: &str, applied: bool, plan: &FixPlan) -> FixReport {
         step: step.to_owned(),
         applied,
         changes: plan.report_lines(),
+        renamed: Vec::new(),
         undo: plan.change.is_some().then(undo),
     }
 }
@@ -201,8 +208,27 @@ fn apply_step(path: &Path, step: &str, plan: &FixPlanner<'_>) -> Result<FixRepor
     let (at, record) =
         change_database(&book, step, &plan, change.as_ref(), &mut made).map_err(hint_unchanged)?;
     made.keep_files();
+    let renamed = record
+        .renamed
+        .iter()
+        .map(|renamed| renamed.report_in(path))
+        .collect();
     complete_record(book, &at, record)?;
-    Ok(build_report(step, true, &plan))
+    Ok(FixReport {
+        renamed,
+        ..build_report(step, true, &plan)
+    })
+}
+
+impl FolderRename {
+    /// Returns the renaming with the paths it has in `folder`.
+    fn report_in(&self, folder: &Path) -> RenamedFolder {
+        let path = |name: &str| folder.join(name).display().to_string();
+        RenamedFolder {
+            from: path(&self.from),
+            to: path(&self.to),
+        }
+    }
 }
 
 /// Makes the change in a locked database, after saving everything that undo needs.

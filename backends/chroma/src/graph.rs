@@ -1,18 +1,25 @@
 //! The graph files of a segment: the vectors and labels of its elements. Everything is checked before it is used.
 //!
-//! Only `header.bin`, the elements of `data_level0.bin`, the lengths of vectors and the pickle are ever read. The
-//! links between elements are not: nothing here walks a graph, so a broken link does no harm.
+//! Records are read from `header.bin`, the elements of `data_level0.bin`, the lengths of vectors and the pickle, so a
+//! broken link does no harm. Only the doctor walks the links, in `survey`, because Chroma does.
 
+mod element_set;
 mod files;
 pub(crate) mod header;
+mod lengths;
+mod links;
+mod survey;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-pub(crate) use files::{GraphElements, GraphFileFacts, PICKLE, SEGMENT_FILES, VectorLengths};
-use header::ElementLayout;
+pub(crate) use files::{GraphElements, GraphFileFacts, PICKLE, SEGMENT_FILES};
+use header::{ElementLayout, GraphHeader, LinkHeader};
+use lengths::VectorLengths;
+pub(crate) use links::LinkFault;
+pub(crate) use survey::GraphSurvey;
 
 use crate::pickle::{self, PickleLabels};
 
@@ -27,6 +34,8 @@ pub(crate) struct SegmentGraph {
     pub(crate) layout: Option<ElementLayout>,
     /// The problem with the header, if there is one.
     pub(crate) header_problem: Option<String>,
+    /// The part of the header on links, or the problem with it; `None` if the layout was inferred.
+    pub(crate) links: Option<Result<LinkHeader, String>>,
     /// The labels in the pickle; `Err` is the reason why it cannot be read, `None` means that there is none.
     pub(crate) labels: Option<Result<PickleLabels, String>>,
     /// The element of each label in the pickle.
@@ -35,10 +44,14 @@ pub(crate) struct SegmentGraph {
     pub(crate) unclaimed: u64,
     /// The number of labels that occur in more than one element.
     pub(crate) repeated: u64,
-    /// The original lengths of vectors, if they are recorded.
+    /// Whether vectors were normalised when they were stored.
+    pub(crate) normalised: bool,
+    /// The original lengths of normalised vectors, if they are recorded.
     lengths: Option<VectorLengths>,
     /// The elements.
     pub(crate) file: Option<GraphElements>,
+    /// The result of walking the whole graph, once that was asked for.
+    surveyed: OnceLock<GraphSurvey>,
 }
 
 /// The properties of a graph that are known without its folder, for use if the header is lost.
@@ -65,24 +78,44 @@ impl SegmentGraph {
             facts,
             layout: None,
             header_problem: None,
+            links: None,
             labels,
             elements: HashMap::new(),
             unclaimed: 0,
             repeated: 0,
-            lengths: expected.normalised.then(|| VectorLengths::open(folder)).flatten(),
+            normalised: expected.normalised,
+            lengths: None,
             file,
+            surveyed: OnceLock::new(),
         };
         graph.find_layout(expected)?;
+        if expected.normalised {
+            graph.lengths = VectorLengths::open(folder, graph.readable_elements())?;
+        }
         graph.locate_labels()?;
         Ok(graph)
     }
 
+    /// Walks the whole graph as Chroma does, once.
+    pub(crate) fn survey(&self) -> io::Result<&GraphSurvey> {
+        if let Some(survey) = self.surveyed.get() {
+            return Ok(survey);
+        }
+        let survey = GraphSurvey::walk(self)?;
+        Ok(self.surveyed.get_or_init(|| survey))
+    }
+
     fn find_layout(&mut self, expected: GraphExpectation) -> io::Result<()> {
-        let (layout, problem) = match header::read_header(&self.folder, expected)? {
-            Ok(layout) => (Some(layout), None),
-            Err(problem) => (None, Some(problem)),
+        let layout = match header::read_header(&self.folder, expected)? {
+            Ok(GraphHeader { layout, links }) => {
+                self.links = Some(links);
+                Some(layout)
+            }
+            Err(problem) => {
+                self.header_problem = Some(problem);
+                None
+            }
         };
-        self.header_problem = problem;
         self.layout = match (layout, &self.file, self.readable_labels()) {
             (Some(layout), ..) => Some(layout),
             // Without a header the layout is inferred only against a
@@ -144,11 +177,29 @@ impl SegmentGraph {
         }
     }
 
+    /// Returns whether the vector of an element is undamaged.
+    pub(crate) fn has_sound_vector(&self, element: u32) -> io::Result<bool> {
+        let survey = self.survey()?;
+        Ok(u64::from(element) < survey.elements && !survey.bad_vectors.contains(element))
+    }
+
+    /// Returns whether the original length of a vector is lost, so that only its direction is known.
+    pub(crate) fn lacks_length(&self, element: u32) -> bool {
+        let length = self
+            .lengths
+            .as_ref()
+            .and_then(|lengths| lengths.length_at(element));
+        self.normalised && length.is_none()
+    }
+
     /// Reads the vector of an element as Chroma returns it: scaled back to its original length.
     ///
     /// Returns `None` if it lies beyond the file or holds values that are not finite.
     pub(crate) fn read_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
-        let Some(mut vector) = self.read_stored_vector(element)? else {
+        let (Some(file), Some(layout)) = (&self.file, &self.layout) else {
+            return Ok(None);
+        };
+        let Some(mut vector) = file.read_vector(layout, element)? else {
             return Ok(None);
         };
         let length = self
@@ -161,14 +212,6 @@ impl SegmentGraph {
             vector.iter_mut().for_each(|value| *value *= length);
         }
         Ok(Some(vector))
-    }
-
-    /// Reads the vector of an element as stored in the file.
-    pub(crate) fn read_stored_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
-        match (&self.file, &self.layout) {
-            (Some(file), Some(layout)) => file.read_vector(layout, element),
-            _ => Ok(None),
-        }
     }
 
     /// Returns the ids in the pickle.

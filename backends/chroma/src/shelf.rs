@@ -227,7 +227,9 @@ impl RecordShelf {
         for record in self.records.iter_mut().filter(|record| missing(record)) {
             let found = self.set_aside.iter().zip(0_u16..).find_map(|(graph, at)| {
                 let element = graph.element_of(record.own_id())?;
-                Some(VectorLocation::SetAside(at, element))
+                // An older folder may hold what a damaged one lost.
+                let sound = graph.has_sound_vector(element).unwrap_or_default();
+                sound.then_some(VectorLocation::SetAside(at, element))
             });
             record.vector = found.unwrap_or(VectorLocation::Missing);
         }

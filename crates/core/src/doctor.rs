@@ -25,8 +25,8 @@ pub trait Doctor: fmt::Debug + Send + Sync {
     /// Lists the named steps this doctor can take and their effects.
     fn fixes(&self) -> &[FixInfo];
 
-    /// Takes one step. Nothing changes unless `how` asks for it, and an undo is kept.
-    fn fix(&self, path: &Path, step: &str, how: FixMode) -> Result<FixReport>;
+    /// Takes one step. Nothing changes unless the request asks for it, and an undo is kept.
+    fn fix(&self, path: &Path, request: &FixRequest<'_>) -> Result<FixReport>;
 }
 
 /// The severity of a finding.
@@ -186,6 +186,27 @@ pub enum FixMode {
     Undo,
 }
 
+/// A step to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixRequest<'a> {
+    /// Its name.
+    pub step: &'a str,
+    /// Whether it is described, taken or undone.
+    pub mode: FixMode,
+    /// Sound indexes that are older than their rows by more than this are set aside as well, by a step that sets
+    /// indexes aside. `None` leaves every sound index in place.
+    pub older_than: Option<Duration>,
+}
+
+/// A folder that a fix renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RenamedFolder {
+    /// Its path before.
+    pub from: String,
+    /// Its path now.
+    pub to: String,
+}
+
 /// The changes a fix made or would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FixReport {
@@ -195,6 +216,9 @@ pub struct FixReport {
     pub applied: bool,
     /// The changes made or planned, one line each.
     pub changes: Vec<String>,
+    /// The folders that were renamed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<RenamedFolder>,
     /// The command that takes it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,

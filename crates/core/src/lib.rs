@@ -37,8 +37,8 @@ pub use collection::{Collection, CollectionExt, CollectionReader, CollectionRead
 pub use count::format_count;
 pub use descriptor::{BackendDescriptor, SPEC_VERSION, SpecVersion};
 pub use doctor::{
-    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, PalaceDiagnosis,
-    PalaceFinding, SegmentDiagnosis,
+    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixMode, FixReport, FixRequest, PalaceDiagnosis,
+    PalaceFinding, RenamedFolder, SegmentDiagnosis,
 };
 pub use drawer::{Drawer, DrawerContext, DrawerPlace, SourceSpan, VectorOrigin};
 pub use embedder::{DeclaredEmbedder, Embedder, EmbedderIdentity, IdentityChange, IdentityState};

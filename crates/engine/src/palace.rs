@@ -19,8 +19,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loci_core::{
-    Backend, Collection, CollectionInfo, CollectionName, CreateMode, Error, ErrorKind, FilingDoor, NewDrawer,
-    OpenOptions, PalaceRef, Result, Timestamp,
+    Backend, Capability, Collection, CollectionInfo, CollectionName, CreateMode, Error, ErrorKind,
+    FilingDoor, NewDrawer, OpenOptions, PalaceRef, Result, Timestamp,
 };
 
 pub use access::AccessPolicy;
@@ -446,7 +446,11 @@ fn missing_collection(address: &PalaceAddress, name: &CollectionName) -> Error {
     };
     let names: Vec<&str> = there.iter().map(|info| info.name.as_str()).collect();
     let id = &address.reference.id;
-    let hint = if names.is_empty() {
+    let is_read_only = address.backend.descriptor().has_capability(&Capability::ReadOnly);
+    let hint = if names.is_empty() && is_read_only {
+        "it has no collection at all, so there is nothing to read; name another palace with --palace"
+            .to_owned()
+    } else if names.is_empty() {
         format!("it has none yet; make it with `loci init --collection {name}`")
     } else {
         format!("it has: {}", names.join(", "))

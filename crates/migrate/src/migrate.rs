@@ -194,7 +194,7 @@ pub fn migrate(
             from.reference.id
         );
         return Err(Error::new(ErrorKind::NotFound, message)
-            .with_hint("nothing was changed; create a palace with `loci init`"));
+            .with_hint("nothing was changed; name another palace with --from"));
     }
     // Vectors that may not be carried are refused here, before the target's place is touched.
     let plans = infos

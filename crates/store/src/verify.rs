@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixMode, FixReport,
+    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixReport, FixRequest,
     PalaceDiagnosis, PalaceFinding, Result, SegmentDiagnosis,
 };
 use rusqlite::Connection;
@@ -53,10 +53,10 @@ impl Doctor for EmbeddedBackend {
         &[]
     }
 
-    fn fix(&self, _: &Path, step: &str, _: FixMode) -> Result<FixReport> {
+    fn fix(&self, _: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
         Err(Error::new(
             ErrorKind::Unsupported,
-            format!("an embedded palace has no fix {step:?}"),
+            format!("an embedded palace has no fix {:?}", request.step),
         )
         .with_hint("its indexes are rebuilt from its rows with `loci maintain reindex`"))
     }

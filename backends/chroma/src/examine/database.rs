@@ -72,16 +72,20 @@ impl FolderExamination {
         }
     }
 
-    /// Finds sequence numbers stored as bytes. Under Chroma 1.x those in positions fail every call, and in some
-    /// releases those in rows as well; before 1.0 all are stored as bytes.
+    /// Finds sequence numbers stored as bytes. Under Chroma 1.x those in positions fail every call, while those in rows
+    /// are read well, in every folder that 1.x upgraded; before 1.0 all are stored as bytes.
     fn find_byte_numbers(&mut self, loaded: &LoadedFolder) -> Result<()> {
         // Before 1.0 bytes are the only encoding, so they are expected there.
         if !loaded.schema.is_since_1() {
             return Ok(());
         }
-        for (table, severity) in [
-            ("embeddings", FindingSeverity::Warning),
-            ("max_seq_id", FindingSeverity::Error),
+        for (table, severity, effect) in [
+            (
+                "embeddings",
+                FindingSeverity::Note,
+                "Chroma 1.x reads them all the same",
+            ),
+            ("max_seq_id", FindingSeverity::Error, "Chroma 1.x fails on them"),
         ] {
             if !loaded.schema.has_table(table) {
                 continue;
@@ -90,7 +94,7 @@ impl FolderExamination {
             let count = query_number(&loaded.database.connection, table, &sql, &[])?.unwrap_or_default();
             if count > 0 {
                 let message = format!(
-                    "{count} sequence numbers in {table} are stored as bytes, as before 1.0; Chroma 1.x fails on them"
+                    "{count} sequence numbers in {table} are stored as bytes, as before 1.0; {effect}"
                 );
                 let hint = "`loci doctor PATH --fix seq-ids` converts them to numbers";
                 self.add_finding(PalaceFinding::new("blob_seq_ids", severity, message).with_hint(hint));

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use loci_core::{FindingSeverity, Metric, PalaceFinding, Result, SegmentDiagnosis};
+use loci_core::{FindingSeverity, PalaceFinding, Result, SegmentDiagnosis};
 use serde_json::json;
 
-use super::{FolderExamination, MOST_LISTED, MOVE_HINT, into_object};
+use super::{FolderExamination, MOST_LISTED, MOVE_HINT, into_object, survey};
 use crate::failure;
 use crate::folder;
 use crate::graph::SegmentGraph;
@@ -17,8 +17,6 @@ use crate::shelf::{RecordShelf, VectorLocation};
 
 /// The number of writes after which Chroma saves a graph by default.
 const USUAL_THRESHOLD: u64 = 1000;
-/// The tolerated deviation of a normalised vector from length 1.
-const UNIT_TOLERANCE: f64 = 1e-3;
 
 /// The hint for a broken graph.
 const QUARANTINE_HINT: &str =
@@ -32,9 +30,9 @@ pub(super) fn element_count(graph: &SegmentGraph) -> u64 {
 /// Returns the reasons not to use the graph of a collection: impossible values, or disagreement with the rows.
 ///
 /// A graph that lags behind the queue is fine; Chroma catches up by itself.
-pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Vec<PalaceFinding> {
+pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Result<Vec<PalaceFinding>> {
     let Some(graph) = &shelf.graph else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let mut quarrels = Vec::new();
     let mut add = |code: &str, message: String| {
@@ -46,6 +44,7 @@ pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Vec<PalaceFinding> {
     check_header_and_elements(graph, &mut add);
     check_pickle(graph, &mut add);
     check_links(graph, &mut add);
+    survey::check_walk(graph, shelf.listed.metric, &mut add)?;
     let tally = &shelf.tally;
     // With an incomplete pickle, elements without a label may belong to live records.
     let whole = graph
@@ -69,7 +68,7 @@ pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Vec<PalaceFinding> {
         );
         add("label_mismatch", message);
     }
-    quarrels
+    Ok(quarrels)
 }
 
 fn check_header_and_elements(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
@@ -77,6 +76,12 @@ fn check_header_and_elements(graph: &SegmentGraph, add: &mut dyn FnMut(&str, Str
         (Some(_), None) => add("header_missing", "header.bin is missing".to_owned()),
         (Some(problem), Some(_)) => add("header_invalid", format!("header.bin cannot be used: {problem}")),
         (None, _) => {}
+    }
+    if let Some(Err(problem)) = &graph.links {
+        add(
+            "header_invalid",
+            format!("header.bin cannot be used: {problem}; Chroma fails or crashes"),
+        );
     }
     // A layout that was inferred in place of a broken header
     // says nothing about how many elements there should be.
@@ -136,8 +141,7 @@ fn check_pickle(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
     }
 }
 
-/// Checks the size of the link file. Links are never followed here, but an oversized file crashes Chroma or fills the
-/// disk.
+/// Checks the size of the link file: an oversized one crashes Chroma or fills the disk.
 fn check_links(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
     let (Some(file), Some(layout)) = (graph.facts.links, graph.layout) else {
         return;
@@ -169,12 +173,13 @@ fn check_links(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
 impl FolderExamination {
     /// Examines the graph of a collection.
     pub(super) fn examine_graph(&mut self, shelf: &RecordShelf, folder: &Path) -> Result<()> {
-        let quarrels = find_disagreements(shelf);
+        let quarrels = find_disagreements(shelf)?;
         let sound = quarrels.is_empty();
         for quarrel in quarrels {
             self.add_finding(quarrel);
         }
         self.report_lag(shelf);
+        self.note_walk(shelf)?;
         self.find_bad_vectors(shelf)?;
         let Some(segment) = &shelf.listed.vector_segment else {
             return Ok(());
@@ -247,16 +252,13 @@ impl FolderExamination {
     fn find_bad_vectors(&mut self, shelf: &RecordShelf) -> Result<()> {
         let Some(graph) = &shelf.graph else { return Ok(()) };
         let name = shelf.listed.name.as_str();
+        let walked = survey::walk_graph(graph)?;
         let mut bad = 0;
         for record in &shelf.records {
             let VectorLocation::Graph(element) = record.vector else {
                 continue;
             };
-            let read = graph
-                // As stored, not as given out: only normalised vectors have a length to check.
-                .read_stored_vector(element)
-                .map_err(|cause| failure::io_error("read", &graph.folder, cause))?;
-            if is_storable(read.as_deref(), shelf.listed.metric) {
+            if !walked.bad_vectors.contains(element) {
                 continue;
             }
             bad += 1;
@@ -301,15 +303,14 @@ impl FolderExamination {
     }
 }
 
-/// Returns whether a vector can have been stored: in a cosine space every one has length 1.
-fn is_storable(vector: Option<&[f32]>, metric: Metric) -> bool {
-    let Some(vector) = vector else { return false };
-    let length: f64 = vector
-        .iter()
-        .map(|value| f64::from(*value) * f64::from(*value))
-        .sum();
-    // The zero vector has no direction to normalise and is stored as it is.
-    metric != Metric::Cosine || length == 0.0 || (length.sqrt() - 1.0).abs() < UNIT_TOLERANCE
+/// Returns how long before the last write to the database a graph was saved.
+pub(crate) fn measure_age(shelf: &RecordShelf, folder: &Path) -> Option<Duration> {
+    let saved = shelf.graph.as_ref()?.facts.level0?.modified?;
+    let written = fs::metadata(folder::database_path(folder))
+        .ok()?
+        .modified()
+        .ok()?;
+    written.duration_since(saved).ok()
 }
 
 /// Returns the graphs that a rule of age would set aside, and whether it would be wrong to do so.
@@ -318,26 +319,16 @@ pub(super) fn judge_by_age(
     folder: &Path,
     age: Duration,
 ) -> Result<Vec<PalaceFinding>> {
-    let written = fs::metadata(folder::database_path(folder))
-        .and_then(|found| found.modified())
-        .ok();
     let mut findings = Vec::new();
     for listed in loaded.listed.clone() {
         let CollectionContent::Shelf(_, shelf) = loaded.lay_out_content(folder, &listed.name)? else {
             continue;
         };
-        let saved = shelf
-            .graph
-            .as_ref()
-            .and_then(|graph| graph.facts.level0?.modified);
-        let (Some(written), Some(saved)) = (written, saved) else {
-            continue;
-        };
-        let Some(gap) = written.duration_since(saved).ok().filter(|gap| *gap > age) else {
+        let Some(gap) = measure_age(shelf, folder).filter(|gap| *gap > age) else {
             continue;
         };
         // An idle palace is healthy however old its graph is, so age alone never decides.
-        let verdict = if find_disagreements(shelf).is_empty() {
+        let verdict = if find_disagreements(shelf)?.is_empty() {
             "but rows and labels agree, so setting it aside for its age would be wrong"
         } else {
             "and rows and labels disagree as well"

@@ -1,26 +1,32 @@
-//! `quarantine`: sets graphs aside that disagree with the rows, without losing a vector.
+//! `quarantine`: sets graphs aside that are damaged or disagree with the rows, without losing a vector.
 
 use std::path::Path;
+use std::time::Duration;
 
 use loci_core::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 
 use super::book::FixSession;
 use super::write_back::{QueueNumbers, WriteBack};
-use super::{FixPlan, FolderChange, StepFiles, positions, sidecar};
-use crate::examine::graphs::find_disagreements;
+use super::{FixPlan, FolderChange, StepFiles, positions, sidecar, write_back};
+use crate::examine::graphs::{find_disagreements, measure_age};
 use crate::shelf::RecordShelf;
 
 /// The step's name.
 pub(super) const STEP: &str = "quarantine";
 
-/// A graph to set aside.
+/// The number of damaged vectors whose records are named.
+const MOST_NAMED: usize = 5;
+
+/// A collection whose graph is to be rebuilt.
 #[derive(Debug)]
 struct QuarantineCase {
     shelf: RecordShelf,
     segment: String,
-    /// The reasons, one sentence each.
+    /// The reasons to set the graph aside, one sentence each.
     why: Vec<String>,
+    /// The reasons to write vectors back, apart from those.
+    asides: Option<String>,
     write_back: WriteBack,
     /// The elements that cannot be matched with a record, with their labels.
     unnamed: Vec<(u32, u64)>,
@@ -29,24 +35,67 @@ struct QuarantineCase {
 struct QuarantineCases(Vec<QuarantineCase>);
 
 /// Plans which graphs to set aside, and where their vectors are kept.
-pub(super) fn plan(book: &FixSession) -> Result<FixPlan> {
-    let mut cases = Vec::new();
+///
+/// Sound graphs are set aside only if they are older than the database by more than `older_than`.
+pub(super) fn plan(book: &FixSession, older_than: Option<Duration>) -> Result<FixPlan> {
+    let (mut cases, mut notes) = (Vec::new(), Vec::new());
     // Shared by all collections: they draw from one sequence, and no number may be assigned twice.
     let mut numbers = QueueNumbers::read(book)?;
     for listed in &book.listed {
         let shelf = book.read_shelf(listed)?;
-        let why: Vec<String> = find_disagreements(&shelf)
+        let mut why: Vec<String> = find_disagreements(&shelf)?
             .into_iter()
             .map(|finding| finding.message)
             .collect();
-        if !why.is_empty() {
+        why.extend(older_than.and_then(|most| explain_age(book, &shelf, most)));
+        if why.is_empty() && shelf.tally_vectors().aside == 0 {
+            notes.extend(note_damaged(&shelf)?);
+        } else {
             cases.extend(QuarantineCase::plan_case(book, shelf, why, &mut numbers)?);
         }
     }
-    if cases.is_empty() {
-        return Ok(FixPlan::without_change("every graph agrees with its rows"));
+    let mut plan = if cases.is_empty() {
+        FixPlan::without_change("every graph agrees with its rows")
+    } else {
+        FixPlan::with_change(QuarantineCases(cases))
+    };
+    plan.notes.extend(notes);
+    Ok(plan)
+}
+
+/// Returns the reason to set a graph aside for its age, if it is too old.
+fn explain_age(book: &FixSession, shelf: &RecordShelf, most: Duration) -> Option<String> {
+    let age = measure_age(shelf, &book.folder).filter(|age| *age > most)?;
+    Some(format!(
+        "it was saved {} s before the database was last written, more than {} s",
+        age.as_secs(),
+        most.as_secs()
+    ))
+}
+
+/// Notes the damaged vectors of a graph that stays.
+///
+/// No other copy of them exists, and a record without a vector makes Chroma fail where a wrong vector does not.
+fn note_damaged(shelf: &RecordShelf) -> Result<Option<String>> {
+    let damaged = write_back::find_damaged(shelf)?;
+    Ok((!damaged.is_empty()).then(|| {
+        format!(
+            "{} vectors in the graph of {:?} are damaged ({}), and no other copy exists; the graph stays, and upserting these \
+             records again in Chroma repairs them",
+            damaged.len(),
+            shelf.listed.name.as_str(),
+            name_some(&damaged)
+        )
+    }))
+}
+
+/// Lists the first ids.
+fn name_some(ids: &[String]) -> String {
+    let mut named: Vec<String> = ids.iter().take(MOST_NAMED).map(|id| format!("{id:?}")).collect();
+    if ids.len() > MOST_NAMED {
+        named.push("…".to_owned());
     }
-    Ok(FixPlan::with_change(QuarantineCases(cases)))
+    named.join(", ")
 }
 
 impl QuarantineCase {
@@ -56,7 +105,7 @@ impl QuarantineCase {
         why: Vec<String>,
         numbers: &mut QueueNumbers,
     ) -> Result<Option<Self>> {
-        let (Some(segment), Some(graph)) = (shelf.listed.vector_segment.clone(), &shelf.graph) else {
+        let Some(segment) = shelf.listed.vector_segment.clone() else {
             return Ok(None);
         };
         // The vectors go back under numbers that the rows have
@@ -72,12 +121,20 @@ impl QuarantineCase {
             );
             return Err(Error::new(ErrorKind::Conflict, message).with_hint(hint));
         }
-        let unnamed = sidecar::find_unnamed(graph)?;
+        let unnamed = match &shelf.graph {
+            Some(graph) => sidecar::find_unnamed(graph)?,
+            None => Vec::new(),
+        };
         let back = WriteBack::plan(book, &shelf, &segment, numbers)?;
+        let aside = shelf.tally_vectors().aside;
+        let asides = (aside > 0).then(|| {
+            format!("the vectors of {aside} records are only in graphs that a repair set aside before")
+        });
         Ok(Some(Self {
             shelf,
             segment,
             why,
+            asides,
             write_back: back,
             unnamed,
         }))
@@ -86,10 +143,13 @@ impl QuarantineCase {
     fn describe_case(&self) -> Vec<String> {
         let segment = &self.segment;
         let name = self.shelf.listed.name.as_str();
-        let mut lines = vec![format!(
-            "rename the folder {segment} of {name:?} to {segment}.drift-…: {}",
-            self.why.join("; ")
-        )];
+        let why: Vec<&str> = self.why.iter().chain(&self.asides).map(String::as_str).collect();
+        let why = why.join("; ");
+        let mut lines = vec![if self.shelf.graph.is_some() {
+            format!("rename the folder {segment} of {name:?} to {segment}.drift-…: {why}")
+        } else {
+            format!("have Chroma rebuild the graph of {name:?}, whose folder {segment} does not exist: {why}")
+        }];
         let mut add = |count: u64, what: &str| {
             if count > 0 {
                 lines.push(format!("{segment}: {count} {what}"));
@@ -97,7 +157,11 @@ impl QuarantineCase {
         };
         add(
             self.write_back.vector_count() as u64,
-            "vectors of which it holds the only copy are written back into the write queue first",
+            "vectors of which it or a folder set aside before holds the only copy are written back into the write queue first",
+        );
+        add(
+            self.write_back.shortened,
+            "of them with length 1, because their original length is lost; a cosine search finds the same",
         );
         add(
             self.write_back.gone_count() as u64,
@@ -111,13 +175,23 @@ impl QuarantineCase {
             self.write_back.homeless.len() as u64,
             "vectors for which the queue has no place are saved in a file beside it",
         );
-        let whence = self.shelf.tally_vectors();
         add(
-            // Vectors in graphs that were set aside before are not written
-            // back: Chroma does not find those records now, either.
-            whence.nowhere + whence.aside + self.write_back.unreadable,
-            "records have no readable vector; Chroma will not find them by vector search",
+            self.write_back.stranded,
+            "vectors for which the queue has no place stay in the folders that were set aside before",
         );
+        add(
+            self.shelf.tally_vectors().nowhere,
+            "records have no vector; Chroma does not find them by vector search, and fails if asked for their vectors",
+        );
+        let damaged = &self.write_back.damaged;
+        if !damaged.is_empty() {
+            lines.push(format!(
+                "{segment}: {} vectors are damaged and not written back ({}); Chroma does not find these records by vector \
+                 search, and fails if asked for their vectors, until they are upserted again",
+                damaged.len(),
+                name_some(damaged)
+            ));
+        }
         lines
     }
 }
@@ -140,7 +214,8 @@ impl FolderChange for QuarantineCases {
     }
 
     fn renamed_segments(&self) -> Vec<String> {
-        self.0.iter().map(|case| case.segment.clone()).collect()
+        let with_folder = self.0.iter().filter(|case| case.shelf.graph.is_some());
+        with_folder.map(|case| case.segment.clone()).collect()
     }
 
     fn save_beside(&self, folder: &Path, made: &mut StepFiles) -> Result<Vec<String>> {

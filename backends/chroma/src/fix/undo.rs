@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_core::{Error, ErrorKind, FixReport, Result};
+use loci_core::{Error, ErrorKind, FixReport, RenamedFolder, Result};
 
 use super::book::{self, FixSession};
 use super::copy;
@@ -37,9 +37,14 @@ pub(super) fn undo_step(path: &Path, step: &str) -> Result<FixReport> {
             .with_hint("nothing was changed; there is nothing to undo"));
     };
     let now = compare_state(path, &at, &record)?;
-    let mut changes = Vec::new();
+    let (mut changes, mut restored) = (Vec::new(), Vec::new());
     for renamed in record.renamed.iter().rev() {
-        changes.extend(restore_folder(path, renamed)?);
+        let lines = restore_folder(path, renamed)?;
+        if !lines.is_empty() {
+            let RenamedFolder { from, to } = renamed.report_in(path);
+            restored.push(RenamedFolder { from: to, to: from });
+        }
+        changes.extend(lines);
     }
     if now == UndoState::After {
         changes.push(restore_database(path, &record)?);
@@ -52,6 +57,7 @@ pub(super) fn undo_step(path: &Path, step: &str) -> Result<FixReport> {
         step: step.to_owned(),
         applied: true,
         changes,
+        renamed: restored,
         undo: None,
     })
 }

@@ -13,6 +13,7 @@ use super::book::{FixSession, write_error};
 use super::positions;
 use crate::catalogue::{for_each_row, read_text};
 use crate::failure;
+use crate::graph::SegmentGraph;
 use crate::shelf::{RecordShelf, VectorLocation};
 
 /// The source of a vector that is written back.
@@ -20,6 +21,8 @@ use crate::shelf::{RecordShelf, VectorLocation};
 pub(super) enum VectorSource {
     /// An element of the graph.
     Graph(u32),
+    /// An element of a graph that a repair set aside, by its index in the list of those.
+    SetAside(u16, u32),
     /// A write in the queue that updates a record which a new graph would lack.
     Queue(i64),
 }
@@ -47,8 +50,12 @@ pub(super) struct WriteBack {
     reach: i64,
     /// The position of a graph that has consumed nothing; `None` if the release records that as the absence of one.
     begin: Option<i64>,
-    /// The number of records whose vector in the graph cannot be read.
-    pub(super) unreadable: u64,
+    /// The ids of the records whose vector in the graph is damaged.
+    pub(super) damaged: Vec<String>,
+    /// The number of vectors that are written back with length 1, because their original length is lost.
+    pub(super) shortened: u64,
+    /// The number of vectors that stay in a graph that was set aside, because no number is free for them.
+    pub(super) stranded: u64,
 }
 
 /// The numbers of writes in the queue, including the planned ones.
@@ -100,7 +107,9 @@ impl WriteBack {
             requeued: Vec::new(),
             homeless: Vec::new(),
             gone: find_gone(shelf, &held),
-            unreadable: 0,
+            damaged: Vec::new(),
+            shortened: 0,
+            stranded: 0,
             // Releases before 1.0 treat position 0 as the end of the queue, and no position as its beginning.
             begin: book.schema.is_since_1().then_some(0),
             collection,
@@ -124,24 +133,28 @@ impl WriteBack {
         for record in &shelf.records {
             let id = record.own_id();
             let source = match record.vector {
-                VectorLocation::Missing | VectorLocation::SetAside(..) => continue,
+                VectorLocation::Missing => continue,
                 // Chroma's own replay finds this vector already.
                 VectorLocation::Queue(write) if held.get(id) == Some(&write) => continue,
                 VectorLocation::Queue(write) => VectorSource::Queue(write),
                 VectorLocation::Graph(element) => VectorSource::Graph(element),
+                VectorLocation::SetAside(at, element) => VectorSource::SetAside(at, element),
             };
-            if read_vector(shelf, source)?.is_none() && matches!(source, VectorSource::Graph(_)) {
-                self.unreadable += 1;
+            // In the queue a damaged vector would pass for one that was written.
+            if !is_sound(shelf, source)? {
+                self.damaged.push(id.to_owned());
                 continue;
             }
-            match numbers.take_below(most) {
-                Some(number) => {
+            match (numbers.take_below(most), source) {
+                (Some(number), _) => {
                     // Numbers only fall, so each search continues where the last one ended.
                     most = number - 1;
                     let id = id.to_owned();
+                    self.shortened += u64::from(lacks_length(shelf, source));
                     self.requeued.push(RequeuedVector { id, source, number });
                 }
-                None => self.homeless.push((id.to_owned(), source)),
+                (None, VectorSource::SetAside(..)) => self.stranded += 1,
+                (None, _) => self.homeless.push((id.to_owned(), source)),
             }
         }
         Ok(())
@@ -176,7 +189,7 @@ impl WriteBack {
                 (VectorSource::Queue(write), _) => connection
                     .prepare_cached(moved)
                     .and_then(|mut statement| statement.execute((base.number, write))),
-                (VectorSource::Graph(_), vector) => {
+                (VectorSource::Graph(_) | VectorSource::SetAside(..), vector) => {
                     let bytes: Vec<u8> = vector
                         .iter()
                         .flatten()
@@ -221,7 +234,7 @@ impl WriteBack {
         let placed: HashMap<&str, i64> = self
             .requeued
             .iter()
-            .filter(|base| matches!(base.source, VectorSource::Graph(_)))
+            .filter(|base| !matches!(base.source, VectorSource::Queue(_)))
             .map(|base| (base.id.as_str(), base.number))
             .collect();
         let lost = shelf.records.iter().find(|record| {
@@ -230,8 +243,10 @@ impl WriteBack {
             !homeless.contains(id)
                 && match record.vector {
                     VectorLocation::Queue(write) => found != Some(write),
-                    VectorLocation::Graph(_) => placed.get(id).is_some_and(|number| found != Some(*number)),
-                    VectorLocation::Missing | VectorLocation::SetAside(..) => false,
+                    VectorLocation::Graph(_) | VectorLocation::SetAside(..) => {
+                        placed.get(id).is_some_and(|number| found != Some(*number))
+                    }
+                    VectorLocation::Missing => false,
                 }
         });
         match lost {
@@ -245,13 +260,48 @@ impl WriteBack {
     }
 }
 
+/// Returns the graph and the element of a vector that is not in the queue.
+fn locate_element(shelf: &RecordShelf, source: VectorSource) -> Option<(&SegmentGraph, u32)> {
+    match source {
+        VectorSource::Graph(element) => Some((shelf.graph.as_ref()?, element)),
+        VectorSource::SetAside(at, element) => Some((shelf.set_aside.get(usize::from(at))?, element)),
+        VectorSource::Queue(_) => None,
+    }
+}
+
 /// Reads the vector of a record as Chroma returns it from its graph.
 fn read_vector(shelf: &RecordShelf, source: VectorSource) -> Result<Option<Vec<f32>>> {
-    let (VectorSource::Graph(element), Some(graph)) = (source, &shelf.graph) else {
+    let Some((graph, element)) = locate_element(shelf, source) else {
         return Ok(None);
     };
     let read = graph.read_vector(element);
     read.map_err(|cause| failure::io_error("read", &graph.folder, cause))
+}
+
+/// Returns whether a vector can be written back; those in the queue are moved as they are.
+fn is_sound(shelf: &RecordShelf, source: VectorSource) -> Result<bool> {
+    let Some((graph, element)) = locate_element(shelf, source) else {
+        return Ok(matches!(source, VectorSource::Queue(_)));
+    };
+    let sound = graph.has_sound_vector(element);
+    sound.map_err(|cause| failure::io_error("read", &graph.folder, cause))
+}
+
+fn lacks_length(shelf: &RecordShelf, source: VectorSource) -> bool {
+    locate_element(shelf, source).is_some_and(|(graph, element)| graph.lacks_length(element))
+}
+
+/// Returns the ids of the records whose vector in the graph is damaged.
+pub(super) fn find_damaged(shelf: &RecordShelf) -> Result<Vec<String>> {
+    let mut damaged = Vec::new();
+    for record in &shelf.records {
+        if let VectorLocation::Graph(element) = record.vector
+            && !is_sound(shelf, VectorSource::Graph(element))?
+        {
+            damaged.push(record.own_id().to_owned());
+        }
+    }
+    Ok(damaged)
 }
 
 /// Returns deleted records that a graph filled from the queue would hold.

@@ -48,6 +48,8 @@ pub(crate) struct GraphFileFacts {
     pub(crate) level0: Option<FileFacts>,
     /// `link_lists.bin`.
     pub(crate) links: Option<FileFacts>,
+    /// `length.bin`.
+    pub(crate) lengths: Option<FileFacts>,
 }
 
 impl GraphFileFacts {
@@ -66,6 +68,7 @@ impl GraphFileFacts {
             header: look(HEADER)?,
             level0: look(LEVEL0)?,
             links: look(LINKS)?,
+            lengths: look(LENGTHS)?,
         })
     }
 
@@ -115,7 +118,7 @@ impl GraphElements {
     }
 
     /// Fills `buffer` from `offset`. Returns `false` if the file ends before.
-    fn fill_from(&self, buffer: &mut [u8], offset: u64) -> io::Result<bool> {
+    pub(super) fn fill_from(&self, buffer: &mut [u8], offset: u64) -> io::Result<bool> {
         match self.file.read_exact_at(buffer, offset) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -211,24 +214,6 @@ impl GraphElements {
         // Half must match: deleted elements have no label in
         // the pickle, while a wrong layout matches hardly ever.
         Ok(looked > 0 && seen.len() as u64 * 2 >= looked)
-    }
-}
-
-/// The lengths of vectors before they were normalised.
-#[derive(Debug)]
-pub(crate) struct VectorLengths(File);
-
-impl VectorLengths {
-    /// Opens the lengths of a segment, if they are recorded.
-    pub(super) fn open(folder: &Path) -> Option<Self> {
-        open_file(&folder.join(LENGTHS)).ok()?.map(Self)
-    }
-
-    /// Returns the original length of an element's vector, unless the recorded value is impossible.
-    pub(super) fn length_at(&self, element: u32) -> Option<f32> {
-        let mut bytes = [0; 4];
-        self.0.read_exact_at(&mut bytes, u64::from(element) * 4).ok()?;
-        Some(f32::from_le_bytes(bytes)).filter(|length| length.is_normal() && *length > 0.0)
     }
 }
 

@@ -2,9 +2,10 @@
 //! real package's own word on what they left.
 
 mod full_text;
+mod graphs;
 mod numbers;
 mod quarantine;
-mod real;
+pub(crate) mod real;
 mod undoing;
 
 use std::collections::BTreeMap;
@@ -12,12 +13,17 @@ use std::path::Path;
 
 use crate::scene::folder::Folder;
 use loci_chroma::ChromaBackend;
-use loci_core::{Doctor, Error, FixMode, FixReport, PalaceDiagnosis};
+use loci_core::{Doctor, Error, FixMode, FixReport, FixRequest, PalaceDiagnosis};
 
 const STEPS: [&str; 4] = ["quarantine", "seq-ids", "max-seq-id", "full-text"];
 
 fn fix(path: &Path, step: &str, how: FixMode) -> Result<FixReport, Error> {
-    ChromaBackend::new().fix(path, step, how)
+    let request = FixRequest {
+        step,
+        mode: how,
+        older_than: None,
+    };
+    ChromaBackend::new().fix(path, &request)
 }
 
 #[track_caller]

@@ -19,5 +19,6 @@ mod writer;
 
 mod scene {
     pub(crate) mod folder;
+    pub(crate) mod graph;
     pub(crate) mod reading;
 }

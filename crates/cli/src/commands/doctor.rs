@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loci_core::{
-    Backend, Doctor, Error, ErrorKind, FindingSeverity, FixMode, FixReport, PalaceDiagnosis, PalaceFinding,
-    Result,
+    Backend, Doctor, Error, ErrorKind, FindingSeverity, FixMode, FixReport, FixRequest, PalaceDiagnosis,
+    PalaceFinding, Result,
 };
 use loci_store::EmbeddedBackend;
 use schemars::JsonSchema;
@@ -23,6 +23,8 @@ use crate::session::CommandSession;
 
 /// The code of the findings of the rule of age, which are never more than notes.
 const AGED: &str = "stale_mtime";
+/// The age from which graphs are noted if none is given.
+const USUAL_STALE: Duration = Duration::from_secs(3600);
 /// The step whose outcome is compared with the rule of age.
 const QUARANTINE: &str = "quarantine";
 
@@ -32,7 +34,8 @@ const QUARANTINE: &str = "quarantine";
 /// if a step would change something.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Steps for folders of ChromaDB:
-  quarantine  sets graphs aside that disagree with the rows, so that Chroma rebuilds them; no vector is lost
+  quarantine  sets graphs aside that are damaged or disagree with the rows, so that Chroma rebuilds them; no vector
+              is lost; with --stale-seconds also those that are older
   seq-ids     turns sequence numbers that are stored as bytes into numbers, which Chroma 1.x needs
   max-seq-id  resets impossible positions in the write queue to the last write that was consumed
   full-text   rebuilds the full text from the documents
@@ -42,7 +45,8 @@ Examples:
   loci doctor work --json
   loci doctor ~/backups/palace-20260501T093000.000000Z.db
   loci doctor ./chroma --fix quarantine
-  loci doctor ./chroma --fix quarantine --yes")]
+  loci doctor ./chroma --fix quarantine --yes
+  loci doctor ./chroma --fix quarantine --stale-seconds 3600 --yes")]
 pub(crate) struct DoctorArgs {
     /// The palace: a name, a folder, a database file, or backend:path [default: the palace of --palace]
     #[arg(value_name = "REF")]
@@ -64,11 +68,12 @@ pub(crate) struct DoctorArgs {
     #[arg(long, requires = "fix", conflicts_with = "yes")]
     undo: bool,
 
-    /// Note graphs that are older than their rows by more than this many seconds
+    /// Note graphs that are older than their rows by more than this many seconds [default: 3600]
     ///
-    /// For comparison only: an old graph may be sound, and each note says whether it is.
-    #[arg(long, value_name = "N", default_value = "3600")]
-    stale_seconds: u64,
+    /// An old graph may be sound, and each note says whether it is. Given together with --fix quarantine, such graphs
+    /// are set aside as well, sound or not.
+    #[arg(long, value_name = "N")]
+    stale_seconds: Option<u64>,
 }
 
 /// Examines the palace, or takes a step.
@@ -83,7 +88,7 @@ pub(crate) fn run(args: &DoctorArgs, session: &mut CommandSession) -> CommandRes
     let patient = ExaminedPalace {
         doctor,
         path: &path,
-        stale: Duration::from_secs(args.stale_seconds),
+        stale: args.stale_seconds.map_or(USUAL_STALE, Duration::from_secs),
     };
     if let Some(step) = &args.fix {
         return take_step(&patient, args, step, session);
@@ -120,7 +125,13 @@ fn find_palace(args: &DoctorArgs, session: &CommandSession) -> Result<(Arc<dyn B
     }
     // A backend that is named is not second-guessed: its doctor says what is wrong with the files.
     if let Some(name) = &located.backend {
-        return Ok((session.registry.make_backend(name)?, path));
+        let backend = session.registry.make_backend(name)?;
+        let recognises = |path: &Path| backend.doctor().is_some_and(|doctor| doctor.recognises(path));
+        let folder = path
+            .parent()
+            .filter(|folder| path.is_file() && !recognises(&path) && recognises(folder));
+        let path = folder.map_or_else(|| path.clone(), Path::to_owned);
+        return Ok((backend, path));
     }
     let (path, name) = recognise(path, session)?;
     Ok((session.registry.make_backend(name)?, path))
@@ -225,7 +236,12 @@ fn take_step(
         None
     };
     progress.begin_phase("taking the step");
-    let report = doctor.fix(patient.path, step, how)?;
+    let request = FixRequest {
+        step,
+        mode: how,
+        older_than: args.stale_seconds.map(Duration::from_secs),
+    };
+    let report = doctor.fix(patient.path, &request)?;
     progress.begin_phase("examining the files again");
     let diagnosis = match how {
         FixMode::Apply => Some(patient.examine()?),
@@ -304,6 +320,10 @@ fn print_outcome(outcome: &FixOutcome, how: FixMode, page: &mut TextPage) {
     page.bold(&report.step).plain(state).end();
     for change in &report.changes {
         page.plain("    ").plain(change).end();
+    }
+    for renamed in &report.renamed {
+        page.dim("renamed  ").plain(&renamed.from).end();
+        page.dim("     to  ").plain(&renamed.to).end();
     }
     if let Some(judged) = &outcome.judged_by_age {
         print_findings(judged, page);

@@ -83,10 +83,36 @@ fn codes(diagnosis: &Json) -> Vec<&str> {
 #[test]
 fn a_chroma_folder_is_named_by_path_backend_or_database_file() {
     let home = with_chroma();
-    for name in ["chroma", "./chroma", "chroma:./chroma", "chroma/chroma.sqlite3"] {
+    for name in [
+        "chroma",
+        "./chroma",
+        "chroma:./chroma",
+        "chroma/chroma.sqlite3",
+        "chroma:chroma/chroma.sqlite3",
+    ] {
         let diagnosis = home.json(0, &["doctor", name]);
         assert_eq!(diagnosis["kind"], "chroma", "{name}");
     }
+}
+
+#[test]
+fn a_chroma_folder_without_collections_is_not_told_to_make_one() {
+    let home = new_home();
+    copy_all(&chroma_folder().join("1.5.9/nothing/db"), &home.path("chroma"));
+    for command in [
+        &["count"][..],
+        &["search", "anything"],
+        &["migrate", "--from", "chroma", "--to", "new"],
+    ] {
+        let mut args = command.to_vec();
+        if command[0] != "migrate" {
+            args.extend(["--palace", "chroma"]);
+        }
+        let said = home.run(&args).expect_code(2);
+        assert!(!said.err.contains("init"), "{command:?}: {}", said.err);
+        assert!(said.err.contains("hint: "), "{command:?}: {}", said.err);
+    }
+    assert_eq!(home.json(0, &["doctor", "chroma"])["healthy"], true);
 }
 
 #[test]
@@ -129,7 +155,10 @@ fn a_step_is_described_then_taken_then_taken_back() {
         (&done["applied"], &done["diagnosis"]["healthy"]),
         (&true.into(), &true.into())
     );
-    assert_eq!(names(&home, ".drift-").len(), 1);
+    let aside = names(&home, ".drift-");
+    assert_eq!(aside.len(), 1);
+    let renamed = &done["renamed"][0]["to"];
+    assert!(renamed.as_str().unwrap().ends_with(&aside[0]), "{done}");
     let again = home
         .run(&["doctor", "chroma", "--fix", "quarantine", "--yes"])
         .expect_code(0);
@@ -198,6 +227,26 @@ fn age_is_compared_and_never_decides() {
         ],
     );
     assert_eq!(missed["judged_by_age"][0]["code"], "missed_by_age", "{missed}");
+}
+
+#[test]
+fn an_age_that_is_given_with_the_step_sets_old_graphs_aside() {
+    let home = with_chroma();
+    let level0 = fs::File::options()
+        .write(true)
+        .open(segment(&home).join("data_level0.bin"))
+        .unwrap();
+    let old = SystemTime::now() - Duration::from_secs(5000);
+    level0.set_modified(old).unwrap();
+    let step = ["doctor", "chroma", "--fix", "quarantine", "--yes"];
+    let left = home.json(0, &step);
+    assert_eq!(left["applied"], false, "{left}");
+    let told = home
+        .run(&[&step[..], &["--stale-seconds", "3600"]].concat())
+        .expect_code(0);
+    let aside = names(&home, ".drift-");
+    assert_eq!(aside.len(), 1, "{}", told.out);
+    assert!(told.out.contains(&aside[0]), "{}", told.out);
 }
 
 #[test]

@@ -1,6 +1,7 @@
-"""Opens a folder with the real package and says how far it answers as expected: real.py FOLDER EXPECTED ADD.
+"""Opens a folder with the real package and says how far it answers as expected: real.py FOLDER EXPECTED ADD WHAT.
 
 EXPECTED is what the fixtures' script wrote. ADD records are added to each collection first, where it is not 0.
+WHAT is "vectors" or "directions": of the latter, the lengths may differ.
 Prints one JSON document, by collection.
 """
 
@@ -13,6 +14,11 @@ import numpy
 
 folder, expected, more = sys.argv[1], json.load(open(sys.argv[2])), int(sys.argv[3])
 client = chromadb.PersistentClient(folder)
+
+
+def compared(vector):
+    vector = numpy.asarray(vector, dtype="<f4")
+    return vector / numpy.linalg.norm(vector) if sys.argv[4] == "directions" else vector
 
 
 def examined(told):
@@ -34,7 +40,7 @@ def examined(told):
         vector, document, metadata = found[name]
         if document != item["document"] or (metadata or {}) != (item["metadata"] or {}):
             answer["texts"].append(name)
-        if not numpy.allclose(numpy.asarray(vector, dtype="<f4"), vectors[name], rtol=0, atol=1e-6):
+        if not numpy.allclose(compared(vector), compared(vectors[name]), rtol=0, atol=1e-6):
             answer["vectors"].append(name)
     for name in list(items)[::41]:
         nearest = collection.query(query_embeddings=[vectors[name].tolist()], n_results=20)["ids"][0]

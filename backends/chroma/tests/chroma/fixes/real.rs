@@ -22,6 +22,8 @@ pub(crate) struct Truth {
     release: String,
     expected: Json,
     added: u64,
+    /// Whether only the directions of vectors are compared.
+    by_direction: bool,
 }
 
 impl Truth {
@@ -36,7 +38,19 @@ impl Truth {
             release,
             expected,
             added: 0,
+            by_direction: false,
         }
+    }
+
+    /// Expects no more of vectors than their directions.
+    pub(crate) fn by_direction(mut self) -> Self {
+        self.by_direction = true;
+        self
+    }
+
+    /// Takes note of records that another process added.
+    pub(crate) fn note_added(&mut self, more: u64) {
+        self.added += more;
     }
 
     /// Has a new process add `more` records, and expects everything of it.
@@ -52,6 +66,11 @@ impl Truth {
             folder.path().to_str().unwrap(),
             expected.to_str().unwrap(),
             &more.to_string(),
+            if self.by_direction {
+                "directions"
+            } else {
+                "vectors"
+            },
         ];
         let said: Json = serde_json::from_str(&python(&self.release, &args)).unwrap();
         for told in self.expected["collections"].as_array().unwrap() {
