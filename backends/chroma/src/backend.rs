@@ -10,9 +10,11 @@ use loci_core::{
     CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceFinding, PalaceId, PalaceRef, Result,
     SPEC_VERSION, SnapshotStore, Visibility,
 };
+use loci_foreign::check_open_options;
+use loci_foreign::mempalace::MempalaceInstallation;
 
 use crate::collection::ChromaCollection;
-use crate::palace::{ChromaPalace, check_options};
+use crate::palace::ChromaPalace;
 
 /// Reads and examines folders that ChromaDB wrote. Nothing is opened before a palace is asked for.
 #[derive(Debug)]
@@ -20,15 +22,22 @@ pub struct ChromaBackend {
     descriptor: BackendDescriptor,
     palaces: Mutex<HashMap<PathBuf, Arc<ChromaPalace>>>,
     closed: AtomicBool,
+    installation: Arc<MempalaceInstallation>,
 }
 
 impl ChromaBackend {
     /// The name of the backend.
     pub const NAME: &'static str = "chroma";
 
-    /// Creates a backend with no open palace.
+    /// Creates a backend with no open palace, which looks for MemPalace's files around palaces only.
     pub fn new() -> Self {
+        Self::with_installation(MempalaceInstallation::default())
+    }
+
+    /// Creates a backend with no open palace, which also looks for MemPalace's files where this installation has them.
+    pub fn with_installation(installation: MempalaceInstallation) -> Self {
         Self {
+            installation: Arc::new(installation),
             descriptor: build_descriptor(),
             palaces: Mutex::default(),
             closed: AtomicBool::new(false),
@@ -48,9 +57,12 @@ impl ChromaBackend {
         }
         // One handle for each folder, so that all its collections share the rows that were read.
         let mut palaces = self.lock_palaces();
-        let palace = palaces
-            .entry(path.to_path_buf())
-            .or_insert_with(|| Arc::new(ChromaPalace::new(path)));
+        let palace = palaces.entry(path.to_path_buf()).or_insert_with(|| {
+            Arc::new(ChromaPalace::with_installation(
+                path,
+                Arc::clone(&self.installation),
+            ))
+        });
         Ok(Arc::clone(palace))
     }
 
@@ -120,7 +132,7 @@ impl Backend for ChromaBackend {
         if options.writable {
             return Err(refuse_write(&open.folder));
         }
-        check_options(&info, options)?;
+        check_open_options(&info, options)?;
         Ok(Arc::new(ChromaCollection {
             palace: open,
             name: collection.clone(),

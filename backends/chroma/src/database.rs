@@ -199,14 +199,6 @@ pub(crate) fn connect_file(path: &Path, mode: &str) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens another SQLite file from a private copy, which must outlive the connection.
-pub(crate) fn open_beside(path: &Path) -> Result<(Connection, ForeignReading)> {
-    let opened = chroma_opener()
-        .open_copy_of(path)
-        .map_err(|why| open_error(path, why))?;
-    Ok((opened.connection, opened.reading))
-}
-
 /// Creates a temporary folder that only this user may read.
 pub(crate) fn private_folder(prefix: &str) -> Result<TempDir> {
     loci_foreign::private_folder(prefix).map_err(|why| open_error(&std::env::temp_dir(), why))

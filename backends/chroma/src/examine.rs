@@ -95,7 +95,7 @@ impl FolderExamination {
         self.find_stray_folders(loaded, folder)?;
         self.findings
             .extend(graphs::judge_by_age(loaded, folder, STALE_AFTER)?);
-        self.examine_sidecars(loaded);
+        self.findings.extend(loaded.sidecars().findings());
         let mut diagnosis = PalaceDiagnosis::from_findings(ChromaBackend::NAME, self.findings);
         diagnosis.collections = self.collections;
         diagnosis.segments = self.segments;
@@ -140,17 +140,6 @@ impl FolderExamination {
                     .with_hint(hint)
                     .in_collection(name),
             );
-        }
-    }
-
-    fn examine_sidecars(&mut self, loaded: &LoadedFolder) {
-        for (file, why) in &loaded.sidecars().unread {
-            let message = format!("{file} beside the database cannot be read: {why}");
-            self.add_finding(PalaceFinding::new(
-                "sidecar_unread",
-                FindingSeverity::Warning,
-                message,
-            ));
         }
     }
 }

@@ -64,6 +64,16 @@ pub(crate) fn is_segment(name: &str) -> bool {
         })
 }
 
+/// Returns whether an entry of the folder belongs to the database: Chroma's files, and those of repairs.
+pub(crate) fn is_own_entry(name: &str) -> bool {
+    // Repairs name their files after the database or the segment.
+    name.starts_with(DATABASE)
+        || name.starts_with("loci-fix-")
+        || is_set_aside(name)
+        || is_segment(name)
+        || name.get(..36).is_some_and(is_segment)
+}
+
 /// Lists the folders of segments and those that were set aside, by name.
 pub(crate) fn segment_folders(folder: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();

@@ -15,7 +15,6 @@ mod failure;
 mod fix;
 mod folder;
 mod graph;
-mod identity;
 mod palace;
 #[doc(hidden)]
 pub mod pickle;
@@ -24,8 +23,8 @@ mod salvage;
 mod search;
 mod sequence;
 mod shelf;
-mod sidecars;
 mod users;
 mod view;
 
 pub use backend::ChromaBackend;
+pub use loci_foreign::mempalace::MempalaceInstallation;

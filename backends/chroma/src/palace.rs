@@ -4,22 +4,24 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use loci_core::{
     CollectionInfo, CollectionName, Cursor, EmbedderIdentity, Error, ErrorKind, FindingSeverity,
-    IdentityState, IndexCoverage, Metric, PalaceFinding, Result,
+    IdentityState, IndexCoverage, PalaceFinding, Result,
+};
+use loci_foreign::mempalace::{
+    MempalaceInstallation, RecordedModels, SIDECAR_COLLECTION, SidecarFiles, SidecarSearch,
+    read_recorded_models,
 };
 
 use crate::catalogue::{self, ChromaSchema, ListedCollection};
 use crate::database::{ChromaDatabase, ReadingMode};
 use crate::failure;
 use crate::folder::{self, FolderFormat, FolderStamp};
-use crate::identity::{self, RecordedModels};
 use crate::shelf::RecordShelf;
-use crate::sidecars::{self, SidecarFiles};
 use crate::users;
 
 /// The minimum number of attempts to read a folder that keeps changing.
@@ -36,6 +38,7 @@ pub(crate) struct ChromaPalace {
     pub(crate) folder: PathBuf,
     loaded: Mutex<Option<LoadedFolder>>,
     closed: AtomicBool,
+    installation: Arc<MempalaceInstallation>,
 }
 
 /// The content of a folder at one moment.
@@ -59,6 +62,7 @@ pub(crate) struct LoadedFolder {
     /// The other processes that have the folder open, determined on first use.
     users: OnceCell<Vec<users::FileUser>>,
     folder: PathBuf,
+    installation: Arc<MempalaceInstallation>,
 }
 
 /// The content behind the name of a collection.
@@ -72,8 +76,14 @@ pub(crate) enum CollectionContent<'a> {
 impl ChromaPalace {
     /// Creates the handle of a folder without reading it.
     pub(crate) fn new(folder: &Path) -> Self {
+        Self::with_installation(folder, Arc::default())
+    }
+
+    /// Creates the handle of a folder that may belong to this installation of MemPalace.
+    pub(crate) fn with_installation(folder: &Path, installation: Arc<MempalaceInstallation>) -> Self {
         Self {
             folder: folder.to_path_buf(),
+            installation,
             loaded: Mutex::new(None),
             closed: AtomicBool::new(false),
         }
@@ -168,7 +178,7 @@ impl ChromaPalace {
             Err(error) if error.kind() == ErrorKind::Corrupt && !loaded.database.is_salvaged() => {
                 let database = ChromaDatabase::open_salvaged(&self.folder, &error.to_string())?;
                 // Everything read so far may come from damaged pages, so nothing of it is kept.
-                *loaded = LoadedFolder::reload(&self.folder, database)?;
+                *loaded = LoadedFolder::reload(&self.folder, database, &self.installation)?;
                 act(loaded, &self.folder)
             }
             done => done,
@@ -183,7 +193,7 @@ impl ChromaPalace {
         }
         match slot {
             Some(loaded) => Ok(loaded),
-            None => Ok(slot.insert(LoadedFolder::open(&self.folder)?)),
+            None => Ok(slot.insert(LoadedFolder::open(&self.folder, &self.installation)?)),
         }
     }
 
@@ -224,25 +234,35 @@ pub(crate) fn check_folder(path: &Path) -> Result<()> {
 }
 
 impl LoadedFolder {
-    fn open(folder: &Path) -> Result<Self> {
+    fn open(folder: &Path, installation: &Arc<MempalaceInstallation>) -> Result<Self> {
         // The stamp comes first, so that a change during this read shows and leads to another.
         let stamp = stamp_folder(folder)?;
         let database = ChromaDatabase::open(folder)?;
-        match Self::read(folder, stamp.clone(), database) {
+        match Self::read(folder, stamp.clone(), database, installation) {
             Err(error) if error.kind() == ErrorKind::Corrupt => Self::read(
                 folder,
                 stamp,
                 ChromaDatabase::open_salvaged(folder, &error.to_string())?,
+                installation,
             ),
             loaded => loaded,
         }
     }
 
-    fn reload(folder: &Path, database: ChromaDatabase) -> Result<Self> {
-        Self::read(folder, stamp_folder(folder)?, database)
+    fn reload(
+        folder: &Path,
+        database: ChromaDatabase,
+        installation: &Arc<MempalaceInstallation>,
+    ) -> Result<Self> {
+        Self::read(folder, stamp_folder(folder)?, database, installation)
     }
 
-    fn read(folder: &Path, stamp: FolderStamp, database: ChromaDatabase) -> Result<Self> {
+    fn read(
+        folder: &Path,
+        stamp: FolderStamp,
+        database: ChromaDatabase,
+        installation: &Arc<MempalaceInstallation>,
+    ) -> Result<Self> {
         let version = database.data_version();
         let schema = ChromaSchema::read(&database.connection)?;
         // A lost schema reads as an empty one; as damage it
@@ -255,7 +275,8 @@ impl LoadedFolder {
         }
         let listed = catalogue::list_collections(&database.connection, &schema)?;
         Ok(Self {
-            recorded: identity::read_recorded_models(folder),
+            recorded: read_recorded_models(folder),
+            installation: Arc::clone(installation),
             sidecars: OnceCell::new(),
             users: OnceCell::new(),
             folder: folder.to_path_buf(),
@@ -306,7 +327,7 @@ impl LoadedFolder {
         folder: &Path,
         name: &CollectionName,
     ) -> Result<CollectionContent<'_>> {
-        if name.as_str() == sidecars::NAME && !self.sidecars().is_empty() {
+        if name.as_str() == SIDECAR_COLLECTION && !self.sidecars().is_empty() {
             return Ok(CollectionContent::Sidecars(self.sidecars()));
         }
         if !self.shelves.contains_key(name) {
@@ -321,7 +342,7 @@ impl LoadedFolder {
 
     /// Lists the names of all collections.
     pub(crate) fn collection_names(&self) -> Vec<CollectionName> {
-        let beside = (!self.sidecars().is_empty()).then(|| CollectionName::new(sidecars::NAME).ok());
+        let beside = (!self.sidecars().is_empty()).then(|| CollectionName::new(SIDECAR_COLLECTION).ok());
         let mut names: Vec<CollectionName> = self.listed.iter().map(|listed| listed.name.clone()).collect();
         names.extend(beside.flatten());
         names.sort_unstable();
@@ -404,8 +425,16 @@ impl LoadedFolder {
 
     /// Returns MemPalace's files beside the database.
     pub(crate) fn sidecars(&self) -> &SidecarFiles {
-        self.sidecars
-            .get_or_init(|| sidecars::read_sidecars(&self.folder))
+        self.sidecars.get_or_init(|| {
+            let is_mempalace = |listed: &ListedCollection| listed.own_name.starts_with("mempalace_");
+            let search = SidecarSearch {
+                folder: &self.folder,
+                installation: &self.installation,
+                is_mempalace: self.listed.iter().any(is_mempalace),
+                is_own: &folder::is_own_entry,
+            };
+            search.read_sidecars()
+        })
     }
 
     /// Returns the warnings for readers of any collection.
@@ -450,34 +479,4 @@ fn missing_collection(name: &CollectionName) -> Error {
         ErrorKind::NotFound,
         format!("the collection {:?} does not exist", name.as_str()),
     )
-}
-
-/// Refuses options that contradict the collection.
-pub(crate) fn check_options(info: &CollectionInfo, how: &loci_core::OpenOptions) -> Result<()> {
-    info.identity.check_open(how.embedder.as_ref())?;
-    let asked = how
-        .dimension
-        .or(how.embedder.as_ref().map(|embedder| embedder.dimension));
-    if let (Some(asked), Some(stored)) = (asked, info.dimension)
-        && asked != stored
-    {
-        let message = format!(
-            "the vectors of {:?} have {stored} values, not {asked}",
-            info.name.as_str()
-        );
-        return Err(Error::new(ErrorKind::DimensionMismatch, message));
-    }
-    match how.metric {
-        Some(metric) if metric != info.metric => Err(wrong_metric(info, metric)),
-        _ => Ok(()),
-    }
-}
-
-fn wrong_metric(info: &CollectionInfo, asked: Metric) -> Error {
-    Error::invalid(format!(
-        "{:?} compares by {}, not by {}",
-        info.name.as_str(),
-        info.metric.name(),
-        asked.name()
-    ))
 }

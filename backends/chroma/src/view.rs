@@ -1,11 +1,11 @@
 //! One collection at one moment, record by record in the byte order of ids.
 
 use loci_core::{Drawer, DrawerFields, DrawerId, Metric, Result};
+use loci_foreign::mempalace::SidecarFiles;
 
 use crate::drawer::RecordReader;
 use crate::palace::CollectionContent;
 use crate::shelf::RecordShelf;
-use crate::sidecars::SidecarFiles;
 
 /// A collection that is being read.
 pub(crate) enum CollectionView<'a> {

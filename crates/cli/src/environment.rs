@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use etcetera::BaseStrategy;
+use loci_chroma::MempalaceInstallation;
 use loci_core::Timestamp;
+
+/// The variables by which MemPalace is told where its palace is.
+const MEMPALACE_PATHS: [&str; 3] = ["MEMPALACE_PALACE_PATH", "MEMPALACE_PALACE", "MEMPAL_PALACE_PATH"];
 
 /// The variables and folders that commands depend on.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +28,8 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) models: Option<PathBuf>,
     /// The folder of keys: `LOCI_KEYS`, or `loci/keys` in the folder for data.
     pub(crate) keys: Option<PathBuf>,
+    /// Where MemPalace keeps its files.
+    pub(crate) mempalace: MempalaceInstallation,
     /// Whether to print without color: `NO_COLOR` is set, or the terminal is dumb.
     pub(crate) plain: bool,
 }
@@ -48,6 +54,16 @@ impl ProcessEnvironment {
             backend: set("LOCI_BACKEND").map(|name| name.to_string_lossy().into_owned()),
             data,
             codex: set("CODEX_HOME").map(PathBuf::from).or(codex),
+            mempalace: MempalaceInstallation {
+                home: home.clone(),
+                named_folder: set("MEMPALACE_CONFIG_DIR").map(PathBuf::from),
+                config_home: set("XDG_CONFIG_HOME").map(PathBuf::from),
+                palaces: MEMPALACE_PATHS
+                    .iter()
+                    .filter_map(|name| set(name))
+                    .map(PathBuf::from)
+                    .collect(),
+            },
             home,
             plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
         }

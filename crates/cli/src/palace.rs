@@ -186,13 +186,12 @@ mod tests {
         }
     }
 
+    fn registry() -> BackendRegistry {
+        BackendRegistry::standard(&environment().mempalace)
+    }
+
     fn check(reference: &str, backend: Option<&str>, folder: &str) {
-        let located = locate_palace(
-            Some(OsStr::new(reference)),
-            &environment(),
-            &BackendRegistry::standard(),
-        )
-        .unwrap();
+        let located = locate_palace(Some(OsStr::new(reference)), &environment(), &registry()).unwrap();
         assert_eq!(located.backend.as_deref(), backend, "{reference}");
         assert_eq!(located.folder, Path::new(folder), "{reference}");
     }
@@ -216,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_flag_comes_before_the_environment_and_both_before_the_default() {
-        let registry = BackendRegistry::standard();
+        let registry = registry();
         let mut environment = environment();
         let folder = |reference: Option<&str>, environment: &ProcessEnvironment| {
             locate_palace(reference.map(OsStr::new), environment, &registry)
@@ -234,12 +233,7 @@ mod tests {
 
     #[test]
     fn an_unknown_backend_before_the_colon_is_refused() {
-        let error = locate_palace(
-            Some(OsStr::new("nowhere:x")),
-            &environment(),
-            &BackendRegistry::standard(),
-        )
-        .unwrap_err();
+        let error = locate_palace(Some(OsStr::new("nowhere:x")), &environment(), &registry()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.hint_text().unwrap().contains("embedded"));
     }
@@ -247,18 +241,10 @@ mod tests {
     #[test]
     fn a_name_needs_a_home_and_a_reference_needs_a_name() {
         let homeless = ProcessEnvironment::default();
-        let error =
-            locate_palace(Some(OsStr::new("work")), &homeless, &BackendRegistry::standard()).unwrap_err();
+        let error = locate_palace(Some(OsStr::new("work")), &homeless, &registry()).unwrap_err();
         assert!(error.hint_text().unwrap().contains("--palace"));
-        assert!(locate_palace(Some(OsStr::new("")), &environment(), &BackendRegistry::standard()).is_err());
-        assert!(
-            locate_palace(
-                Some(OsStr::new("embedded:")),
-                &environment(),
-                &BackendRegistry::standard()
-            )
-            .is_err()
-        );
+        assert!(locate_palace(Some(OsStr::new("")), &environment(), &registry()).is_err());
+        assert!(locate_palace(Some(OsStr::new("embedded:")), &environment(), &registry()).is_err());
     }
 
     #[test]

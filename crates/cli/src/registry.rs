@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use loci_chroma::ChromaBackend;
+use loci_chroma::{ChromaBackend, MempalaceInstallation};
 use loci_core::{Backend, Error, ErrorKind, PalaceFinding, PalaceRef, Result};
 use loci_store::EmbeddedBackend;
 
@@ -13,7 +13,7 @@ type PalaceGlance = (u64, Vec<PalaceFinding>);
 #[derive(Debug, Clone, Copy)]
 struct BackendEntry {
     name: &'static str,
-    make: fn() -> Arc<dyn Backend>,
+    make: fn(&MempalaceInstallation) -> Arc<dyn Backend>,
     /// Counts the drawers of the palace in a folder, and lists the damage it has on record, without changing anything.
     count: fn(&Path) -> Result<PalaceGlance>,
 }
@@ -22,6 +22,8 @@ struct BackendEntry {
 #[derive(Debug)]
 pub(crate) struct BackendRegistry {
     entries: Vec<BackendEntry>,
+    /// Where the user's MemPalace keeps the files that belong to its palaces.
+    installation: MempalaceInstallation,
 }
 
 /// The places that may name the backend of a palace, in order of precedence.
@@ -41,9 +43,10 @@ pub(crate) struct BackendSources<'a> {
 const DEFAULT: &str = "embedded";
 
 impl BackendRegistry {
-    /// Every backend of this build.
-    pub(crate) fn standard() -> Self {
+    /// Every backend of this build, with the folders of this user's MemPalace.
+    pub(crate) fn standard(installation: &MempalaceInstallation) -> Self {
         Self {
+            installation: installation.clone(),
             // The order decides for a folder that two backends recognise.
             entries: vec![
                 BackendEntry {
@@ -84,7 +87,7 @@ impl BackendRegistry {
     /// Makes the backend called `name`; the error for an unknown name lists the known ones.
     pub(crate) fn make_backend(&self, name: &str) -> Result<Arc<dyn Backend>> {
         let entry = self.find_entry(name)?;
-        let backend = (entry.make)();
+        let backend = (entry.make)(&self.installation);
         // A backend of another version of the contract would fail later, and less clearly.
         backend.descriptor().check_version()?;
         Ok(backend)
@@ -102,19 +105,19 @@ impl BackendRegistry {
     pub(crate) fn recognise(&self, folder: &Path) -> Option<&'static str> {
         // Making a backend costs nothing: none does I/O before a palace is opened.
         let recognises = |entry: &&BackendEntry| {
-            let backend = (entry.make)();
+            let backend = (entry.make)(&self.installation);
             backend.doctor().is_some_and(|doctor| doctor.recognises(folder))
         };
         self.entries.iter().find(recognises).map(|entry| entry.name)
     }
 }
 
-fn make_embedded() -> Arc<dyn Backend> {
+fn make_embedded(_: &MempalaceInstallation) -> Arc<dyn Backend> {
     Arc::new(EmbeddedBackend::new())
 }
 
-fn make_chroma() -> Arc<dyn Backend> {
-    Arc::new(ChromaBackend::new())
+fn make_chroma(installation: &MempalaceInstallation) -> Arc<dyn Backend> {
+    Arc::new(ChromaBackend::with_installation(installation.clone()))
 }
 
 /// Chroma's folders are only ever read.
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
 
     fn registry() -> BackendRegistry {
-        let mut registry = BackendRegistry::standard();
+        let mut registry = BackendRegistry::standard(&MempalaceInstallation::default());
         registry.entries.push(BackendEntry {
             name: "elsewhere",
             make: make_chroma,
@@ -195,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_backend_is_registered_under_its_own_name() {
-        let registry = BackendRegistry::standard();
+        let registry = BackendRegistry::standard(&MempalaceInstallation::default());
         for name in registry.names() {
             assert_eq!(registry.make_backend(name).unwrap().descriptor().name, name);
         }

@@ -66,6 +66,9 @@ impl PalaceFinding {
     /// such a palace can be exact.
     pub const LOST_WRITES: &'static str = "log_lost";
 
+    /// The code of the notes about files beside a palace that a move does not carry, with the reason.
+    pub const LEFT_BEHIND: &'static str = "left_behind";
+
     /// Creates a finding without hint, collection or segment.
     pub fn new(code: impl Into<String>, severity: FindingSeverity, message: impl Into<String>) -> Self {
         Self {

@@ -13,10 +13,13 @@
 
 mod copy;
 mod failure;
+pub mod mempalace;
 mod opener;
+mod options;
 mod stamp;
 
 pub use copy::{PrivateCopy, private_folder};
 pub use failure::ForeignFailure;
 pub use opener::{ForeignDatabase, ForeignOpener, ForeignReading, connect};
+pub use options::check_open_options;
 pub use stamp::{ForeignStamp, path_beside};

@@ -145,7 +145,9 @@ pub fn migrate_palace(
     let (from, to) = (source.address()?, target.address()?);
     // Also for its effect: a backend no longer trusts damaged parts once its doctor has found them.
     let diagnosis = examine_palace(source)?.into_iter();
-    let mut defects: Vec<PalaceFinding> = diagnosis.flat_map(|diagnosis| diagnosis.findings).collect();
+    let found = diagnosis.flat_map(|diagnosis| diagnosis.findings);
+    let (left_behind, mut defects): (Vec<PalaceFinding>, Vec<PalaceFinding>) =
+        found.partition(|finding| finding.code == PalaceFinding::LEFT_BEHIND);
     defects.retain(|finding| finding.severity != FindingSeverity::Note);
     defects
         .iter()
@@ -158,7 +160,8 @@ pub fn migrate_palace(
         embedders: target.embedders(),
         now: target.now(),
     };
-    let report = migrate(&request, watch)?;
+    let mut report = migrate(&request, watch)?;
+    report.findings.extend(left_behind);
     // The list of deletions and the sealed secrets were copied with the other records, and need their keys.
     target.take_keys_of(source.palace_id()?)?;
     let secrets = secrets::look_for_secrets(target, options.seal, watch)?;

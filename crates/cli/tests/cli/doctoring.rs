@@ -18,7 +18,8 @@ fn with_chroma() -> TempHome {
     home
 }
 
-fn copy_all(from: &Path, to: &Path) {
+/// Copies a folder with everything in it.
+pub(super) fn copy_all(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

@@ -31,6 +31,7 @@ mod losing_nothing;
 mod mcp;
 #[cfg(unix)]
 mod mcp_http;
+mod mempalace;
 mod memtomem;
 mod migrate_killed;
 mod migrating;

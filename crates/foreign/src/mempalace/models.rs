@@ -8,7 +8,7 @@ use loci_core::EmbedderIdentity;
 use serde_json::Value as Json;
 
 /// MemPalace's record, in the palace's folder.
-pub(crate) const FILE: &str = "mempalace_embedder.json";
+const FILE: &str = "mempalace_embedder.json";
 /// The revision of every model, since MemPalace records none.
 const REVISION: &str = "mempalace";
 /// The largest record that is read.
@@ -16,10 +16,10 @@ const LARGEST: u64 = 1 << 20;
 
 /// The recorded models by collection; the empty name applies to all.
 #[derive(Debug, Default)]
-pub(crate) struct RecordedModels(BTreeMap<String, (String, Option<usize>)>);
+pub struct RecordedModels(BTreeMap<String, (String, Option<usize>)>);
 
 /// Reads the record of a folder; an absent or unknown one is empty.
-pub(crate) fn read_recorded_models(folder: &Path) -> RecordedModels {
+pub fn read_recorded_models(folder: &Path) -> RecordedModels {
     let path = folder.join(FILE);
     let small = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
     let json = small.then(|| fs::read(&path).ok()).flatten();
@@ -42,7 +42,11 @@ fn parse_model(entry: &Json) -> Option<(String, Option<usize>)> {
     let name = ["model_name", "model"]
         .iter()
         .find_map(|key| entry.get(key)?.as_str())?;
-    let dimension = entry.get("dimension").and_then(Json::as_u64);
+    // MemPalace writes 0 where it does not know the dimension.
+    let dimension = entry
+        .get("dimension")
+        .and_then(Json::as_u64)
+        .filter(|known| *known > 0);
     Some((
         name.to_owned(),
         dimension.and_then(|dimension| usize::try_from(dimension).ok()),
@@ -50,8 +54,14 @@ fn parse_model(entry: &Json) -> Option<(String, Option<usize>)> {
 }
 
 impl RecordedModels {
+    /// Adds the model of a collection, as a database records it beside its rows.
+    pub fn add_model(&mut self, collection: &str, model: &str, dimension: Option<usize>) {
+        self.0
+            .insert(collection.to_owned(), (model.to_owned(), dimension));
+    }
+
     /// Returns the model of a collection whose vectors have `dimension` values, unless the record contradicts them.
-    pub(crate) fn model_of(&self, collection: &str, dimension: Option<usize>) -> Option<EmbedderIdentity> {
+    pub fn model_of(&self, collection: &str, dimension: Option<usize>) -> Option<EmbedderIdentity> {
         let (model, recorded) = self.0.get(collection).or_else(|| self.0.get(""))?;
         let dimension = dimension.or(*recorded)?;
         recorded

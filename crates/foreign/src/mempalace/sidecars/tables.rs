@@ -7,17 +7,17 @@ use rusqlite::{Connection, Row};
 use serde_json::{Map, Value as Json, json};
 
 use super::SidecarFiles;
-use crate::database;
+use crate::ForeignOpener;
 
 /// Reads every row of every table of the file at `path`; a file that cannot be read is recorded as unread.
 pub(super) fn read_tables(path: &Path, name: &str, sidecars: &mut SidecarFiles) {
-    let taken = database::open_beside(path)
+    // From a copy, which `opened` keeps: MemPalace may be writing to the file.
+    let taken = ForeignOpener::default()
+        .open_copy_of(path)
         .map_err(|error| error.to_string())
-        .and_then(|(connection, _private)| {
-            add_rows(&connection, name, sidecars).map_err(|error| error.to_string())
-        });
+        .and_then(|opened| add_rows(&opened.connection, name, sidecars).map_err(|error| error.to_string()));
     if let Err(why) = taken {
-        sidecars.unread.push((name.to_owned(), why));
+        sidecars.add_unread(name, why);
     }
 }
 
