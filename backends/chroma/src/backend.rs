@@ -1,27 +1,24 @@
 //! The backend `chroma`: a read-only view of folders that ChromaDB 0.4 to 1.5 wrote.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 
 use loci_core::{
     Backend, BackendDescriptor, BackendHealth, Capability, Collection, CollectionInfo, CollectionName,
     CreateMode, Doctor, Error, ErrorKind, Metric, OpenOptions, PalaceFinding, PalaceId, PalaceRef, Result,
-    SPEC_VERSION, SnapshotStore, Visibility,
+    SPEC_VERSION, SnapshotStore,
 };
-use loci_foreign::check_open_options;
 use loci_foreign::mempalace::MempalaceInstallation;
+use loci_foreign::scan::{OpenedFolders, ScannedCollection};
 
-use crate::collection::ChromaCollection;
 use crate::palace::ChromaPalace;
 
 /// Reads and examines folders that ChromaDB wrote. Nothing is opened before a palace is asked for.
 #[derive(Debug)]
 pub struct ChromaBackend {
     descriptor: BackendDescriptor,
-    palaces: Mutex<HashMap<PathBuf, Arc<ChromaPalace>>>,
-    closed: AtomicBool,
+    palaces: OpenedFolders<ChromaPalace>,
     installation: Arc<MempalaceInstallation>,
 }
 
@@ -39,31 +36,15 @@ impl ChromaBackend {
         Self {
             installation: Arc::new(installation),
             descriptor: build_descriptor(),
-            palaces: Mutex::default(),
-            closed: AtomicBool::new(false),
+            palaces: OpenedFolders::new(Self::NAME),
         }
-    }
-
-    fn lock_palaces(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<ChromaPalace>>> {
-        // The map only caches handles, so a panic while it was locked leaves nothing inconsistent.
-        self.palaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the handle of the folder at `path`, shared by all callers.
     pub(crate) fn open_palace(&self, path: &Path) -> Result<Arc<ChromaPalace>> {
-        if self.closed.load(Ordering::SeqCst) {
-            let error = Error::new(ErrorKind::Closed, "the backend \"chroma\" was closed");
-            return Err(error.with_hint("make a new one"));
-        }
-        // One handle for each folder, so that all its collections share the rows that were read.
-        let mut palaces = self.lock_palaces();
-        let palace = palaces.entry(path.to_path_buf()).or_insert_with(|| {
-            Arc::new(ChromaPalace::with_installation(
-                path,
-                Arc::clone(&self.installation),
-            ))
-        });
-        Ok(Arc::clone(palace))
+        self.palaces.open_folder(path, || {
+            ChromaPalace::with_installation(path, Arc::clone(&self.installation))
+        })
     }
 
     fn resolve_palace(&self, palace: &PalaceRef) -> Result<Arc<ChromaPalace>> {
@@ -127,18 +108,7 @@ impl Backend for ChromaBackend {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let open = self.resolve_palace(palace)?;
-        // Existence is checked before writability, so that a misspelled name is reported as such.
-        let info = open.with_loaded(|loaded, folder| loaded.collection_info(folder, collection))?;
-        if options.writable {
-            return Err(refuse_write(&open.folder));
-        }
-        check_open_options(&info, options)?;
-        Ok(Arc::new(ChromaCollection {
-            palace: open,
-            name: collection.clone(),
-            visible: Visibility::new(options.visible.clone()),
-            model: info.identity,
-        }))
+        Ok(Arc::new(ScannedCollection::open(open, collection, options)?))
     }
 
     fn create(
@@ -174,10 +144,7 @@ impl Backend for ChromaBackend {
             Some(palace) => self
                 .resolve_palace(palace)
                 .and_then(|palace| palace.with_loaded(|_, _| Ok(()))),
-            None if self.closed.load(Ordering::SeqCst) => {
-                Err(Error::new(ErrorKind::Closed, "the backend \"chroma\" was closed"))
-            }
-            None => Ok(()),
+            None => self.palaces.check_open(),
         };
         BackendHealth {
             ok: seen.is_ok(),
@@ -188,27 +155,19 @@ impl Backend for ChromaBackend {
     }
 
     fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
-        let held = palace
-            .local_path
-            .as_ref()
-            .and_then(|path| self.lock_palaces().get(path).cloned());
+        let held = self.palaces.find_open(palace);
         held.map(|held| held.list_damage()).unwrap_or_default()
     }
 
     fn close_palace(&self, palace: &PalaceRef) {
-        let held = palace
-            .local_path
-            .as_ref()
-            .and_then(|path| self.lock_palaces().remove(path));
-        if let Some(held) = held {
+        if let Some(held) = self.palaces.take_open(palace) {
             held.close();
         }
     }
 
     fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
         // Collections that callers still hold share these handles and must fail as closed, too.
-        for (_, palace) in self.lock_palaces().drain() {
+        for palace in self.palaces.close() {
             palace.close();
         }
     }

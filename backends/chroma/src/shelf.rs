@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use loci_core::{DrawerId, Metric, Result};
+use loci_foreign::scan::substitute_id;
 use rusqlite::Connection;
 
 use crate::catalogue::{ChromaSchema, ListedCollection, for_each_row, query_number, read_text};
@@ -323,20 +324,6 @@ impl ShelfTally {
         self.behind = replay.behind;
         self.newest = self.newest.max(replay.newest.unwrap_or_default());
     }
-}
-
-/// Creates an id for a record whose own is empty or too long for a drawer: its beginning and a hash.
-fn substitute_id(own_id: &str) -> Result<DrawerId> {
-    let mut end = own_id.len().min(900);
-    while !own_id.is_char_boundary(end) {
-        end -= 1;
-    }
-    let beginning = own_id.get(..end).unwrap_or_default();
-    // FNV-1a: the same id must get the same hash in every release, or a second migration would file it twice.
-    let mark = own_id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    DrawerId::new(format!("{beginning}…{mark:016x}"))
 }
 
 fn read_rows(

@@ -2,6 +2,7 @@
 
 use loci_core::{Drawer, DrawerFields, DrawerId, Metric, Result};
 use loci_foreign::mempalace::SidecarFiles;
+use loci_foreign::scan::{ScannedRecords, strip_fields};
 
 use crate::drawer::RecordReader;
 use crate::palace::CollectionContent;
@@ -37,35 +38,22 @@ impl<'a> CollectionView<'a> {
             }
         }
     }
+}
 
-    /// Returns the number of records.
-    pub(crate) fn len(&self) -> usize {
+impl ScannedRecords for CollectionView<'_> {
+    fn count(&self) -> usize {
         match self {
             Self::Shelf(_, shelf) => shelf.records.len(),
             Self::Sidecars(sidecars) => sidecars.drawers.len(),
         }
     }
 
-    /// Returns every record in the order that is fastest to read.
-    pub(crate) fn in_row_order(&self) -> Box<dyn Iterator<Item = usize> + '_> {
+    fn in_row_order(&self) -> Box<dyn Iterator<Item = usize> + '_> {
         match self {
             // Not the order of ids: rows of neighbouring ids lie
             // far apart, and each read would fetch another page.
             Self::Shelf(_, shelf) => Box::new(shelf.row_order.iter().map(|at| *at as usize)),
             Self::Sidecars(sidecars) => Box::new(0..sidecars.drawers.len()),
-        }
-    }
-
-    /// Returns the index of the record `id`.
-    pub(crate) fn position_of(&self, id: &DrawerId) -> Option<usize> {
-        self.search_id(id).ok()
-    }
-
-    /// Returns the index of the first record after `id`, whether or not `id` exists.
-    pub(crate) fn position_after(&self, id: &DrawerId) -> usize {
-        match self.search_id(id) {
-            Ok(at) => at + 1,
-            Err(at) => at,
         }
     }
 
@@ -76,22 +64,20 @@ impl<'a> CollectionView<'a> {
         }
     }
 
-    /// Reads a record as a drawer.
-    pub(crate) fn read_drawer(&self, at: usize, include: DrawerFields) -> Result<Drawer> {
+    fn read_drawer(&self, at: usize, include: DrawerFields) -> Result<Drawer> {
         match self {
             Self::Shelf(reader, shelf) => match shelf.records.get(at) {
                 Some(record) => reader.read_drawer(record, include),
                 None => Err(loci_core::Error::invalid("the record does not exist")),
             },
             Self::Sidecars(sidecars) => match sidecars.drawers.get(at) {
-                Some(drawer) => Ok(crate::collection::strip_fields(drawer.clone(), include)),
+                Some(drawer) => Ok(strip_fields(drawer.clone(), include)),
                 None => Err(loci_core::Error::invalid("the record does not exist")),
             },
         }
     }
 
-    /// Reads the vector of a record.
-    pub(crate) fn read_vector(&self, at: usize) -> Result<Option<Vec<f32>>> {
+    fn read_vector(&self, at: usize) -> Result<Option<Vec<f32>>> {
         match self {
             Self::Shelf(reader, shelf) => match shelf.records.get(at) {
                 Some(record) => reader.read_vector(record),
@@ -101,16 +87,14 @@ impl<'a> CollectionView<'a> {
         }
     }
 
-    /// Returns the number of values in a vector.
-    pub(crate) fn dimension(&self) -> Option<usize> {
+    fn dimension(&self) -> Option<usize> {
         match self {
             Self::Shelf(_, shelf) => shelf.dimension,
             Self::Sidecars(_) => None,
         }
     }
 
-    /// Returns the metric of the vectors.
-    pub(crate) fn metric(&self) -> Metric {
+    fn metric(&self) -> Metric {
         match self {
             Self::Shelf(_, shelf) => shelf.listed.metric,
             Self::Sidecars(_) => Metric::default(),

@@ -14,17 +14,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use loci_chroma::ChromaBackend;
-use loci_conformance::{BackendHarness, TestWorld};
+use loci_conformance::{BackendHarness, TestWorld, TwinWriter};
 use loci_core::{Backend, PalaceRef};
 use tempfile::TempDir;
-use writer::Writer;
 
 struct ChromaHarness;
 
 struct Folders {
     root: TempDir,
     backend: Arc<ChromaBackend>,
-    writer: Arc<Writer>,
+    writer: Arc<TwinWriter>,
 }
 
 impl Folders {
@@ -43,7 +42,7 @@ impl BackendHarness for ChromaHarness {
         Ok(Box::new(Folders {
             root,
             backend: Arc::new(ChromaBackend::new()),
-            writer: Arc::new(Writer::new()),
+            writer: Arc::new(TwinWriter::new(writer::write_chroma)),
         }))
     }
 }

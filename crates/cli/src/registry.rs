@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loci_chroma::{ChromaBackend, MempalaceInstallation};
 use loci_core::{Backend, Error, ErrorKind, PalaceFinding, PalaceRef, Result};
+use loci_mempalace::ExactBackend;
 use loci_store::EmbeddedBackend;
 
 /// The number of drawers of a palace, and the damage it has on record.
@@ -58,6 +59,11 @@ impl BackendRegistry {
                     name: ChromaBackend::NAME,
                     make: make_chroma,
                     count: count_in_chroma,
+                },
+                BackendEntry {
+                    name: ExactBackend::NAME,
+                    make: make_exact,
+                    count: count_in_exact,
                 },
             ],
         }
@@ -120,9 +126,24 @@ fn make_chroma(installation: &MempalaceInstallation) -> Arc<dyn Backend> {
     Arc::new(ChromaBackend::with_installation(installation.clone()))
 }
 
-/// Chroma's folders are only ever read.
+fn make_exact(installation: &MempalaceInstallation) -> Arc<dyn Backend> {
+    Arc::new(ExactBackend::with_installation(installation.clone()))
+}
+
 fn count_in_chroma(folder: &Path) -> Result<PalaceGlance> {
-    let (backend, palace) = (ChromaBackend::new(), PalaceRef::local(folder));
+    count_in_foreign(&ChromaBackend::new(), folder)
+}
+
+fn count_in_exact(folder: &Path) -> Result<PalaceGlance> {
+    count_in_foreign(
+        &ExactBackend::with_installation(MempalaceInstallation::default()),
+        folder,
+    )
+}
+
+/// The palaces of other programs are only ever read.
+fn count_in_foreign(backend: &dyn Backend, folder: &Path) -> Result<PalaceGlance> {
+    let palace = PalaceRef::local(folder);
     let collections = backend.collections(&palace)?;
     let drawers = collections.iter().map(|info| info.drawers).sum();
     Ok((drawers, backend.list_damage(&palace)))
@@ -192,7 +213,7 @@ mod tests {
         assert!(error.message().contains("nowhere"), "{error}");
         assert_eq!(
             error.hint_text(),
-            Some("known backends: embedded, chroma, elsewhere")
+            Some("known backends: embedded, chroma, sqlite_exact, elsewhere")
         );
     }
 

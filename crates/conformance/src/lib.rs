@@ -30,6 +30,7 @@ mod runner;
 mod samples;
 mod scene;
 mod switching;
+mod twin;
 
 pub use case::{CaseFailure, CaseNeed, CaseOutcome, ConformanceCase};
 pub use cases::all_cases;
@@ -39,3 +40,4 @@ pub use harness::{BackendHarness, TestWorld};
 pub use reference::{Reference, ReferenceHarness};
 pub use runner::{CaseVerdict, examine_case, list_trials, list_trials_under, main, run_cases};
 pub use scene::CaseScene;
+pub use twin::{TwinOutput, TwinWriter};

@@ -16,10 +16,10 @@ mod failure;
 pub mod mempalace;
 mod opener;
 mod options;
+pub mod scan;
 mod stamp;
 
 pub use copy::{PrivateCopy, private_folder};
 pub use failure::ForeignFailure;
 pub use opener::{ForeignDatabase, ForeignOpener, ForeignReading, connect};
-pub use options::check_open_options;
 pub use stamp::{ForeignStamp, path_beside};

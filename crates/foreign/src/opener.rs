@@ -58,6 +58,7 @@ pub struct ForeignDatabase {
     /// The stamp of the file when it was opened.
     pub stamp: ForeignStamp,
     path: PathBuf,
+    is_live: bool,
 }
 
 /// The mode in which a database is read.
@@ -81,6 +82,12 @@ impl ForeignDatabase {
     /// read may mix old and new.
     pub fn is_unchanged(&self) -> bool {
         self.stamp == ForeignStamp::read(&self.path)
+    }
+
+    /// Returns whether it is read in place with the log that other processes write, so that a read transaction shows
+    /// one state of it.
+    pub fn is_live(&self) -> bool {
+        self.is_live
     }
 }
 
@@ -140,6 +147,7 @@ impl ForeignOpener<'_> {
             reading,
             stamp,
             path,
+            is_live: mode == LIVE,
         })
     }
 
@@ -150,6 +158,7 @@ impl ForeignOpener<'_> {
             reading: ForeignReading::Copied { beside, copy },
             stamp,
             path,
+            is_live: false,
         })
     }
 

@@ -3,7 +3,7 @@
 use loci_core::{CollectionInfo, Error, ErrorKind, Metric, OpenOptions, Result};
 
 /// Refuses options that contradict the collection.
-pub fn check_open_options(info: &CollectionInfo, how: &OpenOptions) -> Result<()> {
+pub(crate) fn check_open_options(info: &CollectionInfo, how: &OpenOptions) -> Result<()> {
     info.identity.check_open(how.embedder.as_ref())?;
     let asked = how
         .dimension

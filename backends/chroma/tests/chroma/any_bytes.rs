@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::writer::Writer;
+use crate::writer::write_chroma;
 use loci_chroma::ChromaBackend;
+use loci_conformance::TwinWriter;
 use loci_core::{
     Backend, CollectionExt, CollectionName, CreateMode, Doctor, Drawer, DrawerFields, DrawerId, GetRequest,
     LexicalRequest, Metadata, NewDrawer, OpenOptions, PalaceRef, QueryRequest, Write,
@@ -54,7 +55,7 @@ fn name() -> CollectionName {
 /// A folder with forty drawers, half of their vectors in the graph.
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
-    let collection = Writer::new()
+    let collection = TwinWriter::new(write_chroma)
         .create(
             &PalaceRef::local(root.path()),
             &name(),

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::writer::Writer;
+use crate::writer::write_chroma;
 use loci_chroma::ChromaBackend;
+use loci_conformance::TwinWriter;
 use loci_core::{
     Backend, Collection, CollectionExt, CollectionName, CreateMode, DrawerCondition, DrawerId, ErrorKind,
     GetRequest, NewDrawer, OpenOptions, PalaceRef, Write,
@@ -18,7 +19,7 @@ fn name() -> CollectionName {
 
 /// Makes a Chroma folder that holds these texts.
 fn make(folder: &Path, texts: &[&str]) {
-    let made = Writer::new()
+    let made = TwinWriter::new(write_chroma)
         .create(
             &PalaceRef::local(folder),
             &name(),

@@ -5,18 +5,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use loci_conformance::Reference;
-use loci_core::{
-    ApplyRequest, Backend, BackendDescriptor, BackendHealth, Capability, ChangeFeed, Collection,
-    CollectionInfo, CollectionName, CollectionReader, CreateMode, Doctor, Drawer, DrawerCondition,
-    DrawerFields, DrawerHit, EmbedderIdentity, EmbeddingSpaces, Erasure, FacetCount, FacetRequest,
-    GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, MetadataScalar, MetadataValue,
-    OpenOptions, PalaceFinding, PalaceId, PalaceRef, QueryRequest, Receipt, Result, SnapshotStore,
-    SourceLedger,
-};
+use loci_core::{CollectionInfo, Drawer, MetadataScalar, MetadataValue};
 use rusqlite::{Connection, params};
 
 /// The tables of release 1.5 that hold a palace.
@@ -47,209 +37,25 @@ const TABLES: &str = "
     INSERT INTO databases VALUES ('00000000-0000-0000-0000-000000000000', 'default_database', 'default_tenant');
 ";
 
-/// A backend that keeps what it is given in memory and writes it out as Chroma folders.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    reference: Reference,
-    written: Arc<AtomicU64>,
-}
-
-impl Writer {
-    pub(crate) fn new() -> Self {
-        Self {
-            reference: Reference::with_capabilities([
-                Capability::EmbeddingsPassthrough,
-                Capability::EmbeddingsOut,
-                Capability::AtomicBatch,
-                Capability::RangeFilters,
-                Capability::Lexical,
-                Capability::MultiProcess,
-            ]),
-            written: Arc::default(),
+/// Puts a folder with these collections in the place of the one before.
+pub(crate) fn write_chroma(folder: &Path, number: u64, all: &[(CollectionInfo, Vec<Drawer>)]) {
+    fs::create_dir_all(folder).unwrap();
+    let beside = folder.join(format!("{number}.new"));
+    let connection = Connection::open(&beside).unwrap();
+    connection.execute_batch(TABLES).unwrap();
+    let mut sequence = 0;
+    for (at, (info, drawers)) in all.iter().enumerate() {
+        let id = format!("{at:08x}-0000-4000-8000-{number:012x}");
+        Shelf {
+            connection: &connection,
+            id,
+            info,
         }
+        .write(folder, drawers, &mut sequence);
     }
-
-    fn twin(&self, palace: &PalaceRef, inner: Arc<dyn Collection>) -> Arc<Twin> {
-        Arc::new(Twin {
-            inner,
-            reference: self.reference.reopened(),
-            palace: palace.clone(),
-            written: Arc::clone(&self.written),
-        })
-    }
-}
-
-#[derive(Debug)]
-struct Twin {
-    inner: Arc<dyn Collection>,
-    reference: Reference,
-    palace: PalaceRef,
-    written: Arc<AtomicU64>,
-}
-
-impl Backend for Writer {
-    fn descriptor(&self) -> &BackendDescriptor {
-        self.reference.descriptor()
-    }
-
-    fn open(
-        &self,
-        palace: &PalaceRef,
-        name: &CollectionName,
-        options: &OpenOptions,
-    ) -> Result<Arc<dyn Collection>> {
-        Ok(self.twin(palace, self.reference.open(palace, name, options)?))
-    }
-
-    fn create(
-        &self,
-        palace: &PalaceRef,
-        name: &CollectionName,
-        mode: CreateMode,
-        options: &OpenOptions,
-    ) -> Result<Arc<dyn Collection>> {
-        let twin = self.twin(palace, self.reference.create(palace, name, mode, options)?);
-        twin.write_out();
-        Ok(twin)
-    }
-
-    fn drop_collection(&self, palace: &PalaceRef, name: &CollectionName) -> Result<()> {
-        self.reference.drop_collection(palace, name)
-    }
-
-    fn collections(&self, palace: &PalaceRef) -> Result<Vec<CollectionInfo>> {
-        self.reference.collections(palace)
-    }
-
-    fn palace_id(&self, palace: &PalaceRef) -> Result<Option<PalaceId>> {
-        self.reference.palace_id(palace)
-    }
-
-    fn health(&self, palace: Option<&PalaceRef>) -> BackendHealth {
-        self.reference.health(palace)
-    }
-
-    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
-        self.reference.list_damage(palace)
-    }
-
-    fn close_palace(&self, palace: &PalaceRef) {
-        self.reference.close_palace(palace);
-    }
-
-    fn close(&self) {
-        self.reference.close();
-    }
-
-    fn doctor(&self) -> Option<&dyn Doctor> {
-        None
-    }
-
-    fn snapshots(&self) -> Option<&dyn SnapshotStore> {
-        None
-    }
-}
-
-impl CollectionReader for Twin {
-    fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
-        self.inner.get(request)
-    }
-
-    fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {
-        self.inner.query(request)
-    }
-
-    fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
-        self.inner.lexical(request)
-    }
-
-    fn count(&self, condition: &DrawerCondition) -> Result<u64> {
-        self.inner.count(condition)
-    }
-
-    fn facets(&self, request: &FacetRequest) -> Result<Vec<FacetCount>> {
-        self.inner.facets(request)
-    }
-
-    fn info(&self) -> Result<CollectionInfo> {
-        self.inner.info()
-    }
-}
-
-impl Collection for Twin {
-    fn apply(&self, request: &ApplyRequest<'_>) -> Result<Receipt> {
-        let receipt = self.inner.apply(request)?;
-        self.write_out();
-        Ok(receipt)
-    }
-
-    fn model(&self) -> IdentityState {
-        self.inner.model()
-    }
-
-    fn set_identity(&self, identity: &EmbedderIdentity, why: IdentityChange) -> Result<()> {
-        self.inner.set_identity(identity, why)
-    }
-
-    fn moment(&self) -> Result<Option<Box<dyn CollectionReader + '_>>> {
-        self.inner.moment()
-    }
-
-    fn spaces(&self) -> Option<&dyn EmbeddingSpaces> {
-        None
-    }
-
-    fn sources(&self) -> Option<&dyn SourceLedger> {
-        None
-    }
-
-    fn feed(&self) -> Option<&dyn ChangeFeed> {
-        None
-    }
-
-    fn upkeep(&self) -> Option<&dyn Maintenance> {
-        None
-    }
-
-    fn eraser(&self) -> Option<&dyn Erasure> {
-        None
-    }
-}
-
-impl Twin {
-    /// Puts a folder with everything in the place of the one before.
-    fn write_out(&self) {
-        let folder = self.palace.require_folder().unwrap();
-        fs::create_dir_all(folder).unwrap();
-        let number = self.written.fetch_add(1, Ordering::SeqCst);
-        let beside = folder.join(format!("{number}.new"));
-        let connection = Connection::open(&beside).unwrap();
-        connection.execute_batch(TABLES).unwrap();
-        let mut sequence = 0;
-        let all = self.reference.collections(&self.palace).unwrap();
-        for (at, info) in all.iter().enumerate() {
-            let id = format!("{at:08x}-0000-4000-8000-{number:012x}");
-            let opened = self
-                .reference
-                .open(&self.palace, &info.name, &OpenOptions::default())
-                .unwrap();
-            let drawers = opened
-                .get(&GetRequest {
-                    include: DrawerFields::EVERYTHING,
-                    ..GetRequest::default()
-                })
-                .unwrap();
-            Shelf {
-                connection: &connection,
-                id,
-                info,
-            }
-            .write(folder, drawers, &mut sequence);
-        }
-        connection.execute_batch("COMMIT").unwrap();
-        drop(connection);
-        fs::rename(&beside, folder.join("chroma.sqlite3")).unwrap();
-    }
+    connection.execute_batch("COMMIT").unwrap();
+    drop(connection);
+    fs::rename(&beside, folder.join("chroma.sqlite3")).unwrap();
 }
 
 struct Shelf<'a> {
@@ -259,7 +65,7 @@ struct Shelf<'a> {
 }
 
 impl Shelf<'_> {
-    fn write(&self, folder: &Path, drawers: Vec<Drawer>, sequence: &mut i64) {
+    fn write(&self, folder: &Path, drawers: &[Drawer], sequence: &mut i64) {
         let (vector, rows) = (
             self.id.replacen("-0000-", "-0001-", 1),
             self.id.replacen("-0000-", "-0002-", 1),

@@ -6,9 +6,7 @@ use loci_core::{DrawerFields, DrawerHit, LexicalRequest, QueryRequest, Result};
 use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::{measure_distance, tokenise};
 
-use crate::collection::ReadScope;
-use crate::deadline::ScanDeadline;
-use crate::view::CollectionView;
+use super::{ReadScope, ScanDeadline, ScannedRecords};
 
 /// A record with its score.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +17,7 @@ struct ScoredRecord {
 
 /// Returns the nearest records to each vector, nearest first; ties are ordered by id.
 pub(crate) fn find_nearest(
-    view: &CollectionView<'_>,
+    view: &dyn ScannedRecords,
     request: &QueryRequest,
     scope: &ReadScope<'_>,
     deadline: ScanDeadline,
@@ -51,7 +49,7 @@ pub(crate) fn find_nearest(
     hits.collect()
 }
 
-fn is_in_scope(view: &CollectionView<'_>, at: usize, scope: &ReadScope<'_>) -> Result<bool> {
+fn is_in_scope(view: &dyn ScannedRecords, at: usize, scope: &ReadScope<'_>) -> Result<bool> {
     Ok(scope.is_all() || scope.accepts(&view.read_drawer(at, scope.required_fields(DrawerFields::NOTHING))?))
 }
 
@@ -62,7 +60,7 @@ fn keep_best(list: &mut Vec<ScoredRecord>, k: usize, better: impl Fn(f32, f32) -
 }
 
 fn hydrate_hits(
-    view: &CollectionView<'_>,
+    view: &dyn ScannedRecords,
     list: Vec<ScoredRecord>,
     include: DrawerFields,
 ) -> Result<Vec<DrawerHit>> {
@@ -105,13 +103,13 @@ struct WordMatch {
 
 /// Returns the records that match the words best, best first; ties are ordered by id.
 pub(crate) fn find_lexical(
-    view: &CollectionView<'_>,
+    view: &dyn ScannedRecords,
     request: &LexicalRequest,
     words: &QueryWords,
     scope: &ReadScope<'_>,
     deadline: ScanDeadline,
 ) -> Result<Vec<DrawerHit>> {
-    // Chroma's own full text is not used: it may be damaged or incomplete, and it ranks nothing.
+    // The full text of the other program is not used: it may be damaged or incomplete, and ranks in its own way.
     let reading = scope.required_fields(DrawerFields {
         document: true,
         ..DrawerFields::NOTHING

@@ -6,14 +6,14 @@ use loci_core::{Error, ErrorKind, Result};
 
 /// The time by which a read must finish, if it has a budget.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ScanDeadline {
+pub struct ScanDeadline {
     began: Instant,
     budget: Option<Duration>,
 }
 
 impl ScanDeadline {
     /// Starts the budget of a read; an empty budget fails at once.
-    pub(crate) fn begin(budget: Option<Duration>) -> Result<Self> {
+    pub fn begin(budget: Option<Duration>) -> Result<Self> {
         let deadline = Self {
             began: Instant::now(),
             budget,
@@ -23,11 +23,11 @@ impl ScanDeadline {
     }
 
     /// Fails once the budget is used up.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match self.budget {
             Some(budget) if self.began.elapsed() >= budget => Err(Error::new(
                 ErrorKind::TimedOut,
-                format!("reading the Chroma folder took longer than {budget:?}"),
+                format!("reading the palace took longer than {budget:?}"),
             )
             .with_hint("give it more time, or ask for less")),
             _ => Ok(()),
