@@ -20,6 +20,7 @@ mod filer;
 mod gone;
 mod group;
 mod lookup;
+mod older;
 mod queue;
 mod run;
 mod shelving;
@@ -45,6 +46,7 @@ use serde::Serialize;
 
 use crate::palace::Palace;
 use crate::seal::SecretTally;
+pub(crate) use older::is_older_filing;
 pub use shelving::spell_wing;
 pub(crate) use stored::{StoredSource, is_mined, read_mined_drawers};
 pub use vouch::TranscriptFolder;
@@ -162,6 +164,9 @@ pub struct MineReport {
     pub drawers_removed: u64,
     /// Pieces that were not filed again because they were deleted.
     pub withheld: u64,
+    /// Drawers that MemPalace had filed from these sources, recognised as older filings of them.
+    #[serde(skip_serializing_if = "OlderDrawers::is_empty")]
+    pub recognised: OlderDrawers,
     /// The secrets found in what was read.
     #[serde(skip_serializing_if = "SecretTally::is_empty")]
     pub secrets: SecretTally,
@@ -186,6 +191,21 @@ pub struct MineReport {
     pub made_palace: Option<String>,
     /// The time it took.
     pub seconds: f64,
+}
+
+/// Drawers of an older filing of the same sources, which came with a migration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OlderDrawers {
+    /// Those whose words are all in their source, and which its new drawers replace.
+    pub replaced: u64,
+    /// Those that stay, because some of their words are not in their source any more.
+    pub kept: u64,
+}
+
+impl OlderDrawers {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A source that could not be mined.

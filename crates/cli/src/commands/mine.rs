@@ -267,6 +267,7 @@ fn print_summary(report: &MineReport, page: &mut TextPage) {
     }
     print_counts(report, page);
     print_withheld(report, page);
+    print_recognised(report, page);
     if let Some(secrets) = report.secrets.describe() {
         page.plain(&secrets).end();
     }
@@ -296,6 +297,19 @@ fn print_withheld(report: &MineReport, page: &mut TextPage) {
         ))
         .end();
     }
+}
+
+fn print_recognised(report: &MineReport, page: &mut TextPage) {
+    let older = report.recognised;
+    if older.replaced + older.kept == 0 {
+        return;
+    }
+    let drawers = format_count(older.replaced + older.kept, "drawer");
+    page.plain(&format!(
+        "{drawers} of MemPalace recognised: {} replaced, {} kept because their words are not in the source any more",
+        older.replaced, older.kept
+    ))
+    .end();
 }
 
 fn print_left_out(report: &MineReport, page: &mut TextPage) {

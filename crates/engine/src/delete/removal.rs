@@ -13,7 +13,7 @@ use loci_core::{
 use crate::deletions::{DeletedParts, PieceOwner, name_message_record, name_source_record};
 use crate::keys::PalaceKey;
 use crate::ledger::find_named;
-use crate::mine::{StoredSource, is_mined};
+use crate::mine::{StoredSource, is_mined, is_older_filing};
 use crate::palace::Palace;
 use crate::repeats::RepeatFinder;
 use crate::seal::{Unsealer, may_have_label};
@@ -200,7 +200,9 @@ impl Removal<'_> {
             })?;
             let plain_texts = self.unseal_texts(&drawers);
             for drawer in drawers {
-                let source = drawer.place.source.clone().filter(|_| is_mined(&drawer));
+                let is_older = is_older_filing(&drawer);
+                let source = drawer.place.source.clone();
+                let source = source.filter(|_| is_mined(&drawer) || is_older);
                 let Some(source) = source else {
                     plain.push(drawer.id);
                     continue;
@@ -208,7 +210,14 @@ impl Removal<'_> {
                 let removal = mined.entry(source).or_default();
                 let message = own_message_id(&drawer).map(str::to_owned);
                 removal.messages.push(message.clone());
-                removal.texts.push(drawer.document.unwrap_or_default());
+                let text = drawer.document.unwrap_or_default();
+                // A chunk of MemPalace's begins with the end of the one before, often in the middle of a line, where
+                // mining does not look for deleted words.
+                if let Some((_, rest)) = text.split_once('\n').filter(|_| is_older) {
+                    removal.messages.push(message.clone());
+                    removal.texts.push(rest.to_owned());
+                }
+                removal.texts.push(text);
                 if let Some(text) = plain_texts.get(&drawer.id) {
                     removal.messages.push(message);
                     removal.texts.push(text.clone());

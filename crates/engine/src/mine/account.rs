@@ -4,7 +4,7 @@ use loci_core::RevisionOutcome;
 
 use super::commit::FiledSource;
 use super::group::SourceVerdict;
-use super::{FailedSource, MineProgress, MineReport, PlannedSource, SkippedSource, SourceNote};
+use super::{FailedSource, MineProgress, MineReport, OlderDrawers, PlannedSource, SkippedSource, SourceNote};
 use crate::seal::SecretTally;
 use loci_mine::LeftOutCause;
 use loci_mine::conversation::ReadingNote;
@@ -55,6 +55,12 @@ impl<'a> MineAccount<'a> {
         self.report.withheld += pieces;
     }
 
+    /// Counts drawers of older filings.
+    pub(crate) fn count_recognised(&mut self, older: OlderDrawers) {
+        self.report.recognised.replaced += older.replaced;
+        self.report.recognised.kept += older.kept;
+    }
+
     /// Counts secrets that were found.
     pub(crate) fn count_secrets(&mut self, found: &SecretTally) {
         if !found.is_empty() {
@@ -94,13 +100,16 @@ impl<'a> MineAccount<'a> {
         match filed.outcome {
             Ok(RevisionOutcome::Done { receipt, .. }) => {
                 report.drawers_added += receipt.added.len() as u64;
-                report.drawers_removed += receipt.deleted.len() as u64;
+                // Drawers that are replaced by others with the same words were not lost from their source.
+                let deleted = receipt.deleted.len() as u64;
+                report.drawers_removed += deleted.saturating_sub(filed.recognised.replaced);
                 // `filed.kept` are drawers that needed no write; the receipt adds those the store found to
                 // exist already.
                 report.drawers_kept += filed.kept + (receipt.kept.len() + receipt.twins.len()) as u64;
                 report.sources_mined += u64::from(filed.verdict == SourceVerdict::Mined);
                 report.sources_unchanged += u64::from(filed.verdict == SourceVerdict::Unchanged);
                 self.progress.drawers = report.drawers_added;
+                self.count_recognised(filed.recognised);
             }
             // It goes round again and is counted then.
             Ok(RevisionOutcome::Overtaken) => {}

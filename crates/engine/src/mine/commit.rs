@@ -9,6 +9,7 @@ use loci_core::{
     SourceRevision, Write,
 };
 
+use super::OlderDrawers;
 use super::group::{SourceVerdict, SourceWork, WaitingSource};
 use super::queue::JobTicket;
 use crate::palace::{FilingSession, MODEL_CHANGES, Palace, model_changes_error};
@@ -23,6 +24,8 @@ pub(crate) struct FiledSource {
     pub(crate) ticket: JobTicket,
     /// The number of its drawers that did not change.
     pub(crate) kept: u64,
+    /// The drawers of an older filing of it.
+    pub(crate) recognised: OlderDrawers,
     /// The verdict on the found source once this is filed.
     pub(crate) verdict: SourceVerdict,
     /// The collection's answer.
@@ -124,6 +127,7 @@ impl<'a> SourceCommitter<'a> {
             source: one.source,
             ticket: one.ticket,
             kept: one.kept,
+            recognised: one.recognised,
             verdict: one.verdict,
             outcome,
         });

@@ -7,12 +7,13 @@ use loci_core::{
     NewDrawer, OriginKind, Provenance, Result, SourceSpan, Write,
 };
 
-use super::MineRequest;
 use super::draft::talk::GoneMessage;
 use super::draft::{DraftBody, DraftShelf, SourceDraft};
 use super::gone::find_gone_messages;
+use super::older::{OlderFiling, find_older_filing, is_older_filing};
 use super::stored::{StoredSource, is_mined};
 use super::withhold::{find_restored, withhold_deleted};
+use super::{MineRequest, OlderDrawers};
 use crate::deletions::DeletionKeys;
 
 /// The metadata keys that mining writes and may remove again; other keys belong to the user.
@@ -42,6 +43,8 @@ pub(crate) struct SourceChange {
     pub(crate) gone: usize,
     /// The number of places at which deleted words were withheld.
     pub(crate) withheld: u64,
+    /// The drawers of an older filing, of which the replaced ones are among the deletions.
+    pub(crate) recognised: OlderDrawers,
     /// Records of the list of deletions that are removed, because their words are filed again.
     pub(crate) restores: Vec<(String, u64)>,
 }
@@ -145,13 +148,19 @@ fn compare_stored(
         talk.lay_out_messages(&mut gone);
     }
     draft.shelf = choose_shelf(stored, &draft.shelf, terms)?;
-    collect_changes(stored, draft, &gone, terms)
+    let older = if terms.remove {
+        find_older_filing(stored, draft)?
+    } else {
+        OlderFiling::default()
+    };
+    collect_changes(stored, draft, &gone, &older, terms)
 }
 
 fn collect_changes(
     stored: &StoredSource<'_>,
     draft: &SourceDraft,
     gone: &[GoneMessage],
+    older: &OlderFiling,
     terms: CompareTerms,
 ) -> Result<SourceChange> {
     let stays: HashMap<&DrawerId, SourceSpan> = gone
@@ -163,6 +172,10 @@ fn collect_changes(
     let (mut moves, mut unproven) = (Vec::new(), Vec::new());
     let mut change = SourceChange {
         gone: gone.len(),
+        recognised: OlderDrawers {
+            replaced: older.replaced.len() as u64,
+            kept: older.kept,
+        },
         ..SourceChange::default()
     };
     stored.for_each_drawer(&mut |old| {
@@ -180,6 +193,7 @@ fn collect_changes(
                     .and_then(|new| diff_drawer(old, &new, terms))
             }
             (None, Some(span)) => patch_moved_span(old, *span),
+            (None, None) if older.replaced.contains(&old.id) => return change.deletes.push(old.id.clone()),
             // Filed by hand under the source's name: not mining's to change or count.
             (None, None) if !is_mined(old) => return,
             (None, None) if terms.remove => return change.deletes.push(old.id.clone()),
@@ -242,7 +256,7 @@ fn give_provenance(moves: &mut Vec<(u64, DrawerPatch)>, drawers: Vec<(u64, Drawe
 fn choose_shelf(stored: &StoredSource<'_>, own: &DraftShelf, terms: CompareTerms) -> Result<DraftShelf> {
     let (mut wings, mut rooms) = (HashSet::new(), HashSet::new());
     stored.for_each_drawer(&mut |old| {
-        if is_mined(old) {
+        if is_mined(old) || is_older_filing(old) {
             wings.insert(old.place.wing.clone());
             rooms.insert(old.place.room.clone());
         }

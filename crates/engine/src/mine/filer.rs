@@ -17,7 +17,7 @@ use super::lookup;
 use super::queue::JobQueue;
 use super::stamp::SourceStamp;
 use super::trouble::MineTrouble;
-use super::{MineReport, MineRequest, PlannedSource, StopSignal};
+use super::{MineReport, MineRequest, OlderDrawers, PlannedSource, StopSignal};
 use crate::deletions::DeletionKeys;
 use crate::seal::DrawerSeals;
 
@@ -148,6 +148,7 @@ impl<'a> DocumentFiler<'a> {
                 restores: Vec::new(),
                 seals: Vec::new(),
                 kept: drawers,
+                recognised: OlderDrawers::default(),
                 verdict: SourceVerdict::Unfinished,
             })?;
         }
@@ -212,6 +213,7 @@ impl<'a> DocumentFiler<'a> {
             restores: Vec::new(),
             seals: Vec::new(),
             kept: stamp.drawers,
+            recognised: OlderDrawers::default(),
             verdict: SourceVerdict::Unchanged,
         })
     }
@@ -261,6 +263,7 @@ impl<'a> DocumentFiler<'a> {
             self.account.list_notes(&draft.source, [ReadingNote::new(note)]);
         }
         self.account.count_withheld(change.withheld);
+        let recognised = change.recognised;
         let (kept, restores) = (change.kept, std::mem::take(&mut change.restores));
         // The empty draft of a container keeps the count of its conversations' drawers. Otherwise the stamp
         // counts what will be stored, including messages that left the source.
@@ -276,6 +279,7 @@ impl<'a> DocumentFiler<'a> {
             work: SourceWork::from_change(change, draft),
             restores,
             kept,
+            recognised,
             verdict: ends,
         })
     }
@@ -285,6 +289,7 @@ impl<'a> DocumentFiler<'a> {
         let collection = self.committer.collection();
         let change = compare::compare_draft(collection.as_deref(), &mut draft, self.terms, &self.deletions)?;
         self.account.count_withheld(change.withheld);
+        self.account.count_recognised(change.recognised);
         self.account.list_planned(PlannedSource {
             drawers: draft.len() as u64,
             new: change.adds.len() as u64,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use loci_core::Write;
 
+use super::OlderDrawers;
 use super::compare::SourceChange;
 use super::draft::{PieceSeals, SourceDraft};
 use super::queue::JobTicket;
@@ -44,6 +45,8 @@ pub(crate) struct WaitingSource {
     pub(crate) seals: Vec<PieceSeals>,
     /// The number of drawers that do not change.
     pub(crate) kept: u64,
+    /// The drawers of an older filing of it.
+    pub(crate) recognised: OlderDrawers,
     /// The verdict on the found source once this is filed.
     pub(crate) verdict: SourceVerdict,
 }

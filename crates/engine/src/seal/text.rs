@@ -89,6 +89,12 @@ impl SealedText {
         joined
     }
 
+    /// Returns the original of a range of the text; `None` if it has no labels.
+    pub(crate) fn plain_text(&self, range: &Range<usize>) -> Option<&str> {
+        let plain = self.to_plain(range.start)..self.to_plain(range.end);
+        self.plain.get(plain).filter(|_| !self.marks.is_empty())
+    }
+
     /// Returns the number of line ends in the secrets before a place of the sealed text.
     pub(crate) fn hidden_lines(&self, at: usize) -> u64 {
         let before = self.marks.partition_point(|mark| mark.label.end <= at);

@@ -95,6 +95,19 @@ impl FileBody {
             .unwrap_or_default()
     }
 
+    /// Returns the texts of the file that are filed, between the ranges that are withheld; if it holds secrets, also as
+    /// they are before they are sealed.
+    pub(crate) fn filed_texts(&self) -> Vec<&str> {
+        let text = &self.document.decoded.text;
+        let ends = std::iter::once(0).chain(self.withheld.iter().map(|range| range.end));
+        let begins = self.withheld.iter().map(|range| range.start).chain([text.len()]);
+        let ranges = ends.zip(begins).map(|(start, end)| start..end);
+        ranges
+            .flat_map(|range| [self.sealed.plain_text(&range), text.get(range)])
+            .flatten()
+            .collect()
+    }
+
     /// Builds drawer number `n`, without source, wing and room.
     pub(crate) fn make_drawer(&self, n: usize, id: DrawerId) -> Option<NewDrawer> {
         let piece = self.document.pieces.get(n)?;

@@ -4,7 +4,7 @@
 //! pieces of one message touch each other and the pieces of two messages never do.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use loci_core::{DrawerContext, DrawerId, DrawerPlace, Metadata, NewDrawer, Result, SourceSpan, Timestamp};
@@ -151,6 +151,16 @@ impl GoneMessage {
 }
 
 impl TalkBody {
+    /// Calls `each` with the text of every message that is filed whole.
+    pub(crate) fn for_each_whole_text(&self, each: &mut dyn FnMut(&str)) {
+        let filed: HashSet<usize> = self.slots.iter().map(|slot| slot.message).collect();
+        let is_whole = |number: &usize| filed.contains(number) && !self.withheld.contains_key(number);
+        let messages = (0..).zip(&self.conversation.messages);
+        messages
+            .filter(|(number, _)| is_whole(number))
+            .for_each(|(_, message)| each(&message.text));
+    }
+
     /// Cuts the messages said at or after `since`, if it is given; earlier ones get no pieces but keep their
     /// place.
     pub(crate) fn new(
