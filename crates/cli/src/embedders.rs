@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use loci_core::{Embedder, EmbedderIdentity, Error, ErrorKind, Result};
+use loci_core::{CollectionInfo, Embedder, EmbedderIdentity, Error, ErrorKind, IdentityState, Result};
 use loci_embed::CheckedEmbedder;
 use loci_embed::builtin::{self, BuiltinEmbedder};
 use loci_embed::http::EmbeddingServer;
@@ -50,6 +50,40 @@ impl InstalledEmbedders {
                 Ok(Some(Arc::new(CheckedEmbedder::new(MinilmEmbedder::new(&folder)))))
             }
             name => Ok(Some(Arc::new(CheckedEmbedder::new(self.find_server(name)?)))),
+        }
+    }
+
+    /// The models of this machine that may have made vectors whose model is not recorded: MemPalace recorded none
+    /// before 3.11, and used this one unless told otherwise.
+    pub(crate) fn list_candidates(&self) -> Vec<Arc<dyn Embedder>> {
+        self.find_by_name(minilm::NAME)
+            .ok()
+            .flatten()
+            .into_iter()
+            .collect()
+    }
+
+    /// The command line that makes a collection searchable by meaning, if it is not: by its own vectors where the
+    /// model that made them is known or likely, else by new ones. `choice` names the palace and the collection.
+    pub(crate) fn suggest_meaning(&self, info: &CollectionInfo, choice: &str) -> Option<String> {
+        let install = format!("loci model install {}", minilm::NAME);
+        let anew = format!("loci embedder switch {} {choice}", builtin::NAME);
+        match &info.identity {
+            _ if info.coverage.nearest == 0 => None,
+            IdentityState::Known(identity) if self.find_embedder(identity).is_ok() => None,
+            IdentityState::Known(identity) => Some(match by_other_name(identity) {
+                Some(_) => install,
+                None => anew,
+            }),
+            // An installed model was compared already.
+            IdentityState::Unknown if info.dimension == Some(WIDTH) && self.list_candidates().is_empty() => {
+                Some(format!(
+                    "{install} && loci embedder set {} {choice}",
+                    minilm::NAME
+                ))
+            }
+            IdentityState::Unknown => Some(anew),
+            IdentityState::Unset => None,
         }
     }
 

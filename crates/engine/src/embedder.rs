@@ -139,6 +139,28 @@ impl Palace {
     }
 }
 
+impl Palace {
+    /// Records a model as the maker of the vectors of the selected collection, if no model is recorded and it makes the
+    /// same vectors of some of the texts. Returns whether it was recorded.
+    pub fn recognise_embedder(&self, embedder: &dyn Embedder) -> Result<bool> {
+        self.access().check_whole("recording a model")?;
+        self.write(|collection| {
+            let info = collection.info()?;
+            let fits = info.dimension == Some(embedder.identity().dimension);
+            if info.identity != IdentityState::Unknown || !fits {
+                return Ok(false);
+            }
+            // Without a text to compare by, nothing speaks for the model.
+            let agreement = measure_agreement(collection, embedder)?;
+            let is_same = agreement.is_some_and(|least| least >= LEAST_AGREEMENT);
+            if is_same {
+                collection.set_identity(embedder.identity(), IdentityChange::Confirm)?;
+            }
+            Ok(is_same)
+        })
+    }
+}
+
 fn record_embedder(collection: &dyn Collection, request: &SetEmbedderRequest) -> Result<SetEmbedderReport> {
     let before = collection.info()?;
     let identity = request.embedder.identity();

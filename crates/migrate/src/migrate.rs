@@ -128,6 +128,8 @@ pub struct MigrateOptions {
     pub embedder: Option<Arc<dyn Embedder>>,
     /// Seal the secrets of the target once it is in place.
     pub seal: bool,
+    /// Models that may have made vectors whose model is not recorded; one that makes the same vectors is recorded.
+    pub candidates: Vec<Arc<dyn Embedder>>,
 }
 
 /// Migrates a palace, with all its collections, to `target`. `watch` receives every step.
@@ -162,6 +164,7 @@ pub fn migrate_palace(
     };
     let mut report = migrate(&request, watch)?;
     report.findings.extend(left_behind);
+    recognise_models(target, &options.candidates, &mut report)?;
     // The list of deletions and the sealed secrets were copied with the other records, and need their keys.
     target.take_keys_of(source.palace_id()?)?;
     let secrets = secrets::look_for_secrets(target, options.seal, watch)?;
@@ -170,6 +173,30 @@ pub fn migrate_palace(
         source_findings: defects,
         ..report
     })
+}
+
+/// Records the model of each collection of which none is recorded, if one of the candidates made its vectors.
+fn recognise_models(
+    target: &Palace,
+    candidates: &[Arc<dyn Embedder>],
+    report: &mut MigrateReport,
+) -> Result<()> {
+    for collection in &mut report.record.collections {
+        let palace = target.clone().in_collection(Some(collection.name.clone()));
+        for embedder in candidates {
+            if palace.recognise_embedder(embedder.as_ref())? {
+                collection.identity = embedder.identity().to_string();
+                let message = format!(
+                    "the vectors of {} were made by {}: it makes the same of their texts",
+                    collection.name, collection.identity
+                );
+                let note = PalaceFinding::new("model_recognised", FindingSeverity::Note, message);
+                report.findings.push(note.in_collection(collection.name.as_str()));
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Migrates a palace. `watch` receives every step.

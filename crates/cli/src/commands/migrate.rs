@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use loci_core::{Error, ErrorKind, PalaceFinding};
+use loci_core::{CollectionInfo, Error, ErrorKind, PalaceFinding};
 use loci_engine::PalaceAddress;
 use loci_migrate::migrate::record::{CollectionRecord, IdList, MigrateFlags};
 use loci_migrate::migrate::{CarriedSecrets, MigrateOptions, MigrateReport, MigrateStep, migrate_palace};
@@ -85,6 +85,7 @@ pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandRe
             None => None,
         },
         seal: args.seal,
+        candidates: session.embedders.list_candidates(),
     };
     // Examining a large source comes first and reports nothing, so the clock of the first phase shows.
     let mut watcher = MigrateWatcher::new(&session.out);
@@ -92,11 +93,12 @@ pub(crate) fn run(args: &MigrateArgs, session: &mut CommandSession) -> CommandRe
         watcher.show_step(step, &mut session.out);
     })?;
     drop(watcher);
+    let next = next_commands(&report, &to.collections()?, args, session);
     let out = &mut session.out;
     if out.is_json() {
         out.write_json(&report)?;
     } else {
-        out.write_page(|page| print_report(&report, args, page))?;
+        out.write_page(|page| print_report(&report, &next, page))?;
     }
     if let Some(secrets) = &report.secrets {
         out.note(&describe_secrets(secrets));
@@ -209,7 +211,7 @@ impl MigrateWatcher {
 /// The most ids of a list, and the most defects of the source, that are shown.
 const SHOWN: usize = 100;
 
-fn print_report(report: &MigrateReport, args: &MigrateArgs, page: &mut TextPage) {
+fn print_report(report: &MigrateReport, next: &[String], page: &mut TextPage) {
     for collection in &report.record.collections {
         print_lists(collection, page);
     }
@@ -236,22 +238,27 @@ fn print_report(report: &MigrateReport, args: &MigrateArgs, page: &mut TextPage)
             .plain(&format!("the palace that was there is now {replaced}"))
             .end();
     }
-    for command in next_commands(report, args) {
-        page.dim("next: ").plain(&command).end();
+    for command in next {
+        page.dim("next: ").plain(command).end();
     }
 }
 
-/// The commands to type next, quoted for the shell: name the model, look at the differences, or search.
-fn next_commands(report: &MigrateReport, args: &MigrateArgs) -> Vec<String> {
+/// The commands to type next, quoted for the shell: make meaning work, look at the differences, or search.
+fn next_commands(
+    report: &MigrateReport,
+    infos: &[CollectionInfo],
+    args: &MigrateArgs,
+    session: &CommandSession,
+) -> Vec<String> {
     let palace = quote_for_shell(&report.target);
-    // Without a model a palace answers by words only, so naming it comes first.
-    let nameless = report.record.collections.iter();
-    let nameless = nameless.filter(|collection| collection.identity == "unknown");
-    let name_model = |collection: &CollectionRecord| {
-        let name = quote_for_shell(collection.name.as_str());
-        format!("loci embedder set MODEL --palace {palace} --collection {name}")
-    };
-    let mut commands: Vec<String> = nameless.map(name_model).collect();
+    // Without its model a palace answers by words only, so that comes first.
+    let mut commands: Vec<String> = Vec::new();
+    for info in infos {
+        let name = quote_for_shell(info.name.as_str());
+        let choice = format!("--palace {palace} --collection {name}");
+        let command = session.embedders.suggest_meaning(info, &choice);
+        commands.extend(command.filter(|command| !commands.contains(command)));
+    }
     if !report.lossless {
         // As it was typed: the user is still in the folder in which it meant the source.
         let source = quote_for_shell(&args.from.to_string_lossy());

@@ -111,8 +111,9 @@ pub(crate) fn question_embedder(
             "the model that made this collection's vectors is not recorded",
         )
         .with_hint(
-            "record it with `loci embedder set MODEL`, or make new vectors with `loci embedder switch MODEL`; a palace \
-             that cannot be written must be migrated with `loci migrate` first",
+            "make new vectors with `loci embedder switch builtin`; if MemPalace made them before 3.11, keep them with \
+             `loci model install minilm && loci embedder set minilm`; a palace that cannot be written must be migrated \
+             with `loci migrate` first",
         )),
     }
 }
