@@ -25,6 +25,8 @@ pub(crate) struct ListedCollection {
     pub(crate) links: Option<u64>,
     /// The number of writes after which its graph is saved, if its settings specify it.
     pub(crate) threshold: Option<u64>,
+    /// The number of writes that are applied to its graph at once, if its settings specify it.
+    pub(crate) batch_size: Option<u64>,
     /// The segment that holds its graph; its id names the folder.
     pub(crate) vector_segment: Option<String>,
     /// The segment that holds its rows.
@@ -175,6 +177,12 @@ pub(crate) fn list_collections(
                 segments.0.as_deref(),
                 &config,
                 ["hnsw:sync_threshold", "sync_threshold", "sync_threshold"],
+            ),
+            batch_size: settings.resolve_number(
+                &id,
+                segments.0.as_deref(),
+                &config,
+                ["hnsw:batch_size", "batch_size", "batch_size"],
             ),
             vector_segment: segments.0,
             metadata_segment: segments.1,

@@ -84,6 +84,11 @@ impl RecordReader<'_> {
         }
         if include.embedding {
             drawer.embedding = self.read_vector(record)?;
+            if drawer.embedding.is_none() && record.vector != VectorLocation::Missing {
+                drawer
+                    .damage
+                    .push("its vector is damaged and was left out".to_owned());
+            }
             drawer.vector_from = VectorOrigin(Some(match (&drawer.embedding, record.vector) {
                 (Some(_), VectorLocation::Queue(_)) => "queue",
                 (Some(_), VectorLocation::Graph(_)) => "graph",
@@ -103,8 +108,10 @@ impl RecordReader<'_> {
             None => Ok(None),
         };
         let vector = match record.vector {
-            VectorLocation::Queue(sequence) => self.read_queued_vector(sequence)?,
-            VectorLocation::Graph(element) => of(self.graph, element)?,
+            VectorLocation::Queue(sequence) => read_queued_vector(self.connection, sequence)?,
+            VectorLocation::Graph(element) => {
+                self.prefer_written(of(self.graph, element)?, record.written)?
+            }
             VectorLocation::SetAside(graph, element) => of(self.set_aside.get(usize::from(graph)), element)?,
             VectorLocation::Missing => None,
         };
@@ -117,18 +124,17 @@ impl RecordReader<'_> {
         Ok(vector.filter(fits))
     }
 
-    fn read_queued_vector(&self, sequence: i64) -> Result<Option<Vec<f32>>> {
-        let mut vector = None;
-        let sql = "SELECT vector, encoding FROM embeddings_queue WHERE seq_id = ?1";
-        for_each_row(self.connection, "the write queue", sql, &[&sequence], |row| {
-            // Chroma's queue knows two encodings; FLOAT32 is the default where none is named.
-            let whole = read_text(row, 1)?.is_some_and(|encoding| encoding == "INT32");
-            if let ValueRef::Blob(bytes) = row.get_ref(0)? {
-                vector = Some(decode_numbers(bytes, whole));
-            }
-            Ok(())
-        })?;
-        Ok(vector)
+    /// Returns the vector as it was written, if the queue still has it: a cosine graph keeps it normalised.
+    fn prefer_written(&self, stored: Option<Vec<f32>>, written: Option<i64>) -> Result<Option<Vec<f32>>> {
+        let is_exact = self.graph.is_some_and(|graph| !graph.normalised);
+        let Some(sequence) = written.filter(|_| stored.is_none() || !is_exact) else {
+            return Ok(stored);
+        };
+        let written = read_queued_vector(self.connection, sequence)?;
+        Ok(match (stored, written) {
+            (Some(stored), Some(written)) if !are_nearly_equal(&stored, &written) => Some(stored),
+            (stored, written) => written.or(stored),
+        })
     }
 
     fn read_content(&self, record: &LiveRecord, with_document: bool) -> Result<RecordContent> {
@@ -210,6 +216,34 @@ impl RecordReader<'_> {
         }
         Ok(())
     }
+}
+
+/// Reads the vector of a write in the queue.
+pub(crate) fn read_queued_vector(connection: &Connection, sequence: i64) -> Result<Option<Vec<f32>>> {
+    let mut vector = None;
+    let sql = "SELECT vector, encoding FROM embeddings_queue WHERE seq_id = ?1";
+    for_each_row(connection, "the write queue", sql, &[&sequence], |row| {
+        // Chroma's queue knows two encodings; FLOAT32 is the default where none is named.
+        let whole = read_text(row, 1)?.is_some_and(|encoding| encoding == "INT32");
+        if let ValueRef::Blob(bytes) = row.get_ref(0)? {
+            vector = Some(decode_numbers(bytes, whole));
+        }
+        Ok(())
+    })?;
+    Ok(vector)
+}
+
+/// Returns whether two vectors are the same but for the rounding of a normalisation.
+pub(crate) fn are_nearly_equal(one: &[f32], other: &[f32]) -> bool {
+    let length = one
+        .iter()
+        .map(|value| f64::from(*value).powi(2))
+        .sum::<f64>()
+        .sqrt();
+    // A few units in the last place of a value as large as the whole vector.
+    let slack = length * f64::from(f32::EPSILON) * 8.0;
+    let near = |(one, other): (&f32, &f32)| (f64::from(*one) - f64::from(*other)).abs() <= slack;
+    one.len() == other.len() && one.iter().zip(other).all(near)
 }
 
 impl RecordContent {

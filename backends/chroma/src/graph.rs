@@ -194,12 +194,13 @@ impl SegmentGraph {
 
     /// Reads the vector of an element as Chroma returns it: scaled back to its original length.
     ///
-    /// Returns `None` if it lies beyond the file or holds values that are not finite.
+    /// Returns `None` if it lies beyond the file or holds values that no program can have stored.
     pub(crate) fn read_vector(&self, element: u32) -> io::Result<Option<Vec<f32>>> {
         let (Some(file), Some(layout)) = (&self.file, &self.layout) else {
             return Ok(None);
         };
-        let Some(mut vector) = file.read_vector(layout, element)? else {
+        let stored = file.read_vector(layout, element)?;
+        let Some(mut vector) = stored.filter(|vector| survey::is_storable(vector, self.normalised)) else {
             return Ok(None);
         };
         let length = self

@@ -12,7 +12,9 @@ use crate::database::ChromaDatabase;
 use crate::failure;
 use crate::folder::{is_segment, is_set_aside, segment_folders};
 use crate::graph::{GraphExpectation, SegmentGraph};
-use crate::replay::{QueueProgress, QueueReplay, RecordRow};
+use crate::replay::{
+    HeldVector, QueueProgress, QueueReplay, RecordRow, RecordTrack, ReplayBasis, ReplayRules,
+};
 use crate::sequence::read_sequence;
 
 /// The location of a record's newest vector.
@@ -37,6 +39,8 @@ pub(crate) struct LiveRecord {
     pub(crate) row: Option<i64>,
     /// The location of its vector.
     pub(crate) vector: VectorLocation,
+    /// The write that the element in the graph was made from, if it is still in the queue and both agree.
+    pub(crate) written: Option<i64>,
     /// The writes in the queue that are not in its row yet.
     pub(crate) pending: Box<[i64]>,
     /// Its own id, if that is not a valid drawer id.
@@ -110,7 +114,14 @@ impl RecordShelf {
             rows_lost: database.is_salvaged(),
         };
         let replay = if schema.has_table("embeddings_queue") {
-            QueueReplay::read(connection, &listed.id, &by_id, consumed)?
+            let basis = ReplayBasis {
+                rows: &by_id,
+                graph: graph.as_ref(),
+                consumed,
+                graph_position: tally.graph_consumed(),
+                rules: ReplayRules::of_release(schema, listed.batch_size),
+            };
+            QueueReplay::read(connection, &listed.id, &basis)?
         } else {
             QueueReplay::default()
         };
@@ -124,30 +135,33 @@ impl RecordShelf {
             set_aside: Vec::new(),
             tally,
         };
-        shelf.lay_out(by_id, replay);
+        shelf.lay_out(connection, by_id, replay)?;
         shelf.search_set_aside(folder)?;
         shelf.settle_dimension(connection)?;
         Ok(shelf)
     }
 
-    fn lay_out(&mut self, by_id: HashMap<String, RecordRow>, mut replay: QueueReplay) {
+    fn lay_out(
+        &mut self,
+        connection: &Connection,
+        by_id: HashMap<String, RecordRow>,
+        mut replay: QueueReplay,
+    ) -> Result<()> {
         self.count_orphans(&by_id, &replay);
         for (own_id, row) in by_id {
-            let track = replay.tracks.remove(&own_id);
-            match track {
+            match replay.tracks.remove(&own_id) {
                 Some(track) if !track.is_live(Some(row)) => {}
-                Some(track) => {
-                    // A record that is deleted and added again must not inherit the metadata of its old row.
-                    let kept = (!track.starts_anew).then_some(row.number);
-                    self.add_record(own_id, kept, &track);
+                Some(track) => self.add_record(connection, own_id, Some(row), &track)?,
+                None => {
+                    let vector = self.locate_in_graph(&own_id);
+                    self.push_record(own_id, Some(row.number), vector, None, &[]);
                 }
-                None => self.add_record(own_id, Some(row.number), &Default::default()),
             }
         }
         for (own_id, track) in replay.tracks {
             if track.is_live(None) {
                 self.tally.brought_back += 1;
-                self.add_record(own_id, None, &track);
+                self.add_record(connection, own_id, None, &track)?;
             }
         }
         self.records.sort_unstable_by(|one, other| one.id.cmp(&other.id));
@@ -155,6 +169,7 @@ impl RecordShelf {
             self.records.iter().map(|record| record.row).zip(0..).collect();
         lying.sort_unstable();
         self.row_order = lying.into_iter().map(|(_, at)| at).collect();
+        Ok(())
     }
 
     /// Counts the records in the graph that have neither a row nor a write that explains its absence.
@@ -180,18 +195,43 @@ impl RecordShelf {
         }
     }
 
-    fn add_record(&mut self, own_id: String, row: Option<i64>, track: &crate::replay::RecordTrack) {
-        // After a delete in the queue, the element of that id is the old record's.
-        let in_graph = || {
-            self.graph
-                .as_ref()
-                .filter(|_| !track.removed)?
-                .element_of(&own_id)
+    /// Returns the element of the graph that holds the vector of a record.
+    fn locate_in_graph(&self, own_id: &str) -> VectorLocation {
+        let element = self.graph.as_ref().and_then(|graph| graph.element_of(own_id));
+        element.map_or(VectorLocation::Missing, VectorLocation::Graph)
+    }
+
+    /// Adds a record that the queue names.
+    fn add_record(
+        &mut self,
+        connection: &Connection,
+        own_id: String,
+        row: Option<RecordRow>,
+        track: &RecordTrack,
+    ) -> Result<()> {
+        let (vector, written) = match track.vector.held_vector() {
+            Some(HeldVector::Write(sequence)) => (VectorLocation::Queue(sequence), None),
+            Some(HeldVector::Graph) => (self.locate_in_graph(&own_id), track.vector.consumed),
+            // Chroma has no vector for it, or its graph is damaged; the queue may have one all the same.
+            None => {
+                let write = track.vector.guess_write(row, connection)?;
+                (write.map_or(VectorLocation::Missing, VectorLocation::Queue), None)
+            }
         };
-        let vector = match track.vector {
-            Some(sequence) => VectorLocation::Queue(sequence),
-            None => in_graph().map_or(VectorLocation::Missing, VectorLocation::Graph),
-        };
+        // A record that is deleted and added again must not inherit the metadata of its old row.
+        let kept = row.filter(|_| !track.starts_anew).map(|row| row.number);
+        self.push_record(own_id, kept, vector, written, &track.pending);
+        Ok(())
+    }
+
+    fn push_record(
+        &mut self,
+        own_id: String,
+        row: Option<i64>,
+        vector: VectorLocation,
+        written: Option<i64>,
+        pending: &[i64],
+    ) {
         let (id, odd_id) = match DrawerId::new(own_id.as_str()) {
             Ok(id) => (id, None),
             Err(_) => match substitute_id(&own_id) {
@@ -203,7 +243,8 @@ impl RecordShelf {
             id,
             row,
             vector,
-            pending: track.pending.clone().into_boxed_slice(),
+            written,
+            pending: pending.into(),
             odd_id,
         });
     }
@@ -311,6 +352,13 @@ impl ShelfTally {
             // At this point `newest` is that of the rows alone: the last write one of them shows.
             _ => self.newest,
         }
+    }
+
+    /// Returns the position up to which the graph decides, or the beginning if the recorded one is absurd.
+    fn graph_consumed(&self) -> i64 {
+        self.graph_reach
+            .filter(|reach| *reach <= self.highest)
+            .unwrap_or_default()
     }
 
     /// Returns whether a recorded position lies beyond every write, so that new writes would be ignored.

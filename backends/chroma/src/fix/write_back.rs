@@ -2,7 +2,8 @@
 //!
 //! Chroma fills a new graph from the queue alone. Purged writes must therefore be there again, before every write
 //! that is left, or an update of a record would come before the record. The numbers of purged writes are free for
-//! that, and rows ignore them because they have already consumed them.
+//! that, and rows ignore them because they have already consumed them. If no number is free, or the writes that are
+//! left would make something else of the record, writes to it that the rows have consumed give up their place.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,9 +13,11 @@ use rusqlite::Connection;
 use super::book::{FixSession, write_error};
 use super::positions;
 use crate::catalogue::{for_each_row, read_text};
+use crate::drawer::{are_nearly_equal, read_queued_vector};
 use crate::failure;
 use crate::graph::SegmentGraph;
-use crate::shelf::{RecordShelf, VectorLocation};
+use crate::replay::{ReplayRules, rebuild_index};
+use crate::shelf::{LiveRecord, RecordShelf, VectorLocation};
 
 /// The source of a vector that is written back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +35,18 @@ pub(super) enum VectorSource {
 struct RequeuedVector {
     id: String,
     source: VectorSource,
+    /// A free number, or that of a write which gives up its place.
     number: i64,
+}
+
+impl RequeuedVector {
+    /// Returns whether an index that was filled from the queue holds this vector.
+    fn is_held_by(&self, held: &HashMap<String, i64>) -> bool {
+        let found = held.get(&self.id).copied();
+        // A later write with the same vector may still be left.
+        found == Some(self.number)
+            || matches!(self.source, VectorSource::Queue(write) if found == Some(write))
+    }
 }
 
 /// The changes to the queue after which a new graph holds every vector.
@@ -41,6 +55,7 @@ pub(super) struct WriteBack {
     collection: String,
     segment: String,
     topic: String,
+    rules: ReplayRules,
     requeued: Vec<RequeuedVector>,
     /// The records for which no number is free.
     pub(super) homeless: Vec<(String, VectorSource)>,
@@ -98,12 +113,14 @@ impl WriteBack {
         numbers: &mut QueueNumbers,
     ) -> Result<Self> {
         let collection = shelf.listed.id.clone();
-        let held = replay_queue(book.connection(), &collection)?;
+        let rules = ReplayRules::of_release(&book.schema, shelf.listed.batch_size);
+        let held = rebuild_index(book.connection(), &collection, rules)?;
         let reach = shelf.tally.rows_reach.unwrap_or_default();
         let oldest = positions::oldest_write(book, &collection)?;
         let mut plan = Self {
             topic: positions::find_topic(book, &collection)?,
             segment: segment.to_owned(),
+            rules,
             requeued: Vec::new(),
             homeless: Vec::new(),
             gone: find_gone(shelf, &held),
@@ -117,19 +134,19 @@ impl WriteBack {
         };
         // Below both: rows must have consumed the number, and every write that is left must come after it.
         let most = oldest.map_or(reach, |oldest| reach.min(oldest - 1));
-        plan.assign_numbers(shelf, &held, most, numbers)?;
+        plan.assign_numbers(book.connection(), shelf, &held, (most, numbers))?;
         Ok(plan)
     }
 
     /// Assigns a number to every record that a new graph would lack or hold with another vector.
     fn assign_numbers(
         &mut self,
+        connection: &Connection,
         shelf: &RecordShelf,
         held: &HashMap<String, i64>,
-        most: i64,
-        numbers: &mut QueueNumbers,
+        (mut most, numbers): (i64, &mut QueueNumbers),
     ) -> Result<()> {
-        let mut most = most;
+        let places = self.find_places(connection)?;
         for record in &shelf.records {
             let id = record.own_id();
             let source = match record.vector {
@@ -140,15 +157,14 @@ impl WriteBack {
                 VectorLocation::Graph(element) => VectorSource::Graph(element),
                 VectorLocation::SetAside(at, element) => VectorSource::SetAside(at, element),
             };
-            // In the queue a damaged vector would pass for one that was written.
-            if !is_sound(shelf, source)? {
-                self.damaged.push(id.to_owned());
+            let Some(source) = self.choose_source(connection, shelf, (record, source), held)? else {
                 continue;
-            }
-            match (numbers.take_below(most), source) {
+            };
+            let number = numbers.take_below(most);
+            // Numbers only fall, so each search continues where the last one ended.
+            most = number.map_or(most, |number| number - 1);
+            match (number.or_else(|| places.get(id).copied()), source) {
                 (Some(number), _) => {
-                    // Numbers only fall, so each search continues where the last one ended.
-                    most = number - 1;
                     let id = id.to_owned();
                     self.shortened += u64::from(lacks_length(shelf, source));
                     self.requeued.push(RequeuedVector { id, source, number });
@@ -158,6 +174,58 @@ impl WriteBack {
             }
         }
         Ok(())
+    }
+
+    /// Returns where the vector of a record is taken from; `None` if nothing needs to be written, or nothing can be.
+    fn choose_source(
+        &mut self,
+        connection: &Connection,
+        shelf: &RecordShelf,
+        (record, source): (&LiveRecord, VectorSource),
+        held: &HashMap<String, i64>,
+    ) -> Result<Option<VectorSource>> {
+        if matches!(source, VectorSource::Queue(_)) {
+            return Ok(Some(source));
+        }
+        let id = record.own_id();
+        let requeued = held.get(id).copied();
+        // In the queue a damaged vector would pass for one that was written.
+        let vector = if is_sound(shelf, source)? {
+            read_vector(shelf, source)?
+        } else {
+            None
+        };
+        let Some(vector) = vector else {
+            // The write that a damaged element was made from may be left.
+            let written = record
+                .written
+                .filter(|_| matches!(source, VectorSource::Graph(_)));
+            if written.is_none() {
+                self.damaged.push(id.to_owned());
+            }
+            return Ok(written
+                .filter(|write| requeued != Some(*write))
+                .map(VectorSource::Queue));
+        };
+        let is_held = match requeued {
+            Some(write) => read_queued_vector(connection, write)?
+                .is_some_and(|queued| are_nearly_equal(&vector, &queued)),
+            None => false,
+        };
+        Ok((!is_held).then_some(source))
+    }
+
+    /// Returns the first write to each record, if the rows have consumed it.
+    fn find_places(&self, connection: &Connection) -> Result<HashMap<String, i64>> {
+        let mut places = HashMap::new();
+        let sql = "SELECT id, min(seq_id) FROM embeddings_queue \
+                   WHERE substr(topic, -length(?1)) = ?1 AND seq_id <= ?2 GROUP BY id";
+        let values: [&dyn rusqlite::ToSql; 2] = [&self.collection, &self.reach];
+        for_each_row(connection, "the write queue", sql, &values, |row| {
+            places.insert(read_text(row, 0)?.unwrap_or_default(), row.get(1)?);
+            Ok(())
+        })?;
+        Ok(places)
     }
 
     /// Returns the number of vectors that are written back.
@@ -173,17 +241,22 @@ impl WriteBack {
     /// Writes the changes, and checks that a new graph would then hold every vector.
     pub(super) fn write_queue(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
         self.insert_vectors(connection, shelf)?;
+        self.silence_writes(connection)?;
         self.reset_graph_position(connection)
             .map_err(|cause| write_error("the write queue", cause))?;
         self.check_replay(connection, shelf)
     }
 
     fn insert_vectors(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
-        // Operation 2 is an upsert: it holds whether or not an earlier write of the record is left.
+        // Operation 2 is an upsert: it holds whether or not an earlier write of the record is left. Rows have
+        // consumed the number, so the metadata of a write that gives up its place is in them.
         let sql = "INSERT INTO embeddings_queue (seq_id, operation, topic, id, vector, encoding) \
-                   VALUES (?1, 2, ?2, ?3, ?4, 'FLOAT32')";
+                   VALUES (?1, 2, ?2, ?3, ?4, 'FLOAT32') ON CONFLICT (seq_id) DO UPDATE SET \
+                   operation = 2, vector = excluded.vector, encoding = excluded.encoding, metadata = NULL";
         let moved = "INSERT INTO embeddings_queue (seq_id, operation, topic, id, vector, encoding) \
-                     SELECT ?1, 2, topic, id, vector, encoding FROM embeddings_queue WHERE seq_id = ?2";
+                     SELECT ?1, 2, topic, id, vector, encoding FROM embeddings_queue WHERE seq_id = ?2 \
+                     ON CONFLICT (seq_id) DO UPDATE SET \
+                     operation = 2, vector = excluded.vector, encoding = excluded.encoding, metadata = NULL";
         for base in &self.requeued {
             let done = match (base.source, read_vector(shelf, base.source)?) {
                 (VectorSource::Queue(write), _) => connection
@@ -201,6 +274,23 @@ impl WriteBack {
                 }
             };
             done.map_err(|cause| write_error("the write queue", cause))?;
+        }
+        Ok(())
+    }
+
+    /// Empties the consumed writes to records of which a new graph would hold another vector.
+    fn silence_writes(&self, connection: &Connection) -> Result<()> {
+        let held = rebuild_index(connection, &self.collection, self.rules)?;
+        // An update without a vector or metadata changes nothing in any release.
+        let sql = "UPDATE embeddings_queue SET operation = 1, vector = NULL, encoding = NULL, metadata = NULL \
+                   WHERE substr(topic, -length(?1)) = ?1 AND id = ?2 AND seq_id <= ?3 AND seq_id <> ?4";
+        for base in self.requeued.iter().filter(|base| !base.is_held_by(&held)) {
+            connection
+                .prepare_cached(sql)
+                .and_then(|mut statement| {
+                    statement.execute((&self.collection, &base.id, self.reach, base.number))
+                })
+                .map_err(|cause| write_error("the write queue", cause))?;
         }
         Ok(())
     }
@@ -229,24 +319,20 @@ impl WriteBack {
     fn check_replay(&self, connection: &Connection, shelf: &RecordShelf) -> Result<()> {
         // Replayed again from the tables, not from the plan: a
         // mistake here would cost the only copy of a vector.
-        let held = replay_queue(connection, &self.collection)?;
+        let held = rebuild_index(connection, &self.collection, self.rules)?;
         let homeless: HashSet<&str> = self.homeless.iter().map(|(id, _)| id.as_str()).collect();
-        let placed: HashMap<&str, i64> = self
+        let placed: HashMap<&str, &RequeuedVector> = self
             .requeued
             .iter()
-            .filter(|base| !matches!(base.source, VectorSource::Queue(_)))
-            .map(|base| (base.id.as_str(), base.number))
+            .map(|base| (base.id.as_str(), base))
             .collect();
         let lost = shelf.records.iter().find(|record| {
             let id = record.own_id();
-            let found = held.get(id).copied();
             !homeless.contains(id)
-                && match record.vector {
-                    VectorLocation::Queue(write) => found != Some(write),
-                    VectorLocation::Graph(_) | VectorLocation::SetAside(..) => {
-                        placed.get(id).is_some_and(|number| found != Some(*number))
-                    }
-                    VectorLocation::Missing => false,
+                && match (record.vector, placed.get(id)) {
+                    (_, Some(base)) => !base.is_held_by(&held),
+                    (VectorLocation::Queue(write), None) => held.get(id) != Some(&write),
+                    _ => false,
                 }
         });
         match lost {
@@ -296,6 +382,7 @@ pub(super) fn find_damaged(shelf: &RecordShelf) -> Result<Vec<String>> {
     let mut damaged = Vec::new();
     for record in &shelf.records {
         if let VectorLocation::Graph(element) = record.vector
+            && record.written.is_none()
             && !is_sound(shelf, VectorSource::Graph(element))?
         {
             damaged.push(record.own_id().to_owned());
@@ -314,29 +401,4 @@ fn find_gone(shelf: &RecordShelf, held: &HashMap<String, i64>) -> Vec<String> {
         .collect();
     gone.sort_unstable();
     gone
-}
-
-/// Returns the write whose vector each record has in a graph that Chroma fills from the queue alone.
-fn replay_queue(connection: &Connection, collection: &str) -> Result<HashMap<String, i64>> {
-    let mut held = HashMap::new();
-    let sql = "SELECT seq_id, operation, id, vector IS NOT NULL FROM embeddings_queue \
-               WHERE substr(topic, -length(?1)) = ?1 ORDER BY seq_id";
-    for_each_row(connection, "the write queue", sql, &[&collection], |row| {
-        let (write, operation): (i64, i64) = (row.get(0)?, row.get(1)?);
-        let id = read_text(row, 2)?.unwrap_or_default();
-        let counts = match operation {
-            // Chroma ignores an add of a present record and an update of an absent one.
-            0 => !held.contains_key(&id),
-            1 => held.contains_key(&id),
-            2 => true,
-            _ => false,
-        };
-        if operation == 3 {
-            held.remove(&id);
-        } else if counts && row.get(3)? {
-            held.insert(id, write);
-        }
-        Ok(())
-    })?;
-    Ok(held)
 }

@@ -148,11 +148,8 @@ impl GraphSurvey {
     }
 
     fn check_vector(&mut self, graph: &SegmentGraph, element: u32, bytes: &[u8]) {
-        let square: f64 = decode_floats(bytes)
-            .iter()
-            .map(|value| f64::from(*value) * f64::from(*value))
-            .sum();
-        if !is_storable(square, graph.normalised) {
+        let vector = decode_floats(bytes);
+        if !is_storable(&vector, graph.normalised) {
             self.bad_vectors.insert(element);
             return;
         }
@@ -160,7 +157,7 @@ impl GraphSurvey {
         match lengths.recorded_at(element) {
             None => self.lacking_lengths += 1,
             // The zero vector has no direction, and length 0.
-            Some(0.0) if square == 0.0 => {}
+            Some(0.0) if square_of(&vector) == 0.0 => {}
             Some(length) if !lengths.is_believable(length) => {
                 self.bad_lengths.insert(element);
                 self.first_bad_length.get_or_insert((element, length));
@@ -255,8 +252,13 @@ impl GraphSurvey {
     }
 }
 
-/// Returns whether a vector with this square of its length can have been stored.
-fn is_storable(square: f64, normalised: bool) -> bool {
+fn square_of(vector: &[f32]) -> f64 {
+    vector.iter().map(|value| f64::from(*value).powi(2)).sum()
+}
+
+/// Returns whether a vector can have been stored.
+pub(super) fn is_storable(vector: &[f32], normalised: bool) -> bool {
+    let square = square_of(vector);
     if normalised {
         // The zero vector has no direction to normalise and is stored as it is.
         square == 0.0 || (square.sqrt() - 1.0).abs() < UNIT_TOLERANCE

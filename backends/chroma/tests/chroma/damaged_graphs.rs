@@ -14,6 +14,8 @@ const LINKS: &str = "link_lists.bin";
 
 /// The number of vectors of the flushed folder that only the graph holds.
 const IN_GRAPH: usize = 999;
+/// The number of its vectors that the queue holds as well: the write at which the graph was saved is not purged.
+const IN_BOTH: usize = 1;
 
 /// A copy of the flushed folder of each kind of release.
 fn flushed() -> Vec<Folder> {
@@ -81,7 +83,7 @@ fn ids(numbers: std::ops::Range<usize>) -> BTreeSet<String> {
 fn the_folder_that_is_damaged_has_its_vectors_in_the_graph() {
     for folder in flushed() {
         let drawers = walk(folder.path(), "flushed");
-        assert_eq!(from_graph(&drawers), IN_GRAPH, "{}", folder.name);
+        assert_eq!(from_graph(&drawers), IN_GRAPH + IN_BOTH, "{}", folder.name);
     }
 }
 
@@ -155,7 +157,12 @@ fn a_list_of_labels_that_was_cut_short_is_named_wherever_it_was_cut() {
             );
             most = saved;
         }
-        assert_eq!(most, IN_GRAPH, "{}: only the last byte is missing", folder.name);
+        assert_eq!(
+            most,
+            IN_GRAPH + IN_BOTH,
+            "{}: only the last byte is missing",
+            folder.name
+        );
     }
 }
 

@@ -109,11 +109,19 @@ fn each_vector_says_whether_it_came_from_the_queue_or_the_graph() {
             .unwrap()
             .clone();
         let drawers = walk(folder.path(), "flushed");
+        let (mut queued, mut from_queue) = (0, 0);
         for item in items {
             let drawer = &drawers[item["id"].as_str().unwrap()];
-            let expected = if item["queued"] == true { "queue" } else { "graph" };
-            assert_eq!(drawer.vector_from.0, Some(expected), "{release} {}", drawer.id);
+            // The graph decides up to its position, whether or not the queue still has the write.
+            queued += usize::from(item["queued"] == true);
+            from_queue += usize::from(drawer.vector_from.0 == Some("queue"));
+            let expected = item["queued"] == true || drawer.vector_from.0 == Some("graph");
+            assert!(expected, "{release} {}: {:?}", drawer.id, drawer.vector_from);
         }
+        assert!(
+            0 < from_queue && from_queue < queued,
+            "{release}: {from_queue} of {queued}"
+        );
     }
 }
 

@@ -12,6 +12,7 @@ mod damaged_databases;
 mod damaged_graphs;
 mod fixes;
 mod folders;
+mod histories;
 mod live;
 mod replaced;
 #[path = "../conformance/writer.rs"]
