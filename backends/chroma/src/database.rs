@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::failure;
-use crate::folder::database_path;
+use crate::folder::{database_path, path_beside};
 use crate::salvage::{self, SalvagedDatabase};
 
 /// The maximum time to wait for a process that is writing.
@@ -94,7 +94,9 @@ impl ChromaDatabase {
         let path = database_path(folder);
         let file = File::open(&path).map_err(|cause| failure::io_error("open", &path, cause))?;
         // The salvage is private and complete before it is opened, so it needs neither locks nor a log.
-        let salvage = salvage::salvage_database(&file, &|_, _| {})?;
+        // A log that cannot be opened is as good as none: the file alone may still have most rows.
+        let log = File::open(path_beside(folder, "-wal")).ok();
+        let salvage = salvage::salvage_database(&file, log.as_ref(), &|_, _| {})?;
         let connection = connect_file(&salvage.file, "mode=ro&immutable=1")?;
         Ok(Self {
             connection,

@@ -452,6 +452,9 @@ impl LoadedFolder {
                 warnings.push(
                     PalaceFinding::new("database_damaged", FindingSeverity::Error, message).with_hint(hint),
                 );
+                if salvage.log_pages > 0 {
+                    warnings.push(unfinished_write("-wal"));
+                }
             }
         }
         warnings

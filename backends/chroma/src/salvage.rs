@@ -3,11 +3,12 @@
 //!
 //! A table is read from its root as far as its tree is intact. Leaves that no tree references are recognised by the
 //! shape of their rows; they are used only for tables that lost a part of their tree, and never if the file lists the
-//! page as unused. A row of a loose leaf may have been deleted, so such rows are counted separately. The damaged file
+//! page as unused. Pages in the log beside the file replace those in the file. A row of a loose leaf may have been deleted, so such rows are counted separately. The damaged file
 //! is only ever read, one page at a time; memory use beyond that is two bytes for each page.
 
 mod layout;
 mod ledger;
+mod log;
 mod loose;
 mod node;
 mod pages;
@@ -28,6 +29,7 @@ use tempfile::TempDir;
 
 use layout::RowLayout;
 use ledger::{LossList, PageLedger};
+use log::LogPages;
 use loose::OpenTables;
 use pages::DamagedPages;
 use schema::{SalvagedSchema, SchemaEntry};
@@ -50,6 +52,8 @@ pub(crate) struct SalvagedDatabase {
     pub(crate) loose_rows: BTreeMap<String, u64>,
     /// The number of documents that were restored from the copy in the full text.
     pub(crate) restored_documents: u64,
+    /// The number of pages that were read from the log beside the file.
+    pub(crate) log_pages: u64,
 }
 
 /// A part that could not be read.
@@ -63,9 +67,15 @@ pub(crate) struct SalvageLoss {
     pub(crate) message: String,
 }
 
-/// Copies every readable row into a clean file. `log` receives the number of pages done and the total.
-pub(crate) fn salvage_database(file: &File, log: &dyn Fn(u64, u64)) -> Result<SalvagedDatabase> {
-    let mut rescue = DatabaseRescue::new(file, log)?;
+/// Copies every readable row of a file and the log beside it into a clean file. `progress` receives the number of
+/// pages done and the total.
+pub(crate) fn salvage_database(
+    file: &File,
+    beside: Option<&File>,
+    progress: &dyn Fn(u64, u64),
+) -> Result<SalvagedDatabase> {
+    let log = beside.and_then(LogPages::read);
+    let mut rescue = DatabaseRescue::new(DamagedPages::open(file, log.as_ref())?, progress)?;
     let schema = rescue.read_schema()?;
     let open = rescue.file_tables(&schema)?;
     // If every tree is intact, a loose leaf can only be garbage.
@@ -91,12 +101,11 @@ struct DatabaseRescue<'a> {
     loose: BTreeMap<String, u64>,
     /// The metadata keys that hold arrays.
     array_keys: BTreeSet<Vec<u8>>,
-    log: &'a dyn Fn(u64, u64),
+    progress: &'a dyn Fn(u64, u64),
 }
 
 impl<'a> DatabaseRescue<'a> {
-    fn new(file: &'a File, log: &'a dyn Fn(u64, u64)) -> Result<Self> {
-        let pages = DamagedPages::open(file)?;
+    fn new(pages: DamagedPages<'a>, progress: &'a dyn Fn(u64, u64)) -> Result<Self> {
         let mut losses = LossList::default();
         if pages.rest > 0 {
             losses.add(
@@ -104,6 +113,11 @@ impl<'a> DatabaseRescue<'a> {
                 None,
                 "the file ends in the middle of a page",
             );
+        }
+        if let Some(frame) = pages.used_log().and_then(|log| log.damaged) {
+            let message =
+                format!("the log beside the file is damaged at frame {frame}; its other frames were used");
+            losses.add(None, None, message);
         }
         let (book, target) = (PageLedger::new(pages.count), CleanFile::create()?);
         Ok(Self {
@@ -113,7 +127,7 @@ impl<'a> DatabaseRescue<'a> {
             target,
             loose: BTreeMap::new(),
             array_keys: BTreeSet::new(),
-            log,
+            progress,
         })
     }
 
@@ -180,7 +194,7 @@ impl<'a> DatabaseRescue<'a> {
     /// Reports the progress now and then.
     fn report_progress(&self) {
         if self.ledger.claimed_count().is_multiple_of(1024) {
-            (self.log)(self.ledger.claimed_count().into(), self.pages.count.into());
+            (self.progress)(self.ledger.claimed_count().into(), self.pages.count.into());
         }
     }
 
@@ -193,7 +207,7 @@ impl<'a> DatabaseRescue<'a> {
         }
         let saved = self.target.count_rows()?;
         let (folder, file) = self.target.close_file()?;
-        (self.log)(self.pages.count.into(), self.pages.count.into());
+        (self.progress)(self.pages.count.into(), self.pages.count.into());
         Ok(SalvagedDatabase {
             file,
             _folder: folder,
@@ -201,6 +215,7 @@ impl<'a> DatabaseRescue<'a> {
             saved_rows: saved,
             loose_rows: self.loose,
             restored_documents: restored,
+            log_pages: self.pages.used_log().map_or(0, LogPages::page_count),
         })
     }
 }

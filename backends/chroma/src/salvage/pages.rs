@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use loci_core::{Error, ErrorKind, Result};
 
+use super::log::LogPages;
 use super::node::{BtreeNode, PageCell, PageKind};
 use super::record::{read_big_endian, read_page_number};
 
@@ -28,11 +29,13 @@ const SAMPLES: u64 = 256;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DamagedPages<'a> {
     file: &'a File,
+    /// The log beside it, whose pages replace those of the file.
+    log: Option<&'a LogPages<'a>>,
     /// The size of a page in bytes.
     pub(super) size: usize,
     /// The number of bytes of a page that are in use.
     pub(super) usable: usize,
-    /// The number of whole pages by the length of the file; the header's count is ignored.
+    /// The number of whole pages by the length of file and log; the header's count is ignored.
     pub(super) count: u32,
     /// The number of bytes after the last whole page.
     pub(super) rest: u64,
@@ -40,18 +43,28 @@ pub(super) struct DamagedPages<'a> {
 
 impl<'a> DamagedPages<'a> {
     /// Determines the page size of the file.
-    pub(super) fn open(file: &'a File) -> Result<Self> {
+    pub(super) fn open(file: &'a File, log: Option<&'a LogPages<'a>>) -> Result<Self> {
         let length = file.metadata().map_err(unreadable_error)?.len();
-        let (size, usable) = find_page_size(file, length).ok_or_else(nothing_found_error)?;
+        let logged = log.map(|log| (log.size, usable_in_log(log)));
+        let found = find_page_size(file, length).or(logged);
+        let (size, usable) = found.ok_or_else(nothing_found_error)?;
+        // A log with pages of another size belongs to another file.
+        let log = log.filter(|log| log.size == size);
         let wide = size as u64;
         let count = u32::try_from(length / wide).map_err(|_| nothing_found_error())?;
         Ok(Self {
             file,
+            log,
             size,
             usable,
-            count,
+            count: count.max(log.map_or(0, LogPages::last_page)),
             rest: length % wide,
         })
+    }
+
+    /// Returns the log, if its pages are used.
+    pub(super) fn used_log(&self) -> Option<&'a LogPages<'a>> {
+        self.log
     }
 
     /// Returns whether `number` is a page other than the first.
@@ -65,8 +78,12 @@ impl<'a> DamagedPages<'a> {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         page.resize(self.size, 0);
-        self.file
-            .read_exact_at(page, u64::from(number - 1) * self.size as u64)
+        match self.log.and_then(|log| Some((log, log.place_of(number)?))) {
+            Some((log, place)) => log.read_at(page, place),
+            None => self
+                .file
+                .read_exact_at(page, u64::from(number - 1) * self.size as u64),
+        }
     }
 
     /// Reads one page of a b-tree. Returns `None` if it is not one.
@@ -77,9 +94,9 @@ impl<'a> DamagedPages<'a> {
 
     /// Returns the first trunk of the list of unused pages and their number, if the header of the file is intact.
     pub(super) fn read_free_list(&self) -> Option<(u32, u32)> {
-        read_page_size(self.file)?;
         let mut page = Vec::new();
         self.read(1, &mut page).ok()?;
+        parse_page_size(&page)?;
         Some((read_page_number(&page, 32)?, read_page_number(&page, 36)?))
     }
 
@@ -167,7 +184,22 @@ fn find_page_size(file: &File, length: u64) -> Option<(usize, usize)> {
 fn read_page_size(file: &File) -> Option<(usize, usize)> {
     let mut head = [0; 100];
     file.read_exact_at(&mut head, 0).ok()?;
-    let size = match read_big_endian(&head, 16, 2)? {
+    parse_page_size(&head)
+}
+
+/// Returns the number of bytes of a page in use, by the version of the first page in the log.
+fn usable_in_log(log: &LogPages<'_>) -> usize {
+    let mut head = [0; 100];
+    let read = log
+        .place_of(1)
+        .and_then(|place| log.read_at(&mut head, place).ok());
+    let said = read.and_then(|()| parse_page_size(&head));
+    said.map_or(log.size, |(_, usable)| usable)
+}
+
+/// Parses the page size in the header of a file, if it is intact.
+fn parse_page_size(head: &[u8]) -> Option<(usize, usize)> {
+    let size = match read_big_endian(head, 16, 2)? {
         // The format writes 65,536 as 1, since it has only two bytes.
         1 => 65_536,
         size => usize::try_from(size).ok()?,

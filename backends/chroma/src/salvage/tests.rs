@@ -30,7 +30,7 @@ fn file_of(bytes: &[u8]) -> File {
 /// Salvages a file of these bytes.
 fn salvaged(bytes: &[u8]) -> SalvagedDatabase {
     let file = file_of(bytes);
-    salvage_database(&file, &|done, pages| assert!(done <= pages)).unwrap()
+    salvage_database(&file, None, &|done, pages| assert!(done <= pages)).unwrap()
 }
 
 /// The salvaged rows of the tables that the file had.

@@ -1,6 +1,7 @@
 //! Databases damaged on purpose in folders of real releases: each is named, and what still exists is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -286,4 +287,62 @@ fn a_folder_that_a_real_process_has_open_is_said_to_be_in_use() {
     assert_eq!(walk(folder.path(), "flushed").len(), 1060);
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
+}
+
+/// The numbers of the pages in the log beside a database of pages with 4,096 bytes.
+fn pages_in_log(log: &[u8]) -> BTreeSet<usize> {
+    let frames = log[32..].chunks_exact(24 + 4096);
+    frames
+        .map(|frame| u32::from_be_bytes(frame[..4].try_into().unwrap()) as usize)
+        .collect()
+}
+
+/// Folders whose last writes are only in the log, with a torn leaf of a table in the database itself.
+fn torn_beside_a_log() -> Vec<Folder> {
+    let torn = |release| {
+        let folder = Folder::copy(release, "wal");
+        let logged = pages_in_log(&fs::read(folder.path().join("chroma.sqlite3-wal")).unwrap());
+        folder.change(&folder.database(), |bytes| {
+            let pages = bytes.chunks_exact_mut(4096).enumerate();
+            let mut leaves = pages.filter(|(at, page)| page[0] == 13 && !logged.contains(&(at + 1)));
+            leaves
+                .find(|(_, page)| page.windows(9).any(|text| text == b"Record 25"))
+                .unwrap()
+                .1[..2048]
+                .fill(0xa5);
+        });
+        folder
+    };
+    both_kinds().into_iter().map(torn).collect()
+}
+
+#[test]
+fn a_torn_page_does_not_cost_the_rows_that_are_in_the_log() {
+    for folder in torn_beside_a_log() {
+        let name = folder.expected["collections"][0]["name"].as_str().unwrap();
+        finds(&folder, "database_damaged");
+        finds(&folder, "wal_pending");
+        let drawers = walk(folder.path(), name);
+        for number in 300..350 {
+            let id = format!("record-{number:05}");
+            assert!(drawers.contains_key(&id), "{}: {id} is in the log", folder.name);
+        }
+        assert!(
+            !drawers.contains_key("record-00003"),
+            "{}: it was deleted",
+            folder.name
+        );
+    }
+}
+
+#[test]
+fn a_log_with_a_damaged_frame_is_used_and_the_loss_is_named() {
+    for folder in torn_beside_a_log() {
+        folder.change(&folder.path().join("chroma.sqlite3-wal"), |log| {
+            let last = (log.len() - 32) / (24 + 4096) - 1;
+            log[32 + last * (24 + 4096) + 1000] ^= 1;
+        });
+        let said = finds(&folder, "pages_lost");
+        assert!(said.contains("damaged at frame"), "{said}");
+    }
 }

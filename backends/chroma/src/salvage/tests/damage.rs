@@ -277,7 +277,7 @@ fn pages_that_end_before_their_last_bytes_are_read_too() {
 fn a_file_is_known_as_a_database_without_its_first_page_too() {
     let known = |bytes: &[u8]| {
         let file = super::file_of(bytes);
-        salvage_database(&file, &|_, _| {}).is_ok()
+        salvage_database(&file, None, &|_, _| {}).is_ok()
     };
     let made = usual();
     assert!(known(&made.bytes));

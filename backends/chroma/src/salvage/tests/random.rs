@@ -122,7 +122,7 @@ proptest! {
         for blow in &blows {
             strike(&mut bytes, made.page_size, blow);
         }
-        match salvage_database(&super::file_of(&bytes), &|_, _| {}) {
+        match salvage_database(&super::file_of(&bytes), None, &|_, _| {}) {
             Ok(_) => drop(check(made, &bytes)),
             Err(cause) => prop_assert_eq!(cause.kind(), ErrorKind::Corrupt),
         }
@@ -139,7 +139,7 @@ proptest! {
             bytes[at] = byte;
         }
         let file = super::file_of(&bytes);
-        let saved = salvage_database(&file, &|_, _| {}).unwrap();
+        let saved = salvage_database(&file, None, &|_, _| {}).unwrap();
         prop_assert!(saved.saved_rows["embeddings"] > 0);
     }
 }
