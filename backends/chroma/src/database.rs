@@ -95,7 +95,12 @@ impl ChromaDatabase {
         let file = File::open(&path).map_err(|cause| failure::io_error("open", &path, cause))?;
         // The salvage is private and complete before it is opened, so it needs neither locks nor a log.
         // A log that cannot be opened is as good as none: the file alone may still have most rows.
-        let log = File::open(path_beside(folder, "-wal")).ok();
+        // Only a regular file is opened, because opening a pipe would wait for a writer.
+        let log = path_beside(folder, "-wal");
+        let log = fs::metadata(&log)
+            .is_ok_and(|found| found.is_file())
+            .then(|| File::open(&log).ok())
+            .flatten();
         let salvage = salvage::salvage_database(&file, log.as_ref(), &|_, _| {})?;
         let connection = connect_file(&salvage.file, "mode=ro&immutable=1")?;
         Ok(Self {
@@ -136,15 +141,11 @@ impl ChromaDatabase {
         self.connection.query_row(sql, [], |row| row.get(0)).ok()
     }
 
-    /// Refuses a database that ends in the middle of a page, the rest of which SQLite would read as zeros.
+    /// Refuses a database that was cut, also in the middle of a page, the rest of which SQLite would read as zeros.
     pub(crate) fn check_length(&self, folder: &Path) -> Result<()> {
         if !matches!(self.reading, ReadingMode::InPlace) {
             return Ok(());
         }
-        let path = database_path(folder);
-        let length = fs::metadata(&path)
-            .map_err(|cause| failure::io_error("look at", &path, cause))?
-            .len();
         let of = |pragma: &str| {
             self.connection
                 .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
@@ -153,6 +154,11 @@ impl ChromaDatabase {
         let needed = needed
             .map_err(|cause| failure::sqlite_error("the database", cause))?
             .unsigned_abs();
+        // Looked at last: a database that grows meanwhile must not seem cut.
+        let path = database_path(folder);
+        let length = fs::metadata(&path)
+            .map_err(|cause| failure::io_error("look at", &path, cause))?
+            .len();
         if length < needed {
             return Err(Error::new(
                 ErrorKind::Corrupt,

@@ -136,7 +136,7 @@ impl FolderExamination {
             );
             let hint = "`loci migrate --embed-missing` re-embeds their texts";
             self.add_finding(
-                PalaceFinding::new("rows_without_vector", FindingSeverity::Error, message)
+                PalaceFinding::new(PalaceFinding::LOST_VECTORS, FindingSeverity::Error, message)
                     .with_hint(hint)
                     .in_collection(name),
             );

@@ -1,5 +1,7 @@
 //! An open Chroma folder: read on first use, and read again whenever its files change.
 
+mod warnings;
+
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ use loci_foreign::mempalace::{
 };
 
 use crate::catalogue::{self, ChromaSchema, ListedCollection};
-use crate::database::{ChromaDatabase, ReadingMode};
+use crate::database::ChromaDatabase;
 use crate::failure;
 use crate::folder::{self, FolderFormat, FolderStamp};
 use crate::shelf::RecordShelf;
@@ -264,6 +266,8 @@ impl LoadedFolder {
         installation: &Arc<MempalaceInstallation>,
     ) -> Result<Self> {
         let version = database.data_version();
+        // SQLite answers from the first half of a file that was cut as long as a query needs no more.
+        database.check_length(folder)?;
         let schema = ChromaSchema::read(&database.connection)?;
         // A lost schema reads as an empty one; as damage it
         // leads to salvaging, which finds tables without it.
@@ -369,8 +373,9 @@ impl LoadedFolder {
                 shelf.listed.name.as_str()
             );
             warnings.push(
-                PalaceFinding::new("rows_without_vector", FindingSeverity::Warning, message)
-                    .with_hint("see `loci doctor`"),
+                // An error to whoever moves them: the vectors existed and are lost.
+                PalaceFinding::new(PalaceFinding::LOST_VECTORS, FindingSeverity::Error, message)
+                    .with_hint("`loci migrate --embed-missing` re-embeds their texts"),
             );
         }
         CollectionInfo {
@@ -435,45 +440,6 @@ impl LoadedFolder {
             };
             search.read_sidecars()
         })
-    }
-
-    /// Returns the warnings for readers of any collection.
-    pub(crate) fn warnings(&self) -> Vec<PalaceFinding> {
-        let mut warnings: Vec<PalaceFinding> = self.users().iter().map(users::FileUser::finding).collect();
-        match &self.database.reading {
-            ReadingMode::InPlace => {}
-            ReadingMode::Copied { beside, .. } => warnings.push(unfinished_write(beside)),
-            ReadingMode::Salvaged { salvage, why } => {
-                let message = format!(
-                    "the database is damaged ({why}); its salvaged rows are read, and {} things were lost",
-                    salvage.losses.len()
-                );
-                let hint = "`loci doctor` lists the losses; `loci migrate` moves the rest to a sound palace";
-                warnings.push(
-                    PalaceFinding::new("database_damaged", FindingSeverity::Error, message).with_hint(hint),
-                );
-                if salvage.log_pages > 0 {
-                    warnings.push(unfinished_write("-wal"));
-                }
-            }
-        }
-        warnings
-    }
-}
-
-/// Reports the log or journal beside the database, which was settled in a private copy.
-fn unfinished_write(beside: &str) -> PalaceFinding {
-    match beside {
-        "-wal" => PalaceFinding::new(
-            "wal_pending",
-            FindingSeverity::Note,
-            "writes in the log beside the database are read with it; the folder stays unchanged",
-        ),
-        _ => PalaceFinding::new(
-            "hot_journal",
-            FindingSeverity::Warning,
-            "a process died during a write; the database is read as it was before that write",
-        ),
     }
 }
 

@@ -69,6 +69,9 @@ impl PalaceFinding {
     /// The code of the notes about files beside a palace that a move does not carry, with the reason.
     pub const LEFT_BEHIND: &'static str = "left_behind";
 
+    /// The code of the finding that records have lost their vectors, which their texts can make again.
+    pub const LOST_VECTORS: &'static str = "rows_without_vector";
+
     /// Creates a finding without hint, collection or segment.
     pub fn new(code: impl Into<String>, severity: FindingSeverity, message: impl Into<String>) -> Self {
         Self {

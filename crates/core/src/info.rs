@@ -61,7 +61,8 @@ pub struct CollectionInfo {
     pub coverage: IndexCoverage,
     /// The sequence number of its newest change; on a restricted handle, that of the newest visible drawer.
     pub seq: Cursor,
-    /// Findings of this handle that concern readers, such as damage or an unknown model.
+    /// Findings of this handle that concern readers, such as damage or an unknown model. An error means that the
+    /// collection has lost something it once held.
     pub warnings: Vec<PalaceFinding>,
 }
 

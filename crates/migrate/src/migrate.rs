@@ -14,6 +14,7 @@ pub mod record;
 mod secrets;
 mod stage;
 mod survey;
+mod verdict;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use record::{CollectionRecord, MigrateFlags, MigrationRecord};
 pub use secrets::CarriedSecrets;
 use stage::MigrationTarget;
 use survey::SourceSurvey;
+use verdict::{MigrationVerdict, is_success, judge_migration};
 
 /// A palace to migrate, and how.
 #[derive(Debug)]
@@ -80,7 +82,7 @@ pub enum MigrateStep<'a> {
 /// The result of a migration.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MigrateReport {
-    /// Whether every drawer is in the target unchanged, vectors included.
+    /// Whether everything that the source ever held is in the target unchanged, vectors included.
     pub lossless: bool,
     /// The number of drawers in the target.
     pub rows: u64,
@@ -306,11 +308,13 @@ struct MigrateOutcome<'a> {
 
 impl MigrateOutcome<'_> {
     fn build_report(self, changed: bool) -> Result<MigrateReport> {
-        let damage = self.list_damage(changed);
-        let record = self.build_record(damage.is_empty());
+        let collections = self.build_collections();
+        let MigrationVerdict { lossless, losses } =
+            judge_migration(&collections, self.list_losses(changed), self.request.flags);
+        let record = self.build_record(collections, lossless);
         let rows = record.collections.iter().map(count_rows).collect::<Vec<_>>();
-        let mut findings = self.list_findings(&record, changed)?;
-        findings.extend(damage.iter().cloned());
+        let mut findings = self.list_findings(&record)?;
+        findings.extend(losses);
         if !self.store_record(&record)? {
             let message = "the target cannot store a record of the migration";
             findings.push(
@@ -322,9 +326,7 @@ impl MigrateOutcome<'_> {
             lossless: record.lossless,
             rows: rows.iter().map(|one| one.rows).sum(),
             collections: rows,
-            ok: findings
-                .iter()
-                .all(|finding| finding.severity == FindingSeverity::Note),
+            ok: is_success(&findings),
             findings,
             source_findings: Vec::new(),
             target: self.request.to.reference.id.clone(),
@@ -335,23 +337,24 @@ impl MigrateOutcome<'_> {
         })
     }
 
-    fn build_record(&self, sound: bool) -> MigrationRecord {
-        let (from, to) = (self.request.from, self.request.to);
-        let collections: Vec<CollectionRecord> = self
-            .plans
-            .iter()
-            .zip(&self.checked.collections)
+    fn build_collections(&self) -> Vec<CollectionRecord> {
+        let checks = self.plans.iter().zip(&self.checked.collections);
+        checks
             .map(|(plan, checked)| {
                 let survey = self.survey.of_collection(&plan.info.name);
                 CollectionRecord::from_check(plan, checked, survey)
             })
-            .collect();
+            .collect()
+    }
+
+    fn build_record(&self, collections: Vec<CollectionRecord>, lossless: bool) -> MigrationRecord {
+        let (from, to) = (self.request.from, self.request.to);
         MigrationRecord {
             from: from.reference.id.clone(),
             from_backend: from.backend.descriptor().name.clone(),
             to_backend: to.backend.descriptor().name.clone(),
             kind: plan::migration_kind(self.plans),
-            lossless: collections.iter().all(CollectionRecord::is_lossless) && sound,
+            lossless,
             started_at: self.target.started_at().unwrap_or(self.request.now),
             finished_at: self.finished,
             flags: self.request.flags,
@@ -386,8 +389,8 @@ impl MigrateOutcome<'_> {
         Ok(true)
     }
 
-    /// Lists the damage of the source: data it has already lost cannot be carried.
-    fn list_damage(&self, changed: bool) -> Vec<PalaceFinding> {
+    /// Lists the losses of the source, which cannot be carried, and its change while it was read.
+    fn list_losses(&self, changed: bool) -> Vec<PalaceFinding> {
         let from = self.request.from;
         let mut damage: Vec<PalaceFinding> = Vec::new();
         let known = self
@@ -405,7 +408,8 @@ impl MigrateOutcome<'_> {
                 .saturating_sub(checked.lists.missing_vector.count);
             plan.find_missing(checked.rows_from, vectors)
         });
-        for finding in known.filter(graver).chain(met).chain(short) {
+        let mixed = changed.then(|| self.warn_of_change());
+        for finding in known.filter(graver).chain(met).chain(short).chain(mixed) {
             if !damage.contains(&finding) {
                 damage.push(finding);
             }
@@ -413,24 +417,23 @@ impl MigrateOutcome<'_> {
         damage
     }
 
-    fn list_findings(&self, record: &MigrationRecord, changed: bool) -> Result<Vec<PalaceFinding>> {
+    fn warn_of_change(&self) -> PalaceFinding {
+        let message = format!(
+            "{} changed while it was read, so the target may mix two states of it",
+            self.request.from.reference.id
+        );
+        let again =
+            "run the same command again with --overwrite, while no other process writes to the source";
+        PalaceFinding::new("changed_meanwhile", FindingSeverity::Warning, message).with_hint(again)
+    }
+
+    fn list_findings(&self, record: &MigrationRecord) -> Result<Vec<PalaceFinding>> {
         let mut findings = Vec::new();
         for collection in &record.collections {
             findings.extend(collection.findings());
         }
         for plan in self.plans {
             findings.extend(plan.note_spaces_left(self.request.from)?);
-        }
-        if changed {
-            let message = format!(
-                "{} changed while it was read, so the target may mix two states of it",
-                self.request.from.reference.id
-            );
-            let again =
-                "run the same command again with --overwrite, while no other process writes to the source";
-            findings.push(
-                PalaceFinding::new("changed_meanwhile", FindingSeverity::Warning, message).with_hint(again),
-            );
         }
         Ok(findings)
     }

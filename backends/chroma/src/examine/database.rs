@@ -201,12 +201,6 @@ impl FolderExamination {
                 PalaceFinding::new("rows_brought_back", FindingSeverity::Note, message).in_collection(name),
             );
         }
-        if shelf.listed.metadata_segment.is_none() {
-            let message = format!("{name:?} has no metadata segment, so its rows cannot be identified");
-            self.add_finding(
-                PalaceFinding::new("segment_missing", FindingSeverity::Error, message).in_collection(name),
-            );
-        }
     }
 }
 

@@ -28,6 +28,7 @@ mod json_schemas;
 mod keeping;
 mod kill;
 mod losing_nothing;
+mod lossless;
 mod mcp;
 #[cfg(unix)]
 mod mcp_http;

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::check::CheckedCollection;
 use super::plan::{CollectionPlan, VectorPlan};
 use super::survey::{CollectionSurvey, DuplicateCounts};
+use super::verdict::judge_list;
 use loci_engine::migration_records::{MIGRATION_RECORD, find_migration, list_migrations};
 use loci_engine::palace::BorrowedAddress;
 
@@ -45,7 +46,7 @@ pub struct MigrationRecord {
     pub to_backend: String,
     /// `carried`, `re_embedded` or `model_swap`.
     pub kind: &'static str,
-    /// Whether every drawer is in the target unchanged.
+    /// Whether everything that the source ever held is in the target unchanged.
     pub lossless: bool,
     /// The start of the first run.
     pub started_at: Timestamp,
@@ -222,29 +223,13 @@ impl CollectionRecord {
         }
     }
 
-    /// Returns whether every drawer arrived unchanged.
-    pub(super) fn is_lossless(&self) -> bool {
-        let lists = &self.lists;
-        // The other lists record no loss: what they name was absent in the source, is kept in the record, or
-        // follows from the metadata.
-        let lost = [
-            &lists.unsound_vector,
-            &lists.other_dimension,
-            &lists.collapsed,
-            &lists.not_carried,
-            &lists.unreadable,
-            &lists.damaged,
-        ];
-        self.vectors == "carried" && lost.iter().all(|list| list.count == 0)
-    }
-
     /// Returns the findings about the collection.
     pub(super) fn findings(&self) -> Vec<PalaceFinding> {
         let lists = self.lists.named_lists().into_iter();
         let mut findings: Vec<PalaceFinding> = lists
             .filter(|(_, list)| list.count > 0)
             .map(|(code, list)| {
-                let (severity, words) = describe_list(code);
+                let (_, severity, words) = judge_list(code);
                 self.finding(code, severity, &format!("{} {words}", list.count))
             })
             .collect();
@@ -265,28 +250,6 @@ impl CollectionRecord {
     fn finding(&self, code: &str, severity: FindingSeverity, words: &str) -> PalaceFinding {
         let message = format!("of the drawers of {}, {words}", self.name);
         PalaceFinding::new(code, severity, message).in_collection(self.name.as_str())
-    }
-}
-
-/// Returns the severity of the list `code`, and its meaning.
-fn describe_list(code: &str) -> (FindingSeverity, &'static str) {
-    use FindingSeverity::{Error, Note, Warning};
-    match code {
-        "not_carried" => (Error, "could not be carried"),
-        "unreadable" => (Error, "could not be read"),
-        "damaged" => (Warning, "are damaged; their readable part was carried"),
-        "other_dimension" => (Warning, "had a vector of another length, which was left out"),
-        "missing_vector" => (Note, "have no vector in the source"),
-        "unsound_vector" => (Note, "had a vector that no backend may store, which was left out"),
-        "without_document" => (Note, "have no text, and were carried without one"),
-        "without_filed_at" => (Note, "have no time of filing"),
-        "place_conflict" => (
-            Note,
-            "had a place that contradicts their metadata; the metadata won",
-        ),
-        "span_left_out" => (Note, "duplicate a piece, and were carried without their span"),
-        "collapsed" => (Note, "were collapsed into another with the same source and text"),
-        _ => (Warning, "were changed"),
     }
 }
 

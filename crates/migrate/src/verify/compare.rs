@@ -240,6 +240,7 @@ impl ComparisonRun<'_> {
                 let (one, other) = (to_canonical(*one), to_canonical(*other));
                 let mut fields = list_differing_fields(&one, &other);
                 fields.retain(|field| *field != "place" || !pardon.excuse_lost_span(&one, &other));
+                fields.retain(|field| *field != "damage" || !pardon.excuse_damage(&one, &other));
                 if self.vectors && !pardon.excuse_vectors(&one, &other) {
                     fields.push("embedding");
                 }

@@ -23,12 +23,17 @@ pub(super) struct KnownDifferences {
     filled: bool,
     collapsed: BTreeSet<String>,
     spanless: BTreeSet<String>,
+    /// Drawers whose damage a record names, and drawers whose vector it says was left out.
+    damaged: BTreeSet<String>,
+    vectorless: BTreeSet<String>,
     re_encoded: u64,
     least: f32,
     other_model: u64,
     embedded_here: u64,
     gone: u64,
     spans: u64,
+    mended: u64,
+    vectors_left_out: u64,
 }
 
 /// Returns whether a collection names the model of its vectors. Vectors that a user brought along may be of
@@ -73,6 +78,9 @@ impl KnownDifferences {
         self.filled = own.get("embedded").and_then(Json::as_u64).unwrap_or(0) > 0;
         self.collapsed = ids("collapsed");
         self.spanless = ids("span_left_out");
+        self.damaged = ids("damaged");
+        self.vectorless = ids("unsound_vector");
+        self.vectorless.extend(ids("other_dimension"));
     }
 
     /// Returns the number of drawers that a migration collapsed into others.
@@ -97,14 +105,26 @@ impl KnownDifferences {
         known
     }
 
+    /// Returns whether only the other drawer is damaged, as a migration has said, and counts it.
+    pub(super) fn excuse_damage(&mut self, one: &Drawer, other: &Drawer) -> bool {
+        let known = one.damage.is_empty() && self.damaged.contains(other.id.as_str());
+        self.mended += u64::from(known);
+        known
+    }
+
     /// Returns whether the vectors of two drawers are equal or differ for a known reason, and counts the
     /// reason.
     pub(super) fn excuse_vectors(&mut self, one: &Drawer, other: &Drawer) -> bool {
+        let one_id = one.id.as_str();
         match (one.embedding.as_deref(), other.embedding.as_deref()) {
             (None, None) => true,
             (Some(one), Some(other)) if have_same_bits(one, other) => true,
             (Some(one), Some(other)) if self.same_model || self.embedded_anew => {
                 self.excuse_near_vectors(one, other)
+            }
+            (None, Some(_)) if self.vectorless.contains(one_id) => {
+                self.vectors_left_out += 1;
+                true
             }
             (Some(_), None) if self.filled || self.embedded_anew => {
                 self.embedded_here += 1;
@@ -161,6 +181,16 @@ impl KnownDifferences {
                 "span_left_out",
                 self.spans,
                 "drawers were migrated without their span".to_owned(),
+            ),
+            (
+                "damaged_there",
+                self.mended,
+                "drawers are damaged in the other palace, and their readable part was migrated".to_owned(),
+            ),
+            (
+                "vector_left_out",
+                self.vectors_left_out,
+                "drawers were migrated without their vector".to_owned(),
             ),
         ]
         .into_iter()

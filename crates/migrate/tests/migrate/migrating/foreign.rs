@@ -27,7 +27,7 @@ fn what_other_software_leaves_out_is_carried_and_counted() {
     let place = home.local("new");
     let to = address(&home.embedded, &place);
     let report = Moving::new(from, to).go().unwrap();
-    assert!(report.ok && !report.lossless, "{report:?}");
+    assert!(!report.ok && !report.lossless, "a vector is lost: {report:?}");
     let lists = &report.record.collections[0].lists;
     assert_eq!(lists.without_document.ids, ["a"]);
     assert_eq!(lists.without_filed_at.ids, ["a"]);
