@@ -43,7 +43,7 @@ impl Doctor for ExactBackend {
     }
 
     fn fix(&self, _path: &Path, step: &str, _how: FixMode) -> Result<FixReport> {
-        let message = format!("there is no step {step:?} for sqlite_exact palaces");
+        let message = format!("sqlite_exact palaces have no step {step:?}");
         Err(Error::new(ErrorKind::Unsupported, message)
             .with_hint("nothing was changed; move the palace with `loci migrate --from PATH --to NEW`"))
     }

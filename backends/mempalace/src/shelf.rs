@@ -113,7 +113,7 @@ impl ExactShelf {
             },
         };
         // The first vector decides for files of releases that did not record the dimension.
-        if self.listed.dimension.is_none() && bytes > 0 && bytes % 4 == 0 {
+        if self.listed.dimension.is_none() && bytes > 0 && bytes.is_multiple_of(4) {
             self.listed.dimension = Some(bytes / 4);
         }
         self.vectors += u64::from(bytes > 0 && Some(bytes) == self.listed.dimension.map(|n| n * 4));

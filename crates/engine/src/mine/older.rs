@@ -3,6 +3,7 @@
 //! They are recognised when the source is mined. A drawer whose words are all in the source as it is filed now goes in
 //! the same commit; any other stays, since its words may be nowhere else (decision 032).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -108,16 +109,19 @@ impl<'a> FiledWords<'a> {
 /// The texts of a file: MemPalace's chunks are parts of them, word for word.
 struct FileWords<'a> {
     /// The texts with the place at which the next search begins.
-    texts: Vec<(std::borrow::Cow<'a, str>, usize)>,
+    texts: Vec<(Cow<'a, str>, usize)>,
     searched: usize,
 }
 
 impl<'a> FileWords<'a> {
     fn new(texts: Vec<&'a str>) -> Self {
         // MemPalace reads a file with its line ends changed.
-        let plain = |text: &'a str| match text.contains('\r') {
-            true => text.replace("\r\n", "\n").replace('\r', "\n").into(),
-            false => text.into(),
+        let plain = |text: &'a str| -> Cow<'a, str> {
+            if text.contains('\r') {
+                text.replace("\r\n", "\n").replace('\r', "\n").into()
+            } else {
+                text.into()
+            }
         };
         Self {
             texts: texts.into_iter().map(|text| (plain(text), 0)).collect(),

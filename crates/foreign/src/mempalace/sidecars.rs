@@ -180,6 +180,14 @@ impl SidecarFiles {
         is_file
     }
 
+    /// Reads one SQLite file.
+    fn read_database(&mut self, path: &Path, name: &str, label: &str) {
+        if self.is_regular_file(path, name) {
+            let name = self.claim_name(name, label);
+            tables::read_tables(path, &name, self);
+        }
+    }
+
     /// Reads the files of a folder within the palace, and those of the folders in it.
     fn read_folder(&mut self, folder: &Path, name: &str, label: &str) {
         let mut waiting = vec![(folder.to_path_buf(), name.to_owned())];
@@ -228,10 +236,11 @@ impl SidecarSearch<'_> {
         let is_owned = self.installation.owns_palace(self.folder);
         if let Some(around) = self.folder.parent() {
             let name = around.file_name().unwrap_or_default().to_string_lossy();
-            let kind = match name.to_lowercase().contains("mempalace") || is_owned {
-                true => PlaceKind::Installed,
+            let kind = if name.to_lowercase().contains("mempalace") || is_owned {
+                PlaceKind::Installed
+            } else {
                 // A palace may lie in any folder, where files of these names may belong to another program.
-                false => PlaceKind::Neighbour,
+                PlaceKind::Neighbour
             };
             places.push(SidecarPlace {
                 path: around.to_path_buf(),
@@ -275,12 +284,7 @@ impl SidecarSearch<'_> {
             }
             match EntryKind::classify(&name, &path) {
                 EntryKind::Text => sidecars.read_text_file(&path, &name, place.label),
-                EntryKind::Tables => {
-                    if sidecars.is_regular_file(&path, &name) {
-                        let name = sidecars.claim_name(&name, place.label);
-                        tables::read_tables(&path, &name, sidecars);
-                    }
-                }
+                EntryKind::Tables => sidecars.read_database(&path, &name, place.label),
                 EntryKind::Folder if place.kind == PlaceKind::Palace => {
                     sidecars.read_folder(&path, &name, place.label);
                 }
