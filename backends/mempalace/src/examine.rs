@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixMode, FixReport,
+    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixReport, FixRequest,
     IdentityState, PalaceDiagnosis, PalaceFinding, Result,
 };
 use rusqlite::types::ValueRef;
@@ -42,8 +42,8 @@ impl Doctor for ExactBackend {
         &[]
     }
 
-    fn fix(&self, _path: &Path, step: &str, _how: FixMode) -> Result<FixReport> {
-        let message = format!("sqlite_exact palaces have no step {step:?}");
+    fn fix(&self, _path: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
+        let message = format!("sqlite_exact palaces have no step {:?}", request.step);
         Err(Error::new(ErrorKind::Unsupported, message)
             .with_hint("nothing was changed; move the palace with `loci migrate --from PATH --to NEW`"))
     }
