@@ -99,6 +99,24 @@ impl RecordReader<'_> {
         Ok(drawer)
     }
 
+    /// Reads the text of a record, and nothing else where that is possible.
+    pub(crate) fn read_document(&self, record: &LiveRecord) -> Result<Option<String>> {
+        let Some(row) = record
+            .row
+            .filter(|_| record.pending.is_empty() && !self.has_spare_texts)
+        else {
+            // The queue or a second copy may have the newer text.
+            return Ok(self.read_content(record, true)?.document);
+        };
+        let mut document = None;
+        let sql = "SELECT string_value FROM embedding_metadata WHERE id = ?1 AND key = 'chroma:document'";
+        for_each_row(self.connection, "the texts", sql, &[&row], |found| {
+            document = read_text(found, 0)?;
+            Ok(())
+        })?;
+        Ok(document)
+    }
+
     /// Reads the newest vector of a record, if there is one that fits the collection.
     pub(crate) fn read_vector(&self, record: &LiveRecord) -> Result<Option<Vec<f32>>> {
         let of = |graph: Option<&SegmentGraph>, element| match graph {

@@ -1,10 +1,11 @@
 //! The records of one collection: every live record with its row and the location of its newest vector.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
 use loci_core::{DrawerId, Metric, Result};
-use loci_foreign::scan::substitute_id;
+use loci_foreign::scan::{ScanMemory, substitute_id};
 use rusqlite::Connection;
 
 use crate::catalogue::{ChromaSchema, ListedCollection, for_each_row, query_number, read_text};
@@ -64,6 +65,8 @@ pub(crate) struct RecordShelf {
     pub(crate) dimension: Option<usize>,
     /// Figures for the doctor.
     pub(crate) tally: ShelfTally,
+    /// What scans of the records found.
+    pub(crate) memory: RefCell<ScanMemory>,
 }
 
 /// The figures of a collection for the doctor.
@@ -134,6 +137,7 @@ impl RecordShelf {
             graph,
             set_aside: Vec::new(),
             tally,
+            memory: RefCell::default(),
         };
         shelf.lay_out(connection, by_id, replay)?;
         shelf.search_set_aside(folder)?;

@@ -1,8 +1,10 @@
 //! One collection at one moment, record by record in the byte order of ids.
 
+use std::cell::RefCell;
+
 use loci_core::{Drawer, DrawerFields, DrawerId, Metric, Result};
 use loci_foreign::mempalace::SidecarFiles;
-use loci_foreign::scan::{ScannedRecords, strip_fields};
+use loci_foreign::scan::{ScanMemory, ScannedRecords, strip_fields};
 
 use crate::drawer::RecordReader;
 use crate::palace::CollectionContent;
@@ -74,6 +76,27 @@ impl ScannedRecords for CollectionView<'_> {
                 Some(drawer) => Ok(strip_fields(drawer.clone(), include)),
                 None => Err(loci_core::Error::invalid("the record does not exist")),
             },
+        }
+    }
+
+    fn read_text(&self, at: usize) -> Result<Option<String>> {
+        match self {
+            Self::Shelf(reader, shelf) => match shelf.records.get(at) {
+                Some(record) => reader.read_document(record),
+                None => Ok(None),
+            },
+            Self::Sidecars(sidecars) => Ok(sidecars
+                .drawers
+                .get(at)
+                .and_then(|drawer| drawer.document.clone())),
+        }
+    }
+
+    fn memory(&self) -> Option<&RefCell<ScanMemory>> {
+        match self {
+            Self::Shelf(_, shelf) => Some(&shelf.memory),
+            // A few files, read anew as fast as they are remembered.
+            Self::Sidecars(_) => None,
         }
     }
 

@@ -1,10 +1,12 @@
 //! Turns a row into a drawer: its text, its metadata, its place and its vector.
 
+use std::cell::RefCell;
+
 use loci_core::{
     Drawer, DrawerFields, DrawerId, Error, ErrorKind, Metadata, MetadataValue, Metric, Result, VectorOrigin,
 };
 use loci_foreign::mempalace::{parse_time, place_from_metadata};
-use loci_foreign::scan::ScannedRecords;
+use loci_foreign::scan::{ScanMemory, ScannedRecords};
 use rusqlite::types::ValueRef;
 use serde_json::Value as Json;
 
@@ -198,6 +200,15 @@ impl ScannedRecords for ExactView<'_> {
             drawer.metadata = Some(read.metadata);
         }
         Ok(drawer)
+    }
+
+    fn read_text(&self, at: usize) -> Result<Option<String>> {
+        let record = self.record(at)?;
+        self.read_text_column(record.row, "document", &mut Vec::new())
+    }
+
+    fn memory(&self) -> Option<&RefCell<ScanMemory>> {
+        Some(&self.shelf.memory)
     }
 
     fn read_vector(&self, at: usize) -> Result<Option<Vec<f32>>> {

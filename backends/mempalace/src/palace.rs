@@ -1,6 +1,6 @@
 //! An open `sqlite_exact` palace: read on first use, and read again whenever its files change.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use loci_core::{
 use loci_foreign::mempalace::{
     MempalaceInstallation, RecordedModels, SIDECAR_COLLECTION, SidecarFiles, SidecarSearch,
 };
-use loci_foreign::scan::{ScannedPalace, ScannedRecords, strip_fields};
+use loci_foreign::scan::{ScanMemory, ScannedPalace, ScannedRecords, strip_fields};
 
 use crate::backend::refuse_write;
 use crate::database::{self, ExactDatabase, read_text};
@@ -299,6 +299,15 @@ impl ScannedRecords for SidecarView<'_> {
         let drawer = self.0.drawers.get(at).cloned();
         let drawer = drawer.ok_or_else(|| Error::invalid("the record does not exist"))?;
         Ok(strip_fields(drawer, include))
+    }
+
+    fn read_text(&self, at: usize) -> Result<Option<String>> {
+        Ok(self.0.drawers.get(at).and_then(|drawer| drawer.document.clone()))
+    }
+
+    fn memory(&self) -> Option<&RefCell<ScanMemory>> {
+        // A few files, read anew as fast as they are remembered.
+        None
     }
 
     fn read_vector(&self, _at: usize) -> Result<Option<Vec<f32>>> {

@@ -1,8 +1,10 @@
 //! The records of one collection, found by one pass over the rows.
 
+use std::cell::RefCell;
+
 use loci_core::{CollectionName, DrawerId, ErrorKind, Result, Timestamp};
 use loci_foreign::mempalace::parse_time;
-use loci_foreign::scan::substitute_id;
+use loci_foreign::scan::{ScanMemory, substitute_id};
 use rusqlite::types::ValueRef;
 
 use crate::database::{ExactDatabase, read_text};
@@ -47,6 +49,8 @@ pub(crate) struct ExactShelf {
     pub(crate) newest: u64,
     /// The number of places at which rows were lost to damage.
     pub(crate) losses: u64,
+    /// What scans of the records found.
+    pub(crate) memory: RefCell<ScanMemory>,
 }
 
 impl ExactShelf {
@@ -59,6 +63,7 @@ impl ExactShelf {
             vectors: 0,
             newest: 0,
             losses: 0,
+            memory: RefCell::default(),
         };
         let mut next = i64::MIN;
         loop {

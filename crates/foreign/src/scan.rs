@@ -3,8 +3,10 @@
 mod collection;
 mod deadline;
 mod folders;
+mod memory;
 mod search;
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,6 +20,7 @@ use loci_core::{
 pub use collection::ScannedCollection;
 pub use deadline::ScanDeadline;
 pub use folders::OpenedFolders;
+pub use memory::ScanMemory;
 
 /// A palace of another program, whose collections are scanned.
 pub trait ScannedPalace: fmt::Debug + Send + Sync + 'static {
@@ -49,6 +52,12 @@ pub trait ScannedRecords {
     /// Reads a record as a drawer; its place and times are always read.
     fn read_drawer(&self, at: usize, include: DrawerFields) -> Result<Drawer>;
 
+    /// Reads the text of a record.
+    fn read_text(&self, at: usize) -> Result<Option<String>>;
+
+    /// Returns what scans of these records found so far, if that is kept.
+    fn memory(&self) -> Option<&RefCell<ScanMemory>>;
+
     /// Reads the vector of a record.
     fn read_vector(&self, at: usize) -> Result<Option<Vec<f32>>>;
 
@@ -76,6 +85,11 @@ impl<'a> ReadScope<'a> {
     /// Returns whether every drawer is in scope.
     pub(crate) fn is_all(&self) -> bool {
         self.filter.is_all() && self.document.is_all()
+    }
+
+    /// Returns a name that only scopes with the same drawers share.
+    pub(crate) fn name(&self) -> String {
+        format!("{:?} {:?}", self.filter, self.document)
     }
 
     /// Returns the fields to read: `also`, and those that decide whether a drawer is in scope.
@@ -259,12 +273,9 @@ fn count_drawers(
     if scope.is_all() {
         return Ok(records.count() as u64);
     }
-    let mut count = 0;
-    for_each_in_scope(records, &scope, |_, _| {
-        count += 1;
-        Ok(())
-    })?;
-    Ok(count)
+    let deadline = ScanDeadline::begin(None)?;
+    let members = search::with_memory(records, |memory| memory.find_members(records, &scope, deadline))?;
+    Ok(members.iter().filter(|member| **member).count() as u64)
 }
 
 /// Counts the visible drawers by keys.

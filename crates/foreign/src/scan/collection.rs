@@ -9,8 +9,9 @@ use loci_core::{
     FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance, OpenOptions,
     QueryRequest, Receipt, Result, SourceLedger, Visibility,
 };
+use loci_index::tokenise;
 
-use super::search::{self, QueryWords};
+use super::search;
 use super::{ReadScope, ScanDeadline, ScannedPalace, ScannedRecords};
 
 /// A handle to one collection of a palace of another program.
@@ -89,7 +90,7 @@ impl<P: ScannedPalace> CollectionReader for ScannedCollection<P> {
     fn lexical(&self, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
         let deadline = ScanDeadline::begin(request.budget)?;
         request.check_request()?;
-        let words = QueryWords::parse(&request.words);
+        let words = tokenise::query_tokens(&request.words);
         let scope = ReadScope::narrow(&self.visible, &request.filter, &request.document);
         self.read(|records| search::find_lexical(records, request, &words, &scope, deadline))
     }

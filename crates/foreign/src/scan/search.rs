@@ -1,11 +1,12 @@
 //! Searches by a full scan: the exact nearest vectors, and words by BM25 over the drawers in scope.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use loci_core::{DrawerFields, DrawerHit, LexicalRequest, QueryRequest, Result};
 use loci_index::bm25::{LexicalStatistics, term_gain};
-use loci_index::{measure_distance, tokenise};
+use loci_index::measure_distance;
 
+use super::memory::ScanMemory;
 use super::{ReadScope, ScanDeadline, ScannedRecords};
 
 /// A record with its score.
@@ -24,13 +25,14 @@ pub(crate) fn find_nearest(
 ) -> Result<Vec<Vec<DrawerHit>>> {
     // Every vector is compared and no link is followed, so a broken graph cannot hide a record.
     let mut lists: Vec<Vec<ScoredRecord>> = vec![Vec::new(); request.vectors.len()];
-    for at in view.in_row_order() {
+    let members = with_memory(view, |memory| memory.find_members(view, scope, deadline))?;
+    for at in view.in_row_order().filter(|at| members.get(*at) == Some(&true)) {
         deadline.check()?;
         let Some(vector) = view.read_vector(at)? else {
             continue;
         };
         // A vector without a direction has no cosine distance from anything.
-        if loci_core::write::check_vector(&vector).is_err() || !is_in_scope(view, at, scope)? {
+        if loci_core::write::check_vector(&vector).is_err() {
             continue;
         }
         for (asked, list) in request.vectors.iter().zip(&mut lists) {
@@ -47,10 +49,6 @@ pub(crate) fn find_nearest(
         hydrate_hits(view, list, request.include)
     });
     hits.collect()
-}
-
-fn is_in_scope(view: &dyn ScannedRecords, at: usize, scope: &ReadScope<'_>) -> Result<bool> {
-    Ok(scope.is_all() || scope.accepts(&view.read_drawer(at, scope.required_fields(DrawerFields::NOTHING))?))
 }
 
 /// Keeps the best `k`, best first; ties keep the order of ids.
@@ -73,107 +71,60 @@ fn hydrate_hits(
     hits.collect()
 }
 
-/// The words of a query.
-#[derive(Debug)]
-pub(crate) struct QueryWords {
-    places: HashMap<String, usize>,
-}
-
-impl QueryWords {
-    /// Returns the words of a text, each once.
-    pub(crate) fn parse(text: &str) -> Self {
-        let words = tokenise::query_tokens(text);
-        Self {
-            places: words
-                .into_iter()
-                .enumerate()
-                .map(|(at, word)| (word, at))
-                .collect(),
-        }
+/// Runs `act` on what scans of the records found so far.
+pub(super) fn with_memory<T>(
+    records: &dyn ScannedRecords,
+    act: impl FnOnce(&mut ScanMemory) -> Result<T>,
+) -> Result<T> {
+    match records.memory() {
+        Some(memory) => act(&mut memory.borrow_mut()),
+        None => act(&mut ScanMemory::default()),
     }
-}
-
-/// A record that contains some of the words.
-struct WordMatch {
-    at: usize,
-    length: u32,
-    /// The words it contains, with the number of occurrences.
-    counts: Vec<(usize, u32)>,
 }
 
 /// Returns the records that match the words best, best first; ties are ordered by id.
 pub(crate) fn find_lexical(
     view: &dyn ScannedRecords,
     request: &LexicalRequest,
-    words: &QueryWords,
+    words: &[String],
     scope: &ReadScope<'_>,
     deadline: ScanDeadline,
 ) -> Result<Vec<DrawerHit>> {
-    // The full text of the other program is not used: it may be damaged or incomplete, and ranks in its own way.
-    let reading = scope.required_fields(DrawerFields {
-        document: true,
-        ..DrawerFields::NOTHING
-    });
+    // Chroma's own full text is not used: it may be damaged or incomplete, and it ranks nothing.
+    let (members, scanned) = with_memory(view, |memory| {
+        let members = memory.find_members(view, scope, deadline)?;
+        Ok((members, memory.find_words(view, words, deadline)?))
+    })?;
+    let is_member = |at: u32| members.get(at as usize).copied().unwrap_or_default();
+    // Every drawer in scope counts, also those without a match: rarity is relative to the scope.
     let mut statistics = LexicalStatistics::default();
-    let mut holding = vec![0_u64; words.places.len()];
-    let mut matches = Vec::new();
-    for at in view.in_row_order() {
-        deadline.check()?;
-        let drawer = view.read_drawer(at, reading)?;
-        if !scope.accepts(&drawer) {
-            continue;
-        }
-        let found = count_words(at, drawer.document.as_deref().unwrap_or_default(), words);
-        // Every drawer in scope counts, also those without a match: rarity is relative to the scope.
-        statistics.add_drawer(found.length);
-        for (word, _) in &found.counts {
-            if let Some(holding) = holding.get_mut(*word) {
-                *holding += 1;
-            }
-        }
-        if !found.counts.is_empty() {
-            matches.push(found);
+    for (length, _) in scanned
+        .lengths
+        .iter()
+        .zip(&*members)
+        .filter(|(_, member)| **member)
+    {
+        statistics.add_drawer(*length);
+    }
+    let mut scores: BTreeMap<u32, f32> = BTreeMap::new();
+    for occurrences in &scanned.occurrences {
+        let holding = || occurrences.iter().filter(|occurrence| is_member(occurrence.at));
+        let rarity = statistics.term_rarity(holding().count() as u64);
+        for occurrence in holding() {
+            let length = scanned
+                .lengths
+                .get(occurrence.at as usize)
+                .copied()
+                .unwrap_or_default();
+            let gain = term_gain(rarity, occurrence.count, statistics.length_burden(length));
+            *scores.entry(occurrence.at).or_default() += gain;
         }
     }
-    let rarity: Vec<f32> = holding
-        .iter()
-        .map(|holding| statistics.term_rarity(*holding))
-        .collect();
-    let mut list: Vec<ScoredRecord> = matches
-        .iter()
-        .map(|found| found.score_match(&statistics, &rarity))
-        .collect();
+    let scored = scores.into_iter().map(|(at, score)| ScoredRecord {
+        at: at as usize,
+        score,
+    });
+    let mut list: Vec<ScoredRecord> = scored.collect();
     keep_best(&mut list, request.k, |one, other| other.total_cmp(&one));
     hydrate_hits(view, list, request.include)
-}
-
-fn count_words(at: usize, document: &str, words: &QueryWords) -> WordMatch {
-    let mut length = 0;
-    let mut counts = vec![0_u32; words.places.len()];
-    tokenise::for_each_token(document, &mut |token| {
-        length += 1;
-        if let Some(count) = words.places.get(token).and_then(|place| counts.get_mut(*place)) {
-            *count += 1;
-        }
-    });
-    let held = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
-    WordMatch {
-        at,
-        length,
-        counts: held.collect(),
-    }
-}
-
-impl WordMatch {
-    fn score_match(&self, statistics: &LexicalStatistics, rarity: &[f32]) -> ScoredRecord {
-        let burden = statistics.length_burden(self.length);
-        let each = self.counts.iter().map(|(word, count)| {
-            let rarity = rarity.get(*word).copied().unwrap_or_default();
-            term_gain(rarity, *count, burden)
-        });
-        ScoredRecord {
-            at: self.at,
-            score: each.sum(),
-        }
-    }
 }
