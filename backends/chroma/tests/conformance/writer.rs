@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use loci_core::{CollectionInfo, Drawer, MetadataScalar, MetadataValue};
+use loci_core::{CollectionInfo, Drawer, MetadataScalar, MetadataValue, Metric};
 use rusqlite::{Connection, params};
 
 /// The tables of release 1.5 that hold a palace.
@@ -96,7 +96,9 @@ impl Shelf<'_> {
             }
             *sequence += 1;
             match &drawer.embedding {
-                Some(vector) if at % 2 == 0 || at % 3 == 0 => self.queue(*sequence, drawer, Some(vector)),
+                Some(vector) if at % 2 == 0 || at % 3 == 0 || !self.is_kept_by_graph(vector) => {
+                    self.queue(*sequence, drawer, Some(vector));
+                }
                 Some(vector) => elements.push((drawer.id.as_str().to_owned(), vector.clone())),
                 None => self.queue(*sequence, drawer, None),
             }
@@ -106,6 +108,12 @@ impl Shelf<'_> {
         if !elements.is_empty() {
             graph(&folder.join(vector), &elements);
         }
+    }
+
+    /// Whether a graph keeps a vector as it is: a cosine graph normalises it.
+    fn is_kept_by_graph(&self, vector: &[f32]) -> bool {
+        let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+        self.info.metric != Metric::Cosine || (square - 1.0).abs() < 1e-6
     }
 
     fn run(&self, sql: &str, values: impl rusqlite::Params) {
