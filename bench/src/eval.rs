@@ -264,8 +264,10 @@ mod tests {
             let honesty = fs::read_to_string(out.join("honesty.jsonl")).unwrap();
             let variants = if wings == WingLayout::Each { 3 } else { 2 };
             assert_eq!(honesty.lines().count(), 4 * variants);
-            let bees = set["honesty"]["evidence removed"]["auroc"].as_f64().unwrap();
-            assert!(bees > 0.5, "{bees}");
+            let area = |variant: &str| set["honesty"][variant]["auroc"].as_f64();
+            assert!(area("evidence removed").is_some_and(|area| area >= 0.5));
+            // Ben and the roof are not spoken of in the other conversation, and the kitchen is.
+            assert_eq!(area("another haystack").is_some(), wings == WingLayout::Each);
             assert!(
                 fs::read_to_string(out.join("table.md"))
                     .unwrap()

@@ -37,6 +37,7 @@ pub(crate) fn find_users(file: &Path) -> Vec<FileUser> {
     let others = numbers.filter(|process| *process != own);
     // Compared by device and inode, since a process may have opened the file through a link or another mount.
     let holding = others.filter(|process| has_open(*process, (meant.dev(), meant.ino())));
+    let holding = holding.filter(|process| !is_own_copy(*process));
     let named = holding.map(|process| FileUser {
         process,
         name: process_name(process),
@@ -58,6 +59,17 @@ fn has_open(process: u32, file: (u64, u64)) -> bool {
         .flatten();
     let mut found = open.filter_map(|entry| fs::metadata(entry.path()).ok());
     found.any(|found| found.is_file() && (found.dev(), found.ino()) == file)
+}
+
+/// Returns whether a process is a copy of this one that has not begun to run its own program yet. Until then it holds
+/// every file that this one has open.
+fn is_own_copy(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    let is_child = parent.and_then(|parent| parent.trim().parse().ok()) == Some(std::process::id());
+    // A child that runs this program on purpose has other arguments.
+    let command = |process: &str| fs::read(format!("/proc/{process}/cmdline")).ok();
+    is_child && command(&process.to_string()) == command("self")
 }
 
 fn process_name(process: u32) -> String {

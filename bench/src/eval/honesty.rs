@@ -196,7 +196,7 @@ mod tests {
     fn the_area_counts_pairs_in_the_right_order() {
         assert_eq!(area_under_curve(&[0.9, 0.8], &[0.1, 0.2]), 1.0);
         assert_eq!(area_under_curve(&[0.1], &[0.9]), 0.0);
-        assert_eq!(area_under_curve(&[0.5, 0.7], &[0.5, 0.9]), 0.125);
+        assert_eq!(area_under_curve(&[0.5, 0.7], &[0.5, 0.9]), 0.375);
         assert_eq!(area_under_curve(&[], &[0.5]), 0.0);
     }
 

@@ -52,7 +52,7 @@ fn name() -> CollectionName {
     CollectionName::new("drawers").unwrap()
 }
 
-/// A folder with forty drawers, half of their vectors in the graph.
+/// A folder with forty drawers, a third of their vectors in the graph.
 fn folder() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let collection = TwinWriter::new(write_chroma)
@@ -72,7 +72,9 @@ fn folder() -> TempDir {
             drawer.metadata = Metadata::new()
                 .with_entry("n", i64::from(n))
                 .with_entry("wing", "w");
-            drawer.embedding = Some(vec![f32::from(n), 1.0, 2.0, 3.0]);
+            // Of length 1: a cosine graph holds no others.
+            let angle = f32::from(n) / 40.0;
+            drawer.embedding = Some(vec![angle.cos(), angle.sin(), 0.0, 0.0]);
             Write::Add(drawer)
         })
         .collect();
