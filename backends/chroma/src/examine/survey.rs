@@ -1,6 +1,6 @@
 //! Findings of a walk over a whole graph: each says what Chroma does when it walks the same way.
 
-use loci_core::{FindingSeverity, Metric, PalaceFinding, Result};
+use loci_core::{FindingSeverity, Metric, PalaceFinding, Result, format_count};
 
 use super::FolderExamination;
 use crate::failure;
@@ -108,9 +108,9 @@ fn check_faults(graph: &SegmentGraph, survey: &GraphSurvey, add: &mut dyn FnMut(
             _ => links.most_upper,
         });
         let message = format!(
-            "{} lists claim more links than an element has room for, first that of {}: {} of at most {most}; Chroma crashes \
-             when a search comes to one",
-            faults.counts,
+            "more links than an element has room for are claimed in {}, first that of {}: {} of at most {most}; Chroma \
+             crashes when a search comes to one",
+            format_count(faults.counts, "list"),
             describe(first),
             first.value
         );
@@ -118,9 +118,9 @@ fn check_faults(graph: &SegmentGraph, survey: &GraphSurvey, add: &mut dyn FnMut(
     }
     if let Some(first) = faults.first_dangling {
         let message = format!(
-            "{} lists have links to elements that do not exist there, first that of {}: to {} of {}; Chroma crashes or \
-             never answers when a search comes to one",
-            faults.dangling,
+            "links to elements that do not exist there are in {}, first that of {}: to {} of {}; Chroma crashes or never \
+             answers when a search comes to one",
+            format_count(faults.dangling, "list"),
             describe(first),
             first.value,
             survey.elements
