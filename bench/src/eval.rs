@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(honesty.lines().count(), 4 * variants);
             let area = |variant: &str| set["honesty"][variant]["auroc"].as_f64();
             assert!(area("evidence removed").is_some_and(|area| area >= 0.5));
-            // Ben and the roof are not spoken of in the other conversation, and the kitchen is.
+            // In one wing for the whole set there is no other haystack to ask.
             assert_eq!(area("another haystack").is_some(), wings == WingLayout::Each);
             assert!(
                 fs::read_to_string(out.join("table.md"))
