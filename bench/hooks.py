@@ -135,4 +135,5 @@ def main():
             fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 //! The collections in a database, with their metrics and segments, and small helpers for SQL.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use loci_core::{CollectionName, Metric, Result};
@@ -119,14 +120,26 @@ pub(crate) fn for_each_row(
     read().map_err(|cause| failure::sqlite_error(what, cause))
 }
 
+/// Returns whether a table has a row, and true if that cannot be read.
+pub(crate) fn has_rows(connection: &Connection, table: &str) -> bool {
+    let sql = format!("SELECT 1 FROM {table} NOT INDEXED LIMIT 1");
+    // Damage is reported by the statement that needs the rows, not here.
+    !matches!(query_number(connection, table, &sql, &[]), Ok(None))
+}
+
 /// Reads a column as text: invalid UTF-8 is replaced, and numbers are formatted.
 pub(crate) fn read_text(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    Ok(borrow_text(row, at)?.map(Cow::into_owned))
+}
+
+/// Does the same as [`read_text`], without a copy where the column is valid text.
+pub(crate) fn borrow_text<'r>(row: &'r Row<'_>, at: usize) -> rusqlite::Result<Option<Cow<'r, str>>> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(at)? {
         ValueRef::Null => None,
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Integer(int) => Some(int.to_string()),
-        ValueRef::Real(float) => Some(float.to_string()),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes)),
+        ValueRef::Integer(int) => Some(Cow::Owned(int.to_string())),
+        ValueRef::Real(float) => Some(Cow::Owned(float.to_string())),
     })
 }
 

@@ -1,9 +1,8 @@
 //! A Chroma folder as a palace whose collections are scanned.
 
 use loci_core::{CollectionInfo, CollectionName, Error, Result};
-use loci_foreign::scan::{ScannedPalace, ScannedRecords};
+use loci_foreign::scan::{ForeignPalace, ScannedPalace, ScannedRecords};
 
-use crate::backend::refuse_write;
 use crate::palace::ChromaPalace;
 use crate::view::CollectionView;
 
@@ -24,6 +23,6 @@ impl ScannedPalace for ChromaPalace {
     }
 
     fn refuse_write(&self) -> Error {
-        refuse_write(&self.folder)
+        self.opened.refuse_write(Self::NAME)
     }
 }

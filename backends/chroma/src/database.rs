@@ -10,6 +10,7 @@ use std::time::Duration;
 use loci_core::{Error, ErrorKind, Result};
 use loci_foreign::{ForeignFailure, ForeignOpener, ForeignReading, PrivateCopy};
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tempfile::TempDir;
 
 use crate::failure;
@@ -80,9 +81,7 @@ impl ChromaDatabase {
             // `AsItStands` is never asked for here; both read the file in place.
             ForeignReading::InPlace | ForeignReading::AsItStands => ReadingMode::InPlace,
         };
-        opened
-            .connection
-            .set_prepared_statement_cache_capacity(STATEMENTS);
+        keep_statements(&opened.connection).map_err(|cause| failure::sqlite_error("the database", cause))?;
         Ok(Self {
             connection: opened.connection,
             reading,
@@ -202,9 +201,20 @@ pub(crate) fn connect_file(path: &Path, mode: &str) -> Result<Connection> {
     let ready = connection
         .busy_timeout(PATIENCE)
         .and_then(|()| connection.execute_batch(SETUP));
-    ready.map_err(refused)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    ready
+        .and_then(|()| keep_statements(&connection))
+        .map_err(refused)?;
     Ok(connection)
+}
+
+/// Prepares each statement once, however often it is run.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Chroma's indexes cover only rows with a value. SQLite therefore plans a statement anew for each value that is
+    // bound to it, which took longer than reading the record.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map(drop)
 }
 
 /// Creates a temporary folder that only this user may read.

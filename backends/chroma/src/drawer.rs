@@ -48,26 +48,41 @@ pub(crate) struct RecordReader<'a> {
 
 /// The content of a record apart from its vector.
 #[derive(Debug, Default)]
-struct RecordContent {
+pub(crate) struct RecordContent {
     document: Option<String>,
     metadata: Metadata,
-    created: Option<String>,
+    /// The time of the first write that is not in the row yet.
+    queued: Option<String>,
     oddities: Vec<String>,
 }
 
 impl RecordReader<'_> {
     /// Reads a record with the requested fields; its place and times are always read.
     pub(crate) fn read_drawer(&self, record: &LiveRecord, include: DrawerFields) -> Result<Drawer> {
-        let mut content = self.read_content(record, include.document)?;
+        let content = self.read_content(record, include.document)?;
+        self.finish_drawer(record, content, include)
+    }
+
+    /// Makes a drawer of a record and its content.
+    pub(crate) fn finish_drawer(
+        &self,
+        record: &LiveRecord,
+        mut content: RecordContent,
+        include: DrawerFields,
+    ) -> Result<Drawer> {
         if let Some(own) = &record.odd_id {
             content.metadata.insert(OWN_ID, &**own);
         }
         let mut drawer = Drawer::with_id_only(record.id.clone());
         // MemPalace's own time comes first: Chroma's `created_at` only records when the row was made.
         let filed = content.metadata.get("filed_at").and_then(MetadataValue::as_text);
-        drawer.filed_at = filed
-            .and_then(parse_time)
-            .or_else(|| content.created.as_deref().and_then(parse_time));
+        drawer.filed_at = match filed.and_then(parse_time) {
+            Some(filed) => Some(filed),
+            None => self
+                .read_creation(record, &content)?
+                .as_deref()
+                .and_then(parse_time),
+        };
         drawer.place = place_from_metadata(&content.metadata);
         drawer.damage = content.oddities;
         if let Some(own) = &record.odd_id {
@@ -150,7 +165,8 @@ impl RecordReader<'_> {
         };
         let written = read_queued_vector(self.connection, sequence)?;
         Ok(match (stored, written) {
-            (Some(stored), Some(written)) if !are_nearly_equal(&stored, &written) => Some(stored),
+            // Not by their lengths: those of the graph are in a file of their own, which may be damaged.
+            (Some(stored), Some(written)) if !have_same_direction(&stored, &written) => Some(stored),
             (stored, written) => written.or(stored),
         })
     }
@@ -176,7 +192,7 @@ impl RecordReader<'_> {
         };
         for_each_row(self.connection, "the metadata", sql, &[&row], |found| {
             let key = read_text(found, 0)?.unwrap_or_default();
-            content.set_value(key, read_scalar(found)?);
+            content.set_value(key, read_scalar(found, 1)?);
             Ok(())
         })?;
         if self.has_lists {
@@ -190,20 +206,29 @@ impl RecordReader<'_> {
                 Ok(())
             })?;
         }
-        let sql = "SELECT created_at FROM embeddings WHERE id = ?1";
-        for_each_row(self.connection, "the rows", sql, &[&row], |found| {
-            content.created = read_text(found, 0)?;
-            Ok(())
-        })
+        Ok(())
     }
 
-    fn read_lists(&self, row: i64, content: &mut RecordContent) -> Result<()> {
+    /// Returns the time at which the row was made, or else the first write to it that is still queued.
+    fn read_creation(&self, record: &LiveRecord, content: &RecordContent) -> Result<Option<String>> {
+        let mut created = None;
+        if let Some(row) = record.row {
+            let sql = "SELECT created_at FROM embeddings WHERE id = ?1";
+            for_each_row(self.connection, "the rows", sql, &[&row], |found| {
+                created = read_text(found, 0)?;
+                Ok(())
+            })?;
+        }
+        Ok(created.or_else(|| content.queued.clone()))
+    }
+
+    pub(crate) fn read_lists(&self, row: i64, content: &mut RecordContent) -> Result<()> {
         let mut lists: std::collections::BTreeMap<String, Vec<MetadataScalar>> = Default::default();
         let sql = "SELECT key, string_value, int_value, float_value, bool_value FROM embedding_metadata_array \
                    WHERE id = ?1 ORDER BY rowid";
         for_each_row(self.connection, "the metadata", sql, &[&row], |found| {
             let key = read_text(found, 0)?.unwrap_or_default();
-            lists.entry(key).or_default().extend(read_scalar(found)?);
+            lists.entry(key).or_default().extend(read_scalar(found, 1)?);
             Ok(())
         })?;
         for (key, list) in lists.into_iter().filter(|(key, _)| !key.is_empty()) {
@@ -218,7 +243,7 @@ impl RecordReader<'_> {
         let sql = "SELECT metadata, created_at FROM embeddings_queue WHERE seq_id = ?1";
         for_each_row(self.connection, "the write queue", sql, &[&sequence], |row| {
             written = read_text(row, 0)?;
-            content.created = content.created.take().or(read_text(row, 1)?);
+            content.queued = content.queued.take().or(read_text(row, 1)?);
             Ok(())
         })?;
         match written.as_deref().map(serde_json::from_str::<Json>) {
@@ -253,19 +278,34 @@ pub(crate) fn read_queued_vector(connection: &Connection, sequence: i64) -> Resu
 
 /// Returns whether two vectors are the same but for the rounding of a normalisation.
 pub(crate) fn are_nearly_equal(one: &[f32], other: &[f32]) -> bool {
-    let length = one
-        .iter()
-        .map(|value| f64::from(*value).powi(2))
-        .sum::<f64>()
-        .sqrt();
+    differ_by_factor(one, other, 1.0)
+}
+
+/// Returns whether two vectors are the same but for their lengths and the rounding of a normalisation.
+pub(crate) fn have_same_direction(one: &[f32], other: &[f32]) -> bool {
+    let (length, factor) = (length_of(one), length_of(other));
+    // Without a direction there is none to compare.
+    if length == 0.0 || factor == 0.0 {
+        return are_nearly_equal(one, other);
+    }
+    differ_by_factor(one, other, length / factor)
+}
+
+/// Returns whether `one` is `other` times `factor`, but for rounding.
+fn differ_by_factor(one: &[f32], other: &[f32], factor: f64) -> bool {
     // A few units in the last place of a value as large as the whole vector.
-    let slack = length * f64::from(f32::EPSILON) * 8.0;
-    let near = |(one, other): (&f32, &f32)| (f64::from(*one) - f64::from(*other)).abs() <= slack;
+    let slack = length_of(one) * f64::from(f32::EPSILON) * 8.0;
+    let near = |(one, other): (&f32, &f32)| (f64::from(*one) - f64::from(*other) * factor).abs() <= slack;
     one.len() == other.len() && one.iter().zip(other).all(near)
 }
 
+fn length_of(vector: &[f32]) -> f64 {
+    let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+    square.sqrt()
+}
+
 impl RecordContent {
-    fn set_value(&mut self, key: String, value: Option<MetadataScalar>) {
+    pub(crate) fn set_value(&mut self, key: String, value: Option<MetadataScalar>) {
         match (key.as_str(), value) {
             (DOCUMENT, Some(MetadataScalar::Text(document))) => self.document = Some(document),
             // A key without any value: Chroma's own API omits it as well.
@@ -300,20 +340,26 @@ impl RecordContent {
     }
 }
 
-/// Returns the value of a metadata row: the first of its columns that is set.
-fn read_scalar(row: &Row<'_>) -> rusqlite::Result<Option<MetadataScalar>> {
-    if let Some(string) = read_text(row, 1)? {
+/// Returns the value of a metadata row: the first of the four columns from `first` on that is set.
+pub(crate) fn read_scalar(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<MetadataScalar>> {
+    if let Some(string) = read_text(row, first)? {
         return Ok(Some(MetadataScalar::Text(string)));
     }
-    Ok(match (row.get_ref(2)?, row.get_ref(3)?, row.get_ref(4)?) {
-        (ValueRef::Integer(int), ..) => Some(MetadataScalar::Int(int)),
-        (_, ValueRef::Real(float), _) => Some(MetadataScalar::Float(float)),
-        // On disk SQLite writes 3.0 as an integer and converts it back only if the column is declared REAL,
-        // which a salvaged table may have lost.
-        (_, ValueRef::Integer(int), _) => Some(MetadataScalar::Float(int as f64)),
-        (.., ValueRef::Integer(truth)) => Some(MetadataScalar::Bool(truth != 0)),
-        _ => None,
-    })
+    Ok(
+        match (
+            row.get_ref(first + 1)?,
+            row.get_ref(first + 2)?,
+            row.get_ref(first + 3)?,
+        ) {
+            (ValueRef::Integer(int), ..) => Some(MetadataScalar::Int(int)),
+            (_, ValueRef::Real(float), _) => Some(MetadataScalar::Float(float)),
+            // On disk SQLite writes 3.0 as an integer and converts it back only if the column is declared REAL,
+            // which a salvaged table may have lost.
+            (_, ValueRef::Integer(int), _) => Some(MetadataScalar::Float(int as f64)),
+            (.., ValueRef::Integer(truth)) => Some(MetadataScalar::Bool(truth != 0)),
+            _ => None,
+        },
+    )
 }
 
 fn decode_numbers(bytes: &[u8], whole: bool) -> Vec<f32> {

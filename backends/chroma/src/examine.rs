@@ -12,8 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Doctor, FindingSeverity, FixInfo, FixReport, FixRequest, PalaceDiagnosis,
-    PalaceFinding, Result, SegmentDiagnosis,
+    CollectionDiagnosis, FindingSeverity, PalaceDiagnosis, PalaceFinding, Result, SegmentDiagnosis,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -30,34 +29,16 @@ const MOST_LISTED: usize = 20;
 /// The hint for damage that no fix repairs.
 const MOVE_HINT: &str = "move everything readable to a sound palace with `loci migrate --from PATH --to NEW`";
 
-impl Doctor for ChromaBackend {
-    fn recognises(&self, path: &Path) -> bool {
-        folder::detect_format(path).is_some()
+/// Examines the folder at `path`.
+pub(crate) fn examine_path(backend: &ChromaBackend, path: &Path) -> Result<PalaceDiagnosis> {
+    if folder::detect_format(path) == Some(FolderFormat::DuckDb) {
+        return Ok(diagnose_duckdb());
     }
-
-    fn examine(&self, path: &Path) -> Result<PalaceDiagnosis> {
-        if folder::detect_format(path) == Some(FolderFormat::DuckDb) {
-            return Ok(diagnose_duckdb());
-        }
-        let palace = self.open_palace(path)?;
-        // Pages come first: no query below is sure to touch a torn
-        // one, and salvaging replaces everything that is read.
-        palace.examine_pages()?;
-        palace.with_loaded(|loaded, folder| FolderExamination::default().examine_folder(loaded, folder))
-    }
-
-    fn judge_by_age(&self, path: &Path, age: Duration) -> Result<Vec<PalaceFinding>> {
-        self.open_palace(path)?
-            .with_loaded(|loaded, folder| graphs::judge_by_age(loaded, folder, age))
-    }
-
-    fn fixes(&self) -> &[FixInfo] {
-        crate::fix::STEPS
-    }
-
-    fn fix(&self, path: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
-        crate::fix::run_step(self, path, request)
-    }
+    let palace = backend.open_palace(path)?;
+    // Pages come first: no query below is sure to touch a torn
+    // one, and salvaging replaces everything that is read.
+    palace.examine_pages()?;
+    palace.with_loaded(|loaded, folder| FolderExamination::default().examine_folder(loaded, folder))
 }
 
 fn diagnose_duckdb() -> PalaceDiagnosis {
@@ -87,7 +68,7 @@ impl FolderExamination {
             let documents = database::count_documents(loaded, &listed)?;
             if let CollectionContent::Shelf(loaded, shelf) = loaded.lay_out_content(folder, &listed.name)? {
                 self.examine_positions(loaded, shelf);
-                self.examine_graph(shelf, folder)?;
+                self.examine_graph(&loaded.database.connection, shelf, folder)?;
                 self.examine_model(loaded, shelf);
                 self.collections.push(collection_figures(shelf, documents));
             }

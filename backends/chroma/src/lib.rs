@@ -21,6 +21,7 @@ mod replay;
 mod salvage;
 mod sequence;
 mod shelf;
+mod sweep;
 mod users;
 mod view;
 

@@ -5,8 +5,7 @@ mod warnings;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use loci_foreign::mempalace::{
     MempalaceInstallation, RecordedModels, SIDECAR_COLLECTION, SidecarFiles, SidecarSearch,
     read_recorded_models,
 };
+use loci_foreign::scan::OpenedPalace;
 
 use crate::catalogue::{self, ChromaSchema, ListedCollection};
 use crate::database::ChromaDatabase;
@@ -35,12 +35,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A folder and its content, once it was read.
 #[derive(Debug)]
-pub(crate) struct ChromaPalace {
-    /// The path of the folder.
-    pub(crate) folder: PathBuf,
-    loaded: Mutex<Option<LoadedFolder>>,
-    closed: AtomicBool,
-    installation: Arc<MempalaceInstallation>,
+pub struct ChromaPalace {
+    pub(crate) opened: OpenedPalace<LoadedFolder>,
 }
 
 /// The content of a folder at one moment.
@@ -84,30 +80,8 @@ impl ChromaPalace {
     /// Creates the handle of a folder that may belong to this installation of MemPalace.
     pub(crate) fn with_installation(folder: &Path, installation: Arc<MempalaceInstallation>) -> Self {
         Self {
-            folder: folder.to_path_buf(),
-            installation,
-            loaded: Mutex::new(None),
-            closed: AtomicBool::new(false),
+            opened: OpenedPalace::new(folder, installation),
         }
-    }
-
-    /// Drops everything that was read; later calls fail as `Closed`.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        *self.lock_loaded() = None;
-    }
-
-    fn lock_loaded(&self) -> MutexGuard<'_, Option<LoadedFolder>> {
-        // The content is only ever replaced as a whole, so a panic leaves nothing half done.
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lists the damage met when the folder was read; none before that.
-    pub(crate) fn list_damage(&self) -> Vec<PalaceFinding> {
-        let warnings = self.lock_loaded().as_ref().map(LoadedFolder::warnings);
-        let mut damage = warnings.unwrap_or_default();
-        damage.retain(|finding| finding.severity == FindingSeverity::Error);
-        damage
     }
 
     /// Runs `act` on the current content of the folder.
@@ -115,10 +89,7 @@ impl ChromaPalace {
     /// If the database turns out to be damaged, everything readable is salvaged page by page, once, and `act` runs
     /// again.
     pub(crate) fn with_loaded<T>(&self, act: impl Fn(&mut LoadedFolder, &Path) -> Result<T>) -> Result<T> {
-        if self.closed.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Closed, "this palace was closed").with_hint("open it again"));
-        }
-        let mut slot = self.lock_loaded();
+        let mut slot = self.opened.hold_content()?;
         let began = Instant::now();
         let (mut trouble, mut tries) = (None, 0);
         // Trouble ends the loop after a number of tries; mere changes are also given time, since a busy
@@ -152,16 +123,12 @@ impl ChromaPalace {
             // Whatever was read may mix two states of the folder.
             *slot = None;
         }
-        let message = format!("{} changes faster than it can be read", self.folder.display());
-        let changing = Error::new(ErrorKind::Locked, message);
-        Err(trouble.unwrap_or_else(|| {
-            changing.with_hint("nothing was changed; try again when no other process writes to it")
-        }))
+        Err(trouble.unwrap_or_else(|| self.opened.changing_error()))
     }
 
     /// Returns whether no file changed since it was read.
     fn is_unchanged(&self, loaded: &LoadedFolder) -> bool {
-        stamp_folder(&self.folder).is_ok_and(|now| loaded.stamp.is_same(&now))
+        stamp_folder(self.opened.folder()).is_ok_and(|now| loaded.stamp.is_same(&now))
     }
 
     /// Waits while a graph is half saved and no file changes.
@@ -176,26 +143,29 @@ impl ChromaPalace {
         loaded: &mut LoadedFolder,
         act: &impl Fn(&mut LoadedFolder, &Path) -> Result<T>,
     ) -> Result<T> {
-        match act(loaded, &self.folder) {
+        match act(loaded, self.opened.folder()) {
             Err(error) if error.kind() == ErrorKind::Corrupt && !loaded.database.is_salvaged() => {
-                let database = ChromaDatabase::open_salvaged(&self.folder, &error.to_string())?;
+                let database = ChromaDatabase::open_salvaged(self.opened.folder(), &error.to_string())?;
                 // Everything read so far may come from damaged pages, so nothing of it is kept.
-                *loaded = LoadedFolder::reload(&self.folder, database, &self.installation)?;
-                act(loaded, &self.folder)
+                *loaded = LoadedFolder::reload(self.opened.folder(), database, self.opened.installation())?;
+                act(loaded, self.opened.folder())
             }
             done => done,
         }
     }
 
     fn load_current<'a>(&self, slot: &'a mut Option<LoadedFolder>) -> Result<&'a mut LoadedFolder> {
-        check_folder(&self.folder)?;
-        let now = stamp_folder(&self.folder)?;
+        check_folder(self.opened.folder())?;
+        let now = stamp_folder(self.opened.folder())?;
         if slot.as_ref().is_some_and(|loaded| !loaded.stamp.is_same(&now)) {
             *slot = None;
         }
         match slot {
             Some(loaded) => Ok(loaded),
-            None => Ok(slot.insert(LoadedFolder::open(&self.folder, &self.installation)?)),
+            None => Ok(slot.insert(LoadedFolder::open(
+                self.opened.folder(),
+                self.opened.installation(),
+            )?)),
         }
     }
 

@@ -6,9 +6,11 @@ use loci_core::{Drawer, DrawerFields, DrawerId, Metric, Result};
 use loci_foreign::mempalace::SidecarFiles;
 use loci_foreign::scan::{ScanMemory, ScannedRecords, strip_fields};
 
+use crate::catalogue::has_rows;
 use crate::drawer::RecordReader;
 use crate::palace::CollectionContent;
 use crate::shelf::RecordShelf;
+use crate::sweep::TableSweep;
 
 /// A collection that is being read.
 pub(crate) enum CollectionView<'a> {
@@ -27,7 +29,8 @@ impl<'a> CollectionView<'a> {
                 let salvaged = loaded.database.is_salvaged();
                 let reader = RecordReader {
                     connection: &loaded.database.connection,
-                    has_lists: loaded.schema.has_table("embedding_metadata_array"),
+                    has_lists: loaded.schema.has_table("embedding_metadata_array")
+                        && has_rows(&loaded.database.connection, "embedding_metadata_array"),
                     has_truths: loaded.schema.has_column("embedding_metadata", "bool_value"),
                     // In a sound database the full text may lag behind or
                     // hold deleted documents, so rows alone decide there.
@@ -89,6 +92,31 @@ impl ScannedRecords for CollectionView<'_> {
                 .drawers
                 .get(at)
                 .and_then(|drawer| drawer.document.clone())),
+        }
+    }
+
+    fn for_each_text(&self, each: &mut dyn FnMut(usize, &str) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Shelf(reader, shelf) => TableSweep::new(reader, shelf)?.for_each_text(each),
+            Self::Sidecars(sidecars) => {
+                let texts = sidecars.drawers.iter().map(|drawer| drawer.document.as_deref());
+                let mut held = texts.enumerate().filter_map(|(at, text)| Some((at, text?)));
+                held.try_for_each(|(at, text)| each(at, text))
+            }
+        }
+    }
+
+    fn for_each_drawer(
+        &self,
+        include: DrawerFields,
+        each: &mut dyn FnMut(usize, Drawer) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Shelf(reader, shelf) => TableSweep::new(reader, shelf)?.for_each_drawer(include, each),
+            Self::Sidecars(sidecars) => {
+                let mut all = sidecars.drawers.iter().cloned().enumerate();
+                all.try_for_each(|(at, drawer)| each(at, strip_fields(drawer, include)))
+            }
         }
     }
 

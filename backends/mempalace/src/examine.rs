@@ -1,51 +1,30 @@
 //! The doctor of `sqlite_exact` palaces: diagnoses one from its pages, its rows and its full-text table.
 
 use std::path::Path;
-use std::time::Duration;
 
 use loci_core::{
-    CollectionDiagnosis, Doctor, Error, ErrorKind, FindingSeverity, FixInfo, FixReport, FixRequest,
-    IdentityState, PalaceDiagnosis, PalaceFinding, Result,
+    CollectionDiagnosis, Error, ErrorKind, FindingSeverity, IdentityState, PalaceDiagnosis, PalaceFinding,
+    Result,
 };
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json, json};
 
 use crate::ExactBackend;
-use crate::database::{self, ExactDatabase, read_text};
+use crate::database::{ExactDatabase, read_text};
 use crate::drawer::{ReadMetadata, decode_vector};
 use crate::palace::{DAMAGED, LoadedExact, MOVE_HINT};
 use crate::shelf::ExactShelf;
 
-impl Doctor for ExactBackend {
-    fn recognises(&self, path: &Path) -> bool {
-        database::holds_palace(path)
-    }
-
-    fn examine(&self, path: &Path) -> Result<PalaceDiagnosis> {
-        let palace = self.open_palace(path)?;
-        let examined = palace.with_loaded(|loaded| {
-            loaded.damage = loaded.database.check_pages(path)?;
-            examine_palace(loaded)
-        });
-        match examined {
-            Err(error) if error.kind() == ErrorKind::Corrupt => Ok(diagnose_unreadable(&error)),
-            examined => examined,
-        }
-    }
-
-    fn judge_by_age(&self, _path: &Path, _age: Duration) -> Result<Vec<PalaceFinding>> {
-        // Rows and vectors are in one row, so nothing can be older than its rows.
-        Ok(Vec::new())
-    }
-
-    fn fixes(&self) -> &[FixInfo] {
-        &[]
-    }
-
-    fn fix(&self, _path: &Path, request: &FixRequest<'_>) -> Result<FixReport> {
-        let message = format!("sqlite_exact palaces have no step {:?}", request.step);
-        Err(Error::new(ErrorKind::Unsupported, message)
-            .with_hint("nothing was changed; move the palace with `loci migrate --from PATH --to NEW`"))
+/// Examines the palace at `path`.
+pub(crate) fn examine_path(backend: &ExactBackend, path: &Path) -> Result<PalaceDiagnosis> {
+    let palace = backend.open_palace(path)?;
+    let examined = palace.with_loaded(|loaded| {
+        loaded.damage = loaded.database.check_pages(path)?;
+        examine_palace(loaded)
+    });
+    match examined {
+        Err(error) if error.kind() == ErrorKind::Corrupt => Ok(diagnose_unreadable(&error)),
+        examined => examined,
     }
 }
 

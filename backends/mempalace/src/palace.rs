@@ -3,8 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use loci_core::{
@@ -14,9 +13,10 @@ use loci_core::{
 use loci_foreign::mempalace::{
     MempalaceInstallation, RecordedModels, SIDECAR_COLLECTION, SidecarFiles, SidecarSearch,
 };
-use loci_foreign::scan::{ScanMemory, ScannedPalace, ScannedRecords, strip_fields};
+use loci_foreign::scan::{
+    ForeignPalace, OpenedPalace, ScanMemory, ScannedPalace, ScannedRecords, strip_fields,
+};
 
-use crate::backend::refuse_write;
 use crate::database::{self, ExactDatabase, read_text};
 use crate::drawer::ExactView;
 use crate::shelf::{ExactShelf, ListedExact};
@@ -35,12 +35,8 @@ pub(crate) const MOVE_HINT: &str =
 
 /// A folder and its content, once it was read.
 #[derive(Debug)]
-pub(crate) struct ExactPalace {
-    /// The path of the folder.
-    pub(crate) folder: PathBuf,
-    installation: Arc<MempalaceInstallation>,
-    loaded: Mutex<Option<LoadedExact>>,
-    closed: AtomicBool,
+pub struct ExactPalace {
+    pub(crate) opened: OpenedPalace<LoadedExact>,
 }
 
 /// The content of a palace at one moment.
@@ -65,36 +61,13 @@ impl ExactPalace {
     /// Creates the handle of a folder without reading it.
     pub(crate) fn new(folder: &Path, installation: Arc<MempalaceInstallation>) -> Self {
         Self {
-            folder: folder.to_path_buf(),
-            installation,
-            loaded: Mutex::new(None),
-            closed: AtomicBool::new(false),
+            opened: OpenedPalace::new(folder, installation),
         }
-    }
-
-    /// Drops everything that was read; later calls fail as `Closed`.
-    pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        *self.lock_loaded() = None;
-    }
-
-    fn lock_loaded(&self) -> MutexGuard<'_, Option<LoadedExact>> {
-        // The content is only ever replaced as a whole, so a panic leaves nothing half done.
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lists the damage met when the palace was read; none before that.
-    pub(crate) fn list_damage(&self) -> Vec<PalaceFinding> {
-        let loaded = self.lock_loaded();
-        loaded.as_ref().map(LoadedExact::list_damage).unwrap_or_default()
     }
 
     /// Runs `act` on the current content of the palace, in one read transaction.
     pub(crate) fn with_loaded<T>(&self, act: impl Fn(&mut LoadedExact) -> Result<T>) -> Result<T> {
-        if self.closed.load(Ordering::SeqCst) {
-            return Err(Error::new(ErrorKind::Closed, "this palace was closed").with_hint("open it again"));
-        }
-        let mut slot = self.lock_loaded();
+        let mut slot = self.opened.hold_content()?;
         let (began, mut tries) = (Instant::now(), 0);
         while tries < TRIES || began.elapsed() < PATIENCE {
             tries += 1;
@@ -111,14 +84,13 @@ impl ExactPalace {
                 _ => *slot = None,
             }
         }
-        let message = format!("{} changes faster than it can be read", self.folder.display());
-        Err(Error::new(ErrorKind::Locked, message)
-            .with_hint("nothing was changed; try again when no other process writes to it"))
+        Err(self.opened.changing_error())
     }
 
     fn load_current<'a>(&self, slot: &'a mut Option<LoadedExact>) -> Result<&'a mut LoadedExact> {
-        if !database::database_path(&self.folder).is_file() {
-            let message = format!("no sqlite_exact palace exists at {}", self.folder.display());
+        let folder = self.opened.folder();
+        if !database::database_path(folder).is_file() {
+            let message = format!("no sqlite_exact palace exists at {}", folder.display());
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         if slot
@@ -129,7 +101,7 @@ impl ExactPalace {
         }
         match slot {
             Some(loaded) => Ok(loaded),
-            None => Ok(slot.insert(LoadedExact::open(&self.folder, &self.installation)?)),
+            None => Ok(slot.insert(LoadedExact::open(folder, self.opened.installation())?)),
         }
     }
 }
@@ -154,7 +126,7 @@ impl ScannedPalace for ExactPalace {
     }
 
     fn refuse_write(&self) -> Error {
-        refuse_write(&self.folder)
+        self.opened.refuse_write(Self::NAME)
     }
 }
 

@@ -32,7 +32,8 @@ pub enum Capability {
     /// Lives in local files. A palace that vanished under an instance is not made anew by it, and another palace in the
     /// place of one that an instance has used is refused by it: either was done by hand, and the caller must know.
     Local,
-    /// Lives in a server.
+    /// Lives in a server. Relaxes "no byte remains in anything the backend stores": copies that the server or its owner
+    /// keeps beside the tables (logs, standbys, dumps) may be out of reach of an erasure, which then lists them.
     Server,
     /// Calls a service outside this machine.
     ExternalService,

@@ -13,6 +13,7 @@ pub mod embedder;
 pub mod erasure;
 pub mod error;
 pub mod filter;
+pub mod fingerprint;
 pub mod id;
 pub mod info;
 pub mod maintain;
@@ -27,6 +28,7 @@ pub mod snapshot;
 pub mod source;
 pub mod space;
 pub mod time;
+pub mod vector;
 pub mod visibility;
 pub mod write;
 

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value as Json;
 
 use crate::{Error, Result};
 
 /// The metadata of a drawer, by key.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "BTreeMap<String, Json>", into = "BTreeMap<String, MetadataValue>")]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(try_from = "BTreeMap<String, Json>")]
 pub struct Metadata(BTreeMap<String, MetadataValue>);
 
 /// One metadata value: a scalar or an array of scalars.
@@ -246,9 +246,10 @@ impl TryFrom<BTreeMap<String, Json>> for Metadata {
     }
 }
 
-impl From<Metadata> for BTreeMap<String, MetadataValue> {
-    fn from(metadata: Metadata) -> Self {
-        metadata.0
+impl Serialize for Metadata {
+    // Not derived `into` a map, which would copy every entry first.
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::write::{check_vector, dimension_mismatch};
+use crate::vector::{check_vector, dimension_mismatch};
 use crate::{
-    DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Result, Timestamp,
+    DocumentFilter, Drawer, DrawerId, DrawerOrder, DrawerPosition, Error, Filter, Metric, Result, Timestamp,
 };
 
 /// The fields of a drawer to return besides its id, place and times.
@@ -154,7 +154,7 @@ impl QueryRequest {
     }
 
     /// Refuses queries without vectors or hits, and vectors that no backend may accept.
-    pub fn check_request(&self, dimension: Option<usize>) -> Result<()> {
+    pub fn check_request(&self, metric: Metric, dimension: Option<usize>) -> Result<()> {
         if self.vectors.is_empty() {
             return Err(Error::invalid("a query needs at least one vector"));
         }
@@ -162,9 +162,8 @@ impl QueryRequest {
             return Err(Error::invalid("a query must ask for at least one hit"));
         }
         for vector in &self.vectors {
-            // A vector of zeros or NaN has no meaningful distance: every drawer would tie, or none
-            // compare.
-            check_vector(vector)?;
+            // Without a distance every drawer would tie, or none compare.
+            check_vector(vector, metric)?;
             match dimension {
                 Some(expected) if expected != vector.len() => {
                     return Err(dimension_mismatch(expected, vector.len()));

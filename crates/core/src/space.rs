@@ -28,7 +28,7 @@ pub trait EmbeddingSpaces: fmt::Debug + Send + Sync {
     /// Stores vectors for drawers that lack one in the space of `identity`, which is active or being built.
     ///
     /// A vector whose drawer is gone, has a newer version, or already has a vector there, is counted as stale and
-    /// not stored. A vector that [`crate::write::check_vector`] refuses is refused before anything is written; a
+    /// not stored. A vector that [`crate::vector::check_vector`] refuses is refused before anything is written; a
     /// paused space accepts no vectors (`Conflict`). No drawer counts as changed.
     fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<VectorFillReport>;
 }

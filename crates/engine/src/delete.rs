@@ -5,8 +5,8 @@ mod removal;
 use std::collections::HashSet;
 
 use loci_core::{
-    CollectionReader, DrawerFields, DrawerId, Error, ErrorKind, FindingSeverity, GetRequest, PalaceFinding,
-    Result,
+    CollectionReader, DrawerFields, DrawerId, DrawerPosition, Error, ErrorKind, FindingSeverity, GetRequest,
+    PalaceFinding, Result,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +18,9 @@ pub(crate) use removal::{RemovalDepth, remove_drawers};
 
 /// The most ids that a dry run lists.
 const SAMPLE: usize = 10;
+
+/// The most drawers that are read at once to list all ids.
+const PAGE: usize = 2048;
 
 /// The drawers that a request to remove some means.
 #[derive(Debug, Default)]
@@ -135,6 +138,23 @@ pub(crate) fn unlisted_finding(why: &str) -> PalaceFinding {
     PalaceFinding::new("deletion_unlisted", FindingSeverity::Warning, message)
 }
 
+/// Returns the ids of all drawers. Read in pages: all drawers at once would need several times the memory of their ids.
+fn list_all_ids(reader: &dyn CollectionReader) -> Result<Vec<DrawerId>> {
+    let mut found: Vec<DrawerId> = Vec::new();
+    loop {
+        let page = reader.get(&GetRequest {
+            after: found.last().cloned().map(DrawerPosition::Id),
+            limit: Some(PAGE),
+            include: DrawerFields::NOTHING,
+            ..GetRequest::default()
+        })?;
+        if page.is_empty() {
+            return Ok(found);
+        }
+        found.extend(page.into_iter().map(|drawer| drawer.id));
+    }
+}
+
 /// Returns the drawers of a scope with these ids, or all of the scope if there are none, and the ids that no
 /// drawer has.
 pub(crate) fn find_drawers(
@@ -155,8 +175,12 @@ pub(crate) fn find_drawers(
             .map(|id| Ok(resolve_id(reader, id)?.unwrap_or_else(|| id.clone())));
         request.ids = Some(whole.collect::<Result<_>>()?);
     }
-    let found = reader.get(&request)?.into_iter().map(|drawer| drawer.id);
-    let found: Vec<DrawerId> = found.collect();
+    let found = if request.ids.is_none() && request.filter.is_all() && request.document.is_all() {
+        list_all_ids(reader)?
+    } else {
+        let drawers = reader.get(&request)?.into_iter();
+        drawers.map(|drawer| drawer.id).collect()
+    };
     let there: HashSet<&DrawerId> = found.iter().collect();
     let asked = request.ids.unwrap_or_default();
     let mut missing: Vec<DrawerId> = asked.into_iter().filter(|id| !there.contains(id)).collect();

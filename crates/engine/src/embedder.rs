@@ -193,7 +193,7 @@ fn check_vectors(collection: &dyn Collection, embedder: &dyn Embedder) -> Result
     let identity = embedder.identity();
     let stored = collection.info()?.dimension;
     if let Some(stored) = stored.filter(|stored| *stored != identity.dimension) {
-        return Err(loci_core::write::dimension_mismatch(stored, identity.dimension));
+        return Err(loci_core::vector::dimension_mismatch(stored, identity.dimension));
     }
     match measure_agreement(collection, embedder)? {
         Some(least) if least < LEAST_AGREEMENT => {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, NewDrawer, OpenOptions, OriginKind,
-    Provenance, Receipt, Result, Write,
+    CollectionInfo, CollectionName, Error, ErrorKind, IdentityState, Metric, NewDrawer, OpenOptions,
+    OriginKind, Provenance, Receipt, Result, Write,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -287,8 +287,8 @@ impl<'a> LineImporter<'a> {
 
     /// Refuses a drawer that the collection cannot store.
     fn check_drawer(&mut self, collection: &CollectionName, drawer: &NewDrawer) -> Result<()> {
-        let dimension = self.find_dimension(collection)?;
-        check_batch(&[Write::Upsert(drawer.clone())], dimension)?;
+        let (metric, dimension) = self.find_vector_rules(collection)?;
+        check_batch(&[Write::Upsert(drawer.clone())], metric, dimension)?;
         // The first vector settles the dimension before any is committed, so that a later line of another length fails
         // by itself and does not spoil its batch.
         if let Some(vector) = &drawer.embedding {
@@ -297,22 +297,26 @@ impl<'a> LineImporter<'a> {
         Ok(())
     }
 
-    /// Returns the dimension that vectors must have, if it is settled. Creates nothing.
-    fn find_dimension(&mut self, collection: &CollectionName) -> Result<Option<usize>> {
+    /// Returns the metric of a collection, and the dimension that vectors must have if it is settled. Creates nothing.
+    fn find_vector_rules(&mut self, collection: &CollectionName) -> Result<(Metric, Option<usize>)> {
         if let Some(shelf) = self.shelves.get(collection) {
-            return Ok(shelf.dimension);
+            return Ok((shelf.metric, shelf.dimension));
         }
         let mut shelf = ImportShelf::default();
         let palace = self.palace.clone().in_collection(Some(collection.clone()));
         match palace.open(&OpenOptions::default()) {
-            Ok(opened) => shelf.dimension = settled_dimension(opened.info()?),
+            Ok(opened) => {
+                let info = opened.info()?;
+                shelf.metric = info.metric;
+                shelf.dimension = settled_dimension(info);
+            }
             // The first batch will create it; an import of nothing must not.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let dimension = shelf.dimension;
+        let rules = (shelf.metric, shelf.dimension);
         self.shelves.insert(collection.clone(), shelf);
-        Ok(dimension)
+        Ok(rules)
     }
 
     /// Lists a line that is invalid in itself; any other error, or any at all if requested, stops the import.

@@ -25,6 +25,7 @@ use loci_core::{
 
 pub use access::AccessPolicy;
 pub use embedders::EmbedderCatalog;
+pub(crate) use embedders::check_named_embedder;
 
 pub use filing::{FilingSession, cosine_similarity, embed_batch, given_identity, try_embedder};
 pub(crate) use filing::{LEAST_AGREEMENT, record_first_model, vectors_agree};

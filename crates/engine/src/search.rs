@@ -15,6 +15,7 @@ mod report;
 mod single;
 mod stop_words;
 mod text;
+mod times;
 mod verdict;
 mod weights;
 mod why_not;
@@ -34,9 +35,10 @@ use plan::SearchPlan;
 use pool::{GatheredHits, HitGatherer};
 
 pub use marks::{choose_excerpt, mark_words};
-pub use plan::{LegWeights, MentionedTime, PlanReport};
+pub use plan::{LegWeights, PlanReport};
 pub use report::SearchReport;
 pub use single::SearchRetriever;
+pub use times::MentionedTime;
 pub use verdict::SearchVerdict;
 pub use why_not::{WhyNotReason, WhyNotReport, explain_absence};
 

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    Collection, CollectionExt, DrawerFields, Embedder, EmbedderIdentity, EmbeddingSpace, Error, ErrorKind,
-    GetRequest, IdentityState, PendingRequest, Result, SpaceState, SwitchStep, UnembeddedDrawer, VectorFill,
-    VectorFillReport,
+    Collection, CollectionExt, CollectionReader, DrawerContext, DrawerFields, Embedder, EmbedderIdentity,
+    EmbeddingSpace, Error, ErrorKind, GetRequest, IdentityState, PendingRequest, Result, SpaceState,
+    SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport,
 };
 
 use schemars::JsonSchema;
@@ -301,26 +301,28 @@ fn is_active(spaces: &[EmbeddingSpace], identity: &EmbedderIdentity) -> bool {
 /// Returns the least cosine between stored vectors and those `embedder` makes of the same texts; `None` if
 /// there is nothing to compare.
 pub fn measure_agreement(collection: &dyn Collection, embedder: &dyn Embedder) -> Result<Option<f32>> {
+    let cosines = compare_sample(collection, embedder)?;
+    Ok(cosines.into_iter().reduce(f32::min))
+}
+
+/// Returns the cosines between some stored vectors and those `embedder` makes of the same texts.
+pub(crate) fn compare_sample(collection: &dyn CollectionReader, embedder: &dyn Embedder) -> Result<Vec<f32>> {
     let request = GetRequest {
         // More than are compared, because some drawers may lack a vector.
         limit: Some(SAMPLE * 4),
         include: DrawerFields::EVERYTHING,
         ..GetRequest::default()
     };
-    let mut least: Option<f32> = None;
     let drawers = collection.get(&request)?.into_iter();
     let with_vector =
         drawers.filter_map(|drawer| Some((drawer.document?, drawer.context, drawer.embedding?)));
-    for (document, context, vector) in with_vector.take(SAMPLE) {
+    let compare = |(document, context, vector): (String, Option<DrawerContext>, Vec<f32>)| {
         // Vectors brought by other programs were made of the bare text, so the better of both counts. A context
         // may also have changed since its vector was made.
-        let within = loci_core::DrawerContext::indexed_text(context.as_ref(), &document);
+        let within = DrawerContext::indexed_text(context.as_ref(), &document);
         let made = embedder.embed_passages(&[&within, &document])?;
-        let best = made
-            .iter()
-            .map(|made| cosine_similarity(made, &vector))
-            .fold(f32::MIN, f32::max);
-        least = Some(least.map_or(best, |least| least.min(best)));
-    }
-    Ok(least)
+        let cosines = made.iter().map(|made| cosine_similarity(made, &vector));
+        Ok(cosines.fold(f32::MIN, f32::max))
+    };
+    with_vector.take(SAMPLE).map(compare).collect()
 }

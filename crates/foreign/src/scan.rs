@@ -1,9 +1,11 @@
 //! Answers from the records of another program by a full scan: exact, and independent of that program's indexes.
 
+mod backend;
 mod collection;
 mod deadline;
 mod folders;
 mod memory;
+mod opened;
 mod search;
 
 use std::cell::RefCell;
@@ -17,10 +19,11 @@ use loci_core::{
     Visibility,
 };
 
+pub use backend::{ForeignPalace, ScannedBackend};
 pub use collection::ScannedCollection;
 pub use deadline::ScanDeadline;
-pub use folders::OpenedFolders;
 pub use memory::ScanMemory;
+pub use opened::OpenedPalace;
 
 /// A palace of another program, whose collections are scanned.
 pub trait ScannedPalace: fmt::Debug + Send + Sync + 'static {
@@ -54,6 +57,30 @@ pub trait ScannedRecords {
 
     /// Reads the text of a record.
     fn read_text(&self, at: usize) -> Result<Option<String>>;
+
+    /// Passes the text of each record that has one to `each`, once, in the order that is fastest to read.
+    fn for_each_text(&self, each: &mut dyn FnMut(usize, &str) -> Result<()>) -> Result<()> {
+        for at in self.in_row_order() {
+            if let Some(text) = self.read_text(at)? {
+                each(at, &text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes each record to `each` as a drawer, in the order that is fastest to read.
+    ///
+    /// A record may be passed twice; the second time counts.
+    fn for_each_drawer(
+        &self,
+        include: DrawerFields,
+        each: &mut dyn FnMut(usize, Drawer) -> Result<()>,
+    ) -> Result<()> {
+        for at in self.in_row_order() {
+            each(at, self.read_drawer(at, include)?)?;
+        }
+        Ok(())
+    }
 
     /// Returns what scans of these records found so far, if that is kept.
     fn memory(&self) -> Option<&RefCell<ScanMemory>>;

@@ -4,8 +4,11 @@
 //! filing, or a vector that no backend may store. Palaces are hashed, compared and moved in canonical form,
 //! so that two with equal content agree whatever backend holds them.
 
-use loci_core::write::check_vector;
-use loci_core::{CollectionName, Drawer, DrawerContext, DrawerPlace, Metadata, MetadataValue, Timestamp};
+use loci_core::vector::{check_values, check_vector};
+use loci_core::{
+    CollectionName, Drawer, DrawerContext, DrawerPlace, Metadata, MetadataScalar, MetadataValue, Metric,
+    Timestamp,
+};
 use loci_engine::line;
 
 /// Returns the drawer with everything filled in that follows from its contents, and without what the contract
@@ -24,7 +27,16 @@ pub(crate) fn to_canonical(mut drawer: Drawer) -> Drawer {
     drawer.context = drawer
         .context
         .filter(|around| *around != DrawerContext::default());
-    drawer.embedding = drawer.embedding.filter(|vector| check_vector(vector).is_ok());
+    drawer.embedding = drawer.embedding.filter(|vector| check_values(vector).is_ok());
+    drawer
+}
+
+/// Returns the canonical drawer of a collection by this metric, without a vector that such a collection refuses.
+pub(crate) fn to_canonical_by(metric: Metric, drawer: Drawer) -> Drawer {
+    let mut drawer = to_canonical(drawer);
+    drawer.embedding = drawer
+        .embedding
+        .filter(|vector| check_vector(vector, metric).is_ok());
     drawer
 }
 
@@ -48,13 +60,13 @@ fn settle_place(place: &mut DrawerPlace, metadata: &Metadata) {
     place.span = place.span.filter(|span| span.check_range().is_ok());
 }
 
-/// Returns the line that is hashed for a drawer: equal for drawers with equal content, whatever backend holds
-/// them.
-pub(crate) fn canonical_line(collection: &CollectionName, drawer: &Drawer) -> String {
+/// Returns the line that is hashed for a drawer of a collection by this metric: equal for drawers with equal content,
+/// whatever backend holds them.
+pub(crate) fn canonical_line(collection: &CollectionName, metric: Metric, drawer: &Drawer) -> String {
     // The same words in the same place are the same drawer, however they were filed.
     let unattributed = Drawer {
         provenance: None,
-        ..to_canonical(drawer.clone())
+        ..to_canonical_by(metric, drawer.clone())
     };
     line::write_line(collection, unattributed, Vec::new(), true)
 }
@@ -78,8 +90,44 @@ pub(crate) fn list_differing_fields(one: &Drawer, other: &Drawer) -> Vec<&'stati
 /// Returns whether two vectors are equal, bit for bit.
 pub(crate) fn have_same_bits(one: &[f32], other: &[f32]) -> bool {
     // Comparing floats would call NaN unequal to itself and 0.0 equal to -0.0.
-    let bits = |vector: &[f32]| -> Vec<u32> { vector.iter().map(|value| value.to_bits()).collect() };
-    bits(one) == bits(other)
+    let mut pairs = one.iter().zip(other);
+    one.len() == other.len() && pairs.all(|(one, other)| one.to_bits() == other.to_bits())
+}
+
+/// Returns whether the same line is hashed for two drawers in canonical form.
+pub(crate) fn have_same_line(one: &Drawer, other: &Drawer) -> bool {
+    let same_vector = match (&one.embedding, &other.embedding) {
+        (Some(one), Some(other)) => have_same_bits(one, other),
+        (None, None) => true,
+        _ => false,
+    };
+    // Damage and provenance are not part of a line.
+    same_vector
+        && one.id == other.id
+        && one.document == other.document
+        && one.metadata == other.metadata
+        && one.place == other.place
+        && one.filed_at == other.filed_at
+        && one.uses == other.uses
+        && one.context == other.context
+        && have_same_zeros(one.metadata.as_ref(), other.metadata.as_ref())
+}
+
+/// Returns whether the zeros in two equal sets of metadata have the same signs, which comparing does not tell.
+fn have_same_zeros(one: Option<&Metadata>, other: Option<&Metadata>) -> bool {
+    let scalars = |metadata: Option<&Metadata>| -> Vec<u64> {
+        let values = metadata.into_iter().flat_map(Metadata::iter);
+        let scalars = values.flat_map(|(_, value)| match value {
+            MetadataValue::One(scalar) => std::slice::from_ref(scalar),
+            MetadataValue::Many(scalars) => scalars,
+        });
+        let floats = scalars.filter_map(|scalar| match scalar {
+            MetadataScalar::Float(float) => Some(float.to_bits()),
+            _ => None,
+        });
+        floats.collect()
+    };
+    scalars(one) == scalars(other)
 }
 
 #[cfg(test)]
@@ -128,6 +176,56 @@ mod tests {
     }
 
     #[test]
+    fn drawers_have_the_same_line_exactly_if_their_lines_are_equal() {
+        let name = CollectionName::new("drawers").unwrap();
+        let with = |change: &dyn Fn(&mut Drawer)| {
+            let mut drawer = bare();
+            drawer.document = Some("text".into());
+            drawer.embedding = Some(vec![0.0, 1.0]);
+            drawer.metadata = Some(Metadata::new().with_entry("zero", 0.0).with_entry("n", 1_i64));
+            change(&mut drawer);
+            to_canonical(drawer)
+        };
+        let set = |key: &'static str, value: MetadataValue| {
+            move |drawer: &mut Drawer| {
+                let metadata = drawer.metadata.take().unwrap_or_default();
+                drawer.metadata = Some(metadata.with_entry(key, value.clone()));
+            }
+        };
+        let many = |zero| MetadataValue::Many(vec![MetadataScalar::Float(zero)]);
+        let changed: [&dyn Fn(&mut Drawer); 15] = [
+            &|_| {},
+            &|drawer| drawer.document = None,
+            &|drawer| drawer.document = Some(String::new()),
+            &|drawer| drawer.embedding = None,
+            &|drawer| drawer.embedding = Some(vec![-0.0, 1.0]),
+            &|drawer| drawer.embedding = Some(vec![0.0, 1.0, 2.0]),
+            &set("zero", MetadataValue::from(-0.0)),
+            &set("n", MetadataValue::from(1.0)),
+            &set("many", many(0.0)),
+            &set("many", many(-0.0)),
+            &|drawer| drawer.place.room = Some("r".into()),
+            &|drawer| drawer.filed_at = "2026-01-02".parse().ok(),
+            &|drawer| drawer.uses = 1,
+            &|drawer| drawer.damage.push("torn".into()),
+            &|drawer| {
+                drawer.context = Some(DrawerContext {
+                    before: "b".into(),
+                    after: String::new(),
+                });
+            },
+        ];
+        for one in changed {
+            for other in changed {
+                let (one, other) = (with(one), with(other));
+                let equal = canonical_line(&name, Metric::Cosine, &one)
+                    == canonical_line(&name, Metric::Cosine, &other);
+                assert_eq!(have_same_line(&one, &other), equal, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_the_contract_refuses_is_left_out() {
         let mut drawer = bare();
         drawer.uses = u64::MAX;
@@ -138,8 +236,10 @@ mod tests {
             line_start: 1,
             line_end: 1,
         });
-        let sound = to_canonical(drawer);
+        let sound = to_canonical_by(Metric::Cosine, drawer.clone());
         assert_eq!((sound.embedding, sound.place.span), (None, None));
         assert_eq!(sound.uses, i64::MAX as u64);
+        let by_length = to_canonical_by(Metric::L2, drawer);
+        assert_eq!(by_length.embedding, Some(vec![0.0, 0.0]), "it has a length");
     }
 }

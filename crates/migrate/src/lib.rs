@@ -4,6 +4,7 @@
 //! one collection. This crate knows no backend and no model by name, prints nothing and reads no wall clock.
 
 mod canonical;
+mod digests;
 mod merge;
 pub mod migrate;
 pub mod rescue;

@@ -179,7 +179,8 @@ impl VerifyRun<'_> {
         let mut walk = CollectionWalk::new(collection, include);
         for drawer in walk.by_ref() {
             let drawer = drawer?;
-            self.hasher.update(canonical_line(name, &drawer).as_bytes());
+            self.hasher
+                .update(canonical_line(name, before.metric, &drawer).as_bytes());
             self.hasher.update(b"\n");
             for damage in &drawer.damage {
                 let message = format!("the drawer {:?} is damaged: {damage}", drawer.id.as_str());

@@ -20,6 +20,16 @@ pub enum MessageKind {
 }
 
 impl MessageKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Human,
+        Self::Assistant,
+        Self::ToolCall,
+        Self::ToolResult,
+        Self::Thinking,
+        Self::System,
+    ];
+
     /// Returns the name that drawers carry.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,9 +9,9 @@ use loci_core::{
     Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
     EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, FindingSeverity, GetRequest,
     IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryRequest, Receipt, Result,
-    RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep,
-    UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
+    MaintenanceState, Metric, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryRequest, Receipt,
+    Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace,
+    SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -33,6 +33,7 @@ pub(crate) struct CollectionHandle {
     bound: Mutex<CollectionBinding>,
     /// The model recorded at the time of opening.
     model: IdentityState,
+    metric: Metric,
     declared: DeclaredEmbedder,
     visibility: Visibility,
     writable: bool,
@@ -68,6 +69,7 @@ impl CollectionHandle {
             }),
             declared: how.declared_embedder(&model),
             model,
+            metric: opened.metric,
             visibility: Visibility::new(how.visible.clone()),
             writable: how.writable,
             wait: how.wait,
@@ -227,12 +229,14 @@ impl Collection for CollectionHandle {
         let limits = CallLimits::new(self.wait, request.budget);
         limits.deadline.check()?;
         let batch = request.writes;
-        let prepared = match write::prepare_batch(batch, limits.deadline) {
+        let prepared = match write::prepare_batch(batch, self.metric, limits.deadline) {
             Ok(prepared) => prepared,
             // Of several defects the first in the batch is reported, and a wrong dimension, which only the
             // stored collection can tell, is one of them.
             Err(error) => {
-                self.read(|_, shelf| loci_core::write::check_batch(batch, shelf.space.dimension))?;
+                self.read(|_, shelf| {
+                    loci_core::write::check_batch(batch, shelf.metric, shelf.space.dimension)
+                })?;
                 return Err(error);
             }
         };
@@ -270,7 +274,7 @@ impl Collection for CollectionHandle {
                 // Without vectors the dimension is only a declaration, and may change with the model.
                 .filter(|own| *own != identity.dimension && space.vectors > 0)
             {
-                return Err(loci_core::write::dimension_mismatch(own, identity.dimension));
+                return Err(loci_core::vector::dimension_mismatch(own, identity.dimension));
             }
             let before = space.identity();
             if why == IdentityChange::Confirm {
@@ -346,7 +350,7 @@ impl EmbeddingSpaces for CollectionHandle {
     }
 
     fn fill_vectors(&self, identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<VectorFillReport> {
-        fill::check_vectors(identity, vectors)?;
+        fill::check_vectors(self.metric, identity, vectors)?;
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
             fill::fill_space(transaction, palace, shelf, identity, vectors)
@@ -366,7 +370,7 @@ impl SourceLedger for CollectionHandle {
             // Nothing to write, yet a collection that was dropped must still be `NotFound`.
             return self.read(|_, _| Ok(Vec::new()));
         }
-        let drafts = sources::draft_revisions(revisions)?;
+        let drafts = sources::draft_revisions(revisions, self.metric)?;
         self.write(|transaction, shelf| {
             let palace = self.palace.palace_id(transaction)?;
             sources::revise_sources(

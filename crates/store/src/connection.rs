@@ -108,8 +108,9 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
         connection.execute_batch("COMMIT").map_err(sqlite_error)?;
         begin_read(&connection)?;
     }
-    // May be set within a transaction, but needs the schema to be loaded, as it is by now.
-    set_pragma(&connection, "cache_size", &-16_384)?;
+    // May be set within a transaction, but needs the schema to be loaded, as it is by now. In kibibytes: a search reads
+    // hundreds of scattered rows and vectors, and most of those of 50,000 drawers fit.
+    set_pragma(&connection, "cache_size", &-65_536)?;
     #[cfg(feature = "crash-points")]
     if let Some(machine) = crate::testing::simulated_machine() {
         machine.tune_connection(&connection);
@@ -286,7 +287,7 @@ mod tests {
             ("foreign_keys", 1),
             ("trusted_schema", 0),
             ("temp_store", 2),
-            ("cache_size", -16_384),
+            ("cache_size", -65_536),
         ];
         for (name, expected) in set {
             let found: i64 = transaction

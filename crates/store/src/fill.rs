@@ -1,9 +1,9 @@
 //! Filling a space: listing the drawers that lack a vector in it, and storing the vectors made for them.
 
-use loci_core::write::{check_vector, dimension_mismatch};
+use loci_core::vector::{check_vector, dimension_mismatch};
 use loci_core::{
-    DrawerContext, DrawerFields, EmbedderIdentity, Error, ErrorKind, PendingRequest, Result, SpaceState,
-    UnembeddedDrawer, VectorFill, VectorFillReport,
+    DrawerContext, DrawerFields, EmbedderIdentity, Error, ErrorKind, Metric, PendingRequest, Result,
+    SpaceState, UnembeddedDrawer, VectorFill, VectorFillReport,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -75,9 +75,13 @@ fn find_target_space<'s>(shelf: &'s CollectionShelf, identity: &EmbedderIdentity
 }
 
 /// Checks vectors before the lock is taken.
-pub(crate) fn check_vectors(identity: &EmbedderIdentity, vectors: &[VectorFill]) -> Result<()> {
+pub(crate) fn check_vectors(
+    metric: Metric,
+    identity: &EmbedderIdentity,
+    vectors: &[VectorFill],
+) -> Result<()> {
     for VectorFill { id, vector, .. } in vectors {
-        check_vector(vector).map_err(|error| error.with_context("id", id))?;
+        check_vector(vector, metric).map_err(|error| error.with_context("id", id))?;
         if vector.len() != identity.dimension {
             return Err(dimension_mismatch(identity.dimension, vector.len()).with_context("id", id));
         }

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use crate::crosscheck;
 use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
-use crate::read::{self, DrawerTest};
+use crate::read::{DrawerHydrator, DrawerTest};
 use crate::scope::resolve_scope;
 use crate::shelf::CollectionShelf;
 use crate::view::ReadView;
@@ -55,9 +55,10 @@ pub(crate) fn search_words(
     };
     let best = search.find_best(accepted, request.k)?;
     let mut hits = Vec::with_capacity(best.len());
+    let mut hydrator = DrawerHydrator::new(connection, shelf, request.include, report)?;
     for (row, score) in best {
         // A hit without a drawer is reported and left out; the others are still right.
-        let drawer = read::hydrate_drawer(connection, shelf, row, request.include, report)?;
+        let drawer = hydrator.hydrate(row)?;
         hits.extend(drawer.map(|drawer| DrawerHit { drawer, score }));
     }
     Ok(hits)

@@ -13,12 +13,13 @@ use rusqlite::Connection;
 use crate::crosscheck;
 use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
-use crate::read::{self, DrawerTest};
+use crate::read::{DrawerHydrator, DrawerTest};
 use crate::scope::{FilterScope, resolve_scope};
 use crate::segments::{SegmentEntry, SegmentReader, dead_rows, list_segments};
 use crate::shelf::CollectionShelf;
+use crate::ties;
+use crate::vectors::{self, VectorReader};
 use crate::view::ReadView;
-use crate::{ties, vectors};
 
 /// Up to this many listed rows are cheaper to compare exactly than to scan for in the segments.
 const FEW: usize = 768;
@@ -33,7 +34,7 @@ pub(crate) fn query_nearest(
     request: &QueryRequest,
     filter: &Filter,
 ) -> Result<Vec<Vec<DrawerHit>>> {
-    request.check_request(view.shelf.space.dimension)?;
+    request.check_request(view.shelf.metric, view.shelf.space.dimension)?;
     // However many rows a filter lists, listing them costs less than testing drawers one by one.
     let scope = resolve_scope(view.connection, view.shelf, filter)?;
     let search = NearestSearch {
@@ -164,6 +165,11 @@ impl NearestSearch<'_> {
             .collect()
     }
 
+    fn vector_reader(&self) -> Result<VectorReader<'_>> {
+        let space = &self.shelf.space;
+        VectorReader::new(self.connection, space.number, space.dimension.unwrap_or(0))
+    }
+
     /// Compares a few rows with their exact vectors.
     fn scan_listed(
         &self,
@@ -171,12 +177,12 @@ impl NearestSearch<'_> {
         probes: &[QueryProbe],
         found: &mut [NearestCandidates],
     ) -> Result<()> {
-        let dimension = self.shelf.space.dimension.unwrap_or(0);
+        let mut reader = self.vector_reader()?;
         for row in listed {
-            match vectors::get(self.connection, self.shelf.space.number, *row, dimension) {
+            match reader.read(*row) {
                 Ok(Some(vector)) => {
                     for (probe, found) in probes.iter().zip(found.iter_mut()) {
-                        let distance = probe.exact_distance(&vector);
+                        let distance = probe.exact_distance(vector);
                         found.offer_row(*row, distance, distance);
                     }
                 }
@@ -311,7 +317,7 @@ impl NearestSearch<'_> {
         candidates: Vec<RowCandidate>,
         k: usize,
     ) -> Result<Vec<ScoredRow>> {
-        let dimension = self.shelf.space.dimension.unwrap_or(0);
+        let mut reader = self.vector_reader()?;
         let mut best: Vec<ScoredRow> = Vec::new();
         for RowCandidate { row, lower } in candidates {
             // Candidates come in order of their lower bounds: once one exceeds the k-th exact
@@ -320,10 +326,10 @@ impl NearestSearch<'_> {
             if worst.is_some_and(|worst| lower > worst.distance) {
                 break;
             }
-            let scored = match vectors::get(self.connection, self.shelf.space.number, row, dimension) {
+            let scored = match reader.read(row) {
                 Ok(Some(vector)) => ScoredRow {
                     row,
-                    distance: probe.exact_distance(&vector),
+                    distance: probe.exact_distance(vector),
                     damaged: false,
                 },
                 // Removing a vector marks its row dead in the same transaction, so a live one must be there.
@@ -359,14 +365,15 @@ impl NearestSearch<'_> {
 
     fn hydrate_hits(&self, scored: Vec<ScoredRow>, k: usize) -> Result<Vec<DrawerHit>> {
         let mut hits = Vec::with_capacity(k.min(scored.len()));
+        let report = &|finding| self.palace.warn(finding);
+        let mut hydrator = DrawerHydrator::new(self.connection, self.shelf, self.request.include, report)?;
         for ScoredRow {
             row,
             distance,
             damaged,
         } in scored.into_iter().take(k)
         {
-            let report = &|finding| self.palace.warn(finding);
-            let found = read::hydrate_drawer(self.connection, self.shelf, row, self.request.include, report)?;
+            let found = hydrator.hydrate(row)?;
             // Reported as missing; the other hits are still right.
             let Some(mut drawer) = found else { continue };
             if damaged {

@@ -5,6 +5,7 @@ mod family;
 mod lease;
 mod reading;
 mod warnings;
+mod word_segments;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::disk;
 use crate::failure::{self, sqlite_error};
 use crate::vfs::InodeId;
+use crate::words::WordSegment;
 use crate::{clock, lost, mended, schema};
 
 pub(crate) use codes::SoundSegment;
@@ -63,6 +65,8 @@ struct PoolState {
     palace_id: Option<[u8; 16]>,
     /// Segments whose checksums this process has verified; a sealed segment never changes.
     sound: HashMap<i64, Arc<SoundSegment>>,
+    /// Segments of words that this process has read, by projection and number.
+    words: HashMap<(i64, i64), Arc<WordSegment>>,
     warnings: WarningList,
 }
 

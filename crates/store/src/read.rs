@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::crosscheck::{self, DamageReport};
 use crate::lexical::{live_rows, rows_within};
 use crate::order::{DrawerWalk, RowOffer};
-use crate::row;
+use crate::row::{self, RowLoader};
 use crate::scope::{FilterScope, resolve_scope};
 use crate::shelf::CollectionShelf;
 use crate::vectors;
@@ -140,10 +140,8 @@ pub(crate) fn get_reporting(
     crosscheck::check_places(connection, shelf, filter, &scope, report)?;
     let test = DrawerTest::new(&scope, filter, &request.document).reporting_to(shelf, report);
     let mut page = DrawerPage {
-        connection,
-        shelf,
+        hydrator: DrawerHydrator::new(connection, shelf, request.include, report)?,
         request,
-        report,
         skipped: 0,
         drawers: Vec::new(),
     };
@@ -213,10 +211,8 @@ fn try_first_drawers(
         wanted: &|_| true,
     };
     let mut page = DrawerPage {
-        connection,
-        shelf,
+        hydrator: DrawerHydrator::new(connection, shelf, request.include, report)?,
         request,
-        report,
         skipped: 0,
         drawers: Vec::new(),
     };
@@ -242,10 +238,8 @@ fn try_first_drawers(
 
 /// Collects drawers up to the limit, after the offset.
 struct DrawerPage<'a> {
-    connection: &'a Connection,
-    shelf: &'a CollectionShelf,
+    hydrator: DrawerHydrator<'a>,
     request: &'a GetRequest,
-    report: DamageReport<'a>,
     skipped: usize,
     drawers: Vec<Drawer>,
 }
@@ -262,9 +256,7 @@ impl DrawerPage<'_> {
             self.skipped += 1;
             return Ok(());
         }
-        let (connection, shelf, report) = (self.connection, self.shelf, self.report);
-        let found = hydrate_drawer(connection, shelf, row, self.request.include, report)?;
-        self.drawers.extend(found);
+        self.drawers.extend(self.hydrator.hydrate(row)?);
         Ok(())
     }
 }
@@ -289,35 +281,55 @@ fn offer_ids(
     Ok(())
 }
 
-/// Returns the drawer in `row`, which an index lists, with the fields asked for. Its damage is listed in the drawer and
-/// reported; `None` if the table lacks it, which is reported too.
-pub(crate) fn hydrate_drawer(
-    connection: &Connection,
-    shelf: &CollectionShelf,
-    row: i64,
+/// Reads drawers that an index lists, with the fields asked for. Their damage is listed in the drawers and reported.
+pub(crate) struct DrawerHydrator<'a> {
+    connection: &'a Connection,
+    shelf: &'a CollectionShelf,
     include: DrawerFields,
-    report: DamageReport<'_>,
-) -> Result<Option<Drawer>> {
-    let Some(stored) = row::load_by_row(connection, row, include)? else {
-        report(crosscheck::missing_row(shelf, row));
-        return Ok(None);
-    };
-    // Only where content is given: a bare id is the same in every state of a drawer.
-    let is_newest = include == DrawerFields::NOTHING || crosscheck::is_listed_state(connection, &stored)?;
-    let mut drawer = stored.drawer;
-    if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
-        match vectors::get(connection, shelf.space.number, row, dimension) {
-            Ok(vector) => drawer.embedding = vector,
-            // A deadline that passes is not damage of the drawer.
-            Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
-            Err(error) => drawer.damage.push(error.to_string()),
+    report: DamageReport<'a>,
+    loader: RowLoader<'a>,
+}
+
+impl<'a> DrawerHydrator<'a> {
+    pub(crate) fn new(
+        connection: &'a Connection,
+        shelf: &'a CollectionShelf,
+        include: DrawerFields,
+        report: DamageReport<'a>,
+    ) -> Result<Self> {
+        Ok(Self {
+            connection,
+            shelf,
+            include,
+            report,
+            loader: RowLoader::new(connection, include)?,
+        })
+    }
+
+    /// Returns the drawer in `row`; `None` if the table lacks it, which is reported too.
+    pub(crate) fn hydrate(&mut self, row: i64) -> Result<Option<Drawer>> {
+        let (connection, shelf, include, report) = (self.connection, self.shelf, self.include, self.report);
+        let Some(stored) = self.loader.load(row)? else {
+            report(crosscheck::missing_row(shelf, row));
+            return Ok(None);
+        };
+        // Only where content is given: a bare id is the same in every state of a drawer.
+        let is_newest = include == DrawerFields::NOTHING || crosscheck::is_listed_state(connection, &stored)?;
+        let mut drawer = stored.drawer;
+        if let (true, Some(dimension)) = (include.embedding, shelf.space.dimension) {
+            match vectors::get(connection, shelf.space.number, row, dimension) {
+                Ok(vector) => drawer.embedding = vector,
+                // A deadline that passes is not damage of the drawer.
+                Err(error) if error.kind() == ErrorKind::TimedOut => return Err(error),
+                Err(error) => drawer.damage.push(error.to_string()),
+            }
         }
+        if !is_newest {
+            drawer
+                .damage
+                .push("it may be an older state: the index of changes does not list this one".to_owned());
+        }
+        crosscheck::damaged_drawer(shelf, &drawer).for_each(report);
+        Ok(Some(drawer))
     }
-    if !is_newest {
-        drawer
-            .damage
-            .push("it may be an older state: the index of changes does not list this one".to_owned());
-    }
-    crosscheck::damaged_drawer(shelf, &drawer).for_each(report);
-    Ok(Some(drawer))
 }

@@ -1,11 +1,13 @@
 //! A drawer as a row: its columns, and reading as much as possible of a damaged one.
 
+use std::sync::LazyLock;
+
 use loci_core::{
     Drawer, DrawerContext, DrawerFields, DrawerId, DrawerPlace, FilingDoor, Metadata, OriginKind, Provenance,
     Result, SourceSpan, Timestamp,
 };
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Transaction, params};
 use serde_json::Value as Json;
 
 use crate::failure::{corrupt_error, sqlite_error};
@@ -23,10 +25,32 @@ pub(crate) struct StoredDrawer {
     provenance: Option<String>,
 }
 
-/// The columns that reading a drawer needs, in the order of the indexes used below.
-const COLUMNS: &str =
-    "row, id, hash, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
-    speaker, kind, metadata, before, after, document, provenance, seq";
+/// The statements that load a row, one for each choice of metadata, context and document. The columns stand in the order
+/// of the indexes used below; one that is not wanted is left in its page.
+static LOAD_SQL: LazyLock<[String; 8]> = LazyLock::new(|| {
+    std::array::from_fn(|wanted| {
+        let column = |part: usize, name: &'static str| if wanted & part == 0 { "NULL" } else { name };
+        format!(
+            "SELECT row, id, {hash}, uses, filed_at, said_at, wing, room, source, start, stop, line_start, line_end,
+             speaker, kind, {metadata}, {before}, {after}, {document}, provenance, seq FROM drawers WHERE row = ?1",
+            metadata = column(1, "metadata"),
+            before = column(2, "before"),
+            after = column(2, "after"),
+            hash = column(4, "hash"),
+            document = column(4, "document"),
+        )
+    })
+});
+
+fn load_sql(include: DrawerFields) -> &'static str {
+    let wanted = [(include.metadata, 1), (include.context, 2), (include.document, 4)];
+    let wanted: usize = wanted
+        .iter()
+        .filter(|(wanted, _)| *wanted)
+        .map(|(_, part)| part)
+        .sum();
+    LOAD_SQL.get(wanted).expect("three parts make eight choices")
+}
 
 /// Returns the stand-in for the hash of a drawer without a text: no text has it, and no two drawers share it.
 pub(crate) fn hash_without_text(id: &str) -> [u8; 32] {
@@ -47,14 +71,44 @@ pub(crate) fn load_by_row(
     row: i64,
     include: DrawerFields,
 ) -> Result<Option<StoredDrawer>> {
-    let mut statement = connection
-        .prepare_cached(&format!("SELECT {COLUMNS} FROM drawers WHERE row = ?1"))
-        .map_err(sqlite_error)?;
-    statement
-        .query_row([row], |row| Ok(read_row(row, include)))
-        .optional()
-        .map_err(sqlite_error)?
-        .transpose()
+    RowLoader::new(connection, include)?.load(row)
+}
+
+/// Loads drawers by their rows with one statement.
+pub(crate) struct RowLoader<'c> {
+    statement: CachedStatement<'c>,
+    include: DrawerFields,
+    provenance: LastProvenance,
+}
+
+/// The provenance read last, as it is stored and as it was read: drawers filed together share it.
+#[derive(Debug, Default)]
+struct LastProvenance {
+    stored: String,
+    read: Option<Provenance>,
+}
+
+impl<'c> RowLoader<'c> {
+    pub(crate) fn new(connection: &'c Connection, include: DrawerFields) -> Result<Self> {
+        let statement = connection
+            .prepare_cached(load_sql(include))
+            .map_err(sqlite_error)?;
+        Ok(Self {
+            statement,
+            include,
+            provenance: LastProvenance::default(),
+        })
+    }
+
+    /// Returns the drawer in `row`, if that row exists.
+    pub(crate) fn load(&mut self, row: i64) -> Result<Option<StoredDrawer>> {
+        let (include, provenance) = (self.include, &mut self.provenance);
+        self.statement
+            .query_row([row], |row| Ok(read_row(row, include, provenance)))
+            .optional()
+            .map_err(sqlite_error)?
+            .transpose()
+    }
 }
 
 /// Returns the row of the drawer called `id`, if there is one.
@@ -275,10 +329,18 @@ impl RowCells<'_> {
     }
 
     /// Reads the provenance, unless a later release wrote it with names that this one does not know.
-    fn read_provenance(&mut self, json: &str) -> Option<Provenance> {
-        serde_json::from_str(json)
-            .ok()
-            .or_else(|| self.read_odd_provenance(json))
+    fn read_provenance(&mut self, json: &str, last: &mut LastProvenance) -> Option<Provenance> {
+        if last.read.is_some() && last.stored == json {
+            return last.read.clone();
+        }
+        match serde_json::from_str(json) {
+            Ok(read) => {
+                json.clone_into(&mut last.stored);
+                last.read = Some(read);
+                last.read.clone()
+            }
+            Err(_) => self.read_odd_provenance(json),
+        }
     }
 
     /// Reads a provenance in a form that this release does not write; if no later release can have written it, it is
@@ -318,7 +380,7 @@ impl RowCells<'_> {
 }
 
 /// Reads a row; damage in it is listed in the drawer, and the rest is returned.
-fn read_row(row: &Row<'_>, include: DrawerFields) -> Result<StoredDrawer> {
+fn read_row(row: &Row<'_>, include: DrawerFields, last: &mut LastProvenance) -> Result<StoredDrawer> {
     let mut cells = RowCells {
         row,
         damage: Vec::new(),
@@ -344,7 +406,9 @@ fn read_row(row: &Row<'_>, include: DrawerFields) -> Result<StoredDrawer> {
     let provenance = cells.read_text(19, "the provenance")?;
     let drawer = Drawer {
         document,
-        provenance: provenance.as_deref().and_then(|json| cells.read_provenance(json)),
+        provenance: provenance
+            .as_deref()
+            .and_then(|json| cells.read_provenance(json, last)),
         metadata,
         place,
         filed_at: cells

@@ -179,7 +179,9 @@ impl CollectionShelf {
             .or(how.embedder.as_ref().map(|embedder| embedder.dimension));
         // A collection without vectors may have no dimension yet, and then any is welcome.
         match (asked, self.space.dimension) {
-            (Some(asked), Some(own)) if asked != own => Err(loci_core::write::dimension_mismatch(own, asked)),
+            (Some(asked), Some(own)) if asked != own => {
+                Err(loci_core::vector::dimension_mismatch(own, asked))
+            }
             _ => Ok(()),
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use loci_core::write::check_batch;
 use loci_core::{
-    Result, RevisionOutcome, RevisionParts, SourceRecord, SourceRecordQuery, SourceRevision, Timestamp, Write,
+    Metric, Result, RevisionOutcome, RevisionParts, SourceRecord, SourceRecordQuery, SourceRevision,
+    Timestamp, Write,
 };
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
@@ -26,13 +27,17 @@ pub(crate) struct RevisionDraft<'a> {
 }
 
 /// Checks revisions and prepares the first part of each.
-pub(crate) fn draft_revisions(revisions: Vec<SourceRevision<'_>>) -> Result<Vec<RevisionDraft<'_>>> {
+pub(crate) fn draft_revisions(
+    revisions: Vec<SourceRevision<'_>>,
+    metric: Metric,
+) -> Result<Vec<RevisionDraft<'_>>> {
     revisions.iter().try_for_each(SourceRevision::check_source)?;
-    Ok(revisions.into_iter().map(RevisionDraft::from_revision).collect())
+    let draft = |revision| RevisionDraft::from_revision(revision, metric);
+    Ok(revisions.into_iter().map(draft).collect())
 }
 
 impl<'a> RevisionDraft<'a> {
-    fn from_revision(revision: SourceRevision<'a>) -> Self {
+    fn from_revision(revision: SourceRevision<'a>, metric: Metric) -> Self {
         // Usually a source has a single part, so most of the slow work is done here, without a lock.
         let mut rest = revision.parts;
         let first = rest.next().unwrap_or_default();
@@ -40,7 +45,7 @@ impl<'a> RevisionDraft<'a> {
             source: revision.source,
             expects: revision.expects,
             stamp: revision.stamp,
-            prepared: write::prepare_batch(&first, BudgetDeadline::default()),
+            prepared: write::prepare_batch(&first, metric, BudgetDeadline::default()),
             first,
             rest,
         }
@@ -97,7 +102,8 @@ impl RevisionWork<'_, '_> {
         // Each part is freed before the next is requested: a source may be larger than memory.
         drop(first);
         for part in rest {
-            self.apply_part(&part, write::prepare_batch(&part, BudgetDeadline::default()))?;
+            let prepared = write::prepare_batch(&part, self.work.shelf.metric, BudgetDeadline::default());
+            self.apply_part(&part, prepared)?;
         }
         let receipt = self.work.take_receipt()?;
         let revision = match &stamp {
@@ -115,7 +121,8 @@ impl RevisionWork<'_, '_> {
         }
         let prepared = prepared.or_else(|error| {
             // Of several defects the first in the batch is reported, and a wrong dimension is one of them.
-            check_batch(part, self.work.shelf.space.dimension)?;
+            let shelf = &self.work.shelf;
+            check_batch(part, shelf.metric, shelf.space.dimension)?;
             Err(error)
         })?;
         self.work.apply(part, &prepared)?;

@@ -2,7 +2,7 @@
 
 use loci_core::Result;
 use loci_index::segment::{self, SegmentSeal};
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params};
 use twox_hash::XxHash3_64;
 
 use crate::failure::{corrupt_error, sqlite_error};
@@ -69,17 +69,47 @@ pub(crate) fn get(
     row: i64,
     dimension: usize,
 ) -> Result<Option<Vec<f32>>> {
-    let mut statement = connection
-        .prepare_cached(&format!("SELECT data FROM vectors_{space} WHERE row = ?1"))
-        .map_err(sqlite_error)?;
-    let decoded = statement
-        .query_row([row], |found| {
-            let mut vector = Vec::with_capacity(dimension);
-            Ok(decode_vector(row, found.get_ref(0)?.as_blob()?, dimension, &mut vector).map(|()| vector))
+    let mut reader = VectorReader::new(connection, space, dimension)?;
+    Ok(reader.read(row)?.map(<[f32]>::to_vec))
+}
+
+/// Reads exact vectors one by one into one buffer, with one statement.
+pub(crate) struct VectorReader<'c> {
+    statement: CachedStatement<'c>,
+    dimension: usize,
+    vector: Vec<f32>,
+}
+
+impl<'c> VectorReader<'c> {
+    pub(crate) fn new(connection: &'c Connection, space: i64, dimension: usize) -> Result<Self> {
+        let statement = connection
+            .prepare_cached(&format!("SELECT data FROM vectors_{space} WHERE row = ?1"))
+            .map_err(sqlite_error)?;
+        Ok(Self {
+            statement,
+            dimension,
+            vector: Vec::with_capacity(dimension),
         })
-        .optional()
-        .map_err(sqlite_error)?;
-    decoded.transpose()
+    }
+
+    /// Returns the vector of `row`, if it has one.
+    pub(crate) fn read(&mut self, row: i64) -> Result<Option<&[f32]>> {
+        let (dimension, vector) = (self.dimension, &mut self.vector);
+        let decoded = self
+            .statement
+            .query_row([row], |found| {
+                Ok(decode_vector(
+                    row,
+                    found.get_ref(0)?.as_blob()?,
+                    dimension,
+                    vector,
+                ))
+            })
+            .optional()
+            .map_err(sqlite_error)?
+            .transpose()?;
+        Ok(decoded.map(|()| self.vector.as_slice()))
+    }
 }
 
 /// Calls `each` with every vector from `first` to `last`, in row order; with an error for a damaged one.

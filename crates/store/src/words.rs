@@ -95,7 +95,7 @@ pub(crate) fn delete(transaction: &Transaction<'_>, projection: i64, row: i64) -
 }
 
 /// A sealed segment of words as listed in its table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WordSegmentEntry {
     pub(crate) segment: i64,
     pub(crate) first: i64,
@@ -190,7 +190,7 @@ pub(crate) fn indexed_rows(connection: &Connection, projection: i64) -> Result<V
 /// The drawers of a segment of words, and the directory of its terms.
 #[derive(Debug)]
 pub(crate) struct WordSegment {
-    number: i64,
+    entry: WordSegmentEntry,
     pub(crate) rows: Vec<i64>,
     pub(crate) lengths: Vec<u32>,
     pub(crate) directory: Vec<u8>,
@@ -213,7 +213,7 @@ impl WordSegment {
         // A negative count fails below, as more drawers than the blob can hold.
         let drawers = usize::try_from(entry.drawers).unwrap_or(usize::MAX);
         let segment = Self {
-            number: entry.segment,
+            entry: *entry,
             lengths: read_lengths(blob(0)?, drawers)?,
             directory: blob(1)?.to_vec(),
             rows: read_rows(blob(2)?, entry.first, drawers)?,
@@ -229,6 +229,16 @@ impl WordSegment {
         }
     }
 
+    /// Returns its number.
+    pub(crate) fn number(&self) -> i64 {
+        self.entry.segment
+    }
+
+    /// Returns whether its table lists it as it did when it was read.
+    pub(crate) fn is_listed_as(&self, entry: &WordSegmentEntry) -> bool {
+        self.entry == *entry
+    }
+
     /// Calls `each` with one block.
     pub(crate) fn with_block<T>(
         &self,
@@ -237,7 +247,7 @@ impl WordSegment {
         place: usize,
         each: impl FnOnce(TermBlock<'_>) -> Result<T>,
     ) -> Result<T> {
-        let number = block_number(self.number, place)?;
+        let number = block_number(self.number(), place)?;
         let mut statement = connection
             .prepare_cached(&format!("SELECT data FROM words_{projection} WHERE block = ?1"))
             .map_err(sqlite_error)?;

@@ -131,11 +131,11 @@ impl<'t, 'c> BatchWork<'t, 'c> {
         // Another model often has another dimension too; the error about the model says
         // more, so it comes first.
         self.shelf.identity().check_open(declared.embedder.as_ref())?;
-        loci_core::write::check_batch(batch, self.shelf.space.dimension)?;
+        loci_core::write::check_batch(batch, self.shelf.metric, self.shelf.space.dimension)?;
         self.shelf.identity().check_write(declared)?;
         match &declared.embedder {
             Some(embedder) if embedder.dimension != dimension => {
-                return Err(loci_core::write::dimension_mismatch(
+                return Err(loci_core::vector::dimension_mismatch(
                     embedder.dimension,
                     dimension,
                 ));

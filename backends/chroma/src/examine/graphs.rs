@@ -6,14 +6,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use loci_core::{FindingSeverity, PalaceFinding, Result, SegmentDiagnosis};
+use rusqlite::Connection;
 use serde_json::json;
 
 use super::{FolderExamination, MOST_LISTED, MOVE_HINT, into_object, survey};
+use crate::drawer::{are_nearly_equal, have_same_direction, read_queued_vector};
 use crate::failure;
 use crate::folder;
 use crate::graph::SegmentGraph;
 use crate::palace::{CollectionContent, LoadedFolder};
-use crate::shelf::{RecordShelf, VectorLocation};
+use crate::shelf::{LiveRecord, RecordShelf, VectorLocation};
 
 /// The number of writes after which Chroma saves a graph by default.
 const USUAL_THRESHOLD: u64 = 1000;
@@ -21,6 +23,10 @@ const USUAL_THRESHOLD: u64 = 1000;
 /// The hint for a broken graph.
 const QUARANTINE_HINT: &str =
     "`loci doctor PATH --fix quarantine` sets it aside so that Chroma rebuilds it, and loses no vector";
+
+/// The hint for a damaged vector.
+const BAD_VECTOR_HINT: &str = "`loci doctor PATH --fix quarantine` rebuilds the graph without it; then upsert the record again in \
+     Chroma, or move everything with `loci migrate --from PATH --to NEW`";
 
 /// Returns the number of elements by the header, or the number of readable ones without a header.
 pub(super) fn element_count(graph: &SegmentGraph) -> u64 {
@@ -67,6 +73,74 @@ pub(crate) fn find_disagreements(shelf: &RecordShelf) -> Result<Vec<PalaceFindin
             tally.misplaced, graph.repeated
         );
         add("label_mismatch", message);
+    }
+    Ok(quarrels)
+}
+
+/// Returns the ids of the records whose vector in the graph is damaged.
+pub(crate) fn find_damaged(shelf: &RecordShelf) -> Result<Vec<&str>> {
+    let Some(graph) = &shelf.graph else {
+        return Ok(Vec::new());
+    };
+    let walked = survey::walk_graph(graph)?;
+    let is_damaged = |vector: VectorLocation| match vector {
+        VectorLocation::Graph(element) => walked.bad_vectors.contains(element),
+        _ => false,
+    };
+    let records = shelf.records.iter();
+    Ok(records
+        .filter(|record| is_damaged(record.vector))
+        .map(LiveRecord::own_id)
+        .collect())
+}
+
+/// Returns whether the length of a vector in a cosine graph is not that of the write it was made from.
+///
+/// Only a write that is left in the queue tells: any length is possible.
+pub(crate) fn has_wrong_length(
+    connection: &Connection,
+    shelf: &RecordShelf,
+    record: &LiveRecord,
+) -> Result<bool> {
+    let graph = shelf.graph.as_ref().filter(|graph| graph.normalised);
+    let (Some(graph), VectorLocation::Graph(element), Some(write)) = (graph, record.vector, record.written)
+    else {
+        return Ok(false);
+    };
+    let stored = graph
+        .read_vector(element)
+        .map_err(|cause| failure::io_error("read", &graph.folder, cause))?;
+    let (Some(stored), Some(written)) = (stored, read_queued_vector(connection, write)?) else {
+        return Ok(false);
+    };
+    Ok(!are_nearly_equal(&stored, &written) && have_same_direction(&stored, &written))
+}
+
+/// Returns the reasons not to use the graph of a collection, also those that only the queue tells.
+pub(crate) fn find_all_disagreements(
+    connection: &Connection,
+    shelf: &RecordShelf,
+) -> Result<Vec<PalaceFinding>> {
+    let mut quarrels = find_disagreements(shelf)?;
+    if quarrels
+        .iter()
+        .any(|quarrel| quarrel.code.starts_with("lengths_"))
+    {
+        return Ok(quarrels);
+    }
+    let mut wrong = 0;
+    for record in &shelf.records {
+        wrong += u64::from(has_wrong_length(connection, shelf, record)?);
+    }
+    if wrong > 0 {
+        let message = format!(
+            "the lengths of {wrong} vectors in length.bin are not those of the writes they were made from; Chroma returns \
+             wrong vectors for them"
+        );
+        let finding = PalaceFinding::new("lengths_invalid", FindingSeverity::Error, message)
+            .with_hint(QUARANTINE_HINT)
+            .in_collection(shelf.listed.name.as_str());
+        quarrels.push(finding.in_segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
     }
     Ok(quarrels)
 }
@@ -172,9 +246,14 @@ fn check_links(graph: &SegmentGraph, add: &mut dyn FnMut(&str, String)) {
 
 impl FolderExamination {
     /// Examines the graph of a collection.
-    pub(super) fn examine_graph(&mut self, shelf: &RecordShelf, folder: &Path) -> Result<()> {
-        let quarrels = find_disagreements(shelf)?;
-        let sound = quarrels.is_empty();
+    pub(super) fn examine_graph(
+        &mut self,
+        connection: &Connection,
+        shelf: &RecordShelf,
+        folder: &Path,
+    ) -> Result<()> {
+        let quarrels = find_all_disagreements(connection, shelf)?;
+        let sound = quarrels.is_empty() && find_damaged(shelf)?.is_empty();
         for quarrel in quarrels {
             self.add_finding(quarrel);
         }
@@ -250,28 +329,17 @@ impl FolderExamination {
 
     /// Reports vectors in the graph that cannot have been stored.
     fn find_bad_vectors(&mut self, shelf: &RecordShelf) -> Result<()> {
-        let Some(graph) = &shelf.graph else { return Ok(()) };
         let name = shelf.listed.name.as_str();
-        let walked = survey::walk_graph(graph)?;
-        let mut bad = 0;
-        for record in &shelf.records {
-            let VectorLocation::Graph(element) = record.vector else {
-                continue;
-            };
-            if !walked.bad_vectors.contains(element) {
-                continue;
-            }
-            bad += 1;
-            if bad <= MOST_LISTED {
-                let message = format!("the vector of {:?} in the graph is damaged", record.own_id());
-                let finding = PalaceFinding::new("bad_vector", FindingSeverity::Error, message)
-                    .with_hint(MOVE_HINT)
-                    .in_collection(name);
-                self.add_finding(finding.in_segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
-            }
+        let damaged = find_damaged(shelf)?;
+        for id in damaged.iter().take(MOST_LISTED) {
+            let message = format!("the vector of {id:?} in the graph is damaged; Chroma ranks it wrongly");
+            let finding = PalaceFinding::new("bad_vector", FindingSeverity::Error, message)
+                .with_hint(BAD_VECTOR_HINT)
+                .in_collection(name);
+            self.add_finding(finding.in_segment(shelf.listed.vector_segment.clone().unwrap_or_default()));
         }
-        if bad > MOST_LISTED {
-            let message = format!("{} more vectors are damaged", bad - MOST_LISTED);
+        if damaged.len() > MOST_LISTED {
+            let message = format!("{} more vectors are damaged", damaged.len() - MOST_LISTED);
             self.add_finding(
                 PalaceFinding::new("bad_vector", FindingSeverity::Error, message).in_collection(name),
             );
@@ -314,7 +382,7 @@ pub(crate) fn measure_age(shelf: &RecordShelf, folder: &Path) -> Option<Duration
 }
 
 /// Returns the graphs that a rule of age would set aside, and whether it would be wrong to do so.
-pub(super) fn judge_by_age(
+pub(crate) fn judge_by_age(
     loaded: &mut LoadedFolder,
     folder: &Path,
     age: Duration,

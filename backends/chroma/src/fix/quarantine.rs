@@ -8,8 +8,8 @@ use rusqlite::Connection;
 
 use super::book::FixSession;
 use super::write_back::{QueueNumbers, WriteBack};
-use super::{FixPlan, FolderChange, StepFiles, positions, sidecar, write_back};
-use crate::examine::graphs::{find_disagreements, measure_age};
+use super::{FixPlan, FolderChange, StepFiles, positions, sidecar};
+use crate::examine::graphs::{find_all_disagreements, find_damaged, measure_age};
 use crate::shelf::RecordShelf;
 
 /// The step's name.
@@ -38,29 +38,26 @@ struct QuarantineCases(Vec<QuarantineCase>);
 ///
 /// Sound graphs are set aside only if they are older than the database by more than `older_than`.
 pub(super) fn plan(book: &FixSession, older_than: Option<Duration>) -> Result<FixPlan> {
-    let (mut cases, mut notes) = (Vec::new(), Vec::new());
+    let mut cases = Vec::new();
     // Shared by all collections: they draw from one sequence, and no number may be assigned twice.
     let mut numbers = QueueNumbers::read(book)?;
     for listed in &book.listed {
         let shelf = book.read_shelf(listed)?;
-        let mut why: Vec<String> = find_disagreements(&shelf)?
+        let mut why: Vec<String> = find_all_disagreements(book.connection(), &shelf)?
             .into_iter()
             .map(|finding| finding.message)
             .collect();
+        why.extend(explain_damaged(&shelf)?);
         why.extend(older_than.and_then(|most| explain_age(book, &shelf, most)));
-        if why.is_empty() && shelf.tally_vectors().aside == 0 {
-            notes.extend(note_damaged(&shelf)?);
-        } else {
+        if !why.is_empty() || shelf.tally_vectors().aside > 0 {
             cases.extend(QuarantineCase::plan_case(book, shelf, why, &mut numbers)?);
         }
     }
-    let mut plan = if cases.is_empty() {
+    Ok(if cases.is_empty() {
         FixPlan::without_change("every graph agrees with its rows")
     } else {
         FixPlan::with_change(QuarantineCases(cases))
-    };
-    plan.notes.extend(notes);
-    Ok(plan)
+    })
 }
 
 /// Returns the reason to set a graph aside for its age, if it is too old.
@@ -73,20 +70,12 @@ fn explain_age(book: &FixSession, shelf: &RecordShelf, most: Duration) -> Option
     ))
 }
 
-/// Notes the damaged vectors of a graph that stays.
+/// Returns the reason to set a graph aside for its vectors, if some are damaged.
 ///
-/// No other copy of them exists, and a record without a vector makes Chroma fail where a wrong vector does not.
-fn note_damaged(shelf: &RecordShelf) -> Result<Option<String>> {
-    let damaged = write_back::find_damaged(shelf)?;
-    Ok((!damaged.is_empty()).then(|| {
-        format!(
-            "{} vectors in the graph of {:?} are damaged ({}), and no other copy exists; the graph stays, and upserting these \
-             records again in Chroma repairs them",
-            damaged.len(),
-            shelf.listed.name.as_str(),
-            name_some(&damaged)
-        )
-    }))
+/// A damaged vector spoils more than its own record: Chroma ranks it before others in answers that it does not belong to.
+fn explain_damaged(shelf: &RecordShelf) -> Result<Option<String>> {
+    let damaged = find_damaged(shelf)?.len();
+    Ok((damaged > 0).then(|| format!("{damaged} of its vectors are damaged, and Chroma ranks them wrongly")))
 }
 
 /// Lists the first ids.

@@ -92,13 +92,21 @@ fn compare_state(path: &Path, at: &Path, record: &FixRecord) -> Result<UndoState
 
 fn changed_since_error(book: &FixSession, path: &Path, at: &Path, record: &FixRecord) -> Result<Error> {
     let came = match (record.newest, book.newest_write()?) {
-        (Some(then), Some(now)) if now > then => format!("{} writes were added since", now - then),
+        (Some(then), Some(now)) if now > then => {
+            let more = loci_core::format_count(now.abs_diff(then), "write");
+            format!("its queue has {more} more")
+        }
         _ => {
             let (then, now) = (
                 copy::file_length(&path.join(&record.copy)),
                 copy::file_length(&folder::database_path(path)),
             );
-            format!("it has {now} bytes now, and had {then} before the step")
+            // Chroma often rewrites rows in place, which leaves the size as it was.
+            if now == then {
+                format!("its {now} bytes are not those that the step left")
+            } else {
+                format!("it has {now} bytes now, and had {then} before the step")
+            }
         }
     };
     // A later step looks like any other change, but it can be undone first.

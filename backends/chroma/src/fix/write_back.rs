@@ -5,6 +5,9 @@
 //! that, and rows ignore them because they have already consumed them. If no number is free, or the writes that are
 //! left would make something else of the record, writes to it that the rows have consumed give up their place.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 
 use loci_core::{Error, ErrorKind, Result};
@@ -14,6 +17,7 @@ use super::book::{FixSession, write_error};
 use super::positions;
 use crate::catalogue::{for_each_row, read_text};
 use crate::drawer::{are_nearly_equal, read_queued_vector};
+use crate::examine::graphs::has_wrong_length;
 use crate::failure;
 use crate::graph::SegmentGraph;
 use crate::replay::{ReplayRules, rebuild_index};
@@ -190,7 +194,9 @@ impl WriteBack {
         let id = record.own_id();
         let requeued = held.get(id).copied();
         // In the queue a damaged vector would pass for one that was written.
-        let vector = if is_sound(shelf, source)? {
+        let is_good = is_sound(shelf, source)?
+            && !(matches!(source, VectorSource::Graph(_)) && has_wrong_length(connection, shelf, record)?);
+        let vector = if is_good {
             read_vector(shelf, source)?
         } else {
             None
@@ -375,20 +381,6 @@ fn is_sound(shelf: &RecordShelf, source: VectorSource) -> Result<bool> {
 
 fn lacks_length(shelf: &RecordShelf, source: VectorSource) -> bool {
     locate_element(shelf, source).is_some_and(|(graph, element)| graph.lacks_length(element))
-}
-
-/// Returns the ids of the records whose vector in the graph is damaged.
-pub(super) fn find_damaged(shelf: &RecordShelf) -> Result<Vec<String>> {
-    let mut damaged = Vec::new();
-    for record in &shelf.records {
-        if let VectorLocation::Graph(element) = record.vector
-            && record.written.is_none()
-            && !is_sound(shelf, VectorSource::Graph(element))?
-        {
-            damaged.push(record.own_id().to_owned());
-        }
-    }
-    Ok(damaged)
 }
 
 /// Returns deleted records that a graph filled from the queue would hold.

@@ -3,6 +3,7 @@
 
 mod full_text;
 mod graphs;
+mod lengths;
 mod numbers;
 mod quarantine;
 pub(crate) mod real;

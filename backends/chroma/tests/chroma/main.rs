@@ -15,6 +15,7 @@ mod folders;
 mod histories;
 mod live;
 mod replaced;
+mod searches;
 #[path = "../conformance/writer.rs"]
 mod writer;
 

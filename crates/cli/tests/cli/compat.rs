@@ -5,12 +5,13 @@ mod limits;
 mod sources;
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+
+use crate::mcp_lines::McpLines;
 
 /// Every tool, in its order, and whether it only reads.
 const TOOLS: [(&str, bool); 20] = [
@@ -36,63 +37,28 @@ const TOOLS: [(&str, bool); 20] = [
     ("reconnect", true),
 ];
 
-/// A server and the client that talks to it.
+/// A client of MemPalace's tools.
 struct Client {
-    child: Child,
-    to: Option<ChildStdin>,
-    from: BufReader<ChildStdout>,
-    asked: u64,
+    lines: McpLines,
 }
 
 impl Client {
     fn start(folder: &Path, args: &[&str]) -> Self {
-        let mut child = loci(folder)
-            .args(["mcp", "--compat", "mempalace"])
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut client = Self {
-            to: child.stdin.take(),
-            from: BufReader::new(child.stdout.take().unwrap()),
-            child,
-            asked: 0,
-        };
-        let client_info = json!({"name": "prompts-of-old", "version": "1"});
-        let started = client.ask(
-            "initialize",
-            &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info}),
-        );
+        let mut command = loci(folder);
+        command.args(["mcp", "--compat", "mempalace"]).args(args);
+        let lines = McpLines::start(command, "prompts-of-old");
+        let started = &lines.started;
         assert_eq!(
             started["result"]["capabilities"],
             json!({"tools": {}}),
             "{started}"
         );
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
-    }
-
-    fn send(&mut self, message: &Json) {
-        writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
+        Self { lines }
     }
 
     /// The answer to a request, as it came.
     fn ask(&mut self, method: &str, params: &Json) -> Json {
-        self.asked += 1;
-        self.send(&json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params}));
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.from.read_line(&mut line).unwrap() > 0,
-                "the server is gone: {method}"
-            );
-            let answer: Json = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.asked {
-                return answer;
-            }
-        }
+        self.lines.ask(method, params)
     }
 
     /// The result of a tool, whose words must be its value as JSON.
@@ -144,13 +110,6 @@ impl Client {
     fn names(&mut self) -> Vec<String> {
         let short = |tool: &Json| text(&tool["name"]).replace("mempalace_", "");
         self.listed().iter().map(short).collect()
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        drop(self.to.take());
-        let _ = self.child.wait();
     }
 }
 

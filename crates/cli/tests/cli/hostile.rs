@@ -204,6 +204,49 @@ fn vectors_that_are_wrong_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_vector_of_zeros_is_refused_by_cosine_alone() {
+    for (metric, code) in [("cosine", 2), ("l2", 0), ("ip", 0)] {
+        let home = new_home();
+        home.run(&[
+            "init",
+            "--embedder",
+            "none",
+            "--dimension",
+            "3",
+            "--metric",
+            metric,
+        ])
+        .expect_code(0);
+        home.json(0, &["add", "x", "--id", "a", "--vector", "[1,2,3]"]);
+        let added = home.run(&["--json", "add", "y", "--id", "b", "--vector", "[0,0,0]"]);
+        assert_eq!(added.code, code, "{metric}: {added:?}");
+        home.write(
+            "lines.jsonl",
+            r#"{"id": "c", "text": "z", "embedding": [0, 0, 0]}"#,
+        );
+        let imported = home.run(&["--json", "import", "lines.jsonl"]);
+        assert_eq!(imported.code == 0, code == 0, "{metric}: {imported:?}");
+        let found = home.run(&["--json", "search", "--vector", "[0,0,0]"]);
+        assert_eq!(found.code, code, "{metric}: {found:?}");
+        let stored = home.json(0, &["count"])["count"].clone();
+        assert_eq!(stored, if code == 0 { 3 } else { 1 }, "{metric}");
+        if code == 0 {
+            let report = home.json(0, &["verify"]);
+            assert_eq!(report["ok"], true, "{metric}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_vector_of_zeros_makes_no_palace() {
+    let home = new_home();
+    let refused = home.run(&["--json", "add", "x", "--vector", "[0,0,0]"]);
+    let (kind, message) = refused.expect_error();
+    assert!(kind == "invalid" && message.contains("all zero"), "{message}");
+    assert!(!home.palace().exists());
+}
+
+#[test]
 fn arguments_that_are_wrong_end_with_2_and_json_where_asked() {
     let home = new_home();
     for args in [

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loci_testkit::chroma_folder;
+use loci_testkit::{chroma_folder, chroma_python};
 use rusqlite::Connection;
 use serde_json::Value as Json;
 
@@ -132,16 +132,66 @@ fn rows_that_no_segment_names_are_a_loss() {
     assert!(told.err.contains("no metadata segment"), "{}", told.err);
 }
 
+/// Writes a collection by a metric with two vectors of zeros, one of which gets into the saved graph.
+const ZEROS: &str = r#"
+import sys, chromadb
+folder, space = sys.argv[1:]
+client = chromadb.PersistentClient(folder)
+settings = {"hnsw:space": space, "hnsw:batch_size": 10, "hnsw:sync_threshold": 20}
+notes = client.create_collection("notes", metadata=settings, embedding_function=None)
+for at in range(0, 50, 10):
+    vectors = [[0.0] * 4 if n in (5, 45) else [n, 1.0, -n, 0.5] for n in range(at, at + 10)]
+    notes.add(ids=[f"n{n}" for n in range(at, at + 10)], embeddings=vectors, documents=["a note"] * 10)
+"#;
+
+/// A home with a folder that a release wrote with two vectors of zeros.
+fn with_zeros(release: &str, space: &str) -> TempHome {
+    let home = new_home();
+    let mut python = chroma_python(release);
+    python.args(["-c", ZEROS]).arg(home.path("chroma")).arg(space);
+    let output = python.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "chromadb {release}: {error}");
+    home
+}
+
 #[test]
-fn a_vector_of_zeros_is_a_loss() {
-    for space in ["flushed", "metrics"] {
-        let home = with_folder(space);
-        sql(
-            &home,
-            "UPDATE embeddings_queue SET vector = zeroblob(length(vector)) \
-             WHERE seq_id = (SELECT max(seq_id) FROM embeddings_queue WHERE vector IS NOT NULL)",
+fn vectors_of_zeros_are_carried_where_they_have_a_distance() {
+    for release in ["0.6.3", "1.5.9"] {
+        for space in ["l2", "ip"] {
+            let home = with_zeros(release, space);
+            let report = expect(&home, &[], true, 0, None);
+            let carried = &report["collections"][0];
+            assert_eq!(
+                (&carried["with_vector"], &carried["without_vector"]),
+                (&50.into(), &0.into()),
+                "{report}"
+            );
+            expect_as_announced(&home);
+            let found = |palace: &str| {
+                let args = ["search", "--vector", "[0,0,0,0]", "-n", "50", "--palace", palace];
+                home.json(0, &args)["hits"].clone()
+            };
+            let (here, there) = (found("./chroma"), found("./new"));
+            assert_eq!(here, there, "{release} {space}");
+            let nearest: Vec<&Json> = here.as_array().unwrap().iter().map(|hit| &hit["id"]).collect();
+            assert_eq!(nearest.len(), 50);
+            // Nothing is nearer to zero than zero; every product with it is the same.
+            assert!(space == "ip" || nearest[..2] == ["n45", "n5"], "{nearest:?}");
+        }
+    }
+}
+
+#[test]
+fn vectors_of_zeros_are_a_loss_by_cosine() {
+    for release in ["0.6.3", "1.5.9"] {
+        let home = with_zeros(release, "cosine");
+        let report = expect(&home, &[], false, 1, Some("unsound_vector"));
+        assert_eq!(report["collections"][0]["without_vector"], 2, "{report}");
+        assert_eq!(
+            report["record"]["collections"][0]["unsound_vector"]["count"], 2,
+            "{report}"
         );
-        expect(&home, &[], false, 1, Some("unsound_vector"));
         expect_as_announced(&home);
     }
 }

@@ -32,6 +32,8 @@ mod lossless;
 mod mcp;
 #[cfg(unix)]
 mod mcp_http;
+mod mcp_lines;
+mod meaning_in_place;
 mod mempalace;
 mod memtomem;
 mod migrate_killed;

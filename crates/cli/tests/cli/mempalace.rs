@@ -80,7 +80,7 @@ fn a_copy_of_a_palace_leaves_the_files_of_the_installation_and_says_so() {
 }
 
 /// A `sqlite_exact` palace with these drawers, each an id, a text, metadata and a vector.
-fn write_exact(home: &TempHome, folder: &str, drawers: &[(String, String, Json, Vec<f32>)]) {
+pub(super) fn write_exact(home: &TempHome, folder: &str, drawers: &[(String, String, Json, Vec<f32>)]) {
     fs::create_dir_all(home.path(folder)).unwrap();
     let connection = Connection::open(home.path(folder).join("sqlite_exact.sqlite3")).unwrap();
     let tables = "PRAGMA journal_mode = WAL;

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const POINTS: [&str; 4] = ["source-part", "source-recorded", "before-commit", "after-commit"];
 
 /// Drawers at the beginning: several batches.
-const DRAWERS: usize = 3_500;
+const DRAWERS: usize = 7_000;
 
 struct Home {
     folder: TempDir,

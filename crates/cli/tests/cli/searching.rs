@@ -324,11 +324,11 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     for json in ["", "--json"] {
         let script = format!("set -o pipefail; \"$LOCI\" {json} search ferry -n 500 | head -c 20 >/dev/null");
         let mut command = Command::new("bash");
+        home.dress_command(&mut command);
         command
             .args(["-c", &script])
             .env("LOCI", env!("CARGO_BIN_EXE_loci"))
-            .env("LOCI_PALACE", home.palace())
-            .env("HOME", home.folder());
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let ended = run_command(command, b"").expect_code(0);
         assert_eq!(ended.err, "", "{json}");
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use loci_core::{
-    Collection, CollectionExt, CollectionReaderExt, DocumentFilter, DrawerFields, DrawerHit, DrawerPatch,
-    ErrorKind, Filter, Metadata, Metric, NewDrawer, OpenOptions, QueryRequest, Write,
+    Collection, CollectionExt, CollectionName, CollectionReaderExt, DocumentFilter, DrawerFields, DrawerHit,
+    DrawerPatch, ErrorKind, Filter, Metadata, Metric, NewDrawer, OpenOptions, QueryRequest, Write,
 };
 
 use crate::case::expect_refusal;
@@ -18,7 +18,7 @@ cases! { "query":
     "for each vector its own list, even when all are empty" [+EmbeddingsPassthrough] => all_empty;
     "a query without vectors is refused" [+EmbeddingsPassthrough] => no_vectors;
     "a query for no hits is refused" [+EmbeddingsPassthrough] => no_hits;
-    "a query with a vector that is not finite or all zero is refused" [+EmbeddingsPassthrough] => bad_vectors;
+    "a query with a vector that is not finite or, under the metric cosine, all zero is refused" [+EmbeddingsPassthrough] => bad_vectors;
     "a query with a vector of another length is a dimension mismatch" [+EmbeddingsPassthrough] => wrong_dimension;
     "a query for more hits than there are drawers returns them all" [+EmbeddingsPassthrough] => more_than_all;
     "a drawer without a vector is never a hit of a query" [+EmbeddingsPassthrough] => without_vector;
@@ -29,6 +29,7 @@ cases! { "query":
     "cosine is one minus the cosine of the angle" [+EmbeddingsPassthrough -ReadOnly] => cosine_distance;
     "l2 is the squared euclidean distance" [+EmbeddingsPassthrough -ReadOnly] => squared_distance;
     "ip is one minus the inner product" [+EmbeddingsPassthrough -ReadOnly] => inner_product;
+    "under l2 and ip a vector of zeros is stored and found like any other" [+EmbeddingsPassthrough -ReadOnly] => zero_vectors;
     "vectors of any finite size are compared by their angle" [+EmbeddingsPassthrough] => any_size;
     "a query sees vectors as they are now: replaced, changed and removed" [+EmbeddingsPassthrough -ReadOnly] => sees_vectors_of_now;
     "a filtered query equals the filtered unfiltered-exact answer, over many drawers" [+EmbeddingsPassthrough -ApproximateQuery] => many_drawers;
@@ -324,6 +325,48 @@ fn squared_distance(scene: &CaseScene<'_>) -> CaseOutcome {
 
 fn inner_product(scene: &CaseScene<'_>) -> CaseOutcome {
     expect_distances(scene, Metric::Ip)
+}
+
+fn zero_vectors(scene: &CaseScene<'_>) -> CaseOutcome {
+    let metrics = [Metric::L2, Metric::Ip].into_iter();
+    let supported: Vec<Metric> = metrics
+        .filter(|metric| scene.descriptor().metrics.contains(metric))
+        .collect();
+    if supported.is_empty() {
+        let why = "only for backends that compare by l2 or ip".to_owned();
+        return Err(CaseFailure::NotApplicable(why));
+    }
+    for metric in supported {
+        let how = OpenOptions {
+            metric: Some(metric),
+            ..scene.usual_options()
+        };
+        let collection = scene.make_collection(&CollectionName::new(metric.name())?, &how)?;
+        let stored = [("east", EAST), ("none", [0.0; 4]), ("north", NORTH)];
+        let batch = stored.map(|(name, vector)| Write::Add(vector_drawer(name, "text", &vector)));
+        collection.apply_batch(&batch)?;
+        // Changed to zeros and not only filed with them: an update checks its vector by itself.
+        collection.apply_batch(&[Write::Update(DrawerPatch {
+            embedding: Some(vec![0.0; 4]),
+            ..DrawerPatch::new(id("north"))
+        })])?;
+        for asked in [[0.0; 4], [2.0, 0.0, 0.0, 0.0]] {
+            let found = query_one(collection.as_ref(), &QueryRequest::nearest_to(asked.to_vec(), 3))?;
+            let mut expected = vec![
+                (exact_distance(metric, &asked, &EAST), "east"),
+                (exact_distance(metric, &asked, &[0.0; 4]), "none"),
+                (exact_distance(metric, &asked, &[0.0; 4]), "north"),
+            ];
+            expected.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)));
+            let expected: Vec<(f64, &str)> = expected;
+            let found: Vec<(f64, &str)> = found
+                .iter()
+                .map(|hit| (f64::from(hit.score), hit.drawer.id.as_str()))
+                .collect();
+            same!(found, expected, "distances from {asked:?} by {}", metric.name());
+        }
+    }
+    Ok(())
 }
 
 fn any_size(scene: &CaseScene<'_>) -> CaseOutcome {

@@ -14,7 +14,7 @@ use crate::{CaseOutcome, CaseScene};
 cases! { "refusals":
     "an empty batch is refused" [-ReadOnly] => empty_batch;
     "an id that stands twice in one batch is refused" [-ReadOnly] => id_twice;
-    "vectors that are not finite or all zero are refused before anything is written" [+EmbeddingsPassthrough -ReadOnly] => bad_vectors;
+    "vectors that are not finite or, under the metric cosine, all zero are refused before anything is written" [+EmbeddingsPassthrough -ReadOnly] => bad_vectors;
     "a vector of another length than the collection's is a dimension mismatch" [+EmbeddingsPassthrough -ReadOnly] => wrong_dimension;
     "vectors of unequal length in one batch are a dimension mismatch" [+EmbeddingsPassthrough -ReadOnly] => unequal_vectors;
     "an update that changes nothing is refused" [-ReadOnly] => empty_update;

@@ -123,10 +123,10 @@ impl ReferenceHandle {
         let same_model = identity.check_open(embedder);
         if same_model.is_err() && has_vectors(batch) {
             // Vectors of another model often have another dimension too; that they are of another model says more.
-            check_batch(batch, None)?;
+            check_batch(batch, table.metric, None)?;
             return same_model;
         }
-        check_batch(batch, dimension)?;
+        check_batch(batch, table.metric, dimension)?;
         if has_vectors(batch) {
             self.descriptor
                 .require_capability(&Capability::EmbeddingsPassthrough)?;

@@ -39,7 +39,7 @@ impl TableReader<'_> {
             .require_capability(&Capability::EmbeddingsPassthrough)?;
         self.check_include(request.include)?;
         self.descriptor.check_filter(&request.filter)?;
-        request.check_request(self.table.dimension)?;
+        request.check_request(self.table.metric, self.table.dimension)?;
         let approximately = self.descriptor.has_capability(&Capability::ApproximateQuery);
         deadline.keep_answer(self.table.query(request, approximately))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::write::{check_vector, dimension_mismatch};
+use loci_core::vector::{check_vector, dimension_mismatch};
 use loci_core::{
     DrawerContext, DrawerId, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Error, ErrorKind,
     FindingSeverity, IdentityState, PalaceFinding, PendingRequest, Result, SpaceState, SwitchStep,
@@ -252,7 +252,7 @@ impl ReferenceTable {
     ) -> Result<VectorFillReport> {
         // All are checked before the first is stored.
         for VectorFill { vector, .. } in vectors {
-            check_vector(vector)?;
+            check_vector(vector, self.metric)?;
             if vector.len() != identity.dimension {
                 return Err(dimension_mismatch(identity.dimension, vector.len()));
             }

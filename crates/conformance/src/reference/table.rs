@@ -122,7 +122,9 @@ impl ReferenceTable {
 
     fn check_dimension(&self, declared: usize) -> Result<()> {
         match self.dimension {
-            Some(stored) if stored != declared => Err(loci_core::write::dimension_mismatch(stored, declared)),
+            Some(stored) if stored != declared => {
+                Err(loci_core::vector::dimension_mismatch(stored, declared))
+            }
             _ => Ok(()),
         }
     }

@@ -78,7 +78,11 @@ fn wrong_writes_are_caught() {
         ),
         (
             BackendFlaw::ForgetsBadVectors,
-            "refusals::vectors_that_are_not_finite_or_all_zero_are_refused_before_anything_is_written",
+            "refusals::vectors_that_are_not_finite_or_under_the_metric_cosine_all_zero_are_refused_before_anything_is_written",
+        ),
+        (
+            BackendFlaw::ForgetsBadVectors,
+            "query::under_l2_and_ip_a_vector_of_zeros_is_stored_and_found_like_any_other",
         ),
         (
             BackendFlaw::AppliesOneByOne,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loci_core::{DrawerId, EmbedderIdentity, Error, ErrorKind, NewDrawer, Result};
+use loci_core::{DrawerId, EmbedderIdentity, Error, ErrorKind, Metric, NewDrawer, Result};
 
 use crate::line::ExportHeader;
 use crate::palace::{FilingSession, Palace};
@@ -38,6 +38,8 @@ pub(super) struct ImportShelf {
     pub(super) pending: Vec<PendingLine>,
     /// The approximate size of the pending drawers, in bytes.
     pub(super) bytes: usize,
+    /// The metric of its vectors; the usual one if it is still to be created.
+    pub(super) metric: Metric,
     /// The dimension of its vectors, once settled.
     pub(super) dimension: Option<usize>,
     /// The model of a header for which the collection was made ready.

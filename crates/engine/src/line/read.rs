@@ -269,7 +269,7 @@ mod tests {
         for text in ["[1e39]", "[1e400]", "[-1e39]"] {
             let refused = match parse_vector(text) {
                 Err(_) => true,
-                Ok(vector) => loci_core::write::check_vector(&vector).is_err(),
+                Ok(vector) => loci_core::vector::check_values(&vector).is_err(),
             };
             assert!(refused, "{text}");
         }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use loci_core::{Drawer, DrawerId, MetadataScalar, MetadataValue, Result};
+use serde_json::Value as Json;
 
 use super::draft::talk::TalkBody;
 use super::draft::{DraftBody, SourceDraft};
@@ -159,26 +160,68 @@ struct TalkWords {
 
 impl TalkWords {
     fn new(talk: &TalkBody) -> Self {
-        let (mut lines, mut texts) = (HashSet::new(), Vec::new());
-        talk.for_each_whole_text(&mut |text| {
-            lines.extend(text.lines().map(hash_line));
-            texts.push(text.to_owned());
-        });
-        Self { lines, texts }
+        let mut words = Self::without_lines();
+        talk.for_each_whole_text(&mut |text| words.add_text(text));
+        words
+    }
+
+    fn without_lines() -> Self {
+        Self {
+            lines: HashSet::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) {
+        self.lines.extend(text.lines().map(hash_line));
+        self.texts.push(text.to_owned());
+        // The arguments of a tool call are filed as JSON, and MemPalace quotes them without its escapes.
+        if text.starts_with('{')
+            && let Ok(arguments) = serde_json::from_str::<Json>(text)
+        {
+            self.add_arguments(&arguments);
+        }
+    }
+
+    fn add_arguments(&mut self, arguments: &Json) {
+        for value in arguments
+            .as_object()
+            .into_iter()
+            .flat_map(|fields| fields.values())
+        {
+            if let Some(text) = value.as_str() {
+                self.lines.extend(text.lines().map(hash_line));
+                self.texts.push(text.to_owned());
+            }
+        }
     }
 
     fn holds_text(&self, wanted: &str) -> bool {
         let lines: Vec<&str> = wanted
             .lines()
             .map(strip_marks)
-            .filter(|line| !line.is_empty())
+            .filter(|line| !line.is_empty() && !is_omission(line))
             .collect();
         let is_edge = |at: usize| at == 0 || at + 1 == lines.len();
         lines.iter().enumerate().all(|(at, line)| {
             // A chunk may begin and end in the middle of a line.
-            self.lines.contains(&hash_line(line))
-                || (is_edge(at) && self.texts.iter().any(|text| text.contains(line)))
+            let holds = |line: &str| self.holds_line(line) || (is_edge(at) && self.holds_part(line));
+            holds(line) || summary_parts(line).is_some_and(|mut parts| parts.all(holds))
         })
+    }
+
+    fn holds_line(&self, line: &str) -> bool {
+        self.lines.contains(&hash_line(line)) || cut_line(line).is_some_and(|begun| self.begins_line(begun))
+    }
+
+    fn holds_part(&self, part: &str) -> bool {
+        self.texts.iter().any(|text| text.contains(part))
+    }
+
+    /// Returns whether a line begins with `begun`.
+    fn begins_line(&self, begun: &str) -> bool {
+        let begins = |text: &String| text.lines().any(|line| line.trim_start().starts_with(begun));
+        self.texts.iter().any(begins)
     }
 }
 
@@ -186,6 +229,46 @@ fn strip_marks(line: &str) -> &str {
     let line = line.trim();
     let marked = LINE_MARKS.iter().find_map(|mark| line.strip_prefix(mark));
     marked.unwrap_or(line).trim()
+}
+
+/// Returns whether a line only says how much of a tool's answer MemPalace left out.
+fn is_omission(line: &str) -> bool {
+    let told = line.strip_prefix("... [").and_then(|line| {
+        line.strip_suffix(" lines omitted] ...")
+            .or_else(|| line.strip_suffix(" more matches]"))
+    });
+    told.is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns the beginning of a line that MemPalace has cut: a command, or a tool's answer with its length.
+fn cut_line(line: &str) -> Option<&str> {
+    let begun = match line.rsplit_once("... [truncated, ") {
+        Some((begun, length)) if length.ends_with(" chars]") => begun,
+        _ => line.strip_suffix("...")?,
+    };
+    Some(begun.trim_end()).filter(|begun| !begun.is_empty())
+}
+
+/// Returns the arguments in a line by which MemPalace sums up a tool call, such as `[Read /a.md]`, `[Bash] ls -l` or
+/// `[Grep] ship in src`.
+fn summary_parts(line: &str) -> Option<impl Iterator<Item = &str>> {
+    let (head, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let (tool, argument) = head.split_once(' ').unwrap_or((head, ""));
+    // A box that is ticked, as in `[x] ship it`, is no tool.
+    if !tool.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    // A part of a file is told by its lines: `[Read /a.md:10-30]`.
+    let path = match argument.rsplit_once(':') {
+        Some((path, lines)) if lines.starts_with(|c: char| c.is_ascii_digit()) => path,
+        _ => argument,
+    };
+    let (first, second) = match tool {
+        "Grep" => rest.rsplit_once(" in").unwrap_or((rest, "")),
+        _ => (rest, ""),
+    };
+    let parts = [path, first, second].map(str::trim);
+    Some(parts.into_iter().filter(|part| !part.is_empty()))
 }
 
 fn hash_line(line: &str) -> u64 {
@@ -239,18 +322,60 @@ mod tests {
         }
     }
 
+    fn words_of(texts: &[&str]) -> TalkWords {
+        let mut words = TalkWords::without_lines();
+        texts.iter().for_each(|text| words.add_text(text));
+        words
+    }
+
     #[test]
     fn a_chunk_of_a_conversation_is_compared_line_by_line_without_its_marks() {
-        let texts = ["How do I ship?\nToday.", "On Thursdays, as always."];
-        let words = TalkWords {
-            lines: texts
-                .iter()
-                .flat_map(|text| text.lines().map(hash_line))
-                .collect(),
-            texts: texts.map(str::to_owned).to_vec(),
-        };
+        let words = words_of(&["How do I ship?\nToday.", "On Thursdays, as always."]);
         assert!(words.holds_text("> How do I ship?\nToday.\n\nOn Thursdays, as"));
         assert!(!words.holds_text("> How do I ship?\nThursdays\nOn Thursdays, as"));
         assert!(!words.holds_text("How do I sail?"));
+    }
+
+    #[test]
+    fn summaries_of_tool_calls_hold_the_arguments_that_are_filed() {
+        let words = words_of(&[
+            "Look.",
+            r#"{"command":"grep \"ship\" log\ntail -n 3 log","timeout":9}"#,
+            r#"{"file_path":"/a.md","offset":10,"limit":20}"#,
+            r#"{"pattern":"ship it","path":"src"}"#,
+            "done",
+        ]);
+        for held in [
+            "Look.\n[Bash] grep \"ship\" log\ntail -n 3 log\ndone",
+            "Look.\n[Bash] grep \"ship\" log\ntail -n...\ndone",
+            "Look.\n[Read /a.md]\n[Read /a.md:10-30]\ndone",
+            "Look.\n[Grep] ship it in src\n[Glob] ship it\n[Grep] ship it in\ndone",
+        ] {
+            assert!(words.holds_text(held), "{held}");
+        }
+        for other in [
+            "Look.\n[Bash] grep \"sail\" log\ndone",
+            "Look.\n[Bash] tail -n 4...\ndone",
+            "Look.\n[Read /b.md]\ndone",
+            "Look.\n[Grep] ship it in docs\ndone",
+            "Look.\n[Read the rest]\ndone",
+            "Look.\n[x] done\ndone",
+        ] {
+            assert!(!words.holds_text(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_mempalace_says_about_words_it_left_out_is_no_loss() {
+        let answer: String = (0..50)
+            .map(|line| format!("line {line} of the answer\n"))
+            .collect();
+        let words = words_of(&["Run it.", &answer, "All green."]);
+        let told = "Run it.\n→ line 0 of the answer\n→ ... [48 lines omitted] ...\n→ line 49 of the answer\nAll green.";
+        assert!(words.holds_text(told));
+        assert!(words.holds_text("Run it.\n→ line 0 of the answer\n→ ... [49 more matches]\nAll green."));
+        assert!(words.holds_text("Run it.\n→ line 7 of... [truncated, 1200 chars]\nAll green."));
+        assert!(!words.holds_text("Run it.\n→ line 7 was... [truncated, 1200 chars]\nAll green."));
+        assert!(!words.holds_text("Run it.\n→ ... [a few lines omitted] ...\nAll green."));
     }
 }

@@ -9,10 +9,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use loci_core::vector::check_vector;
 use loci_core::{
     Collection, CollectionExt, CollectionReader, DrawerContext, DrawerFields, DrawerId, DrawerPatch,
-    Embedder, EmbedderIdentity, Error, ErrorKind, GetRequest, IdentityChange, IdentityState, NewDrawer,
-    OpenOptions, Receipt, Result, Write,
+    Embedder, EmbedderIdentity, Error, ErrorKind, GetRequest, IdentityChange, IdentityState, Metric,
+    NewDrawer, OpenOptions, Receipt, Result, Write,
 };
 
 use super::Palace;
@@ -100,7 +101,12 @@ impl FilingSession {
 
     fn create(palace: &Palace, brings: Option<&NewDrawer>) -> Result<Self> {
         let embedder = match find_brought_vector(brings) {
-            Some(_) => None,
+            // Before anything is created: a new collection compares by the usual metric.
+            Some((drawer, vector)) => {
+                check_vector(vector, Metric::default())
+                    .map_err(|error| error.with_context("id", &drawer.id))?;
+                None
+            }
             None => palace.embedders().usual_embedder()?,
         };
         let identity = match (find_brought_vector(brings), &embedder) {
@@ -130,11 +136,11 @@ impl FilingSession {
             // Nothing is known to compare with; the store checks the dimension.
             IdentityState::Unknown => return Ok(self),
         };
-        let fits = vector.len() == stored.dimension && loci_core::write::check_vector(vector).is_ok();
-        if !fits {
+        let info = self.collection.info()?;
+        let sound = check_vector(vector, info.metric).is_ok();
+        if !sound || vector.len() != stored.dimension {
             // A vector that is broken in itself is left to the collection, which refuses it and names the drawer.
-            let empty = self.collection.info()?.coverage.nearest == 0;
-            let usable = empty && loci_core::write::check_vector(vector).is_ok();
+            let usable = sound && info.coverage.nearest == 0;
             return if usable {
                 self.switch_to_given_vectors(palace, vector.len())
             } else {

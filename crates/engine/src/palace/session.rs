@@ -87,8 +87,8 @@ impl<'a> PalaceSession<'a> {
         Ok(notes.iter().map(ScopeNote::to_finding).collect())
     }
 
-    /// Returns the embedder for queries, which is the model that made the collection's vectors, or an error
-    /// that explains why it is not available.
+    /// Returns the embedder for queries, which is the model that made the collection's vectors or that the caller
+    /// names, or an error that explains why it is not available.
     pub fn question_embedder(&self) -> Result<Arc<dyn Embedder>> {
         question_embedder(&self.reader.info()?.identity, self.embedders())
     }
@@ -99,6 +99,11 @@ pub(crate) fn question_embedder(
     identity: &IdentityState,
     embedders: &dyn EmbedderCatalog,
 ) -> Result<Arc<dyn Embedder>> {
+    if let Some(named) = embedders.named_embedder()
+        && *identity != IdentityState::Unset
+    {
+        return Ok(named);
+    }
     match identity {
         IdentityState::Known(identity) => embedders.find_embedder(identity),
         IdentityState::Unset => Err(Error::new(
@@ -112,8 +117,8 @@ pub(crate) fn question_embedder(
         )
         .with_hint(
             "make new vectors with `loci embedder switch builtin`; if MemPalace made them before 3.11, keep them with \
-             `loci model install minilm && loci embedder set minilm`; a palace that cannot be written must be migrated \
-             with `loci migrate` first",
+             `loci model install minilm && loci embedder set minilm`; in a palace that cannot be written, name it for \
+             this search with `--embedder minilm`, or move the palace with `loci migrate`",
         )),
     }
 }

@@ -8,7 +8,7 @@ use loci_core::{Drawer, DrawerId, Timestamp};
 use super::legs::{LegAnswers, ScoredHits};
 use super::literals::{AddedCandidate, HeldLiterals};
 use super::plan::{LegWeights, SearchPlan};
-use super::{HitEvidence, LegStanding, SourceEvidence, weights};
+use super::{HitEvidence, LegStanding, SourceEvidence, times, weights};
 
 /// A candidate with its final score.
 #[derive(Debug, Clone)]
@@ -177,7 +177,7 @@ fn rank_piece(
         }
     });
     let own_words = plan.own && place.kind.as_deref() == Some("human");
-    let said = place.said_at.and_then(|time| {
+    let said = times::time_of_saying(piece.drawer).and_then(|time| {
         let gains = plan
             .dates
             .iter()

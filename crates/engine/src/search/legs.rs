@@ -130,6 +130,11 @@ impl LegAnswers {
         cut(self.nearest.as_ref().ok()) || cut(self.lexical.as_ref().ok())
     }
 
+    /// Returns how far the model knows the query, from 0 to 1; 0 if nothing was searched by meaning.
+    pub(super) fn known_share(&self) -> f32 {
+        if self.nearest.is_ok() { self.known } else { 0.0 }
+    }
+
     /// Returns how similar a drawer is to the query, if its similarity is known, as far as that can be believed.
     pub(super) fn believed_similarity(&self, nearest: Option<LegStanding>) -> Option<f32> {
         let leg = self.nearest.as_ref().ok()?;

@@ -2,17 +2,15 @@
 
 use std::collections::HashSet;
 
-use loci_core::{
-    CollectionReader, DrawerCondition, DrawerFields, DrawerOrder, Filter, FilterComparison, GetRequest,
-    MetadataScalar, Result, Timestamp,
-};
+use loci_core::{CollectionReader, DrawerCondition, Filter, Result};
 use loci_index::tokenise;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::legs::LegAnswers;
-use super::literals::{self, AddedCandidate, HeldLiterals, QueryLiteral};
+use super::literals::{self, HeldLiterals, QueryLiteral};
 use super::stop_words::{is_empty_word, is_first_person, is_happening};
+use super::times::MentionedTime;
 use super::{SearchRequest, weights};
 use loci_when::{self as when, TimeExactness, TimeMention};
 
@@ -47,50 +45,6 @@ pub(super) struct SearchPlan<'a> {
     pub(super) phrase: Option<QueryLiteral>,
     /// Whether the query asks for a time and little else, so that only drawers of that time are searched.
     pub(super) asks_for_time: bool,
-}
-
-/// A time that words of the query mention.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct MentionedTime {
-    /// The words.
-    pub words: String,
-    /// Its first moment.
-    pub from: Timestamp,
-    /// The first moment after it.
-    pub before: Timestamp,
-    /// Whether the words name it exactly, rather than vaguely.
-    pub named: bool,
-    /// The number of drawers in scope that were said in it; those are boosted.
-    pub drawers: u64,
-    /// Whether the words leave the year or the week open, and this is the last one in which a drawer was said.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub assumed: bool,
-    /// Whether the query asks for little else, so that only drawers said in the times it mentions were searched.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub alone: bool,
-}
-
-impl MentionedTime {
-    /// Returns a filter for the drawers said in this time.
-    fn time_filter(&self) -> Filter {
-        let at = |time: Timestamp| MetadataScalar::Int(time.as_micros());
-        Filter::Compare("said_at".into(), FilterComparison::Gte(at(self.from))).and(Filter::Compare(
-            "said_at".into(),
-            FilterComparison::Lt(at(self.before)),
-        ))
-    }
-
-    /// Returns the boost of a drawer said at `time`, if it falls into this time or shortly after.
-    pub(super) fn score_gain(&self, time: Timestamp) -> Option<f32> {
-        // People report things later than they happen; see `TOLD_LATER`.
-        let told = self.before.as_micros().saturating_add(weights::TOLD_LATER);
-        let within = (self.from.as_micros()..told).contains(&time.as_micros());
-        within.then_some(if self.named {
-            weights::NAMED_TIME
-        } else {
-            weights::ABOUT_TIME
-        })
-    }
 }
 
 /// The query as it was parsed and weighted.
@@ -196,8 +150,8 @@ impl<'a> SearchPlan<'a> {
         self.asks_for_time = !asks_for_more && !said.is_empty();
         if self.asks_for_time {
             self.dates.iter_mut().for_each(|dated| dated.alone = true);
+            self.in_scope = self.count_in_times(collection)?;
             self.scope.filter = self.scope.filter.clone().and(Filter::Or(said));
-            self.in_scope = collection.count(&self.scope)?;
         }
         Ok(())
     }
@@ -239,7 +193,7 @@ impl<'a> SearchPlan<'a> {
             assumed: false,
             alone: false,
         };
-        dated.drawers = collection.count(&self.condition_within(&dated))?;
+        dated.drawers = self.count_within(collection, &dated)?;
         let Some(recurrence) = mention.recurrence else {
             return Ok(dated);
         };
@@ -255,38 +209,13 @@ impl<'a> SearchPlan<'a> {
                 before,
                 ..dated.clone()
             };
-            let drawers = collection.count(&self.condition_within(&earlier))?;
+            let drawers = self.count_within(collection, &earlier)?;
             if drawers > 0 {
                 dated = MentionedTime { drawers, ..earlier };
             }
         }
         dated.assumed = dated.drawers > 0;
         Ok(dated)
-    }
-
-    /// Lists the drawers of the times that the query asks for: each is an answer, whether a leg ranks it or not.
-    pub(super) fn list_said(&self, collection: &dyn CollectionReader) -> Result<Vec<AddedCandidate>> {
-        let drawers = collection.get(&GetRequest {
-            filter: self.scope.filter.clone(),
-            document: self.scope.document.clone(),
-            order: DrawerOrder::NewestSaid,
-            limit: Some(weights::DEEPEST),
-            include: DrawerFields::NOTHING,
-            ..GetRequest::default()
-        })?;
-        let held = HeldLiterals::default();
-        Ok(drawers
-            .into_iter()
-            .map(|drawer| AddedCandidate { drawer, held })
-            .collect())
-    }
-
-    /// Returns the condition of the drawers searched that were said in a time.
-    pub(super) fn condition_within(&self, dated: &MentionedTime) -> DrawerCondition {
-        DrawerCondition {
-            filter: self.scope.filter.clone().and(dated.time_filter()),
-            document: self.scope.document.clone(),
-        }
     }
 
     /// Returns the number of hits each leg is asked for at first. It follows the scope and never the number of hits

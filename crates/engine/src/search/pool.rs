@@ -1,5 +1,6 @@
 //! The pool: reads the best candidates with their texts, ranks them again by their own words, and folds twins.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use loci_core::{CollectionReader, Drawer, DrawerFields, DrawerId, GetRequest, Result};
@@ -9,11 +10,17 @@ use super::fuse::{self, RankedCandidate};
 use super::legs::LegAnswers;
 use super::literals;
 use super::plan::SearchPlan;
-use super::text::{ComparedText, hash_bytes};
+use super::text::{ComparedText, hash_bytes, score_own_words};
 use super::verdict::HitSigns;
 use super::{NearTwin, SearchHit, weights};
 use crate::neighbours::NeighbourDrawers;
 use crate::view::TrustMark;
+
+thread_local! {
+    /// The tokeniser of this thread's searches: a server asks for the same words again and again, and their stems are
+    /// found once.
+    static INDEXER: RefCell<TextIndexer> = RefCell::default();
+}
 
 /// Gathers hits from ranked candidates, round by round, and folds those with the same text.
 pub(super) struct HitGatherer<'a> {
@@ -33,7 +40,7 @@ impl<'a> HitGatherer<'a> {
         Self {
             collection,
             plan,
-            indexer: TextIndexer::default(),
+            indexer: INDEXER.take(),
             seen: HashSet::new(),
             hits: FoldedHits::new(plan.request.limit),
             missing: 0,
@@ -56,6 +63,7 @@ impl<'a> HitGatherer<'a> {
         for some in ranked.chunks(weights::POOL) {
             let (mut pool, unread) = read_candidates(self.collection, self.plan, &mut self.indexer, some)?;
             self.missing += unread;
+            boost_own_matches(self.plan, reached, &mut pool);
             let unheld = rank_by_own_words(self.plan, &mut pool);
             self.unheld.get_or_insert(unheld);
             demote_crowding_sources(&mut pool);
@@ -72,6 +80,7 @@ impl<'a> HitGatherer<'a> {
     }
 
     pub(super) fn finish(self) -> GatheredHits {
+        INDEXER.set(self.indexer);
         GatheredHits {
             hits: self.hits.found,
             missing: self.missing,
@@ -149,8 +158,7 @@ fn read_candidates(
     let candidates = drawers.into_iter().filter_map(|drawer| {
         // Drawers come in the order requested, some possibly missing, so one pass over `ranked` pairs them.
         let ranked = ranked.by_ref().find(|one| one.id == drawer.id)?.clone();
-        plan.scope
-            .accepts(&drawer)
+        plan.accepts(&drawer)
             .then(|| PoolCandidate::new(plan, indexer, ranked, drawer))
     });
     Ok((candidates.collect(), missing))
@@ -198,6 +206,23 @@ fn rank_by_own_words(plan: &SearchPlan<'_>, pool: &mut [PoolCandidate]) -> HashS
     }
     pool.sort_by(|a, b| fuse::compare_ranked(&a.ranked, &b.ranked));
     unheld
+}
+
+/// Boosts candidates whose own text matches the query's words, as far as the model does not know the query: words then say
+/// more than the nearness of vectors, and their number and the length of the text more than their presence.
+fn boost_own_matches(plan: &SearchPlan<'_>, reached: &LegAnswers, pool: &mut [PoolCandidate]) {
+    let unknown = 1.0 - reached.known_share();
+    if unknown <= 0.0 {
+        return;
+    }
+    let words = plan.words.iter().map(|word| hash_bytes(word.as_bytes()));
+    let texts: Vec<&ComparedText> = pool.iter().map(|one| &one.text).collect();
+    let scores = score_own_words(&words.collect::<Vec<u64>>(), &texts);
+    let best = scores.iter().copied().fold(0.0, f32::max);
+    let boost = weights::OWN_MATCH * unknown;
+    for (candidate, score) in pool.iter_mut().zip(scores).filter(|_| best > 0.0) {
+        candidate.ranked.score += boost * (score / best) * candidate.ranked.factor;
+    }
 }
 
 fn hash_words(words: &[String]) -> HashSet<u64> {

@@ -4,13 +4,15 @@ use loci_core::{Capability, DrawerId, Error, ErrorKind, PalaceFinding, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::plan::{MentionedTime, PlanReport};
+use super::plan::PlanReport;
 use super::single::search_single;
+use super::times::MentionedTime;
 use super::{
-    SearchAnswer, SearchLegs, SearchRequest, SearchVerdict, WhyNotReport, explain_absence, search_collection,
+    SearchAnswer, SearchLegs, SearchRequest, SearchRetriever, SearchVerdict, WhyNotReport, explain_absence,
+    search_collection,
 };
 use crate::paging::PageMark;
-use crate::palace::{Palace, PalaceSession};
+use crate::palace::{Palace, PalaceSession, check_named_embedder};
 use crate::seal::SecretGuard;
 use crate::show::resolve_id;
 use crate::view::HitView;
@@ -99,6 +101,9 @@ impl Palace {
             self.require_exact_queries()?;
         }
         self.read(|session| {
+            if request.vector.is_none() && request.only != Some(SearchRetriever::Words) {
+                check_named_embedder(session.reader(), session.embedders())?;
+            }
             let mut report = match request.single_retriever() {
                 Some(retriever) => search_single(session, request, retriever, shown_before)?,
                 None => gather_pages(session, request, shown_before)?.into(),
@@ -135,6 +140,7 @@ impl Palace {
     pub fn explain_absence(&self, id: &DrawerId, request: &SearchRequest) -> Result<WhyNotReport> {
         request.check()?;
         self.read(|session| {
+            check_named_embedder(session.reader(), session.embedders())?;
             let id = resolve_id(session.reader(), id)?.unwrap_or_else(|| id.clone());
             let mut told = explain_absence(session.reader(), session.embedders(), &id, request)?;
             if told.in_scope == 0 {

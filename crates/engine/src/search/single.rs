@@ -3,11 +3,10 @@
 use loci_core::{
     CollectionReader, Drawer, DrawerCondition, DrawerHit, LexicalRequest, PalaceFinding, QueryRequest, Result,
 };
-use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::tokenise::{self, TextIndexer};
 
 use super::legs::{SearchedScope, report_lexical, report_nearest};
-use super::text::{ComparedText, hash_bytes};
+use super::text::{ComparedText, hash_bytes, score_own_words};
 use super::{
     HitEvidence, LegStanding, LegStatus, LegWeights, PlanReport, SearchLegs, SearchReport, SearchRequest,
     weights,
@@ -181,32 +180,11 @@ impl<'a> OwnWordRanking<'a> {
                 ComparedText::from_text(&mut self.indexer, text)
             })
             .collect();
-        let mut statistics = LexicalStatistics::default();
-        texts
-            .iter()
-            .for_each(|text| statistics.add_drawer(text.count_words()));
-        let rarities: Vec<(u64, f32)> = self
-            .words
-            .iter()
-            .map(|word| {
-                let holding = texts.iter().filter(|text| text.holds_word(*word)).count();
-                (*word, statistics.term_rarity(holding as u64))
-            })
-            .collect();
+        let scores = score_own_words(&self.words, &texts.iter().collect::<Vec<_>>());
         let mut ranked: Vec<DrawerHit> = hits
             .into_iter()
-            .zip(&texts)
-            .filter_map(|(hit, text)| {
-                let burden = statistics.length_burden(text.count_words());
-                let gains = rarities
-                    .iter()
-                    .map(|(word, rarity)| match text.count_word(*word) {
-                        0 => 0.0,
-                        count => term_gain(*rarity, count, burden),
-                    });
-                let score: f32 = gains.sum();
-                (score > 0.0).then_some(DrawerHit { score, ..hit })
-            })
+            .zip(scores)
+            .filter_map(|(hit, score)| (score > 0.0).then_some(DrawerHit { score, ..hit }))
             .collect();
         ranked.sort_by(|a, b| {
             b.score

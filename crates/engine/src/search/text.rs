@@ -1,5 +1,6 @@
 //! Texts prepared for comparison: the words they contain, whether two are alike, and whether two are near twins.
 
+use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::tokenise::TextIndexer;
 
 use super::weights;
@@ -154,6 +155,26 @@ impl ComparedWord {
     }
 }
 
+/// Scores texts with BM25 by the words with these [hashes](hash_bytes), among themselves.
+pub(super) fn score_own_words(words: &[u64], texts: &[&ComparedText]) -> Vec<f32> {
+    let mut statistics = LexicalStatistics::default();
+    texts
+        .iter()
+        .for_each(|text| statistics.add_drawer(text.count_words()));
+    let mut scores = vec![0.0; texts.len()];
+    for word in words {
+        let counts: Vec<u32> = texts.iter().map(|text| text.count_word(*word)).collect();
+        let holding = counts.iter().filter(|count| **count > 0).count();
+        let rarity = statistics.term_rarity(holding as u64);
+        for ((score, count), text) in scores.iter_mut().zip(counts).zip(texts) {
+            if count > 0 {
+                *score += term_gain(rarity, count, statistics.length_burden(text.count_words()));
+            }
+        }
+    }
+    scores
+}
+
 /// FNV-1a: the words of a few hundred texts need no stronger hash.
 pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -190,6 +211,18 @@ mod tests {
         assert!(!like("red blue", "red gold"), "one of three");
         assert!(!like("red", "gold") && !like("", "gold"));
         assert!(like("", ""));
+    }
+
+    #[test]
+    fn rare_words_short_texts_and_repetition_score_higher() {
+        let mut indexer = TextIndexer::default();
+        let texts = ["red fox", "red red dog barks", "red dog runs far away", "a cat"];
+        let texts = texts.map(|text| ComparedText::from_text(&mut indexer, text));
+        let words = ["red", "fox"].map(|word| hash_bytes(word.as_bytes()));
+        let scores = score_own_words(&words, &texts.iter().collect::<Vec<_>>());
+        assert!(scores[0] > scores[1] && scores[1] > scores[2] && scores[2] > scores[3]);
+        assert_eq!(scores[3], 0.0);
+        assert_eq!(score_own_words(&words, &[]), [0.0; 0]);
     }
 
     #[test]

@@ -104,13 +104,20 @@ pub(crate) fn import(backend: &impl Shared, on_conflict: OnConflict, text: &str)
 }
 
 pub(crate) fn import_as(backend: &impl Shared, request: ImportRequest, text: &str) -> ImportReport {
-    let palace = open_palace(backend, &NOBODY);
+    import_lines(&open_palace(backend, &NOBODY), request, text).unwrap()
+}
+
+pub(crate) fn import_lines(
+    palace: &Palace,
+    request: ImportRequest,
+    text: &str,
+) -> loci_core::Result<ImportReport> {
     let mut importer = palace.import(request);
     for (at, line) in text.lines().enumerate() {
-        importer.push(at as u64 + 1, line.as_bytes()).unwrap();
+        importer.push(at as u64 + 1, line.as_bytes())?;
     }
-    while importer.finish().unwrap().is_some() {}
-    importer.report().clone()
+    while importer.finish()?.is_some() {}
+    Ok(importer.report().clone())
 }
 
 pub(crate) fn exported(backend: &dyn Backend, collection: &str) -> String {

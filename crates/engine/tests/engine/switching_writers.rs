@@ -8,7 +8,7 @@ use loci_engine::add::AddRequest;
 use loci_engine::{OnConflict, Palace, switch_model};
 
 use crate::embedders::{Bag, Machine};
-use crate::{Backend as _, EmbeddedBackend, PalaceRef, name, palace_at, request};
+use crate::{Backend as _, EmbeddedBackend, PalaceRef, import_lines, name, palace_at, request};
 
 const WRITERS: usize = 3;
 const EACH: usize = 150;
@@ -24,11 +24,8 @@ fn add(palace: &Palace, id: String) -> Result<()> {
 }
 
 fn import(palace: &Palace, id: &str) -> Result<()> {
-    let mut importer = palace.import(request(OnConflict::Keep));
     let line = format!("{{\"id\":\"{id}\",\"text\":\"words of a line\"}}");
-    importer.push(1, line.as_bytes())?;
-    while importer.finish()?.is_some() {}
-    Ok(())
+    import_lines(palace, request(OnConflict::Keep), &line).map(drop)
 }
 
 /// Files drawers in two ways, and notes each refusal.

@@ -1,11 +1,11 @@
 //! Vectors that lines bring: whose they are said to be, and which of them are made again and compared.
 
-use loci_core::{CreateMode, ErrorKind, IdentityState, OpenOptions, Result};
+use loci_core::{CreateMode, ErrorKind, IdentityState, OpenOptions};
 use loci_engine::export::ExportRequest;
-use loci_engine::{ImportReport, ImportRequest, OnConflict, Palace};
+use loci_engine::{ImportRequest, OnConflict, Palace};
 
 use crate::embedders::{Bag, Machine};
-use crate::{EmbeddedBackend, PalaceRef, name, palace_at, request};
+use crate::{EmbeddedBackend, PalaceRef, import_lines, name, palace_at, request};
 use loci_core::Backend as _;
 
 /// A palace in a file of its own, on a machine with these embedders.
@@ -54,15 +54,6 @@ fn large() -> ImportRequest {
     }
 }
 
-fn import(palace: &Palace, request: ImportRequest, text: &str) -> Result<ImportReport> {
-    let mut importer = palace.import(request);
-    for (at, line) in text.lines().enumerate() {
-        importer.push(at as u64 + 1, line.as_bytes())?;
-    }
-    while importer.finish()?.is_some() {}
-    Ok(importer.report().clone())
-}
-
 fn text_of(n: usize) -> String {
     format!("note {n} tells of harbour {} and ship {}", n % 7, n % 11)
 }
@@ -95,7 +86,7 @@ fn machine() -> Machine {
 fn vectors_of_another_model_are_noticed_behind_a_first_good_one() {
     let (home, machine) = (FilePalace::new(), machine());
     let (own, other) = (&machine.0[0], &machine.0[1]);
-    import(
+    import_lines(
         &home.open(&machine),
         large(),
         "{\"id\":\"first\",\"text\":\"the first\"}",
@@ -103,7 +94,7 @@ fn vectors_of_another_model_are_noticed_behind_a_first_good_one() {
     .unwrap();
     let mut lines: String = line(0, own);
     lines.extend((1..50).map(|n| line(n, other)));
-    let refused = import(&home.open(&machine), large(), &lines).unwrap_err();
+    let refused = import_lines(&home.open(&machine), large(), &lines).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::IdentityMismatch, "{refused}");
     let said = refused.to_string();
     assert!(said.contains("line ") && said.contains("own"), "{said}");
@@ -120,15 +111,15 @@ fn every_batch_is_checked_and_the_report_says_how_many() {
     let (home, machine) = (FilePalace::new(), machine());
     let (own, other) = (&machine.0[0], &machine.0[1]);
     let palace = home.open(&machine);
-    import(&palace, large(), "{\"id\":\"first\",\"text\":\"the first\"}").unwrap();
+    import_lines(&palace, large(), "{\"id\":\"first\",\"text\":\"the first\"}").unwrap();
     let lines: String = (0..1_000).map(|n| line(n, own)).collect();
-    let report = import(&palace, large(), &lines).unwrap();
+    let report = import_lines(&palace, large(), &lines).unwrap();
     assert_eq!((report.added, report.vectors_brought), (1_000, 1_000));
     assert!((60..100).contains(&report.vectors_checked), "{report:?}");
     // The third batch of seven is bad; those before it stay.
     let mut lines: String = (1_000..1_014).map(|n| line(n, own)).collect();
     lines.extend((1_014..1_021).map(|n| line(n, other)));
-    let refused = import(&palace, request(OnConflict::Keep), &lines).unwrap_err();
+    let refused = import_lines(&palace, request(OnConflict::Keep), &lines).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::IdentityMismatch, "{refused}");
     assert!(refused.to_string().contains("line 15"), "{refused}");
     assert_eq!(palace.collections().unwrap()[0].drawers, 1_015);
@@ -141,7 +132,7 @@ fn a_run_of_bad_vectors_is_found_wherever_it_stands() {
     for begin in [1, 60, 333, 500, 968] {
         let home = FilePalace::new();
         let palace = home.open(&machine);
-        import(&palace, large(), "{\"id\":\"first\",\"text\":\"the first\"}").unwrap();
+        import_lines(&palace, large(), "{\"id\":\"first\",\"text\":\"the first\"}").unwrap();
         let lines: String = (0..1_000)
             .map(|n| {
                 line(
@@ -154,7 +145,7 @@ fn a_run_of_bad_vectors_is_found_wherever_it_stands() {
                 )
             })
             .collect();
-        import(&palace, large(), &lines).expect_err("32 bad vectors in a row");
+        import_lines(&palace, large(), &lines).expect_err("32 bad vectors in a row");
     }
 }
 
@@ -164,7 +155,7 @@ fn a_header_that_names_a_model_here_is_not_believed_without_a_look() {
     let (own, other) = (&machine.0[0], &machine.0[1]);
     let mut lines = header(own);
     lines.extend((0..50).map(|n| line(n, other)));
-    let refused = import(&home.open(&machine), large(), &lines).unwrap_err();
+    let refused = import_lines(&home.open(&machine), large(), &lines).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::IdentityMismatch, "{refused}");
     assert!(refused.to_string().contains("line 2"), "{refused}");
     assert!(!home.open(&machine).exists().unwrap(), "nothing was made");
@@ -176,7 +167,7 @@ fn an_import_records_the_model_of_the_export() {
     let lines: String = (0..30)
         .map(|n| format!("{{\"text\":{:?}}}\n", text_of(n)))
         .collect();
-    import(&one.open(&machine), large(), &lines).unwrap();
+    import_lines(&one.open(&machine), large(), &lines).unwrap();
     let mut exported = String::new();
     let request = ExportRequest {
         embeddings: true,
@@ -193,17 +184,17 @@ fn an_import_records_the_model_of_the_export() {
     // A machine that lacks the model, and one that has it; a new palace, a named collection, one that was made before.
     for machine in [&elsewhere, &machine] {
         let new = FilePalace::new();
-        import(&new.open(machine), large(), &exported).unwrap();
+        import_lines(&new.open(machine), large(), &exported).unwrap();
         assert_eq!(new.identity("drawers"), own, "a new palace");
         let into = ImportRequest {
             into: Some(name("copy")),
             ..large()
         };
-        import(&new.open(machine), into, &exported).unwrap();
+        import_lines(&new.open(machine), into, &exported).unwrap();
         assert_eq!(new.identity("copy"), own, "a named collection");
         let made = FilePalace::new();
         made.make("drawers", &Bag::new("usual", 32));
-        import(&made.open(machine), large(), &exported).unwrap();
+        import_lines(&made.open(machine), large(), &exported).unwrap();
         assert_eq!(made.identity("drawers"), own, "a palace without vectors");
     }
 }
@@ -212,7 +203,7 @@ fn an_import_records_the_model_of_the_export() {
 fn vectors_of_a_named_model_do_not_join_those_of_another_that_is_not_here() {
     let (home, machine) = (FilePalace::new(), machine());
     let (own, other) = (&machine.0[0], &machine.0[1]);
-    import(
+    import_lines(
         &home.open(&machine),
         large(),
         "{\"id\":\"first\",\"text\":\"the first\"}",
@@ -221,7 +212,7 @@ fn vectors_of_a_named_model_do_not_join_those_of_another_that_is_not_here() {
     let mut lines = header(other);
     lines.push_str(&line(0, other));
     let nothing = Machine::default();
-    let refused = import(&home.open(&nothing), large(), &lines).unwrap_err();
+    let refused = import_lines(&home.open(&nothing), large(), &lines).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::IdentityMismatch, "{refused}");
     assert_eq!(home.identity("drawers"), IdentityState::Known(own.0.clone()));
 }
@@ -236,13 +227,13 @@ fn a_vector_made_before_its_context_grew_still_counts_as_its_models() {
         "{{\"id\":\"a\",\"text\":{text:?},\"context\":{{\"before\":\"should the harbour stay closed until friday\",\
          \"after\":\"then we sail on saturday with nine apples and two pears\"}},\"embedding\":{vector:?}}}\n"
     );
-    import(
+    import_lines(
         &home.open(&machine),
         large(),
         "{\"id\":\"first\",\"text\":\"the first\"}",
     )
     .unwrap();
-    let report = import(&home.open(&machine), large(), &line).unwrap();
+    let report = import_lines(&home.open(&machine), large(), &line).unwrap();
     assert_eq!((report.added, report.vectors_checked), (1, 1));
 }
 
@@ -250,7 +241,7 @@ fn a_vector_made_before_its_context_grew_still_counts_as_its_models() {
 fn vectors_without_a_name_take_the_place_of_a_model_that_made_none() {
     let (home, machine) = (FilePalace::new(), machine());
     home.make("drawers", &machine.0[0]);
-    let report = import(
+    let report = import_lines(
         &home.open(&machine),
         large(),
         "{\"text\":\"x\",\"embedding\":[1,2]}",

@@ -82,7 +82,7 @@ impl<P: ScannedPalace> CollectionReader for ScannedCollection<P> {
         let deadline = ScanDeadline::begin(request.budget)?;
         let scope = ReadScope::narrow(&self.visible, &request.filter, &request.document);
         self.read(|records| {
-            request.check_request(records.dimension())?;
+            request.check_request(records.metric(), records.dimension())?;
             search::find_nearest(records, request, &scope, deadline)
         })
     }

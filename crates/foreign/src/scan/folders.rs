@@ -9,7 +9,7 @@ use loci_core::{Error, ErrorKind, PalaceRef, Result};
 
 /// The handles of open palaces, by folder.
 #[derive(Debug)]
-pub struct OpenedFolders<P> {
+pub(super) struct OpenedFolders<P> {
     backend: &'static str,
     palaces: Mutex<HashMap<PathBuf, Arc<P>>>,
     closed: AtomicBool,
@@ -17,7 +17,7 @@ pub struct OpenedFolders<P> {
 
 impl<P> OpenedFolders<P> {
     /// Creates an empty set for the backend of this name.
-    pub fn new(backend: &'static str) -> Self {
+    pub(super) fn new(backend: &'static str) -> Self {
         Self {
             backend,
             palaces: Mutex::default(),
@@ -31,7 +31,7 @@ impl<P> OpenedFolders<P> {
     }
 
     /// Fails once the backend was closed.
-    pub fn check_open(&self) -> Result<()> {
+    pub(super) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::SeqCst) {
             let message = format!("the backend {:?} was closed", self.backend);
             return Err(Error::new(ErrorKind::Closed, message).with_hint("make a new one"));
@@ -40,7 +40,7 @@ impl<P> OpenedFolders<P> {
     }
 
     /// Returns the handle of the folder at `path`, made by `make` if there is none yet.
-    pub fn open_folder(&self, path: &Path, make: impl FnOnce() -> P) -> Result<Arc<P>> {
+    pub(super) fn open_folder(&self, path: &Path, make: impl FnOnce() -> P) -> Result<Arc<P>> {
         self.check_open()?;
         // One handle for each folder, so that all its collections share the rows that were read.
         let mut palaces = self.lock_palaces();
@@ -51,17 +51,17 @@ impl<P> OpenedFolders<P> {
     }
 
     /// Returns the handle of a palace, if it is open.
-    pub fn find_open(&self, palace: &PalaceRef) -> Option<Arc<P>> {
+    pub(super) fn find_open(&self, palace: &PalaceRef) -> Option<Arc<P>> {
         self.lock_palaces().get(palace.local_path.as_ref()?).cloned()
     }
 
     /// Removes the handle of a palace, if it is open.
-    pub fn take_open(&self, palace: &PalaceRef) -> Option<Arc<P>> {
+    pub(super) fn take_open(&self, palace: &PalaceRef) -> Option<Arc<P>> {
         self.lock_palaces().remove(palace.local_path.as_ref()?)
     }
 
     /// Closes the backend and removes all handles.
-    pub fn close(&self) -> Vec<Arc<P>> {
+    pub(super) fn close(&self) -> Vec<Arc<P>> {
         self.closed.store(true, Ordering::SeqCst);
         self.lock_palaces().drain().map(|(_, palace)| palace).collect()
     }

@@ -74,13 +74,14 @@ impl ScanMemory {
         }
         let mut members = vec![scope.is_all(); records.count()];
         if !scope.is_all() {
-            for at in records.in_row_order() {
+            let include = scope.required_fields(DrawerFields::NOTHING);
+            records.for_each_drawer(include, &mut |at, drawer| {
                 deadline.check()?;
-                let drawer = records.read_drawer(at, scope.required_fields(DrawerFields::NOTHING))?;
                 if let Some(member) = members.get_mut(at) {
                     *member = scope.accepts(&drawer);
                 }
-            }
+                Ok(())
+            })?;
         }
         let members: Arc<[bool]> = members.into();
         if self.scopes.len() >= SCOPES {
@@ -126,25 +127,18 @@ impl ScanMemory {
         words: &[&String],
         deadline: ScanDeadline,
     ) -> Result<Arc<[u32]>> {
-        let places: HashMap<&str, usize> = words
-            .iter()
-            .enumerate()
-            .map(|(place, word)| (word.as_str(), place))
-            .collect();
+        let places = WordPlaces::new(words);
         let mut lengths = vec![0_u32; records.count()];
         let mut found: Vec<Vec<WordOccurrence>> = vec![Vec::new(); words.len()];
         let mut counts = vec![0_u32; words.len()];
         // One indexer for all texts: it remembers the stems of their words.
         let mut indexer = TextIndexer::default();
-        for at in records.in_row_order() {
+        records.for_each_text(&mut |at, text| {
             deadline.check()?;
-            let Some(text) = records.read_text(at)? else {
-                continue;
-            };
             let mut length = 0;
-            indexer.for_each_index_token(&text, &mut |token| {
+            indexer.for_each_index_token(text, &mut |token| {
                 length += 1;
-                if let Some(count) = places.get(token).and_then(|place| counts.get_mut(*place)) {
+                if let Some(count) = places.find(token).and_then(|place| counts.get_mut(place)) {
                     *count += 1;
                 }
             });
@@ -157,7 +151,8 @@ impl ScanMemory {
                     found.push(WordOccurrence { at: at as u32, count });
                 }
             }
-        }
+            Ok(())
+        })?;
         for (word, found) in words.iter().zip(found) {
             self.kept += found.len();
             self.words.insert((*word).clone(), found.into());
@@ -165,6 +160,35 @@ impl ScanMemory {
         let lengths: Arc<[u32]> = lengths.into();
         self.lengths = Some(Arc::clone(&lengths));
         Ok(lengths)
+    }
+}
+
+/// The places of a few words in a list, found faster than the many other words of a text are hashed.
+struct WordPlaces<'w> {
+    places: HashMap<&'w str, usize>,
+    /// Whether a word begins with this byte.
+    beginnings: [bool; 256],
+}
+
+impl<'w> WordPlaces<'w> {
+    fn new(words: &[&'w String]) -> Self {
+        let mut beginnings = [false; 256];
+        for byte in words.iter().filter_map(|word| word.bytes().next()) {
+            if let Some(begins) = beginnings.get_mut(usize::from(byte)) {
+                *begins = true;
+            }
+        }
+        let places = words.iter().enumerate();
+        Self {
+            places: places.map(|(place, word)| (word.as_str(), place)).collect(),
+            beginnings,
+        }
+    }
+
+    fn find(&self, word: &str) -> Option<usize> {
+        let first = usize::from(*word.as_bytes().first()?);
+        let may_be = self.beginnings.get(first).copied().unwrap_or_default();
+        may_be.then(|| self.places.get(word).copied()).flatten()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use loci_core::vector::check_vector;
 use loci_core::{DrawerFields, DrawerHit, LexicalRequest, QueryRequest, Result};
 use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::measure_distance;
@@ -32,7 +33,7 @@ pub(crate) fn find_nearest(
             continue;
         };
         // A vector without a direction has no cosine distance from anything.
-        if loci_core::write::check_vector(&vector).is_err() {
+        if check_vector(&vector, view.metric()).is_err() {
             continue;
         }
         for (asked, list) in request.vectors.iter().zip(&mut lists) {

@@ -1,11 +1,11 @@
 //! One drawer on its way: the form in which the target is asked to file it.
 
 use loci_core::write::check_batch;
-use loci_core::{Drawer, Error, NewDrawer, Result, Write};
+use loci_core::{Drawer, Error, Metric, NewDrawer, Result, Write};
 
 use super::plan::CollectionPlan;
 use super::survey::CollectionSurvey;
-use crate::canonical::to_canonical;
+use crate::canonical::to_canonical_by;
 
 /// Returns the drawer as the target is to hold it, except for a vector that is still to be made.
 pub(super) fn expected_drawer(
@@ -14,7 +14,7 @@ pub(super) fn expected_drawer(
     survey: &CollectionSurvey,
     dimension: Option<usize>,
 ) -> Drawer {
-    let mut drawer = to_canonical(drawer);
+    let mut drawer = to_canonical_by(plan.info.metric, drawer);
     if survey.spanless.contains(&drawer.id) {
         drawer.place.span = None;
     }
@@ -26,8 +26,8 @@ pub(super) fn expected_drawer(
     drawer
 }
 
-/// Converts a drawer for filing. The error says why no backend accepts it.
-pub(super) fn to_new_drawer(drawer: Drawer) -> Result<NewDrawer> {
+/// Converts a drawer for filing in a collection by this metric. The error says why no backend accepts it.
+pub(super) fn to_new_drawer(drawer: Drawer, metric: Metric) -> Result<NewDrawer> {
     let new = NewDrawer {
         id: drawer.id,
         wordless: drawer.document.is_none(),
@@ -43,7 +43,7 @@ pub(super) fn to_new_drawer(drawer: Drawer) -> Result<NewDrawer> {
     // The contract's own check, before any batch is built: one bad drawer must not spoil a batch of a
     // thousand.
     let write = Write::Add(new);
-    check_batch(std::slice::from_ref(&write), None)?;
+    check_batch(std::slice::from_ref(&write), metric, None)?;
     match write {
         Write::Add(new) => Ok(new),
         _ => Err(Error::invalid("the write is not an addition")),

@@ -1,6 +1,6 @@
 //! Compares the source with the copy, drawer by drawer, before the copy is put in place.
 
-use loci_core::write::check_vector;
+use loci_core::vector::check_vector;
 use loci_core::{Capability, Drawer, DrawerFields, Error, ErrorKind, IdentityState, OpenOptions, Result};
 
 use super::plan::CollectionPlan;
@@ -8,7 +8,8 @@ use super::record::{ChangeLists, MOST_IDS, PalaceHashes};
 use super::stage::MigrationTarget;
 use super::survey::{CollectionSurvey, SourceSurvey};
 use super::{MigrateRequest, MigrateStep, carry, copy};
-use crate::canonical::{canonical_line, have_same_bits, list_differing_fields, to_canonical};
+use crate::canonical::{have_same_bits, list_differing_fields, to_canonical_by};
+use crate::digests::PairedDigests;
 use crate::merge::{DrawerPair, MergedWalk};
 use loci_engine::CollectionWalk;
 
@@ -48,25 +49,24 @@ pub(super) fn check_palace(
 ) -> Result<CheckedPalace> {
     let total = plans.iter().map(|plan| plan.info.drawers).sum();
     // One digest per side over all collections, in the order of a verification, so that both print the same.
-    let mut hashers = [blake3::Hasher::new(), blake3::Hasher::new()];
+    let mut digests = PairedDigests::default();
     let mut done = 0;
     let mut collections = Vec::new();
     for plan in plans {
-        let (checked, used) = CollectionCheck {
+        let checked = CollectionCheck {
             request,
             plan,
             survey: survey.of_collection(&plan.info.name),
             target,
-            hashers,
+            digests: &mut digests,
         }
         .run(&mut || {
             done += 1;
             watch(MigrateStep::Checked(done, total));
         })?;
-        hashers = used;
         collections.push(checked);
     }
-    let [from, to] = hashers.map(|hasher| hasher.finalize().to_hex().to_string());
+    let [from, to] = digests.finish();
     Ok(CheckedPalace {
         collections,
         hashes: PalaceHashes { from, to },
@@ -98,11 +98,11 @@ struct CollectionCheck<'a> {
     survey: &'a CollectionSurvey,
     target: &'a MigrationTarget,
     /// The digests of the source and of the target.
-    hashers: [blake3::Hasher; 2],
+    digests: &'a mut PairedDigests,
 }
 
 impl CollectionCheck<'_> {
-    fn run(mut self, tick: &mut dyn FnMut()) -> Result<(CheckedCollection, [blake3::Hasher; 2])> {
+    fn run(mut self, tick: &mut dyn FnMut()) -> Result<CheckedCollection> {
         let (from, to) = (self.request.from, self.request.to);
         let name = &self.plan.info.name;
         let source = from.backend.open(from.reference, name, &OpenOptions::default())?;
@@ -149,46 +149,38 @@ impl CollectionCheck<'_> {
                 checked.add_difference(format!("{} records of sources in {name}", all - alike));
             }
         }
-        Ok((checked, self.hashers))
+        Ok(checked)
     }
 
     fn check_pair(&mut self, pair: DrawerPair, checked: &mut CheckedCollection) {
         match pair {
             DrawerPair::Both(source, target) => {
-                self.count_pair(&source, &target, checked);
+                checked.rows_from += 1;
+                checked.rows += 1;
                 // Listed from the source as it is, compared with what was meant to arrive: a planned change
                 // is not an error.
                 checked.list_changes(&source, self.plan, self.survey);
-                let expected = carry::expected_drawer(*source, self.plan, self.survey, checked.dimension);
-                checked.compare_drawers(&expected, &to_canonical(*target), self.plan);
+                let metric = self.plan.info.metric;
+                let (source, target) = (to_canonical_by(metric, *source), to_canonical_by(metric, *target));
+                self.digests
+                    .add_pair(&self.plan.info.name, metric, &source, &target);
+                let expected = carry::expected_drawer(source, self.plan, self.survey, checked.dimension);
+                checked.compare_drawers(&expected, &target, self.plan);
             }
             DrawerPair::First(source) => {
-                self.update_digest(0, &source);
+                self.digests
+                    .add_first(&self.plan.info.name, self.plan.info.metric, &source);
                 checked.rows_from += 1;
                 checked.list_missing(*source, self.plan, self.survey);
             }
             DrawerPair::Second(target) => {
-                self.update_digest(1, &target);
+                self.digests
+                    .add_second(&self.plan.info.name, self.plan.info.metric, &target);
                 checked.rows += 1;
                 // Nothing but this run writes to the staged target, so such a drawer means that something
                 // went wrong.
                 checked.add_difference(format!("{:?} is not in the source", target.id.as_str()));
             }
-        }
-    }
-
-    fn count_pair(&mut self, source: &Drawer, target: &Drawer, checked: &mut CheckedCollection) {
-        self.update_digest(0, source);
-        self.update_digest(1, target);
-        checked.rows_from += 1;
-        checked.rows += 1;
-    }
-
-    fn update_digest(&mut self, side: usize, drawer: &Drawer) {
-        let text = canonical_line(&self.plan.info.name, drawer);
-        if let Some(hasher) = self.hashers.get_mut(side) {
-            hasher.update(text.as_bytes());
-            hasher.update(b"\n");
         }
     }
 }
@@ -221,7 +213,7 @@ impl CheckedCollection {
         let id = source.id.as_str();
         let lists = &mut self.lists;
         let vector = source.embedding.as_deref().filter(|_| plan.carries_vectors());
-        let sound = vector.is_none_or(|vector| check_vector(vector).is_ok());
+        let sound = vector.is_none_or(|vector| check_vector(vector, plan.info.metric).is_ok());
         let fits = |vector: &[f32]| self.dimension.is_none_or(|dimension| vector.len() == dimension);
         let metadata = source.metadata.as_ref();
         let conflicts = metadata.is_some_and(|metadata| source.place.complete_from(metadata).is_err());
@@ -288,7 +280,7 @@ impl CheckedCollection {
         // The reason was not kept while copying, and a resumed run would not have it, so it is worked out
         // again.
         let expected = carry::expected_drawer(source, plan, survey, self.dimension);
-        let why = match carry::to_new_drawer(expected) {
+        let why = match carry::to_new_drawer(expected, plan.info.metric) {
             Err(error) => error.to_string(),
             Ok(_) => "the target refused it".to_owned(),
         };

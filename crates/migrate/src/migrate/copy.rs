@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use loci_core::vector::check_vector;
 use loci_core::{
-    BackendDescriptor, Capability, Collection, CollectionExt, CreateMode, DrawerFields, DrawerId, Error,
-    ErrorKind, NewDrawer, OpenOptions, Result, RevisionOutcome, SourceRecordQuery, SourceRevision, Write,
+    BackendDescriptor, Capability, Collection, CollectionExt, CreateMode, Drawer, DrawerFields, DrawerId,
+    Error, ErrorKind, NewDrawer, OpenOptions, Result, RevisionOutcome, SourceRecordQuery, SourceRevision,
+    Write,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +19,9 @@ use loci_engine::CollectionWalk;
 use loci_engine::migration_records::{MIGRATION_RECORD, find_migration};
 use loci_engine::palace::embed_batch;
 
-/// The most drawers in a batch.
-const MOST_DRAWERS: usize = 1000;
+/// The most drawers in a batch: as many as the embedded store seals into one segment of words, so that it writes them
+/// once.
+const MOST_DRAWERS: usize = 2048;
 /// The size at which a batch is full, in bytes of text and vectors.
 const BATCH_BYTES: usize = 8 << 20;
 /// The number of source records read at a time.
@@ -132,34 +135,16 @@ struct PendingBatch {
     seen: u64,
 }
 
-impl CollectionCopy<'_> {
+impl<'a> CollectionCopy<'a> {
     fn copy_drawers(&mut self, tick: &mut dyn FnMut(u64)) -> Result<()> {
         self.resume_progress()?;
-        let include = DrawerFields {
-            embedding: self.embeddings,
-            ..DrawerFields::EVERYTHING
-        };
         let mut waiting = PendingBatch::default();
-        for drawer in CollectionWalk::new(self.source, include).starting_after(self.progress.after.clone()) {
+        for drawer in self.walk_source() {
             let drawer = drawer?;
             // Skipped drawers count as well: progress and cursor describe how far the source was read.
             waiting.seen += 1;
             waiting.after = Some(drawer.id.clone());
-            if self.survey.dropped.contains(&drawer.id) {
-                continue;
-            }
-            if self.dimension.is_none() && self.plan.carries_vectors() {
-                // The first valid vector decides. A resumed run takes the length from the target instead.
-                let sound = |vector: &&Vec<f32>| loci_core::write::check_vector(vector).is_ok();
-                self.dimension = drawer.embedding.as_ref().filter(sound).map(Vec::len);
-            }
-            // A drawer that no backend accepts is skipped; the check finds it missing and names it.
-            if let Ok(new) = carry::to_new_drawer(carry::expected_drawer(
-                drawer,
-                self.plan,
-                self.survey,
-                self.dimension,
-            )) {
+            if let Some(new) = self.carry_drawer(drawer) {
                 waiting.bytes += carry::estimate_size(&new);
                 waiting.drawers.push(new);
             }
@@ -171,6 +156,31 @@ impl CollectionCopy<'_> {
         self.flush_batch(waiting)?;
         tick(self.progress.done);
         Ok(())
+    }
+
+    /// Walks the drawers of the source behind those that are copied.
+    fn walk_source(&self) -> CollectionWalk<'a> {
+        let include = DrawerFields {
+            embedding: self.embeddings,
+            ..DrawerFields::EVERYTHING
+        };
+        CollectionWalk::new(self.source, include).starting_after(self.progress.after.clone())
+    }
+
+    /// Converts a drawer for the target, unless it is collapsed into another or no backend accepts it.
+    fn carry_drawer(&mut self, drawer: Drawer) -> Option<NewDrawer> {
+        if self.survey.dropped.contains(&drawer.id) {
+            return None;
+        }
+        if self.dimension.is_none() && self.plan.carries_vectors() {
+            // The first valid vector decides. A resumed run takes the length from the target instead.
+            let metric = self.plan.info.metric;
+            let sound = |vector: &&Vec<f32>| check_vector(vector, metric).is_ok();
+            self.dimension = drawer.embedding.as_ref().filter(sound).map(Vec::len);
+        }
+        let expected = carry::expected_drawer(drawer, self.plan, self.survey, self.dimension);
+        // A drawer that no backend accepts is skipped; the check finds it missing and names it.
+        carry::to_new_drawer(expected, self.plan.info.metric).ok()
     }
 
     /// Resumes where an earlier run stopped, if the target has its progress.
@@ -194,32 +204,47 @@ impl CollectionCopy<'_> {
         if waiting.seen == 0 {
             return Ok(());
         }
-        let mut batch: Vec<Write> = waiting.drawers.into_iter().map(Write::Add).collect();
-        if let Some(embedder) = self.plan.embedder() {
-            // Before the commit, so that no lock is held while a model works.
-            embed_batch(embedder, &mut batch, &HashSet::new())?;
-        }
+        let batch = self.embed_drawers(waiting.drawers)?;
         let next = CopyProgress {
             after: waiting.after,
             done: self.progress.done + waiting.seen,
             ..self.progress.clone()
         };
-        match self.commit_batch(batch.clone(), &next) {
+        match self.commit_batch(batch, &next) {
             // The batch was whole or nothing, so every drawer of it can be tried again.
-            Err(error) if is_drawer_error(&error) => self.commit_one_by_one(batch, &next)?,
+            Err(error) if is_drawer_error(&error) => self.commit_one_by_one(&next)?,
             done => done?,
         }
         self.progress = next;
         Ok(())
     }
 
-    /// Commits drawers one by one, so that a single bad drawer is left out and not its whole batch.
-    fn commit_one_by_one(&mut self, batch: Vec<Write>, next: &CopyProgress) -> Result<()> {
+    /// Makes writes of drawers, with the vectors that the plan has made for them.
+    fn embed_drawers(&self, drawers: Vec<NewDrawer>) -> Result<Vec<Write>> {
+        let mut batch: Vec<Write> = drawers.into_iter().map(Write::Add).collect();
+        if let Some(embedder) = self.plan.embedder() {
+            // Before the commit, so that no lock is held while a model works.
+            embed_batch(embedder, &mut batch, &HashSet::new())?;
+        }
+        Ok(batch)
+    }
+
+    /// Commits the drawers up to `next` one by one, so that a single bad drawer is left out and not its whole batch.
+    fn commit_one_by_one(&mut self, next: &CopyProgress) -> Result<()> {
         // The cursor moves only with the last commit: after a crash in between, the whole batch is tried
         // again.
         let still = self.progress.clone();
-        for write in batch {
-            match self.commit_batch(vec![write], &still) {
+        // Read again rather than kept, since a copy of every batch would cost more than this rare second reading.
+        for drawer in self.walk_source() {
+            let drawer = drawer?;
+            if next.after.as_ref().is_some_and(|last| drawer.id > *last) {
+                break;
+            }
+            let Some(new) = self.carry_drawer(drawer) else {
+                continue;
+            };
+            let batch = self.embed_drawers(vec![new])?;
+            match self.commit_batch(batch, &still) {
                 Err(error) if is_drawer_error(&error) => {}
                 done => done?,
             }

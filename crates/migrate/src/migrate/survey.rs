@@ -74,12 +74,12 @@ impl SourceSurvey {
             let mut pieces: HashMap<PieceDigest, u32> = HashMap::new();
             for drawer in walk_texts(opened.as_ref()) {
                 let drawer = to_canonical(drawer?);
-                // Without vectors, which would make the walk much slower; their number and the sequence
-                // number stand for them.
-                hasher.update(line::write_line(&info.name, drawer.clone(), Vec::new(), false).as_bytes());
                 if let Some(piece) = digest_piece(&drawer) {
                     *pieces.entry(piece).or_default() += 1;
                 }
+                // Without vectors, which would make the walk much slower; their number and the sequence
+                // number stand for them.
+                hasher.update(line::write_line(&info.name, drawer, Vec::new(), false).as_bytes());
                 seen += 1;
                 watch(MigrateStep::Surveyed(seen, total));
             }

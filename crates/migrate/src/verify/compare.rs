@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use loci_core::{
-    Capability, Collection, CollectionName, Drawer, DrawerFields, FindingSeverity, OpenOptions,
-    PalaceFinding, Result,
+    Capability, Collection, CollectionName, Drawer, DrawerFields, Error, FindingSeverity, Metric,
+    OpenOptions, PalaceFinding, Result,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::findings::FindingList;
 use super::known_differences::KnownDifferences;
 use super::sample;
-use crate::canonical::{canonical_line, list_differing_fields, to_canonical};
+use crate::canonical::{canonical_line, list_differing_fields, to_canonical_by};
 use crate::merge::{DrawerPair, MergedWalk};
 use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
@@ -57,6 +57,7 @@ pub fn compare_palaces(
                 .descriptor()
                 .has_capability(&Capability::EmbeddingsOut)
         }),
+        metrics: Default::default(),
         findings: FindingList::default(),
         hasher: blake3::Hasher::new(),
         drawers: 0,
@@ -140,6 +141,8 @@ struct ComparisonRun<'a> {
     there: BorrowedAddress<'a>,
     /// Whether both sides return vectors.
     vectors: bool,
+    /// The metrics of the collection that is compared, here and there.
+    metrics: (Metric, Metric),
     findings: FindingList,
     /// The digest of the other palace.
     hasher: blake3::Hasher,
@@ -155,6 +158,11 @@ impl ComparisonRun<'_> {
             open_if_present(self.here, name)?,
             open_if_present(self.there, name)?,
         );
+        let metric_of = |side: &Option<Arc<dyn Collection>>| match side {
+            Some(collection) => Ok(collection.info()?.metric),
+            None => Ok::<_, Error>(Metric::default()),
+        };
+        self.metrics = (metric_of(&mine)?, metric_of(&theirs)?);
         let mut pardon = KnownDifferences::from_collections(mine.as_deref(), theirs.as_deref())?;
         match (sample, &mine, &theirs) {
             (Some((sample, total)), Some(mine), Some(theirs)) => {
@@ -208,7 +216,8 @@ impl ComparisonRun<'_> {
         );
         while let Some(pair) = merge.next_pair()? {
             if let DrawerPair::Both(_, theirs) | DrawerPair::Second(theirs) = &pair {
-                self.hasher.update(canonical_line(name, theirs).as_bytes());
+                self.hasher
+                    .update(canonical_line(name, self.metrics.1, theirs).as_bytes());
                 self.hasher.update(b"\n");
                 self.drawers += 1;
             }
@@ -237,7 +246,8 @@ impl ComparisonRun<'_> {
                 format!("{} is only in the other palace, not here", name_drawer(&other)),
             ),
             DrawerPair::Both(one, other) => {
-                let (one, other) = (to_canonical(*one), to_canonical(*other));
+                let (here, there) = self.metrics;
+                let (one, other) = (to_canonical_by(here, *one), to_canonical_by(there, *other));
                 let mut fields = list_differing_fields(&one, &other);
                 fields.retain(|field| *field != "place" || !pardon.excuse_lost_span(&one, &other));
                 fields.retain(|field| *field != "damage" || !pardon.excuse_damage(&one, &other));

@@ -1,6 +1,6 @@
 //! Looks drawers up again: each must be found by its id, as it was walked, and by its own vector.
 
-use loci_core::write::check_vector;
+use loci_core::vector::check_vector;
 use loci_core::{
     CollectionInfo, CollectionName, CollectionReader, Drawer, DrawerFields, DrawerHit, FindingSeverity,
     GetRequest, Metric, PalaceFinding, QueryRequest, Result,
@@ -79,7 +79,7 @@ impl<'a> LookupSample<'a> {
             drawer
                 .embedding
                 .as_deref()
-                .is_some_and(|v| check_vector(v).is_ok())
+                .is_some_and(|v| check_vector(v, self.metric).is_ok())
         };
         let with_vector: Vec<&Drawer> = waiting.iter().filter(sound).collect();
         if with_vector.is_empty() {

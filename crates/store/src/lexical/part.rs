@@ -1,5 +1,7 @@
 //! A part of the collection that is scored as one: a sealed segment, or drawers read row by row.
 
+use std::sync::Arc;
+
 use loci_core::Result;
 use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::postings::{PostingList, PostingListWriter, TermDirectory, WordBag};
@@ -8,13 +10,12 @@ use rusqlite::Connection;
 
 use super::best::BestRows;
 use crate::failure::corrupt_error;
-use crate::words::{WordSegment, WordSegmentEntry};
+use crate::words::WordSegment;
 
 /// Some drawers in row order, and the lists of those that hold the terms of the search.
 #[derive(Debug)]
 pub(super) struct LexicalPart {
-    rows: Vec<i64>,
-    lengths: Vec<u32>,
+    drawers: PartDrawers,
     /// For each drawer whether it is in scope; `None` if all are.
     marks: Option<Vec<bool>>,
     /// For each term the number of drawers that hold it, and the begin and end of their list in `bytes`.
@@ -22,22 +23,41 @@ pub(super) struct LexicalPart {
     bytes: Vec<u8>,
 }
 
+/// The drawers of a part, in row order.
+#[derive(Debug)]
+enum PartDrawers {
+    /// Those of a sealed segment.
+    Sealed(Arc<WordSegment>),
+    /// Their rows and lengths.
+    Gathered(Vec<i64>, Vec<u32>),
+}
+
+impl PartDrawers {
+    fn rows(&self) -> &[i64] {
+        match self {
+            Self::Sealed(segment) => &segment.rows,
+            Self::Gathered(rows, _) => rows,
+        }
+    }
+
+    fn lengths(&self) -> &[u32] {
+        match self {
+            Self::Sealed(segment) => &segment.lengths,
+            Self::Gathered(_, lengths) => lengths,
+        }
+    }
+}
+
 impl LexicalPart {
-    /// Reads a segment's lists for the terms; `None` if none of its drawers is in scope.
+    /// Reads a segment's lists for the terms; `None` if none of its drawers is in scope, as `all` says where the range of
+    /// rows alone decides it.
     pub(super) fn read(
         connection: &Connection,
         projection: i64,
-        entry: &WordSegmentEntry,
+        segment: Arc<WordSegment>,
         terms: &[&[u8]],
-        scope: &RowSet,
+        (scope, all): (&RowSet, Option<bool>),
     ) -> Result<Option<Self>> {
-        // Decided from the range of rows alone where possible: a search in a small wing skips
-        // most segments unread.
-        let all = scope.membership_between(entry.first, entry.last);
-        if all == Some(false) {
-            return Ok(None);
-        }
-        let segment = WordSegment::read(connection, projection, entry)?;
         let marks = all.is_none().then(|| scope.mark_members(&segment.rows));
         if marks.as_ref().is_some_and(|marks| !marks.contains(&true)) {
             return Ok(None);
@@ -46,8 +66,7 @@ impl LexicalPart {
             marks,
             lists: Vec::with_capacity(terms.len()),
             bytes: Vec::new(),
-            rows: Vec::new(),
-            lengths: Vec::new(),
+            drawers: PartDrawers::Sealed(Arc::clone(&segment)),
         };
         // A term stands in at most one block, which the directory names without reading any.
         let places = TermDirectory::new(&segment.directory).find_blocks(terms)?;
@@ -61,7 +80,6 @@ impl LexicalPart {
                 None => part.push_list(PostingList::default()),
             }
         }
-        (part.rows, part.lengths) = (segment.rows, segment.lengths);
         Ok(Some(part))
     }
 
@@ -85,19 +103,17 @@ impl LexicalPart {
                 .as_ref()
                 .is_none_or(|marks| marks.get(at) == Some(&true))
         };
-        let rows = self.rows.iter().enumerate();
+        let rows = self.drawers.rows().iter().enumerate();
         rows.filter_map(move |(at, row)| scoped(at).then_some(*row))
     }
 
     /// Counts the drawers in scope and their lengths.
     pub(super) fn add_statistics(&self, statistics: &mut LexicalStatistics) {
+        let lengths = self.drawers.lengths();
         match &self.marks {
-            None => self
-                .lengths
-                .iter()
-                .for_each(|length| statistics.add_drawer(*length)),
+            None => lengths.iter().for_each(|length| statistics.add_drawer(*length)),
             Some(marks) => {
-                let lengths = self.lengths.iter().zip(marks).filter(|(_, mark)| **mark);
+                let lengths = lengths.iter().zip(marks).filter(|(_, mark)| **mark);
                 lengths.for_each(|(length, _)| statistics.add_drawer(*length));
             }
         }
@@ -138,7 +154,8 @@ impl LexicalPart {
                 .is_none_or(|marks| marks.get(at) == Some(&true))
         };
         slots.clear();
-        slots.extend(self.lengths.iter().enumerate().map(|(at, length)| ScoreSlot {
+        let lengths = self.drawers.lengths().iter();
+        slots.extend(lengths.enumerate().map(|(at, length)| ScoreSlot {
             // An infinite burden makes the gain of every word zero, without a test in the inner loop.
             burden: if scoped(at) {
                 statistics.length_burden(*length)
@@ -156,7 +173,7 @@ impl LexicalPart {
             refuse_stray(stray)?;
         }
         // Offered only now: a score is complete after the last list.
-        for (slot, row) in slots.iter().zip(&self.rows) {
+        for (slot, row) in slots.iter().zip(self.drawers.rows()) {
             if best.wants(slot.score) {
                 best.offer(*row, slot.score);
             }
@@ -215,8 +232,7 @@ impl<'t> LexicalPartBuilder<'t> {
 
     pub(super) fn finish(self) -> LexicalPart {
         let mut part = LexicalPart {
-            rows: self.rows,
-            lengths: self.lengths,
+            drawers: PartDrawers::Gathered(self.rows, self.lengths),
             marks: None,
             lists: Vec::new(),
             bytes: Vec::new(),

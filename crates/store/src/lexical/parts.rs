@@ -1,5 +1,7 @@
 //! All parts of a collection: those the word index covers, and the rest from the rows.
 
+use std::sync::Arc;
+
 use loci_core::{DrawerFields, ErrorKind, FindingSeverity, PalaceFinding, Result};
 use loci_index::bm25::LexicalStatistics;
 use loci_index::postings::WordBag;
@@ -14,7 +16,7 @@ use crate::deadline::BudgetDeadline;
 use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::shelf::CollectionShelf;
-use crate::words::{self, WordSegmentEntry};
+use crate::words::{self, WordSegment, WordSegmentEntry};
 use crate::{row, ties};
 
 /// A search for terms, which must be in byte order.
@@ -150,12 +152,14 @@ impl LexicalSearch<'_> {
         segments: &[WordSegmentEntry],
         scope: &RowSet,
     ) -> Result<(Vec<LexicalPart>, bool)> {
-        let (connection, projection) = (self.connection, self.shelf.projection);
+        let projection = self.shelf.projection;
         let mut parts = Vec::with_capacity(segments.len() + 1);
         let mut whole = true;
-        for entry in segments {
+        let mut read = Vec::new();
+        let known = self.palace.known_word_segments(projection, segments);
+        for (entry, known) in segments.iter().zip(known) {
             self.deadline.check()?;
-            match LexicalPart::read(connection, projection, entry, &self.terms, scope) {
+            match self.segment_part(entry, known, scope, &mut read) {
                 Ok(part) => parts.extend(part),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     self.palace.warn(damaged_finding(self.shelf, &error));
@@ -164,7 +168,35 @@ impl LexicalSearch<'_> {
                 Err(error) => return Err(error),
             }
         }
+        self.palace.remember_word_segments(projection, segments, read);
         Ok((parts, whole))
+    }
+
+    /// Returns the part of a segment, unless none of its drawers is in scope. A segment that was not known is read, and
+    /// added to `read`.
+    fn segment_part(
+        &self,
+        entry: &WordSegmentEntry,
+        known: Option<Arc<WordSegment>>,
+        scope: &RowSet,
+        read: &mut Vec<Arc<WordSegment>>,
+    ) -> Result<Option<LexicalPart>> {
+        let (connection, projection) = (self.connection, self.shelf.projection);
+        // Decided from the range of rows alone where possible: a search in a small wing skips
+        // most segments unread.
+        let all = scope.membership_between(entry.first, entry.last);
+        if all == Some(false) {
+            return Ok(None);
+        }
+        let segment = match known {
+            Some(known) => known,
+            None => {
+                let segment = Arc::new(WordSegment::read(connection, projection, entry)?);
+                read.push(Arc::clone(&segment));
+                segment
+            }
+        };
+        LexicalPart::read(connection, projection, segment, &self.terms, (scope, all))
     }
 
     /// Returns the parts if the index lacks drawers of the collection, or holds others: those are left out, and the

@@ -87,6 +87,10 @@ impl Drop for ConnectionLease<'_> {
         let ended = connection::end_read(&connection).is_ok();
         // SQLite takes a file that may not be written for one that never changes, and would not look at it again.
         let lasting = !connection.is_readonly(MAIN_DB).unwrap_or(true);
+        // Calls that come one after another use one connection. Others are for calls at the same time, and give the
+        // memory of their pages back, or each would fill a cache of its own.
+        let spare = !self.palace.lock_state().idle.is_empty();
+        let ended = ended && (!spare || connection.execute_batch("PRAGMA shrink_memory").is_ok());
         // Compared under the lock, so that a file that was replaced meanwhile never gets a connection to its
         // predecessor into the pool.
         let mut state = self.palace.lock_state();

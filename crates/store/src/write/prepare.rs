@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use loci_core::{Drawer, DrawerPatch, NewDrawer, Result, Write};
+use loci_core::{Drawer, DrawerPatch, Metric, NewDrawer, Result, Write};
 use loci_index::tokenise::TextIndexer;
 
 use crate::deadline::BudgetDeadline;
@@ -17,10 +17,14 @@ pub(crate) struct PreparedBatch {
     pub(super) dimension: Option<usize>,
 }
 
-/// Checks a batch and does its slow part: completing places and tokenising texts.
-pub(crate) fn prepare_batch(batch: &[Write], deadline: BudgetDeadline) -> Result<PreparedBatch> {
+/// Checks a batch for a collection by `metric` and does its slow part: completing places and tokenising texts.
+pub(crate) fn prepare_batch(
+    batch: &[Write],
+    metric: Metric,
+    deadline: BudgetDeadline,
+) -> Result<PreparedBatch> {
     // The dimension of the collection is not known here; it is checked again within the transaction.
-    loci_core::write::check_batch(batch, None)?;
+    loci_core::write::check_batch(batch, metric, None)?;
     let now = clock::now();
     let mut filed = HashMap::new();
     let mut indexer = TextIndexer::default();

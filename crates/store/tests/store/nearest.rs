@@ -131,6 +131,27 @@ fn clustered_vectors_are_found_exactly() {
 }
 
 #[test]
+fn vectors_of_zeros_are_found_exactly_where_they_have_a_distance() {
+    let mut random = SeededRandom::new(3);
+    let nothing = vec![0.0; DIMENSION];
+    // One in seven, so that both the packed segments and the tail hold some.
+    let vectors: Vec<Vec<f32>> = (0..2500)
+        .map(|n| {
+            if n % 7 == 0 {
+                nothing.clone()
+            } else {
+                vector(&mut random)
+            }
+        })
+        .collect();
+    let mut probes: Vec<Vec<f32>> = (0..4).map(|_| vector(&mut random)).collect();
+    probes.push(nothing);
+    for metric in [Metric::L2, Metric::Ip] {
+        check(metric, &vectors, &probes);
+    }
+}
+
+#[test]
 fn unclustered_vectors_are_found_exactly() {
     let mut random = SeededRandom::new(2);
     let vectors: Vec<Vec<f32>> = (0..2500).map(|_| vector(&mut random)).collect();

@@ -221,7 +221,7 @@ fn processes_that_count_on_one_source_lose_no_step() {
     assert!(EmbeddedBackend::new().examine(folder.path()).unwrap().healthy);
 }
 
-const LARGE_PARTS: usize = 64;
+const LARGE_PARTS: usize = 160;
 const MEGABYTE: usize = 1 << 20;
 
 /// The most memory this process has had at once, in bytes.
@@ -274,7 +274,7 @@ fn a_large_source_is_never_in_memory_whole() {
     assert!(child("large", folder.path(), None).wait().unwrap().success());
     let collection = truth::open(&EmbeddedBackend::new(), folder.path(), DIMENSION, false).unwrap();
     let hits = collection
-        .lexical(&LexicalRequest::for_words("zq63x7", 2))
+        .lexical(&LexicalRequest::for_words(format!("zq{}x7", LARGE_PARTS - 1), 2))
         .unwrap();
     assert_eq!(hits.len(), 1, "the last piece is there");
 }

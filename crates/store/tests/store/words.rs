@@ -131,6 +131,38 @@ fn scored(collection: &dyn Collection, filter: &Filter, document: &DocumentFilte
 }
 
 #[test]
+fn a_handle_that_knows_segments_answers_as_a_new_one_once_they_are_rewritten() {
+    let folder = raw::folder_with(sealed_words());
+    let backend = EmbeddedBackend::new();
+    let collection = truth::open(&backend, folder.path(), DIMENSION, false).unwrap();
+    let answers_agree = |step: &str| {
+        let new = EmbeddedBackend::new();
+        let fresh = truth::open(&new, folder.path(), DIMENSION, false).unwrap();
+        let ask = |one: &dyn Collection| scored(one, &Filter::All, &DocumentFilter::All);
+        assert_eq!(ask(collection.as_ref()), ask(fresh.as_ref()), "{step}");
+        assert_eq!(ask(collection.as_ref()).len(), 60, "{step}");
+    };
+    let newest = || raw::number(folder.path(), "SELECT max(segment) FROM words_1_segments");
+    answers_agree("as filed");
+    let number = newest();
+    let gone = (5..2000).step_by(31).map(truth::id).collect();
+    collection
+        .apply_batch(&[Write::Delete(DeleteSelection::Ids(gone))])
+        .unwrap();
+    answers_agree("deleted");
+    let upkeep = collection.require_upkeep().unwrap();
+    upkeep.run(&MaintenanceKind::COMPACT).unwrap();
+    assert_eq!(
+        newest(),
+        number,
+        "the rewritten segment has the number of the old one"
+    );
+    answers_agree("compacted");
+    upkeep.run(&MaintenanceKind::REINDEX).unwrap();
+    answers_agree("rebuilt");
+}
+
+#[test]
 fn a_filtered_match_over_segments_is_the_match_of_a_collection_of_its_own() {
     let folder = raw::folder_with(sealed_words());
     let backend = EmbeddedBackend::new();

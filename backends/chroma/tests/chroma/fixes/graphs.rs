@@ -10,12 +10,13 @@ use std::time::{Duration, SystemTime};
 
 use loci_chroma::ChromaBackend;
 use loci_core::{Doctor, FixMode, FixReport, FixRequest};
+use serde_json::Value as Json;
 
 use super::real::{Truth, python};
 use super::{apply, examine, fix, leaves_alone};
 use crate::scene::folder::{Folder, both_kinds};
 use crate::scene::graph::{GraphFiles, HEADER, LENGTHS, LEVEL0, LINKS};
-use crate::scene::reading::{finds, is_healthy, is_whole};
+use crate::scene::reading::{finds, floats, is_healthy, is_whole};
 
 const STEP: &str = "quarantine";
 /// The collection whose lengths matter.
@@ -236,11 +237,13 @@ fn lengths_are_named_and_mended(code: &str, damage: impl Fn(&GraphFiles)) {
         let mut truth = Truth::of(&folder, &BTreeSet::new()).by_direction();
         let report = apply(&folder, STEP);
         is_renamed(&report, &segment);
-        let line = format!("{lost} of them with length 1");
-        assert!(
-            report.changes.iter().any(|change| change.contains(&line)),
-            "{release}: {report:?}"
-        );
+        let mut told = report
+            .changes
+            .iter()
+            .filter_map(|change| change.split_once(" of them with length 1")?.0.rsplit(' ').next());
+        let shortened: u64 = told.next().unwrap().parse().unwrap();
+        // The last write that the graph contains may still be in the queue, with its length.
+        assert!((lost - 1..=lost).contains(&shortened), "{release}: {report:?}");
         is_healthy(&folder);
         truth.holds(&folder, 0);
     }
@@ -281,11 +284,11 @@ fn a_damaged_vector_is_not_written_back_as_a_good_one() {
         let graph = GraphFiles::new(&folder.segment());
         graph.set_value(40, f32::NAN);
         graph.set_value(41, 3e38);
-        let kept = leaves_alone(&folder, STEP);
-        assert!(kept.changes[1].contains("2 vectors"), "{kept:?}");
-
-        graph.set_entry_point(u32::MAX);
+        let segment = name_of(&folder.segment());
+        let ids = damaged_ids(&folder);
+        assert_eq!(ids.len(), 2, "{release}");
         let report = apply(&folder, STEP);
+        is_renamed(&report, &segment);
         let line = report
             .changes
             .iter()
@@ -294,6 +297,79 @@ fn a_damaged_vector_is_not_written_back_as_a_good_one() {
         let said = finds(&folder, "rows_without_vector");
         assert!(said.contains("2 of 1060"), "{release}: {said}");
         leaves_alone(&folder, STEP);
+        // Once the two are there again, the real package has everything.
+        upsert_again(&folder, release, &ids);
+        Truth::of(&folder, &BTreeSet::new()).holds(&folder, 0);
+    }
+}
+
+/// The ids of the records whose vectors the doctor calls damaged.
+fn damaged_ids(folder: &Folder) -> Vec<String> {
+    let findings = examine(folder).findings.into_iter();
+    let damaged = findings.filter(|finding| finding.code == "bad_vector");
+    let quoted = damaged.map(|finding| finding.message.split('"').nth(1).unwrap().to_owned());
+    quoted.collect()
+}
+
+/// Has the real package write records again as they were.
+fn upsert_again(folder: &Folder, release: &str, ids: &[String]) {
+    let script = "import base64, json, sys, chromadb, numpy\n\
+        client = chromadb.PersistentClient(sys.argv[1])\n\
+        for item in json.loads(sys.argv[2]):\n\
+        \x20   vector = numpy.frombuffer(base64.b64decode(item['embedding_f32_b64']), dtype='<f4')\n\
+        \x20   client.get_collection('flushed').upsert(ids=[item['id']], embeddings=[vector.tolist()],\n\
+        \x20       documents=[item['document']], metadatas=[item['metadata']])";
+    let told = folder.expected["collections"][0]["items"].as_array().unwrap();
+    let items: Vec<&Json> = told
+        .iter()
+        .filter(|item| ids.iter().any(|id| item["id"] == id.as_str()))
+        .collect();
+    assert_eq!(items.len(), ids.len());
+    let items = serde_json::to_string(&items).unwrap();
+    python(release, &["-c", script, folder.path().to_str().unwrap(), &items]);
+}
+
+/// Puts the purged writes back into the queue, as if the folder kept them all.
+fn leave_writes(folder: &Folder) {
+    let told = folder.expected["collections"][0]["items"].as_array().unwrap();
+    let inserts: String = told
+        .iter()
+        .map(|item| {
+            let id = item["id"].as_str().unwrap();
+            let vector = floats(&item["embedding_f32_b64"]).unwrap().into_iter();
+            let bytes = vector.flat_map(f32::to_le_bytes);
+            let hex: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            // Rows and writes of this folder have the same numbers, and releases store the latter in different ways.
+            format!(
+                "INSERT OR IGNORE INTO embeddings_queue (seq_id, operation, topic, id, vector, encoding) \
+                 SELECT row.id, 0, (SELECT topic FROM embeddings_queue LIMIT 1), row.embedding_id, x'{hex}', 'FLOAT32' \
+                 FROM embeddings AS row WHERE row.embedding_id = '{id}';"
+            )
+        })
+        .collect();
+    folder.sql(&format!("BEGIN; {inserts} COMMIT"));
+}
+
+#[test]
+fn a_damaged_vector_whose_write_is_left_comes_back() {
+    for release in both_kinds() {
+        let folder = Folder::copy(release, "flushed");
+        GraphFiles::new(&folder.segment()).set_value(40, f32::NAN);
+        let ids = damaged_ids(&folder);
+        assert_eq!(ids.len(), 1, "{release}");
+        leave_writes(&folder);
+        assert_eq!(damaged_ids(&folder), ids, "{release}");
+        let report = apply(&folder, STEP);
+        assert!(
+            !report
+                .changes
+                .iter()
+                .any(|line| line.contains("damaged and not written back")),
+            "{report:?}"
+        );
+        is_healthy(&folder);
+        is_whole(&folder);
+        Truth::of(&folder, &BTreeSet::new()).holds(&folder, 0);
     }
 }
 

@@ -102,10 +102,30 @@ fn taking_back_is_refused_once_something_was_written() {
         let before = folder.look();
         let error = fix(folder.path(), step, FixMode::Undo).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{step}: {error}");
-        assert!(error.to_string().contains("1 writes were added since"), "{error}");
+        assert!(
+            error.to_string().contains("its queue has 1 write more"),
+            "{error}"
+        );
         assert!(error.hint_text().unwrap().contains(".before-"), "{error:?}");
         assert_eq!(before, folder.look(), "{step}");
     }
+}
+
+#[test]
+fn a_change_that_keeps_the_size_is_not_told_by_the_size() {
+    let folder = damaged("quarantine");
+    apply(&folder, "quarantine");
+    let (_, record) = record(&folder, "quarantine");
+    let copy = folder.path().join(record["copy"].as_str().unwrap());
+    let size = |path: &std::path::Path| fs::metadata(path).unwrap().len();
+    // Neither what the step left nor what it found, and as large as the latter.
+    fs::copy(&copy, folder.database()).unwrap();
+    folder.sql("UPDATE collections SET name = upper(name)");
+    assert_eq!(size(&folder.database()), size(&copy));
+    let error = fix(folder.path(), "quarantine", FixMode::Undo).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("bytes are not those that the step left"), "{said}");
+    assert!(!said.contains("and had"), "{said}");
 }
 
 #[test]

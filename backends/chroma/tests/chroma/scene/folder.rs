@@ -88,6 +88,15 @@ impl Folder {
         }
     }
 
+    /// A folder that a test wrote itself.
+    pub(crate) fn at(place: TempDir, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            expected: Json::Null,
+            place,
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.place.path()
     }

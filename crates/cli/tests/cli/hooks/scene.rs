@@ -193,10 +193,23 @@ impl Scene {
         .unwrap();
     }
 
+    /// Calls the hook of Claude Code for a prompt, with as much time to recall as it takes.
+    pub(crate) fn prompt(&self, event: &Json, more: &[&str]) -> Json {
+        let recall = ["UserPromptSubmit", "--recall", "--recall-ms", "60000"];
+        let args = [&["claude-code"][..], &recall, more].concat();
+        self.hook(&args, event.to_string()).answer()
+    }
+
     /// Calls the hook of Claude Code at the end of a turn.
     pub(crate) fn stop(&self, transcript: &Path) -> Json {
         self.hook(&["claude-code", "Stop"], stopped(transcript)).answer()
     }
+}
+
+/// The text that a hook adds to a prompt; empty if it adds none.
+pub(crate) fn added_context(answer: &Json) -> &str {
+    let added = answer["hookSpecificOutput"]["additionalContext"].as_str();
+    added.unwrap_or_default()
 }
 
 /// The event at the end of a turn.

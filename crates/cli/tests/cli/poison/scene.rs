@@ -1,13 +1,12 @@
 //! A palace with true drawers and the attacks of one family, and the ways to ask it.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value as Json, json};
 
 use super::attacks::{AttackDoor, AttackFamily, FACTS, claude, message};
-use crate::hooks::scene::{Scene, stopped};
+use crate::hooks::scene::{Scene, added_context, stopped};
+use crate::mcp_lines::McpLines;
 
 /// A palace and the home it is in.
 pub(super) struct PoisonedPalace {
@@ -139,85 +138,30 @@ impl PoisonedPalace {
 
     pub(super) fn recall(&self, question: &str) -> String {
         let event = json!({"session_id": "now", "cwd": "/home/ada/home", "prompt": question});
-        let args = [
-            "claude-code",
-            "UserPromptSubmit",
-            "--recall",
-            "--recall-ms",
-            "60000",
-        ];
-        let answer = self.scene.hook(&args, event.to_string()).answer();
-        let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
-        text.unwrap_or_default().to_owned()
+        added_context(&self.scene.prompt(&event, &[])).to_owned()
     }
 
     /// Starts a server, with a client that calls itself `user`.
     pub(super) fn connect(&self) -> AgentClient {
-        let mut command = self.scene.command(&["mcp"]);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        AgentClient::start(command.spawn().unwrap())
+        AgentClient {
+            lines: McpLines::start(self.scene.command(&["mcp"]), "user"),
+        }
     }
 }
 
 /// A client of the MCP server.
 pub(super) struct AgentClient {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-    asked: u64,
+    lines: McpLines,
 }
 
 impl AgentClient {
-    fn start(mut child: Child) -> Self {
-        let mut client = Self {
-            to: child.stdin.take().unwrap(),
-            from: BufReader::new(child.stdout.take().unwrap()),
-            child,
-            asked: 0,
-        };
-        let about = json!({"name": "user", "version": "1"});
-        client.ask(
-            "initialize",
-            &json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": about}),
-        );
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-        writeln!(client.to, "{ready}").unwrap();
-        client
-    }
-
-    fn ask(&mut self, method: &str, params: &Json) -> Json {
-        self.asked += 1;
-        let message = json!({"jsonrpc": "2.0", "id": self.asked, "method": method, "params": params});
-        writeln!(self.to, "{message}").unwrap();
-        loop {
-            let mut line = String::new();
-            assert!(
-                self.from.read_line(&mut line).unwrap() > 0,
-                "the server is gone: {method}"
-            );
-            let answer: Json = serde_json::from_str(&line).unwrap();
-            if answer["id"] == self.asked {
-                return answer["result"].clone();
-            }
-        }
-    }
-
     /// The result of a tool that does not fail.
     #[track_caller]
     pub(super) fn call(&mut self, tool: &str, arguments: &Json) -> Json {
-        let result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
+        let params = json!({"name": tool, "arguments": arguments});
+        let result = self.lines.ask("tools/call", &params)["result"].clone();
         assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
         result
-    }
-}
-
-impl Drop for AgentClient {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use loci_core::write::check_vector;
+use loci_core::vector::check_vector;
 use loci_core::{
     ApplyRequest, ChangeFeed, ChangeKind, ChangePage, Collection, CollectionExt, CollectionInfo,
     CollectionReader, CollectionReaderExt, Cursor, DeleteSelection, DocumentFilter, Drawer, DrawerCondition,
     DrawerFields, DrawerHit, DrawerId, DrawerOrder, DrawerPatch, EmbedderIdentity, EmbeddingSpaces, Erasure,
     Error, ErrorKind, FacetCount, FacetRequest, Filter, FilterComparison, GetRequest, IdentityChange,
-    IdentityState, LexicalRequest, Maintenance, Metadata, MetadataScalar, MetadataValue, NewDrawer,
+    IdentityState, LexicalRequest, Maintenance, Metadata, MetadataScalar, MetadataValue, Metric, NewDrawer,
     QueryRequest, Receipt, Result, SourceLedger, Write,
 };
 
@@ -66,7 +66,9 @@ impl WrongCollection {
                 Write::Add(create_from_patch(patch))
             }
             (BackendFlaw::ForgetsBadVectors, Write::Add(mut drawer)) => {
-                drawer.embedding = drawer.embedding.filter(|vector| check_vector(vector).is_ok());
+                drawer.embedding = drawer
+                    .embedding
+                    .filter(|vector| check_vector(vector, Metric::Cosine).is_ok());
                 Write::Add(drawer)
             }
             (BackendFlaw::GarblesContext, Write::Add(mut drawer)) => {

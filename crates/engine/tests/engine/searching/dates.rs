@@ -90,6 +90,50 @@ fn a_question_for_a_time_and_little_else_is_answered_from_that_time() {
     }
 }
 
+/// A drawer without a time of saying, filed on this day.
+fn filed(key: &str, text: &str, day: &str) -> NewDrawer {
+    NewDrawer {
+        filed_at: Some(time(&format!("{day}T09:00:00Z"))),
+        ..drawer(key, text)
+    }
+}
+
+#[test]
+fn a_note_without_a_time_of_saying_was_said_when_it_was_filed() {
+    for world in World::both() {
+        let mut told_late = filed("late", "the mast broke in winter", "2024-08-07");
+        told_late.place.said_at = Some(time("2024-01-05T09:00:00Z"));
+        let mut mined = filed("mined", "the harbour plan", "2024-08-07");
+        mined.place.kind = Some("file".into());
+        let mut read = filed("read", "the harbour map", "2024-08-07");
+        read.place.source = Some("/maps/harbour.txt".into());
+        let mut drawers: Vec<NewDrawer> = (0..300)
+            .map(|n| {
+                filed(
+                    &format!("d{n:03}"),
+                    &format!("what happened last week {n}"),
+                    "2024-01-02",
+                )
+            })
+            .collect();
+        drawers.extend([
+            filed("note", "the boat was painted blue", "2024-08-06"),
+            said("talk", "new sails were bought", "2024-08-08"),
+            told_late,
+            mined,
+            read,
+        ]);
+        let palace = world.file(&machine(), drawers);
+        let answer = find(&palace, &machine(), &asked("what happened last week"));
+        assert_eq!(names(&answer.hits), ["talk", "note"], "{answer:?}");
+        assert!(answer.dates[0].alone && answer.verdict.likely);
+        assert_eq!((answer.dates[0].drawers, answer.in_scope), (2, 2));
+        assert_eq!(hit(&answer.hits, "note").why.said.as_deref(), Some("last week"));
+        let answer = find(&palace, &machine(), &asked("what was painted last week"));
+        assert_eq!((names(&answer.hits)[0], answer.dates[0].drawers), ("note", 2));
+    }
+}
+
 #[test]
 fn a_month_without_its_year_is_the_last_one_with_drawers() {
     for world in World::both() {

@@ -21,7 +21,7 @@ fn what_was_stopped_goes_on_where_it_was() {
     let there = palace();
     let from = address(&backend, &there);
     made(from, "drawers", Some(model()))
-        .apply_batch(&many(3500))
+        .apply_batch(&many(5000))
         .unwrap();
     remember(opened(from, "drawers").as_ref(), "book", "as it was");
     let home = Home::new();
@@ -46,8 +46,8 @@ fn what_was_stopped_goes_on_where_it_was() {
         })
         .unwrap();
     assert!(report.resumed && told == Some(true), "{told:?}");
-    assert_eq!(first, Some(3000), "the first two thousand are not copied again");
-    assert!(report.lossless && report.rows == 3500, "{report:?}");
+    assert_eq!(first, Some(4096), "the first two thousand are not copied again");
+    assert!(report.lossless && report.rows == 5000, "{report:?}");
     assert_eq!(home.names(), ["new"]);
     assert_eq!(hash(to), hash(from));
     assert_eq!(report.record.collections[0].sources, 1);
@@ -156,13 +156,13 @@ fn a_source_that_changes_while_it_is_read_is_said() {
     let there = palace();
     let from = address(&backend, &there);
     let drawers = made(from, "drawers", Some(model()));
-    drawers.apply_batch(&many(1500)).unwrap();
+    drawers.apply_batch(&many(2500)).unwrap();
     let home = Home::new();
     let place = home.local("new");
     let to = address(&home.embedded, &place);
     let report = Moving::new(from, to)
         .watched(&mut |step| {
-            if matches!(step, MigrateStep::Copied(1000, _)) {
+            if matches!(step, MigrateStep::Copied(2048, _)) {
                 let late = ["a", "z"].map(|called| Write::Add(NewDrawer::new(id(called), "late")));
                 drawers.apply_batch(&late).unwrap();
             }
@@ -175,5 +175,5 @@ fn a_source_that_changes_while_it_is_read_is_said() {
         .find(|one| one.code == "changed_meanwhile")
         .unwrap();
     assert!(warned.hint.as_ref().unwrap().contains("again"), "{warned:?}");
-    assert!(report.rows >= 1500);
+    assert!(report.rows >= 2500);
 }

@@ -1,5 +1,7 @@
 //! `search`: finds drawers by meaning and by words.
 
+use std::ops::Range;
+
 use loci_core::{Error, Result, format_count};
 use loci_engine::SearchRequest;
 use loci_engine::search::{SearchReport, choose_excerpt, mark_words};
@@ -111,8 +113,16 @@ fn build_reply(
     let before = request.shown_before()?;
     let query_words = report.plan.map(|plan| plan.words).unwrap_or_default();
     let hits: Vec<HitView> = report.hits.into_iter().map(HitView::for_agent).collect();
-    let page = fit_page(budget, &hits, |at, hit, size| {
-        let shown = cut_hit(hit, &query_words, size);
+    // Found once: the page is laid out with ever shorter texts until all hits fit.
+    let marked: Vec<MarkedHit<'_>> = hits
+        .iter()
+        .map(|hit| MarkedHit {
+            hit,
+            marks: mark_words(hit.drawer.whole_text(), &query_words),
+        })
+        .collect();
+    let page = fit_page(budget, &marked, |at, hit, size| {
+        let shown = hit.cut_to(size);
         (words::cite_drawer(&shown.drawer, before + at + 1), shown)
     });
     // The cursor must stand behind the last hit shown, not behind the last one found, or hits would be
@@ -142,9 +152,17 @@ fn build_reply(
     Ok(ToolReply { text, value })
 }
 
-/// Returns a hit with the part of its text that holds most of the query's words.
-fn cut_hit(hit: &HitView, query_words: &[String], size: usize) -> HitView {
-    let text = hit.drawer.whole_text();
-    let part = choose_excerpt(text, &mark_words(text, query_words), size);
-    hit.with_excerpt(text.get(part).unwrap_or_default())
+/// A hit, and where its text holds words of the query.
+struct MarkedHit<'a> {
+    hit: &'a HitView,
+    marks: Vec<Range<usize>>,
+}
+
+impl MarkedHit<'_> {
+    /// Returns the hit with the part of its text that holds most of the query's words.
+    fn cut_to(&self, size: usize) -> HitView {
+        let text = self.hit.drawer.whole_text();
+        let part = choose_excerpt(text, &self.marks, size);
+        self.hit.with_excerpt(text.get(part).unwrap_or_default())
+    }
 }
