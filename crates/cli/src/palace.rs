@@ -1,6 +1,8 @@
-//! The palace a reference means: a name, a path, or `backend:path`; and the palaces that exist by name.
+//! The palace a reference means: a name, a path, `backend:path` or the URL of a server; and the palaces that exist by
+//! name.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use loci_core::{Error, ErrorKind, Result};
@@ -10,13 +12,64 @@ use crate::environment::ProcessEnvironment;
 use crate::errors;
 use crate::registry::BackendRegistry;
 
-/// The folder of a palace, and the backend its reference names.
+/// The place of a palace, and the backend its reference names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PalaceLocation {
     /// The part of the reference before its colon.
     pub(crate) backend: Option<String>,
-    /// Its folder, absolute.
-    pub(crate) folder: PathBuf,
+    /// Its place.
+    pub(crate) place: PalacePlace,
+}
+
+/// The place of a palace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PalacePlace {
+    /// A folder, absolute.
+    Folder(PathBuf),
+    /// A server.
+    Server(ServerUrl),
+}
+
+/// The URL of a palace on a server.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ServerUrl(String);
+
+impl ServerUrl {
+    /// The URL as given; it may hold a password, so it is never shown.
+    pub(crate) fn as_given(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerUrl")
+    }
+}
+
+impl PalaceLocation {
+    fn in_folder(backend: Option<String>, folder: PathBuf) -> Self {
+        Self {
+            backend,
+            place: PalacePlace::Folder(folder),
+        }
+    }
+
+    /// The folder, if the palace has one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            PalacePlace::Folder(folder) => Some(folder),
+            PalacePlace::Server(_) => None,
+        }
+    }
+
+    /// The folder, or an error if the palace lives on a server.
+    pub(crate) fn require_folder(&self) -> Result<&Path> {
+        self.folder().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "a palace on a server has no folder")
+                .with_hint("nothing was changed; name a palace in a folder with --palace")
+        })
+    }
 }
 
 /// The palace used when none is named.
@@ -31,15 +84,40 @@ pub(crate) fn locate_palace(
     registry: &BackendRegistry,
 ) -> Result<PalaceLocation> {
     let Some(reference) = reference.or(environment.palace.as_deref()) else {
-        return Ok(PalaceLocation {
-            backend: None,
-            folder: named_folder(DEFAULT, environment)?,
-        });
+        return locate_folder(None, named_folder(DEFAULT, environment)?, registry);
     };
+    if let Some(location) = locate_url(reference, registry) {
+        return Ok(location);
+    }
     let (backend, place) = split_backend(reference, registry)?;
-    Ok(PalaceLocation {
-        backend,
-        folder: resolve_folder(place, environment)?,
+    locate_folder(backend, resolve_folder(place, environment)?, registry)
+}
+
+/// The palace whose URL is given, if it is one.
+fn locate_url(reference: &OsStr, registry: &BackendRegistry) -> Option<PalaceLocation> {
+    let url = reference.to_str()?;
+    let backend = registry.find_url_backend(url)?;
+    Some(PalaceLocation {
+        backend: Some(backend.to_owned()),
+        place: PalacePlace::Server(ServerUrl(url.to_owned())),
+    })
+}
+
+/// The palace in a folder, or the one on a server that the config in this folder names.
+fn locate_folder(
+    backend: Option<String>,
+    folder: PathBuf,
+    registry: &BackendRegistry,
+) -> Result<PalaceLocation> {
+    let Some(url) = read_config(&folder)?.and_then(|config| config.url) else {
+        return Ok(PalaceLocation::in_folder(backend, folder));
+    };
+    locate_url(OsStr::new(&url), registry).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Format,
+            format!("{} names no URL of a palace", folder.join(CONFIG).display()),
+        )
+        .with_hint(r#"write {"url": "postgres://HOST/DATABASE?palace=NAME"}"#)
     })
 }
 
@@ -149,10 +227,16 @@ pub(crate) fn name_existing_palaces(
 #[derive(Deserialize)]
 struct PalaceConfig {
     backend: Option<String>,
+    /// The URL of the server that holds the palace.
+    url: Option<String>,
 }
 
 /// The backend that the config of a palace names, if there is a config.
 pub(crate) fn configured_backend(folder: &Path) -> Result<Option<String>> {
+    Ok(read_config(folder)?.and_then(|config| config.backend))
+}
+
+fn read_config(folder: &Path) -> Result<Option<PalaceConfig>> {
     let path = folder.join(CONFIG);
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -170,9 +254,9 @@ pub(crate) fn configured_backend(folder: &Path) -> Result<Option<String>> {
             format!("{} is not the config of a palace", path.display()),
         )
         .caused_by(cause)
-        .with_hint(r#"it should read {"backend": "NAME"}"#)
+        .with_hint(r#"it should read {"backend": "NAME"} or {"url": "postgres://…"}"#)
     })?;
-    Ok(config.backend)
+    Ok(Some(config))
 }
 
 #[cfg(test)]
@@ -193,7 +277,7 @@ mod tests {
     fn check(reference: &str, backend: Option<&str>, folder: &str) {
         let located = locate_palace(Some(OsStr::new(reference)), &environment(), &registry()).unwrap();
         assert_eq!(located.backend.as_deref(), backend, "{reference}");
-        assert_eq!(located.folder, Path::new(folder), "{reference}");
+        assert_eq!(located.folder(), Some(Path::new(folder)), "{reference}");
     }
 
     #[test]
@@ -204,6 +288,29 @@ mod tests {
         check("embedded:/srv/work", Some("embedded"), "/srv/work");
         check("/srv/a:b", None, "/srv/a:b");
         check("抽屉", None, "/data/loci/palaces/抽屉");
+    }
+
+    #[test]
+    fn a_url_means_a_palace_on_a_server_and_is_never_shown() {
+        let registry = registry();
+        let locate = |reference: &str| locate_palace(Some(OsStr::new(reference)), &environment(), &registry);
+        for url in ["postgres://u:secret@h/d?palace=x", "postgresql:///d"] {
+            let located = locate(url).unwrap();
+            assert_eq!(located.backend.as_deref(), Some("postgres"), "{url}");
+            assert_eq!(located.folder(), None, "{url}");
+            assert!(!format!("{located:?}").contains("secret"));
+            assert_eq!(
+                located.require_folder().unwrap_err().kind(),
+                ErrorKind::Unsupported
+            );
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(CONFIG), r#"{"url":"postgres://h/d"}"#).unwrap();
+        let named = locate_palace(Some(folder.path().as_os_str()), &environment(), &registry).unwrap();
+        assert_eq!(named.backend.as_deref(), Some("postgres"));
+        std::fs::write(folder.path().join(CONFIG), r#"{"url":"https://h/d"}"#).unwrap();
+        let error = locate_palace(Some(folder.path().as_os_str()), &environment(), &registry).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Format);
     }
 
     #[test]
@@ -220,7 +327,9 @@ mod tests {
         let folder = |reference: Option<&str>, environment: &ProcessEnvironment| {
             locate_palace(reference.map(OsStr::new), environment, &registry)
                 .unwrap()
-                .folder
+                .require_folder()
+                .unwrap()
+                .to_owned()
         };
         assert_eq!(
             folder(None, &environment),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use loci_chroma::{ChromaBackend, MempalaceInstallation};
 use loci_core::{Backend, Error, ErrorKind, PalaceFinding, PalaceRef, Result};
+use loci_engine::PalaceAddress;
 use loci_mempalace::ExactBackend;
+use loci_postgres::PostgresBackend;
 use loci_store::EmbeddedBackend;
 
 /// The number of drawers of a palace, and the damage it has on record.
@@ -15,8 +17,17 @@ type PalaceGlance = (u64, Vec<PalaceFinding>);
 struct BackendEntry {
     name: &'static str,
     make: fn(&MempalaceInstallation) -> Arc<dyn Backend>,
-    /// Counts the drawers of the palace in a folder, and lists the damage it has on record, without changing anything.
-    count: fn(&Path) -> Result<PalaceGlance>,
+    /// How its palaces are found.
+    home: PalaceHome,
+}
+
+/// The kind of place in which a backend keeps its palaces.
+#[derive(Debug, Clone, Copy)]
+enum PalaceHome {
+    /// Folders. Counts the drawers of the palace in one, and lists the damage it has on record, without changing anything.
+    Folder(fn(&Path) -> Result<PalaceGlance>),
+    /// Servers, addressed by URLs of these schemes.
+    Server(&'static [&'static str]),
 }
 
 /// The backends this build knows by name.
@@ -53,17 +64,22 @@ impl BackendRegistry {
                 BackendEntry {
                     name: DEFAULT,
                     make: make_embedded,
-                    count: EmbeddedBackend::count_drawers,
+                    home: PalaceHome::Folder(EmbeddedBackend::count_drawers),
                 },
                 BackendEntry {
                     name: ChromaBackend::NAME,
                     make: make_chroma,
-                    count: count_in_chroma,
+                    home: PalaceHome::Folder(count_in_chroma),
                 },
                 BackendEntry {
                     name: ExactBackend::NAME,
                     make: make_exact,
-                    count: count_in_exact,
+                    home: PalaceHome::Folder(count_in_exact),
+                },
+                BackendEntry {
+                    name: PostgresBackend::NAME,
+                    make: make_postgres,
+                    home: PalaceHome::Server(&PostgresBackend::SCHEMES),
                 },
             ],
         }
@@ -87,7 +103,34 @@ impl BackendRegistry {
     /// Counts the drawers of the palace in `folder`, which the backend called `name` holds, and lists the damage it has
     /// on record. Changes nothing.
     pub(crate) fn count_drawers(&self, name: &str, folder: &Path) -> Result<PalaceGlance> {
-        (self.find_entry(name)?.count)(folder)
+        match self.find_entry(name)?.home {
+            PalaceHome::Folder(count) => count(folder),
+            PalaceHome::Server(_) => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the backend {name:?} keeps no palaces in folders"),
+            )),
+        }
+    }
+
+    /// The backend that a URL addresses, by its scheme.
+    pub(crate) fn find_url_backend(&self, url: &str) -> Option<&'static str> {
+        let (scheme, _) = url.split_once("://")?;
+        let speaks = |entry: &&BackendEntry| match entry.home {
+            PalaceHome::Server(schemes) => schemes.contains(&scheme),
+            PalaceHome::Folder(_) => false,
+        };
+        self.entries.iter().find(speaks).map(|entry| entry.name)
+    }
+
+    /// The address of the palace on a server that `url` means.
+    pub(crate) fn find_server_palace(&self, url: &str) -> Result<PalaceAddress> {
+        // The only backend on servers so far; another one would bring a second arm.
+        let backend = PostgresBackend::new();
+        let reference = backend.adopt_url(url)?;
+        Ok(PalaceAddress {
+            backend: Arc::new(backend),
+            reference,
+        })
     }
 
     /// Makes the backend called `name`; the error for an unknown name lists the known ones.
@@ -130,6 +173,10 @@ fn make_exact(installation: &MempalaceInstallation) -> Arc<dyn Backend> {
     Arc::new(ExactBackend::with_installation(installation.clone()))
 }
 
+fn make_postgres(_: &MempalaceInstallation) -> Arc<dyn Backend> {
+    Arc::new(PostgresBackend::new())
+}
+
 fn count_in_chroma(folder: &Path) -> Result<PalaceGlance> {
     count_in_foreign(&ChromaBackend::new(), folder)
 }
@@ -163,7 +210,7 @@ mod tests {
         registry.entries.push(BackendEntry {
             name: "elsewhere",
             make: make_chroma,
-            count: count_in_chroma,
+            home: PalaceHome::Folder(count_in_chroma),
         });
         registry
     }
@@ -213,7 +260,7 @@ mod tests {
         assert!(error.message().contains("nowhere"), "{error}");
         assert_eq!(
             error.hint_text(),
-            Some("known backends: embedded, chroma, sqlite_exact, elsewhere")
+            Some("known backends: embedded, chroma, sqlite_exact, postgres, elsewhere")
         );
     }
 

@@ -12,7 +12,7 @@ use crate::embedders::InstalledEmbedders;
 use crate::environment::{ProcessEnvironment, now};
 use crate::opened::OpenedPalaces;
 use crate::output::TerminalOutput;
-use crate::palace::{self, PalaceLocation, configured_backend, locate_palace};
+use crate::palace::{self, PalaceLocation, PalacePlace, configured_backend, locate_palace};
 use crate::registry::{BackendRegistry, BackendSources};
 use crate::tool_folders::list_transcript_folders;
 
@@ -136,7 +136,10 @@ fn find_address(
                 .with_hint("nothing was changed; name it once, by --backend or before the colon"),
         );
     }
-    let folder = located.folder;
+    let folder = match &located.place {
+        PalacePlace::Folder(folder) => folder.clone(),
+        PalacePlace::Server(url) => return registry.find_server_palace(url.as_given()),
+    };
     // A backup is a single file; opened as a palace in place it would no longer be the backup.
     if folder.exists() && !folder.is_dir() {
         return Err(

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-use crate::{CommandOutcome, run_command};
+use crate::{CommandOutcome, PostgresServer, run_command};
 
 /// An empty home with the path of a palace that does not exist yet; the folder is removed with the value.
 #[derive(Debug)]
@@ -40,6 +40,22 @@ impl TempHome {
         self.path("palace")
     }
 
+    /// Returns the reference of the palace that every run uses: its path, or with `LOCI_TEST_PALACES=postgres` the URL of
+    /// one on the shared server, so that the tests of behaviour run on both.
+    pub fn palace_reference(&self) -> String {
+        if !self.is_on_server() {
+            return self.palace().to_str().unwrap().to_owned();
+        }
+        let name = self.folder().file_name().unwrap().to_str().unwrap();
+        let server = PostgresServer::shared().url("postgres");
+        format!("{server}&palace=home-{name}")
+    }
+
+    /// Returns whether the palace that every run uses is on a server.
+    pub fn is_on_server(&self) -> bool {
+        std::env::var_os("LOCI_TEST_PALACES").is_some_and(|kind| kind == "postgres")
+    }
+
     /// Gives a command the home and the palace, and clears the rest of the environment.
     pub fn dress_command(&self, command: &mut Command) {
         command
@@ -49,7 +65,7 @@ impl TempHome {
             .env_clear()
             .env("HOME", self.folder())
             .env("XDG_DATA_HOME", self.path("data"))
-            .env("LOCI_PALACE", self.palace())
+            .env("LOCI_PALACE", self.palace_reference())
             .stdin(Stdio::null());
     }
 

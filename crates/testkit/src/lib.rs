@@ -1,5 +1,5 @@
-//! Shared test support: seeded random numbers, campaigns, a home to run the binary in, prepared folders, and fixtures
-//! that are made once.
+//! Shared test support: seeded random numbers, campaigns, a home to run the binary in, prepared folders, fixtures that
+//! are made once, and Postgres servers.
 //!
 //! Only ever a dev-dependency. It depends on no other crate of the workspace, so that every crate's tests may use it.
 
@@ -15,6 +15,7 @@ mod campaign;
 mod command;
 mod home;
 mod made_once;
+mod postgres;
 mod prepared;
 mod random;
 
@@ -22,6 +23,7 @@ pub use campaign::{campaign_rounds, campaign_seed, campaign_setting};
 pub use command::{CommandOutcome, run_command};
 pub use home::TempHome;
 pub use made_once::made_once;
+pub use postgres::{FreshDatabase, PostgresServer, PrivatePostgres, PrivatePostgresPlan};
 pub use prepared::{
     chroma_folder, chroma_python, left_out_releases, mcp_clients_folder, mcp_python, minilm_folder,
 };

@@ -1,4 +1,5 @@
-//! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders, MCP clients.
+//! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders, MCP clients,
+//! Postgres servers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,6 +46,17 @@ pub fn mcp_clients_folder() -> PathBuf {
         place: "mcp-clients",
         proof: "node/bin/node",
         holds: "the official MCP clients",
+    })
+}
+
+/// Returns the folder with the programs of the Postgres servers and an initialised data folder.
+#[track_caller]
+pub(crate) fn postgres_folder() -> PathBuf {
+    find_prepared(&PreparedFolder {
+        variable: "LOCI_TEST_POSTGRES",
+        place: "postgres",
+        proof: "complete",
+        holds: "the programs of the Postgres servers",
     })
 }
 

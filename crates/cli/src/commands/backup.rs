@@ -180,7 +180,7 @@ pub(super) fn no_snapshots(backend: &str) -> Error {
         ErrorKind::Unsupported,
         format!("the backend {backend:?} does not copy palaces"),
     )
-    .with_hint("export the drawers instead: `loci export --all --embeddings`")
+    .with_hint("copy a server with its own tools (Postgres: `pg_dump -n loci`), or export the drawers: `loci export --all --embeddings`")
 }
 
 /// Prints the contents of a copy for people; the two commands print different documents for scripts.

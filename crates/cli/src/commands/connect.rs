@@ -14,6 +14,7 @@ use loci_core::{Error, Result};
 
 use super::mcp::wing_named;
 use crate::errors::{self, CommandResult, ExitStatus};
+use crate::palace::{PalacePlace, ServerUrl};
 use crate::session::CommandSession;
 use crate::tool_folders::read_tool_folders;
 
@@ -154,14 +155,29 @@ fn read_palace_args(session: &CommandSession) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if let Some(reference) = &session.globals.palace {
         // Absolute, and otherwise as it was given: a link to a palace may lead to another one tomorrow.
-        let folder = session.location()?.folder;
-        let reference = absolute_reference(reference.to_str(), folder, session)?;
+        let location = session.location()?;
+        let reference = match &location.place {
+            PalacePlace::Folder(folder) => absolute_reference(reference.to_str(), folder.clone(), session)?,
+            PalacePlace::Server(url) => shareable_url(url)?,
+        };
         words.extend(["--palace".to_owned(), reference]);
     }
     if let Some(collection) = &session.globals.collection {
         words.extend(["--collection".to_owned(), collection.to_string()]);
     }
     Ok(words)
+}
+
+/// The URL of a palace on a server, as it may stand in a settings file.
+fn shareable_url(url: &ServerUrl) -> Result<String> {
+    let (given, shown) = (url.as_given(), loci_postgres::redact_url(url.as_given()));
+    if given == shown {
+        return Ok(shown);
+    }
+    Err(Error::invalid(format!(
+        "the URL {shown} has a password, which would stand in the tool's settings"
+    ))
+    .with_hint("nothing was changed; keep the password in ~/.pgpass or a service file"))
 }
 
 fn absolute_reference(reference: Option<&str>, folder: PathBuf, session: &CommandSession) -> Result<String> {

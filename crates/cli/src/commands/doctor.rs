@@ -116,7 +116,7 @@ fn find_palace(args: &DoctorArgs, session: &CommandSession) -> Result<(Arc<dyn B
     }
     let reference = args.reference.as_deref().or(session.globals.palace.as_deref());
     let located = session.locate(reference)?;
-    let path = located.folder;
+    let path = located.require_folder()?.to_owned();
     if !path.exists() {
         let message = format!("no palace exists at {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, message)

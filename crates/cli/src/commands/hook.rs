@@ -21,6 +21,7 @@ use crate::environment::now;
 use crate::errors::{CommandResult, ExitStatus, io_error};
 use crate::hook::recall::{occasion_of, recall_memory};
 use crate::hook::{HarnessKind, HookEvent, HookFields, HookMoment, stdin};
+use crate::palace::PalacePlace;
 use crate::session::CommandSession;
 
 pub(crate) use drainer::{DrainerArgs, run as drain};
@@ -153,7 +154,7 @@ fn keep_event(
         session: told.session.clone(),
         transcript: told.transcript.clone(),
         cwd: told.cwd.clone(),
-        palace: palace.folder.to_string_lossy().into_owned(),
+        palace: shown_place(&palace.place),
         collection: session.globals.collection.as_ref().map(ToString::to_string),
         tries: 0,
         after: None,
@@ -165,20 +166,34 @@ fn keep_event(
     }
 }
 
+/// The place of a palace as a line of the spool names it, without a password.
+fn shown_place(place: &PalacePlace) -> String {
+    match place {
+        PalacePlace::Folder(folder) => folder.to_string_lossy().into_owned(),
+        PalacePlace::Server(url) => loci_postgres::redact_url(url.as_given()),
+    }
+}
+
 /// Starts the process that drains the spool. It inherits the turn as its standard input, so that two can never be
 /// started.
 fn start_drainer(turn: DrainTurn, session: &CommandSession) -> Result<()> {
     let located = session.location()?;
-    let mut palace = OsString::new();
-    if let Some(backend) = &located.backend {
-        palace.push(format!("{backend}:"));
-    }
-    palace.push(&located.folder);
     let started = std::env::current_exe().and_then(|program| {
-        Command::new(program)
-            .arg("hook-drain")
-            .arg("--palace")
-            .arg(palace)
+        let mut drainer = Command::new(program);
+        drainer.arg("hook-drain");
+        match &located.place {
+            PalacePlace::Folder(folder) => {
+                let mut palace = OsString::new();
+                if let Some(backend) = &located.backend {
+                    palace.push(format!("{backend}:"));
+                }
+                palace.push(folder);
+                drainer.arg("--palace").arg(palace)
+            }
+            // Not as an argument, which every user of the machine can read: a URL may hold a password.
+            PalacePlace::Server(url) => drainer.env("LOCI_PALACE", url.as_given()),
+        };
+        drainer
             .stdin(turn.into_file())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -49,7 +49,8 @@ struct PalaceRow {
 pub(crate) fn run(_: &PalacesArgs, session: &mut CommandSession) -> CommandResult {
     let folder = palaces_folder(session.environment())?;
     // A LOCI_PALACE that means nothing is reported by the commands that use it.
-    let default = session.locate(None).ok().map(|location| location.folder);
+    let default = session.locate(None).ok();
+    let default = default.and_then(|location| location.folder().map(Path::to_owned));
     let palaces = list_palaces(session.environment(), &session.registry);
     let rows = palaces
         .iter()

@@ -66,7 +66,10 @@ fn find_path(args: &RescueArgs, session: &CommandSession) -> CommandResult<PathB
     if args.path.exists() {
         return Ok(args.path.clone());
     }
-    Ok(session.locate(Some(args.path.as_os_str()))?.folder)
+    Ok(session
+        .locate(Some(args.path.as_os_str()))?
+        .require_folder()?
+        .to_owned())
 }
 
 fn show_step(step: MigrateStep<'_>, progress: &mut JobProgress) {

@@ -29,6 +29,7 @@ use shown::HitLayout;
   loci search invoice --wing work --since 2026-01-01 -n 3
   loci search 'what broke last week' --context 1 --explain
   loci search --only words 'E0502 borrow'
+  loci search --palace ~/.mempalace/palace --embedder minilm 'what did we decide?'
   loci search --vector @question.json --json")]
 pub(crate) struct SearchArgs {
     /// A question, or some words
@@ -42,7 +43,7 @@ pub(crate) struct SearchArgs {
     only: Option<RetrieverChoice>,
 
     /// Search for this vector instead of a query: a JSON array, or @FILE
-    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["query", "recent"])]
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["query", "recent", "embedder"])]
     vector: Option<String>,
 
     /// Refuse a backend that only approximates the nearest drawers
@@ -91,7 +92,7 @@ impl From<RetrieverChoice> for SearchRetriever {
 /// Searches the palace.
 pub(crate) fn run(args: &SearchArgs, session: &mut CommandSession) -> CommandResult {
     let request = read_request(args)?;
-    let report = session.open_palace()?.search(&request)?;
+    let report = args.question.open_palace(session)?.search(&request)?;
     show_answer(report, args, session)
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct WhyNotArgs {
 pub(crate) fn run(args: &WhyNotArgs, session: &mut CommandSession) -> CommandResult {
     let request = args.question.build_request(&args.query)?;
     request.check()?;
-    let told = session.open_palace()?.explain_absence(&args.id, &request)?;
+    let palace = args.question.open_palace(session)?;
+    let told = palace.explain_absence(&args.id, &request)?;
     if session.out.is_json() {
         session.out.write_json(&told)?;
     } else {

@@ -200,40 +200,66 @@ fn lines_that_the_owner_adds_do_not_become_theirs_if_they_came_from_elsewhere() 
     );
 }
 
-#[test]
-fn backups_migrations_and_trusted_exports_carry_provenance() {
+/// The id, provenance and trust of every drawer of a palace, sorted; `None` means the home's own.
+fn provenance(home: &TempHome, palace: Option<&str>) -> Vec<(String, Json, Json)> {
+    let mut args = vec!["list", "--limit", "100"];
+    args.extend(palace.into_iter().flat_map(|palace| ["--palace", palace]));
+    let list = home.json(0, &args);
+    let mut all: Vec<_> = list["drawers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| {
+            let id = one["id"].as_str().unwrap().to_owned();
+            (id, one["provenance"].clone(), one["trust"].clone())
+        })
+        .collect();
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all
+}
+
+/// A home whose palace holds a note, a file and a transcript from a repository.
+fn home_of_three_origins() -> TempHome {
     let home = new_home();
     home.run(&["add", "Tea at four.", "--id", "tea"]).expect_code(0);
     home.write("repo/plan.md", "# Plan\n\nWe move in June.\n");
     home.write("repo/s.jsonl", transcript("s", "/home/ada/bank", "Pay Mallory."));
     home.json(0, &["mine", "repo"]);
-    let before = filed(&home);
-    assert_eq!(before.len(), 4, "{before:?}");
-    let copies = ["restored", "moved", "imported"];
-    home.json(0, &["backup", "b.db"]);
-    home.json(0, &["restore", "b.db", "--palace", copies[0]]);
-    home.json(0, &["migrate", "--from", "palace", "--to", "./moved"]);
+    assert_eq!(filed(&home).len(), 4);
+    home
+}
+
+#[test]
+fn migrations_and_trusted_exports_carry_provenance() {
+    let home = home_of_three_origins();
+    let palace = home.palace_reference();
+    home.json(0, &["migrate", "--from", &palace, "--to", "./moved"]);
     let exported = home.run(&["export"]).expect_code(0).out;
     home.run_with(
-        &["import", "-", "--trusted", "--palace", copies[2]],
+        &["import", "-", "--trusted", "--palace", "imported"],
         exported.as_bytes(),
     )
     .expect_code(0);
-    for copy in copies {
-        let listed = |palace: &str| home.json(0, &["list", "--limit", "100", "--palace", palace]);
-        let provenance = |list: &Json| -> Vec<(String, Json, Json)> {
-            let drawers = list["drawers"].as_array().unwrap().iter();
-            let mut all: Vec<_> = drawers
-                .map(|one| {
-                    let id = one["id"].as_str().unwrap().to_owned();
-                    (id, one["provenance"].clone(), one["trust"].clone())
-                })
-                .collect();
-            all.sort_by(|one, other| one.0.cmp(&other.0));
-            all
-        };
-        assert_eq!(provenance(&listed(copy)), provenance(&listed("palace")), "{copy}");
+    for copy in ["moved", "imported"] {
+        assert_eq!(provenance(&home, Some(copy)), provenance(&home, None), "{copy}");
     }
+}
+
+#[test]
+fn backups_carry_provenance() {
+    let home = home_of_three_origins();
+    if home.is_on_server() {
+        // A server is copied by its own tools, and the command says so.
+        let refused = home.json(2, &["backup", "b.db"]);
+        assert!(
+            refused["error"]["hint"].as_str().unwrap().contains("pg_dump"),
+            "{refused}"
+        );
+        return;
+    }
+    home.json(0, &["backup", "b.db"]);
+    home.json(0, &["restore", "b.db", "--palace", "restored"]);
+    assert_eq!(provenance(&home, Some("restored")), provenance(&home, None));
 }
 
 #[test]

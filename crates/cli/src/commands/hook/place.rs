@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use loci_core::{Error, ErrorKind, Result};
 use loci_engine::spool::EventSpool;
 
+use crate::palace::PalacePlace;
 use crate::session::CommandSession;
 
 /// The spool of the palace that the arguments mean. Creates nothing.
@@ -16,8 +17,11 @@ pub(crate) fn find_spool(session: &CommandSession) -> Result<EventSpool> {
         )
     })?;
     // Two ways to one palace must share one spool, or two drainers would mine the same conversation.
-    let palace = session.location()?.folder;
-    Ok(EventSpool::for_palace(&spools, &resolve_links(&palace)))
+    let palace = match session.location()?.place {
+        PalacePlace::Folder(folder) => resolve_links(&folder),
+        PalacePlace::Server(url) => PathBuf::from(loci_postgres::redact_url(url.as_given())),
+    };
+    Ok(EventSpool::for_palace(&spools, &palace))
 }
 
 /// The log for events whose palace is not known.

@@ -2,12 +2,14 @@
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use loci_core::Result;
+use loci_core::{Error, Result};
+use loci_engine::Palace;
 use loci_engine::search::SearchRequest;
 use loci_engine::view::parse_bound;
 
 use crate::environment::now;
 use crate::scope::ScopeArgs;
+use crate::session::CommandSession;
 
 /// The options of a query: the number of hits, how they are ranked, and the drawers searched.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +37,13 @@ pub(crate) struct QuestionArgs {
     #[arg(long, value_name = "TIME")]
     as_of: Option<String>,
 
+    /// Search by meaning with this model, for palaces that record none
+    ///
+    /// Some drawers are re-embedded and compared first, so that a model that did not make the vectors is refused. Nothing
+    /// is recorded.
+    #[arg(long, value_name = "NAME")]
+    embedder: Option<String>,
+
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -51,5 +60,16 @@ impl QuestionArgs {
             dates: !self.no_dates,
             ..SearchRequest::new(query.join(" "), at)
         })
+    }
+
+    /// Opens the palace that the arguments mean, to be asked with the model that they name.
+    pub(crate) fn open_palace(&self, session: &CommandSession) -> Result<Palace> {
+        let named = self.embedder.as_deref().map(|name| {
+            session.embedders.find_by_name(name)?.ok_or_else(|| {
+                Error::invalid(format!("{name:?} makes no vectors to search by"))
+                    .with_hint("nothing was searched; to search by keyword alone, write `--only words`")
+            })
+        });
+        Ok(session.open_palace()?.asking_with(named.transpose()?))
     }
 }

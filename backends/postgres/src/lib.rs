@@ -1,0 +1,39 @@
+//! The `postgres` backend: palaces in a Postgres server. The only crate that knows Postgres.
+//!
+//! One schema, `loci`, holds every palace of a database. Rows are the truth and every index is a projection of them, as
+//! in the embedded store; scores and order come from `loci_index` on exact values, so that both give the same answers.
+
+pub mod address;
+mod attributes;
+mod backend;
+mod codes;
+mod collection;
+pub mod connect;
+mod deadline;
+mod driver;
+mod erase;
+mod failure;
+mod feed;
+mod fill;
+mod keyset;
+mod lexical;
+mod maintain;
+mod moment;
+mod nearest;
+mod palace;
+mod pool;
+mod read;
+mod receipts;
+mod row;
+mod schema;
+mod scope;
+mod session;
+mod shelf;
+mod sources;
+mod statement;
+mod switch;
+mod vectors;
+mod write;
+
+pub use address::redact_url;
+pub use backend::PostgresBackend;

@@ -1,0 +1,290 @@
+//! The tables of the schema `loci`, their version, and creating them once, by the process that comes first.
+
+use loci_core::{Error, ErrorKind, Result};
+use tokio_postgres::types::Type;
+
+use crate::codes;
+use crate::deadline::ServerDeadline;
+use crate::session::ServerSession;
+use crate::statement::SqlStatement;
+
+/// The version of the tables. Another major version is refused; a minor one only adds.
+pub(crate) const SCHEMA_VERSION: TableVersion = TableVersion { major: 1, minor: 0 };
+
+/// The key of the advisory lock under which the tables are made or changed: "loci" in hexadecimal digits.
+const SCHEMA_LOCK: i64 = 0x6c6f_6369;
+
+/// A version of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TableVersion {
+    pub(crate) major: i32,
+    pub(crate) minor: i32,
+}
+
+/// Every table, index and setting of version 1.0; `docs/postgres.md` describes them.
+///
+/// Texts that a user gives are `bytea`: Postgres cannot keep a NUL in a `text`, and bytes compare as the contract wants,
+/// whatever the collation. Columns that may be long are never indexed whole, since an index entry has a limit.
+const TABLES: &str = "
+CREATE TABLE loci.settings (
+    key text PRIMARY KEY,
+    value text NOT NULL
+);
+
+CREATE TABLE loci.palaces (
+    palace bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace text COLLATE \"C\",
+    name text COLLATE \"C\" NOT NULL,
+    identity bytea NOT NULL,
+    seq bigint NOT NULL DEFAULT 0,
+    commits bytea[] NOT NULL DEFAULT '{}',
+    erasing boolean NOT NULL DEFAULT false,
+    created_at bigint NOT NULL
+);
+CREATE UNIQUE INDEX palaces_name ON loci.palaces (coalesce(namespace, ''), name);
+
+CREATE TABLE loci.collections (
+    collection bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    palace bigint NOT NULL REFERENCES loci.palaces,
+    name text COLLATE \"C\" NOT NULL,
+    metric text NOT NULL,
+    space bigint NOT NULL,
+    drawers bigint NOT NULL DEFAULT 0,
+    seq bigint NOT NULL DEFAULT 0,
+    created_at bigint NOT NULL,
+    UNIQUE (palace, name)
+);
+
+CREATE TABLE loci.spaces (
+    space bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    collection bigint NOT NULL REFERENCES loci.collections,
+    dimension integer,
+    model bytea,
+    revision bytea,
+    state text NOT NULL,
+    turn bigint NOT NULL DEFAULT 0,
+    vectors bigint NOT NULL DEFAULT 0,
+    near bigint
+);
+CREATE INDEX spaces_collection ON loci.spaces (collection);
+
+CREATE TABLE loci.drawers (
+    collection bigint NOT NULL,
+    \"row\" bigint NOT NULL,
+    id bytea NOT NULL,
+    seq bigint NOT NULL,
+    piece bytea,
+    uses bigint NOT NULL,
+    filed_at bigint NOT NULL,
+    said_at bigint,
+    wing bytea,
+    room bytea,
+    source bytea,
+    start bigint,
+    stop bigint,
+    line_start bigint,
+    line_end bigint,
+    speaker bytea,
+    kind bytea,
+    entries bytea[] NOT NULL,
+    provenance text,
+    metadata text NOT NULL,
+    before bytea,
+    after bytea,
+    document bytea,
+    PRIMARY KEY (collection, \"row\")
+) WITH (toast_tuple_target = 256);
+CREATE UNIQUE INDEX drawers_id ON loci.drawers (collection, id);
+CREATE UNIQUE INDEX drawers_piece ON loci.drawers (collection, piece);
+CREATE UNIQUE INDEX drawers_seq ON loci.drawers (collection, seq);
+CREATE INDEX drawers_place ON loci.drawers (collection, substring(wing, 1, 200), substring(room, 1, 200));
+CREATE INDEX drawers_source ON loci.drawers (collection, substring(source, 1, 500), start, id);
+CREATE INDEX drawers_said ON loci.drawers (collection, said_at DESC NULLS LAST, id);
+CREATE INDEX drawers_filed ON loci.drawers (collection, filed_at DESC, id);
+CREATE INDEX drawers_entries ON loci.drawers USING gin (entries);
+
+CREATE TABLE loci.vectors (
+    space bigint NOT NULL,
+    \"row\" bigint NOT NULL,
+    value bytea NOT NULL,
+    PRIMARY KEY (space, \"row\")
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE loci.vectors ALTER COLUMN value SET STORAGE EXTERNAL;
+
+CREATE TABLE loci.bags (
+    collection bigint NOT NULL,
+    \"row\" bigint NOT NULL,
+    words bytea NOT NULL,
+    PRIMARY KEY (collection, \"row\")
+);
+
+CREATE TABLE loci.tombstones (
+    collection bigint NOT NULL,
+    id bytea NOT NULL,
+    seq bigint NOT NULL,
+    PRIMARY KEY (collection, id)
+);
+CREATE UNIQUE INDEX tombstones_seq ON loci.tombstones (collection, seq);
+
+CREATE TABLE loci.sources (
+    collection bigint NOT NULL,
+    name_hash bytea NOT NULL,
+    source bytea NOT NULL,
+    revision bigint NOT NULL,
+    revised_at bigint NOT NULL,
+    stamp bytea NOT NULL,
+    PRIMARY KEY (collection, name_hash)
+);
+CREATE INDEX sources_name ON loci.sources (collection, substring(source, 1, 500));
+
+CREATE TABLE loci.receipts (
+    collection bigint NOT NULL,
+    scope bytea NOT NULL,
+    key bytea NOT NULL,
+    batch bytea NOT NULL,
+    at bigint NOT NULL,
+    receipt text NOT NULL,
+    PRIMARY KEY (collection, scope, key)
+);
+CREATE INDEX receipts_at ON loci.receipts (at);
+
+CREATE TABLE loci.notes (
+    note bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    palace bigint NOT NULL,
+    at bigint NOT NULL,
+    text text NOT NULL
+);
+";
+
+/// Makes the tables if they are missing; a newer major version is refused and left untouched.
+pub(crate) fn ensure_tables(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
+    match find_version(session, deadline)? {
+        Some(version) => check_version(version),
+        None => create_tables(session, deadline),
+    }
+}
+
+/// Returns the version of the tables, if there are any.
+pub(crate) fn find_version(
+    session: &ServerSession,
+    deadline: ServerDeadline,
+) -> Result<Option<TableVersion>> {
+    if !has_table(session, "settings")? {
+        return Ok(None);
+    }
+    let found = session.ask(
+        SqlStatement::new("SELECT value FROM loci.settings WHERE key = 'version'"),
+        deadline,
+    )?;
+    let Some(text) = found.first().map(|row| row.get::<_, &str>(0)) else {
+        return Ok(None);
+    };
+    parse_version(text).map(Some)
+}
+
+/// Returns whether a table of ours exists.
+pub(crate) fn has_table(session: &ServerSession, table: &str) -> Result<bool> {
+    let question = SqlStatement::new("SELECT to_regclass('loci.' || quote_ident($1)) IS NOT NULL")
+        .with(table.to_owned(), Type::TEXT);
+    let found = session.ask(question, ServerDeadline::default())?;
+    Ok(found.first().is_some_and(|row| row.get(0)))
+}
+
+/// Reads a version like `1.0`.
+pub(crate) fn parse_version(text: &str) -> Result<TableVersion> {
+    let parts = text.split_once('.');
+    let parsed = parts.and_then(|(major, minor)| {
+        Some(TableVersion {
+            major: major.parse().ok()?,
+            minor: minor.parse().ok()?,
+        })
+    });
+    parsed.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Format,
+            format!("the schema \"loci\" has the version {text:?}, which this build cannot read"),
+        )
+        .with_hint("it was left untouched; use another database, or install a newer loci")
+    })
+}
+
+/// Refuses tables of another major version.
+pub(crate) fn check_version(version: TableVersion) -> Result<()> {
+    if version.major == SCHEMA_VERSION.major {
+        return Ok(());
+    }
+    let (found, own) = (version.major, SCHEMA_VERSION.major);
+    Err(Error::new(
+        ErrorKind::Format,
+        format!("the tables in the schema \"loci\" have version {found}; this build reads version {own}"),
+    )
+    .with_hint("they were left untouched; install a newer loci"))
+}
+
+fn create_tables(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
+    let encoding = session.ask(SqlStatement::new("SHOW server_encoding"), deadline)?;
+    if let Some(encoding) = encoding.first().map(|row| row.get::<_, &str>(0))
+        && encoding != "UTF8"
+    {
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the database has the encoding {encoding}; palaces need UTF8"),
+        )
+        .with_hint("nothing was changed; make a database with `CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0`"));
+    }
+    // Held by the session and not by a transaction: the next statement must begin a new one, since only that makes the
+    // server forget that it did not know these tables.
+    let lock = |function: &str| SqlStatement::new(format!("SELECT {function}($1)")).with_int(SCHEMA_LOCK);
+    session.ask(lock("pg_advisory_lock"), deadline)?;
+    let made = create_locked(session, deadline);
+    if session.ask(lock("pg_advisory_unlock"), deadline).is_err() {
+        // Closing the connection gives the lock up.
+        session.abandon();
+    }
+    made
+}
+
+/// Makes the tables under the lock, unless another process has done so while this one waited for it.
+fn create_locked(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
+    if let Some(version) = find_version(session, deadline)? {
+        return check_version(version);
+    }
+    let mut statements = vec![
+        SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+        SqlStatement::new("CREATE SCHEMA IF NOT EXISTS loci"),
+    ];
+    let tables = TABLES.split(";\n").map(str::trim).filter(|text| !text.is_empty());
+    statements.extend(tables.map(SqlStatement::new));
+    statements.extend(session.vector_schema().map(codes::create_table));
+    let TableVersion { major, minor } = SCHEMA_VERSION;
+    statements.push(
+        SqlStatement::new("INSERT INTO loci.settings(key, value) VALUES ('version', $1)")
+            .with(format!("{major}.{minor}"), Type::TEXT),
+    );
+    statements.push(SqlStatement::new("COMMIT"));
+    let made = session.ask_all(&statements, deadline);
+    if made.is_err() {
+        session.end_transaction();
+    }
+    made.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_other_majors_refused() {
+        let version = parse_version("1.7").unwrap();
+        assert_eq!(version, TableVersion { major: 1, minor: 7 });
+        assert!(check_version(version).is_ok(), "a minor version only adds");
+        assert!(check_version(parse_version("2.0").unwrap()).is_err());
+        for text in ["", "1", "x.y", "1.x"] {
+            assert_eq!(
+                parse_version(text).unwrap_err().kind(),
+                ErrorKind::Format,
+                "{text}"
+            );
+        }
+    }
+}
