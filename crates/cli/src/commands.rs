@@ -3,6 +3,7 @@
 mod add;
 mod backends;
 mod backup;
+mod bench;
 mod cat;
 mod changes;
 mod completions;
@@ -87,6 +88,7 @@ pub(crate) enum CliCommand {
     Status(status::StatusArgs),
     Backends(backends::BackendsArgs),
     Doctor(doctor::DoctorArgs),
+    Bench(bench::BenchArgs),
     Model(model::ModelArgs),
     Embedder(embedder::EmbedderArgs),
     Mcp(mcp::McpArgs),
@@ -142,6 +144,7 @@ impl CliCommand {
             | Self::Import(_)
             | Self::Maintain(_)
             | Self::Backends(_)
+            | Self::Bench(_)
             | Self::Model(_)
             | Self::Mcp(_)
             | Self::Connect(_)
@@ -191,6 +194,7 @@ pub(crate) fn run(command: &CliCommand, session: &mut CommandSession) -> Command
         CliCommand::Status(args) => status::run(args, session),
         CliCommand::Backends(args) => backends::run(args, session),
         CliCommand::Doctor(args) => doctor::run(args, session),
+        CliCommand::Bench(args) => bench::run(args, session),
         CliCommand::Model(args) => model::run(args, session),
         CliCommand::Embedder(args) => embedder::run(args, session),
         CliCommand::Mcp(args) => mcp::run(args, session),

@@ -50,6 +50,7 @@ impl TableHome {
         std::fs::create_dir(home.path("folder")).unwrap();
         home.write("folder/inner.md", "A file in a folder.\n");
         home.write("notes.md", "# Plans\n\nWe ship on Thursdays.\n");
+        home.write("w.json", r#"{"rounds": 1, "filters": []}"#);
         home.write("file", "This is a regular file.\n");
         home.write("bad.jsonl", "this is not JSON\n");
         home.write("bytes.jsonl", b"{\"text\":\"\xff\"}\n");

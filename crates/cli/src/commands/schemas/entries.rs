@@ -1,5 +1,6 @@
 //! Every command that prints JSON, with the type of its document.
 
+use loci_benchmark::{BenchmarkComparison, BenchmarkReport};
 use loci_core::{ChangePage, PalaceDiagnosis};
 use loci_engine::add::AddReport;
 use loci_engine::cat::CatReport;
@@ -238,6 +239,14 @@ fn list_servers() -> Vec<CommandSchema> {
             "Whether there was one to remove.",
         ),
         CommandSchema::of_document::<BackendList>("loci backends", "The backends of this build."),
+        CommandSchema::of_document::<BenchmarkReport>(
+            "loci bench",
+            "The figures of each phase, with all their samples.",
+        ),
+        CommandSchema::of_document::<BenchmarkComparison>(
+            "loci bench compare A B",
+            "Two reports, figure by figure.",
+        ),
         CommandSchema::of_document::<CompletionScript>("loci completions SHELL", "A completion script."),
         CommandSchema::of_document::<ManualPage>("loci man", "The manual page."),
         CommandSchema::of_document::<WrittenManual>("loci man DIR", "The manual pages that were written."),

@@ -26,8 +26,9 @@ const WRITES: [&str; 14] = [
 ];
 
 /// Commands that open no palace, or only later, as servers do, and those whose rows name other palaces.
-const OPENS_NONE: [&str; 19] = [
+const OPENS_NONE: [&str; 20] = [
     "backends",
+    "bench",
     "completions",
     "connect",
     "embedder help",

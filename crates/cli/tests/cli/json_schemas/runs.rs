@@ -165,6 +165,11 @@ fn run_lookups(runs: &mut CommandRuns) {
     let lines = runs.home.write("check.txt", "ship\nnone-such-word\n");
     runs.run("loci forget --check FILE", &["forget", "--check", &lines]);
     runs.run("loci backends", &["backends"]);
+    let workload = runs.home.write("w.json", r#"{"rounds": 2, "filters": [5]}"#);
+    let bench = ["bench", "--rows", "30", "--dim", "4", "--workload", &workload];
+    let report = runs.run("loci bench", &bench);
+    let report = runs.home.write("report.json", report.to_string());
+    runs.run("loci bench compare A B", &["bench", "compare", &report, &report]);
     runs.run("loci completions SHELL", &["completions", "bash"]);
     runs.run("loci man", &["man"]);
     runs.run("loci man DIR", &["man", "pages"]);
