@@ -144,6 +144,14 @@ impl PostgresBackend {
         Ok(pool)
     }
 
+    /// Returns the connections to the server of a palace, and its name there.
+    pub(crate) fn find_server(&self, palace: &PalaceRef) -> Result<(Arc<SessionPool>, ServerPalaceName)> {
+        self.check_open()?;
+        let url = self.find_url(palace)?;
+        let key = ServerPalaceName::new(palace, &url)?;
+        Ok((self.find_pool(&url)?, key))
+    }
+
     /// Returns a palace that was used before, or what `find` finds on its server.
     fn open_palace(
         &self,
@@ -154,9 +162,7 @@ impl PostgresBackend {
         if let Some(opened) = self.find_opened(palace) {
             return Ok(opened);
         }
-        let url = self.find_url(palace)?;
-        let key = ServerPalaceName::new(palace, &url)?;
-        let pool = self.find_pool(&url)?;
+        let (pool, key) = self.find_server(palace)?;
         let (_, found) = pool.begin(|session| find(session, &key))?;
         let found = found.ok_or_else(|| missing_palace(palace))?;
         let opened = ServerPalace {
@@ -214,40 +220,36 @@ impl fmt::Debug for PostgresBackend {
 }
 
 /// Creates a collection with its first space; does nothing if it exists. The second answer has a row if it was created.
-fn create_statements(palace: i64, name: &CollectionName, options: &OpenOptions) -> [SqlStatement; 4] {
+fn create_statements(palace: i64, name: &CollectionName, options: &OpenOptions) -> [SqlStatement; 5] {
     let declared = options.embedder.as_ref();
     let dimension = declared.map(|embedder| embedder.dimension).or(options.dimension);
     let dimension = dimension.map(|dimension| i32::try_from(dimension).unwrap_or(i32::MAX));
     let text = |text: &String| text.as_bytes().to_vec();
-    let insert = SqlStatement::new(
-        "WITH made AS (
-            INSERT INTO loci.collections(palace, name, metric, space, created_at)
-            VALUES ($1, $2, $3, 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-            ON CONFLICT (palace, name) DO NOTHING RETURNING collection)
-         INSERT INTO loci.spaces(collection, dimension, model, revision, state, near)
-         SELECT collection, $4, $5, $6, 'active',
-            CASE WHEN $7 AND to_regclass('loci.near') IS NOT NULL THEN 0 END FROM made RETURNING collection",
-    )
-    .with_int(palace)
-    .with(name.as_str().to_owned(), Type::TEXT)
-    .with(options.metric.unwrap_or_default().name(), Type::TEXT)
-    .with(dimension, Type::INT4)
-    .with(declared.map(|embedder| text(&embedder.model)), Type::BYTEA)
-    .with(declared.map(|embedder| text(&embedder.revision)), Type::BYTEA)
-    .with(
-        codes::are_coded(options.metric.unwrap_or_default(), None),
-        Type::BOOL,
-    );
+    let key = |statement: &str| {
+        SqlStatement::new(statement)
+            .with_int(palace)
+            .with(name.as_str().to_owned(), Type::TEXT)
+    };
+    let insert = "INSERT INTO loci.collections(palace, name, metric, space, created_at)
+         VALUES ($1, $2, $3, 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+         ON CONFLICT (palace, name) DO NOTHING RETURNING collection";
+    // A statement of its own: row-level security looks for the collection among those that were there before it.
+    let insert_space = "INSERT INTO loci.spaces(collection, dimension, model, revision, state, near)
+         SELECT collection, $3, $4, $5, 'active', CASE WHEN $6 AND to_regclass('loci.near') IS NOT NULL THEN 0 END
+         FROM loci.collections WHERE palace = $1 AND name = $2 AND space = 0";
+    // Numbers come from the server alone: a role of one namespace must not choose them.
+    let link = "UPDATE loci.collections c SET space = s.space FROM loci.spaces s
+         WHERE c.palace = $1 AND c.name = $2 AND c.space = 0 AND s.collection = c.collection";
+    let metric = options.metric.unwrap_or_default();
     [
         SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
-        insert,
-        // Numbers come from the server alone: a role of one namespace must not choose them.
-        SqlStatement::new(
-            "UPDATE loci.collections c SET space = s.space FROM loci.spaces s
-             WHERE c.palace = $1 AND c.name = $2 AND c.space = 0 AND s.collection = c.collection",
-        )
-        .with_int(palace)
-        .with(name.as_str().to_owned(), Type::TEXT),
+        key(insert).with(metric.name(), Type::TEXT),
+        key(insert_space)
+            .with(dimension, Type::INT4)
+            .with(declared.map(|embedder| text(&embedder.model)), Type::BYTEA)
+            .with(declared.map(|embedder| text(&embedder.revision)), Type::BYTEA)
+            .with(codes::are_coded(metric, None), Type::BOOL),
+        key(link),
         SqlStatement::new("COMMIT"),
     ]
 }

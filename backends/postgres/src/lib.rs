@@ -24,6 +24,8 @@ mod palace;
 mod pool;
 mod read;
 mod receipts;
+mod rights;
+mod roles;
 mod row;
 mod schema;
 mod scope;
@@ -37,3 +39,4 @@ mod write;
 
 pub use address::redact_url;
 pub use backend::PostgresBackend;
+pub use roles::NamespaceRole;
