@@ -406,7 +406,7 @@ impl Backend for PostgresBackend {
     }
 
     fn doctor(&self) -> Option<&dyn Doctor> {
-        None
+        Some(self)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotStore> {

@@ -10,6 +10,7 @@ mod codes;
 mod collection;
 pub mod connect;
 mod deadline;
+mod doctor;
 mod driver;
 mod erase;
 mod failure;

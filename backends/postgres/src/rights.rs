@@ -22,6 +22,20 @@ pub(crate) fn explain_refusal(session: &ServerSession, refused: Error) -> Error 
     missing.into_error(&refused).with_context("sqlstate", code)
 }
 
+/// Returns what the role of a session lacks and how it is given; `None` if it may read and write everything.
+pub(crate) fn describe_lacking(session: &ServerSession) -> Result<Option<(String, String)>> {
+    let missing = MissingRights::read(session)?;
+    if missing.lacking.is_empty() {
+        return Ok(None);
+    }
+    let (words, grants): (Vec<_>, Vec<_>) = missing.lacking.into_iter().unzip();
+    let message = format!("the Postgres role {:?} lacks {}", missing.role, words.join("; "));
+    Ok(Some((
+        message,
+        format!("if it should write: {};", grants.join("; ")),
+    )))
+}
+
 /// What the role of a session lacks.
 #[derive(Debug)]
 struct MissingRights {

@@ -64,7 +64,7 @@ impl PostgresBackend {
                 SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
                 SqlStatement::new("SET LOCAL lock_timeout = '10s'"),
             ];
-            statements.extend(request.statements(|table| standing.has(table)));
+            statements.extend(request.statements(&standing.owner, |table| standing.has(table)));
             statements.push(SqlStatement::new("COMMIT"));
             let done = session.ask_all(&statements, ServerDeadline::default());
             done.inspect_err(|_| session.end_transaction())?;
@@ -102,11 +102,13 @@ impl PostgresBackend {
                         request.check_namespace(session)?;
                     }
                     let has = |table: &str| standing.has(table) || table == "namespaces";
-                    statements.extend(request.statements(has));
+                    statements.extend(request.statements(&standing.owner, has));
                 }
                 None => {
                     statements.extend(schema::creation_statements(SCHEMA_VERSION, extension));
-                    statements.extend(request.statements(|table| table != "near" || extension.is_some()));
+                    statements.extend(
+                        request.statements("CURRENT_USER", |table| table != "near" || extension.is_some()),
+                    );
                 }
             }
             Ok(request.print(&statements))
@@ -234,8 +236,8 @@ impl<'a> RoleRequest<'a> {
         )))
     }
 
-    /// Returns the statements that let the role in.
-    fn statements(&self, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
+    /// Returns the statements that let the role in. The policies are made again: one may have been lost.
+    fn statements(&self, owner: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
         let mut statements = Vec::new();
         if !self.exists {
             statements.push(SqlStatement::new(format!(
@@ -243,8 +245,8 @@ impl<'a> RoleRequest<'a> {
                 self.identifier
             )));
         }
-        statements.extend(security::enforce_statements(&exists));
-        statements.extend(security::grant_statements(&self.identifier, &exists));
+        let role = self.identifier.clone();
+        statements.extend(security::secure_statements(owner, exists, &[role]));
         // Both were quoted by the server: a statement that is printed has no parameters.
         statements.push(SqlStatement::new(format!(
             "INSERT INTO loci.namespaces(namespace, role) VALUES ({}, {}) ON CONFLICT DO NOTHING",

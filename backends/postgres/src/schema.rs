@@ -324,6 +324,17 @@ pub(crate) fn ensure_codes_table(session: &ServerSession, extension: &str) -> Re
     secure_tables(session)
 }
 
+/// Lists the indexes beside the primary keys, each with the statement that makes it.
+pub(crate) fn index_statements() -> Vec<(&'static str, &'static str)> {
+    let statements = TABLES.split(";\n").map(str::trim);
+    let named = statements.filter_map(|statement| {
+        let rest = statement.strip_prefix("CREATE UNIQUE INDEX ");
+        let rest = rest.or_else(|| statement.strip_prefix("CREATE INDEX "))?;
+        Some((rest.split(' ').next()?, statement))
+    });
+    named.collect()
+}
+
 fn split_statements(text: &'static str) -> impl Iterator<Item = SqlStatement> {
     let parts = text.split(";\n").map(str::trim);
     parts.filter(|text| !text.is_empty()).map(SqlStatement::new)

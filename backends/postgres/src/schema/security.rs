@@ -201,14 +201,14 @@ pub(crate) fn secure_statements(
 }
 
 /// Returns the statements that put the policies into force.
-pub(crate) fn enforce_statements(exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
+fn enforce_statements(exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
     let tables = TABLES.iter().filter(|table| exists(table.name));
     let enforce = |table: &SecuredTable| format!("ALTER TABLE loci.{} ENABLE ROW LEVEL SECURITY", table.name);
     tables.map(|table| SqlStatement::new(enforce(table))).collect()
 }
 
 /// Returns the statements that give a role, a quoted identifier, the rights it needs, and no other.
-pub(crate) fn grant_statements(role: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
+fn grant_statements(role: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
     let usage = SqlStatement::new(format!("GRANT USAGE ON SCHEMA loci TO {role}"));
     let tables = TABLES.iter().filter(|table| exists(table.name));
     std::iter::once(usage)

@@ -9,6 +9,7 @@
 )]
 
 mod codes;
+mod doctor;
 mod isolation;
 mod names;
 mod roles;
