@@ -18,8 +18,9 @@ use crate::deadline::ServerDeadline;
 use crate::driver::ConnectionDriver;
 use crate::failure::{closed_error, missing_collection, missing_palace};
 use crate::maintain;
-use crate::palace::{ServerPalace, ServerPalaceName, find_palace, make_palace};
+use crate::palace::{FoundPalace, ServerPalace, ServerPalaceName, find_palace, make_palace};
 use crate::pool::SessionPool;
+use crate::schema::TableVersion;
 use crate::session::ServerSession;
 use crate::shelf::ServerShelf;
 use crate::statement::SqlStatement;
@@ -28,6 +29,8 @@ use crate::{codes, schema};
 /// Palaces in Postgres servers; see the crate's documentation.
 pub struct PostgresBackend {
     descriptor: BackendDescriptor,
+    /// The version of the tables that it makes, and brings older ones to.
+    newest: TableVersion,
     closed: AtomicBool,
     waits: Arc<AtomicU64>,
     opened: Mutex<OpenedServers>,
@@ -80,9 +83,19 @@ impl PostgresBackend {
                 metrics: Metric::ALL.to_vec(),
                 maintenance: maintain::KINDS.to_vec(),
             },
+            newest: schema::SCHEMA_VERSION,
             closed: AtomicBool::new(false),
             waits: Arc::default(),
             opened: Mutex::default(),
+        }
+    }
+
+    /// Creates a backend as a build of an earlier minor version of the tables would.
+    #[cfg(test)]
+    pub(crate) fn with_tables_of(newest: TableVersion) -> Self {
+        Self {
+            newest,
+            ..Self::new()
         }
     }
 
@@ -131,29 +144,47 @@ impl PostgresBackend {
         Ok(pool)
     }
 
+    /// Returns the connections to the server of a palace, and its name there.
+    pub(crate) fn find_server(&self, palace: &PalaceRef) -> Result<(Arc<SessionPool>, ServerPalaceName)> {
+        self.check_open()?;
+        let url = self.find_url(palace)?;
+        let key = ServerPalaceName::new(palace, &url)?;
+        Ok((self.find_pool(&url)?, key))
+    }
+
     /// Returns a palace that was used before, or what `find` finds on its server.
     fn open_palace(
         &self,
         palace: &PalaceRef,
-        find: impl Fn(&ServerSession, &ServerPalaceName) -> Result<Option<(i64, PalaceId)>>,
+        find: impl Fn(&ServerSession, &ServerPalaceName) -> Result<Option<FoundPalace>>,
     ) -> Result<ServerPalace> {
         self.check_open()?;
         if let Some(opened) = self.find_opened(palace) {
             return Ok(opened);
         }
-        let url = self.find_url(palace)?;
-        let key = ServerPalaceName::new(palace, &url)?;
-        let pool = self.find_pool(&url)?;
+        let (pool, key) = self.find_server(palace)?;
         let (_, found) = pool.begin(|session| find(session, &key))?;
-        let (number, identity) = found.ok_or_else(|| missing_palace(palace))?;
+        let found = found.ok_or_else(|| missing_palace(palace))?;
         let opened = ServerPalace {
             pool,
-            number,
-            identity,
+            number: found.number,
+            identity: found.identity,
+            is_upgraded: Arc::new(AtomicBool::new(found.version.minor >= self.newest.minor)),
             closed: Arc::default(),
         };
         let mut all = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(all.palaces.entry(palace.clone()).or_insert(opened).clone())
+    }
+
+    /// Brings the tables to the minor version of this build before a palace is written to; tried once.
+    fn upgrade(&self, palace: &ServerPalace) -> Result<()> {
+        if palace.is_upgraded.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let upgraded = palace.begin(|session| schema::upgrade_tables(session, self.newest));
+        upgraded
+            .map(drop)
+            .inspect_err(|_| palace.is_upgraded.store(false, Ordering::SeqCst))
     }
 
     fn find_opened(&self, palace: &PalaceRef) -> Option<ServerPalace> {
@@ -188,32 +219,39 @@ impl fmt::Debug for PostgresBackend {
     }
 }
 
-/// Creates a collection with its first space; does nothing if it exists.
-fn create_statement(palace: i64, name: &CollectionName, options: &OpenOptions) -> SqlStatement {
+/// Creates a collection with its first space; does nothing if it exists. The second answer has a row if it was created.
+fn create_statements(palace: i64, name: &CollectionName, options: &OpenOptions) -> [SqlStatement; 5] {
     let declared = options.embedder.as_ref();
     let dimension = declared.map(|embedder| embedder.dimension).or(options.dimension);
     let dimension = dimension.map(|dimension| i32::try_from(dimension).unwrap_or(i32::MAX));
     let text = |text: &String| text.as_bytes().to_vec();
-    SqlStatement::new(
-        "WITH made AS (
-            INSERT INTO loci.collections(palace, name, metric, space, created_at)
-            VALUES ($1, $2, $3, nextval(pg_get_serial_sequence('loci.spaces', 'space')),
-                (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-            ON CONFLICT (palace, name) DO NOTHING RETURNING collection, space)
-         INSERT INTO loci.spaces(space, collection, dimension, model, revision, state, near)
-         OVERRIDING SYSTEM VALUE SELECT space, collection, $4, $5, $6, 'active',
-            CASE WHEN $7 AND to_regclass('loci.near') IS NOT NULL THEN 0 END FROM made RETURNING collection",
-    )
-    .with_int(palace)
-    .with(name.as_str().to_owned(), Type::TEXT)
-    .with(options.metric.unwrap_or_default().name(), Type::TEXT)
-    .with(dimension, Type::INT4)
-    .with(declared.map(|embedder| text(&embedder.model)), Type::BYTEA)
-    .with(declared.map(|embedder| text(&embedder.revision)), Type::BYTEA)
-    .with(
-        codes::are_coded(options.metric.unwrap_or_default(), None),
-        Type::BOOL,
-    )
+    let key = |statement: &str| {
+        SqlStatement::new(statement)
+            .with_int(palace)
+            .with(name.as_str().to_owned(), Type::TEXT)
+    };
+    let insert = "INSERT INTO loci.collections(palace, name, metric, space, created_at)
+         VALUES ($1, $2, $3, 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+         ON CONFLICT (palace, name) DO NOTHING RETURNING collection";
+    // A statement of its own: row-level security looks for the collection among those that were there before it.
+    let insert_space = "INSERT INTO loci.spaces(collection, dimension, model, revision, state, near)
+         SELECT collection, $3, $4, $5, 'active', CASE WHEN $6 AND to_regclass('loci.near') IS NOT NULL THEN 0 END
+         FROM loci.collections WHERE palace = $1 AND name = $2 AND space = 0";
+    // Numbers come from the server alone: a role of one namespace must not choose them.
+    let link = "UPDATE loci.collections c SET space = s.space FROM loci.spaces s
+         WHERE c.palace = $1 AND c.name = $2 AND c.space = 0 AND s.collection = c.collection";
+    let metric = options.metric.unwrap_or_default();
+    [
+        SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+        key(insert).with(metric.name(), Type::TEXT),
+        key(insert_space)
+            .with(dimension, Type::INT4)
+            .with(declared.map(|embedder| text(&embedder.model)), Type::BYTEA)
+            .with(declared.map(|embedder| text(&embedder.revision)), Type::BYTEA)
+            .with(codes::are_coded(metric, None), Type::BOOL),
+        key(link),
+        SqlStatement::new("COMMIT"),
+    ]
 }
 
 /// Removes a collection with everything it holds, under the lock of its palace.
@@ -264,6 +302,9 @@ impl Backend for PostgresBackend {
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
         let palace = self.open_palace(palace, find_palace)?;
+        if options.writable {
+            self.upgrade(&palace)?;
+        }
         self.open_handle(palace, collection, options)
     }
 
@@ -274,10 +315,17 @@ impl Backend for PostgresBackend {
         mode: CreateMode,
         options: &OpenOptions,
     ) -> Result<Arc<dyn Collection>> {
-        let palace = self.open_palace(palace, |session, key| make_palace(session, key).map(Some))?;
-        let made = || create_statement(palace.number, collection, options);
-        let (_, made) = palace.begin(|session| session.ask(made(), ServerDeadline::default()))?;
-        if made.is_empty() && mode == CreateMode::Exclusive {
+        let palace = self.open_palace(palace, |session, key| {
+            make_palace(session, key, self.newest).map(Some)
+        })?;
+        self.upgrade(&palace)?;
+        let made = || create_statements(palace.number, collection, options);
+        let (_, answers) = palace.begin(|session| {
+            let made = session.ask_all(&made(), ServerDeadline::default());
+            made.inspect_err(|_| session.end_transaction())
+        })?;
+        let made = answers.get(1).is_some_and(|rows| !rows.is_empty());
+        if !made && mode == CreateMode::Exclusive {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!("the collection {:?} exists already", collection.as_str()),
@@ -358,7 +406,7 @@ impl Backend for PostgresBackend {
     }
 
     fn doctor(&self) -> Option<&dyn Doctor> {
-        None
+        Some(self)
     }
 
     fn snapshots(&self) -> Option<&dyn SnapshotStore> {

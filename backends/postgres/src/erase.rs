@@ -9,7 +9,7 @@ use crate::moment::MomentView;
 use crate::palace::ServerPalace;
 use crate::row::stored_text;
 use crate::statement::SqlStatement;
-use crate::{receipts, schema};
+use crate::{receipts, rights, schema};
 
 /// The tables that hold words of drawers, or hashes of them.
 const REWRITTEN: [&str; 5] = ["drawers", "vectors", "bags", "receipts", "sources"];
@@ -30,7 +30,10 @@ pub(crate) fn unfinished_question(palace: i64) -> SqlStatement {
 pub(crate) fn purge(palace: &ServerPalace, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
     let none = ServerDeadline::default();
     let forget = || receipts::forget_batches(palace.number);
-    let (lease, _) = palace.begin(|session| session.ask(forget(), none))?;
+    let (lease, _) = palace.begin(|session| {
+        rights::require_upkeep(session)?;
+        session.ask(forget(), none)
+    })?;
     let mut tables = REWRITTEN.to_vec();
     if schema::has_table(&lease, "near")? {
         tables.push("near");

@@ -33,11 +33,10 @@ fn reported_error(reported: &DbError) -> Error {
         .with_hint("nothing was written; try again"),
         &SqlState::INSUFFICIENT_PRIVILEGE => Error::new(
             ErrorKind::Unsupported,
-            format!("the Postgres role lacks a right: {message}"),
+            // The session adds which right it is.
+            message,
         )
-        .with_hint(
-            "nothing was changed; ask for the grant, or see docs/postgres.md for the rights that are needed",
-        ),
+        .with_hint("nothing was changed; see docs/postgres.md for the rights that are needed"),
         &SqlState::READ_ONLY_SQL_TRANSACTION => Error::new(
             ErrorKind::Unsupported,
             "this Postgres server accepts no writes: it is a standby, or its transactions are read-only",
@@ -78,8 +77,16 @@ fn is_outage(code: &SqlState) -> bool {
 
 /// Returns whether an error says that a table or schema does not exist.
 pub(crate) fn is_missing_table(error: &Error) -> bool {
-    let codes = [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
-    let holds = |code: &str| codes.iter().any(|missing| missing.code() == code);
+    has_code(error, &[SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME])
+}
+
+/// Returns whether an error says that the role lacks a right.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    has_code(error, &[SqlState::INSUFFICIENT_PRIVILEGE])
+}
+
+fn has_code(error: &Error, codes: &[SqlState]) -> bool {
+    let holds = |code: &str| codes.iter().any(|searched| searched.code() == code);
     error
         .context()
         .iter()

@@ -10,6 +10,7 @@ use loci_core::{
 use crate::codes;
 use crate::deadline::ServerDeadline;
 use crate::palace::ServerPalace;
+use crate::rights;
 use crate::schema;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
@@ -146,7 +147,10 @@ pub(crate) fn run(
         .with_hint("run analyze, compact or reindex"));
     }
     let key = kind_lock(palace.number, kind);
-    let (lease, taken) = palace.begin(|session| try_lock(session, key))?;
+    let (lease, taken) = palace.begin(|session| {
+        rights::require_upkeep(session)?;
+        try_lock(session, key)
+    })?;
     let report = |status, figures| MaintenanceReport {
         kind: kind.clone(),
         status,

@@ -11,7 +11,7 @@ use crate::address::PalaceUrl;
 use crate::deadline::ServerDeadline;
 use crate::failure::{closed_error, corrupt_error, is_missing_table};
 use crate::pool::{SessionLease, SessionPool};
-use crate::schema;
+use crate::schema::{self, TableVersion};
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
 
@@ -21,6 +21,8 @@ pub(crate) struct ServerPalace {
     pub(crate) pool: Arc<SessionPool>,
     pub(crate) number: i64,
     pub(crate) identity: PalaceId,
+    /// Set once its tables are of the newest minor version, or stay as they are for now.
+    pub(crate) is_upgraded: Arc<AtomicBool>,
     /// Set when the palace or its backend is closed.
     pub(crate) closed: Arc<AtomicBool>,
 }
@@ -42,6 +44,15 @@ impl ServerPalace {
         self.check_open()?;
         self.pool.begin(step)
     }
+}
+
+/// A palace that was looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoundPalace {
+    pub(crate) number: i64,
+    pub(crate) identity: PalaceId,
+    /// The version of the tables.
+    pub(crate) version: TableVersion,
 }
 
 /// The name of a palace on its server.
@@ -89,10 +100,7 @@ fn check_name(what: &str, name: &str) -> Result<()> {
 }
 
 /// Looks a palace up; `None` if it, or every table, is missing.
-pub(crate) fn find_palace(
-    session: &ServerSession,
-    key: &ServerPalaceName,
-) -> Result<Option<(i64, PalaceId)>> {
+pub(crate) fn find_palace(session: &ServerSession, key: &ServerPalaceName) -> Result<Option<FoundPalace>> {
     let version = SqlStatement::new("SELECT value FROM loci.settings WHERE key = 'version'");
     let palace = key.bind(SqlStatement::new(
         "SELECT palace, identity FROM loci.palaces WHERE coalesce(namespace, '') = coalesce($1, '') AND name = $2",
@@ -103,22 +111,25 @@ pub(crate) fn find_palace(
         Err(error) if is_missing_table(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    if let Some(version) = answers.first().and_then(|rows| rows.first()) {
-        schema::check_version(schema::parse_version(version.get(0))?)?;
-    }
-    answers
-        .get(1)
-        .and_then(|rows| rows.first())
-        .map(read_palace)
-        .transpose()
+    let first = |answer: usize| answers.get(answer).and_then(|rows| rows.first());
+    let version = match first(0) {
+        Some(version) => schema::parse_version(version.get(0))?,
+        None => return Ok(None),
+    };
+    schema::check_version(version)?;
+    first(1).map(|row| read_palace(row, version)).transpose()
 }
 
 /// Makes a palace, and the tables if they are missing; an existing one is found.
-pub(crate) fn make_palace(session: &ServerSession, key: &ServerPalaceName) -> Result<(i64, PalaceId)> {
+pub(crate) fn make_palace(
+    session: &ServerSession,
+    key: &ServerPalaceName,
+    newest: TableVersion,
+) -> Result<FoundPalace> {
     if let Some(found) = find_palace(session, key)? {
         return Ok(found);
     }
-    schema::ensure_tables(session, ServerDeadline::default())?;
+    schema::ensure_tables(session, newest)?;
     let made = key.bind(SqlStatement::new(
         "INSERT INTO loci.palaces(namespace, name, identity, created_at)
          VALUES ($1, $2, uuid_send(gen_random_uuid()), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
@@ -129,10 +140,14 @@ pub(crate) fn make_palace(session: &ServerSession, key: &ServerPalaceName) -> Re
     find_palace(session, key)?.ok_or_else(|| corrupt_error("a palace that was just made cannot be found"))
 }
 
-fn read_palace(row: &Row) -> Result<(i64, PalaceId)> {
+fn read_palace(row: &Row, version: TableVersion) -> Result<FoundPalace> {
     let identity: &[u8] = row.get(1);
     let identity = identity
         .try_into()
         .map_err(|_| corrupt_error("the id of a palace is damaged"))?;
-    Ok((row.get(0), PalaceId(identity)))
+    Ok(FoundPalace {
+        number: row.get(0),
+        identity: PalaceId(identity),
+        version,
+    })
 }

@@ -56,7 +56,11 @@ impl SessionPool {
         }
         let session = match self.take_idle() {
             Some(session) => session,
-            None => self.connect()?,
+            None => {
+                let mut session = self.connect()?;
+                session.set_pool(Arc::downgrade(self));
+                session
+            }
         };
         Ok(SessionLease {
             pool: Arc::clone(self),
@@ -92,7 +96,8 @@ impl SessionPool {
         None
     }
 
-    fn connect(&self) -> Result<ServerSession> {
+    /// Opens a connection that belongs to no lease.
+    pub(crate) fn connect(&self) -> Result<ServerSession> {
         let settings = ConnectionSettings::resolve(&self.url, &ConnectionEnvironment::from_process()?)?;
         let connection = self
             .driver

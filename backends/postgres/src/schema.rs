@@ -1,5 +1,12 @@
 //! The tables of the schema `loci`, their version, and creating them once, by the process that comes first.
 
+pub(crate) mod security;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
 use loci_core::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
@@ -8,8 +15,10 @@ use crate::deadline::ServerDeadline;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
 
-/// The version of the tables. Another major version is refused; a minor one only adds.
-pub(crate) const SCHEMA_VERSION: TableVersion = TableVersion { major: 1, minor: 0 };
+pub(crate) use steps::{StandingTables, secure_tables, upgrade_statements, upgrade_tables};
+
+/// The version of the tables. Another major version is refused; a minor one only adds, by the steps of `steps`.
+pub(crate) const SCHEMA_VERSION: TableVersion = TableVersion { major: 1, minor: 1 };
 
 /// The key of the advisory lock under which the tables are made or changed: "loci" in hexadecimal digits.
 const SCHEMA_LOCK: i64 = 0x6c6f_6369;
@@ -19,6 +28,12 @@ const SCHEMA_LOCK: i64 = 0x6c6f_6369;
 pub(crate) struct TableVersion {
     pub(crate) major: i32,
     pub(crate) minor: i32,
+}
+
+impl fmt::Display for TableVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
 }
 
 /// Every table, index and setting of version 1.0; `docs/postgres.md` describes them.
@@ -156,11 +171,18 @@ CREATE TABLE loci.notes (
 );
 ";
 
-/// Makes the tables if they are missing; a newer major version is refused and left untouched.
-pub(crate) fn ensure_tables(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
-    match find_version(session, deadline)? {
-        Some(version) => check_version(version),
-        None => create_tables(session, deadline),
+/// Makes the tables if they are missing, or brings them to a later minor version; a newer major version is refused and
+/// left untouched.
+pub(crate) fn ensure_tables(session: &ServerSession, newest: TableVersion) -> Result<()> {
+    match find_version(session, ServerDeadline::default())? {
+        Some(version) => {
+            check_version(version)?;
+            if version.minor < newest.minor {
+                upgrade_tables(session, newest)?;
+            }
+            Ok(())
+        }
+        None => create_tables(session, newest, ServerDeadline::default()),
     }
 }
 
@@ -184,8 +206,12 @@ pub(crate) fn find_version(
 
 /// Returns whether a table of ours exists.
 pub(crate) fn has_table(session: &ServerSession, table: &str) -> Result<bool> {
-    let question = SqlStatement::new("SELECT to_regclass('loci.' || quote_ident($1)) IS NOT NULL")
-        .with(table.to_owned(), Type::TEXT);
+    // Not by `to_regclass`, which fails for a role without rights on the schema.
+    let question = SqlStatement::new(
+        "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = 'loci' AND c.relname = $1)",
+    )
+    .with(table.to_owned(), Type::TEXT);
     let found = session.ask(question, ServerDeadline::default())?;
     Ok(found.first().is_some_and(|row| row.get(0)))
 }
@@ -221,7 +247,7 @@ pub(crate) fn check_version(version: TableVersion) -> Result<()> {
     .with_hint("they were left untouched; install a newer loci"))
 }
 
-fn create_tables(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
+fn create_tables(session: &ServerSession, newest: TableVersion, deadline: ServerDeadline) -> Result<()> {
     let encoding = session.ask(SqlStatement::new("SHOW server_encoding"), deadline)?;
     if let Some(encoding) = encoding.first().map(|row| row.get::<_, &str>(0))
         && encoding != "UTF8"
@@ -232,35 +258,38 @@ fn create_tables(session: &ServerSession, deadline: ServerDeadline) -> Result<()
         )
         .with_hint("nothing was changed; make a database with `CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0`"));
     }
+    under_lock(session, deadline, || {
+        // Another process may have made them while this one waited.
+        match find_version(session, deadline)? {
+            Some(version) => check_version(version),
+            None => create_locked(session, newest, deadline),
+        }
+    })
+}
+
+/// Runs `work` while no other process makes or changes the tables.
+fn under_lock(
+    session: &ServerSession,
+    deadline: ServerDeadline,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     // Held by the session and not by a transaction: the next statement must begin a new one, since only that makes the
     // server forget that it did not know these tables.
     let lock = |function: &str| SqlStatement::new(format!("SELECT {function}($1)")).with_int(SCHEMA_LOCK);
     session.ask(lock("pg_advisory_lock"), deadline)?;
-    let made = create_locked(session, deadline);
+    let done = work();
     if session.ask(lock("pg_advisory_unlock"), deadline).is_err() {
         // Closing the connection gives the lock up.
         session.abandon();
     }
-    made
+    done
 }
 
-/// Makes the tables under the lock, unless another process has done so while this one waited for it.
-fn create_locked(session: &ServerSession, deadline: ServerDeadline) -> Result<()> {
-    if let Some(version) = find_version(session, deadline)? {
-        return check_version(version);
-    }
-    let mut statements = vec![
-        SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
-        SqlStatement::new("CREATE SCHEMA IF NOT EXISTS loci"),
-    ];
-    let tables = TABLES.split(";\n").map(str::trim).filter(|text| !text.is_empty());
-    statements.extend(tables.map(SqlStatement::new));
-    statements.extend(session.vector_schema().map(codes::create_table));
-    let TableVersion { major, minor } = SCHEMA_VERSION;
-    statements.push(
-        SqlStatement::new("INSERT INTO loci.settings(key, value) VALUES ('version', $1)")
-            .with(format!("{major}.{minor}"), Type::TEXT),
-    );
+fn create_locked(session: &ServerSession, newest: TableVersion, deadline: ServerDeadline) -> Result<()> {
+    let mut statements = vec![SqlStatement::new(
+        "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    )];
+    statements.extend(creation_statements(newest, session.vector_schema()));
     statements.push(SqlStatement::new("COMMIT"));
     let made = session.ask_all(&statements, deadline);
     if made.is_err() {
@@ -269,22 +298,44 @@ fn create_locked(session: &ServerSession, deadline: ServerDeadline) -> Result<()
     made.map(drop)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_read_and_other_majors_refused() {
-        let version = parse_version("1.7").unwrap();
-        assert_eq!(version, TableVersion { major: 1, minor: 7 });
-        assert!(check_version(version).is_ok(), "a minor version only adds");
-        assert!(check_version(parse_version("2.0").unwrap()).is_err());
-        for text in ["", "1", "x.y", "1.x"] {
-            assert_eq!(
-                parse_version(text).unwrap_err().kind(),
-                ErrorKind::Format,
-                "{text}"
-            );
-        }
+/// Returns the statements that make the tables of a version, for an extension in the schema `extension`. They have no
+/// parameters, so that they can be printed.
+pub(crate) fn creation_statements(newest: TableVersion, extension: Option<&str>) -> Vec<SqlStatement> {
+    let mut statements = vec![SqlStatement::new("CREATE SCHEMA IF NOT EXISTS loci")];
+    statements.extend(split_statements(TABLES));
+    statements.extend(extension.map(codes::create_table));
+    statements.extend(steps::step_statements(0, newest.minor));
+    if newest.minor >= steps::SECURED_SINCE {
+        let exists = |table: &str| table != "near" || extension.is_some();
+        statements.extend(security::secure_statements("CURRENT_USER", exists, &[]));
     }
+    statements.push(SqlStatement::new(format!(
+        "INSERT INTO loci.settings(key, value) VALUES ('version', '{newest}')"
+    )));
+    statements
+}
+
+/// Makes the table of codes if it is missing and the session's role may.
+pub(crate) fn ensure_codes_table(session: &ServerSession, extension: &str) -> Result<()> {
+    if has_table(session, "near")? {
+        return Ok(());
+    }
+    session.ask(codes::create_table(extension), ServerDeadline::default())?;
+    secure_tables(session)
+}
+
+/// Lists the indexes beside the primary keys, each with the statement that makes it.
+pub(crate) fn index_statements() -> Vec<(&'static str, &'static str)> {
+    let statements = TABLES.split(";\n").map(str::trim);
+    let named = statements.filter_map(|statement| {
+        let rest = statement.strip_prefix("CREATE UNIQUE INDEX ");
+        let rest = rest.or_else(|| statement.strip_prefix("CREATE INDEX "))?;
+        Some((rest.split(' ').next()?, statement))
+    });
+    named.collect()
+}
+
+fn split_statements(text: &'static str) -> impl Iterator<Item = SqlStatement> {
+    let parts = text.split(";\n").map(str::trim);
+    parts.filter(|text| !text.is_empty()).map(SqlStatement::new)
 }

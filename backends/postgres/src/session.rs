@@ -2,19 +2,21 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 
 use futures_util::future::join_all;
 use futures_util::{TryStreamExt, pin_mut};
-use loci_core::Result;
+use loci_core::{Error, Result};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
 use crate::deadline::{ServerDeadline, timed_out_error};
 use crate::driver::wait_until;
-use crate::failure::postgres_error;
+use crate::failure::{is_refusal, postgres_error};
+use crate::pool::SessionPool;
+use crate::rights;
 use crate::statement::SqlStatement;
 
 /// The rows of each statement of a pipeline, in order.
@@ -29,6 +31,8 @@ pub(crate) struct ServerSession {
     vector_schema: Option<String>,
     /// How often calls have waited for the server, on all connections of the backend.
     waits: Arc<AtomicU64>,
+    /// The pool, which opens another connection to find out what a role lacks.
+    pool: Weak<SessionPool>,
 }
 
 impl ServerSession {
@@ -39,7 +43,13 @@ impl ServerSession {
             broken: AtomicBool::new(false),
             vector_schema: None,
             waits,
+            pool: Weak::new(),
         }
+    }
+
+    /// Notes the pool of this connection.
+    pub(crate) fn set_pool(&mut self, pool: Weak<SessionPool>) {
+        self.pool = pool;
     }
 
     /// Notes where the extension `vector` is installed, as an identifier that is quoted already.
@@ -74,10 +84,11 @@ impl ServerSession {
         });
         // All are polled in order before any answer is awaited, so they leave in order and in one piece.
         let answers = self.wait(join_all(asked), deadline)?;
-        answers
+        let answers: Result<PipelineRows> = answers
             .into_iter()
             .map(|answer| answer.map_err(|cause| self.fail(cause)))
-            .collect()
+            .collect();
+        answers.map_err(|error| self.explain(error))
     }
 
     /// Sends one statement and waits for its rows.
@@ -110,7 +121,7 @@ impl ServerSession {
         if streamed.is_err() {
             self.abandon();
         }
-        streamed
+        streamed.map_err(|error| self.explain(error))
     }
 
     /// Ends an open transaction without keeping anything of it. Does not wait: what is sent later comes after it.
@@ -130,11 +141,22 @@ impl ServerSession {
         })
     }
 
-    fn fail(&self, cause: tokio_postgres::Error) -> loci_core::Error {
+    fn fail(&self, cause: tokio_postgres::Error) -> Error {
         if cause.is_closed() || self.client.is_closed() {
             self.abandon();
         }
         postgres_error(cause)
+    }
+
+    /// Returns an error with the grants that are missing, if it is about rights.
+    fn explain(&self, error: Error) -> Error {
+        let pool = Some(&self.pool)
+            .filter(|_| is_refusal(&error))
+            .and_then(Weak::upgrade);
+        match pool.map(|pool| pool.connect()) {
+            Some(Ok(other)) => rights::explain_refusal(&other, error),
+            _ => error,
+        }
     }
 }
 

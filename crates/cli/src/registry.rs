@@ -124,13 +124,18 @@ impl BackendRegistry {
 
     /// The address of the palace on a server that `url` means.
     pub(crate) fn find_server_palace(&self, url: &str) -> Result<PalaceAddress> {
-        // The only backend on servers so far; another one would bring a second arm.
-        let backend = PostgresBackend::new();
-        let reference = backend.adopt_url(url)?;
+        let (backend, reference) = self.find_postgres_palace(url)?;
         Ok(PalaceAddress {
             backend: Arc::new(backend),
             reference,
         })
+    }
+
+    /// The palace in Postgres that `url` means, for what only Postgres has. The only backend on servers so far.
+    pub(crate) fn find_postgres_palace(&self, url: &str) -> Result<(PostgresBackend, PalaceRef)> {
+        let backend = PostgresBackend::new();
+        let reference = backend.adopt_url(url)?;
+        Ok((backend, reference))
     }
 
     /// Makes the backend called `name`; the error for an unknown name lists the known ones.

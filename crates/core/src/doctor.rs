@@ -12,7 +12,8 @@ use crate::Result;
 
 /// Examines and repairs palaces of one file format.
 pub trait Doctor: fmt::Debug + Send + Sync {
-    /// Reports whether the folder at `path` holds a palace of this format.
+    /// Reports whether the folder at `path` holds a palace of this format. A palace on a server has its URL as path, here
+    /// and below.
     fn recognises(&self, path: &Path) -> bool;
 
     /// Examines the palace at `path`. Never writes.

@@ -3,10 +3,11 @@
 use loci_core::{Metric, Result};
 use tokio_postgres::types::Type;
 
-use super::{MOST_VALUES, are_coded, create_table, insert_code};
+use super::{MOST_VALUES, are_coded, insert_code};
 use crate::deadline::ServerDeadline;
 use crate::palace::ServerPalace;
 use crate::row::read_vector;
+use crate::schema;
 use crate::session::ServerSession;
 use crate::shelf::{ServerShelf, ServerSpace};
 use crate::statement::SqlStatement;
@@ -26,7 +27,7 @@ pub(crate) fn build_codes(
         return Ok(0);
     };
     let none = ServerDeadline::default();
-    session.ask(create_table(extension), none)?;
+    schema::ensure_codes_table(session, extension)?;
     let shelves = ServerShelf::read_all(&session.ask(ServerShelf::select_all(palace.number), none)?)?;
     let mut built = 0;
     for shelf in shelves.iter().filter(|shelf| shelf.metric == Metric::Cosine) {

@@ -9,24 +9,31 @@
 )]
 
 mod codes;
+mod doctor;
+mod isolation;
 mod names;
+mod roles;
+mod tenants;
 mod waits;
 
 use std::sync::Arc;
 
-use loci_core::{Backend, Collection, CollectionName, CreateMode, OpenOptions};
+use loci_core::{Backend, Collection, CollectionName, CreateMode, OpenOptions, Result};
 use loci_postgres::PostgresBackend;
 
 /// Opens, or makes, the usual collection of the palace at a URL.
 fn open(backend: &PostgresBackend, url: &str) -> Arc<dyn Collection> {
-    let palace = backend.adopt_url(url).unwrap();
-    let name = CollectionName::new(CollectionName::DEFAULT).unwrap();
+    try_open(backend, url).unwrap()
+}
+
+/// The same, or the error.
+fn try_open(backend: &PostgresBackend, url: &str) -> Result<Arc<dyn Collection>> {
+    let palace = backend.adopt_url(url)?;
+    let name = CollectionName::new(CollectionName::DEFAULT)?;
     let options = OpenOptions {
         // The vectors of these tests are of no model.
         carries_unknown: true,
         ..OpenOptions::for_writing()
     };
-    backend
-        .create(&palace, &name, CreateMode::OpenExisting, &options)
-        .unwrap()
+    backend.create(&palace, &name, CreateMode::OpenExisting, &options)
 }

@@ -10,6 +10,7 @@
 
 mod crashes;
 mod cuts;
+mod processes;
 mod proxy;
 mod writers;
 

@@ -13,7 +13,7 @@ use super::{apply, batch, check_feed, open, stored_ids};
 const WRITERS: usize = 8;
 
 /// Follows the feed until `is_over`, and returns the ids in the order seen.
-fn follow(collection: &dyn Collection, is_over: &AtomicBool) -> Vec<String> {
+pub(super) fn follow(collection: &dyn Collection, is_over: &AtomicBool) -> Vec<String> {
     let mut seen = Vec::new();
     let mut cursor = Cursor(0);
     loop {

@@ -1,4 +1,4 @@
-//! `loci doctor`: examines a palace in files, of any backend, and repairs it in named steps.
+//! `loci doctor`: examines a palace of any backend, and repairs it in named steps.
 
 mod table;
 
@@ -11,6 +11,7 @@ use loci_core::{
     Backend, Doctor, Error, ErrorKind, FindingSeverity, FixMode, FixReport, FixRequest, PalaceDiagnosis,
     PalaceFinding, Result,
 };
+use loci_postgres::PostgresBackend;
 use loci_store::EmbeddedBackend;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +20,7 @@ use super::verify::print_findings;
 use crate::errors::{CommandResult, ExitStatus};
 use crate::input::is_sqlite_file;
 use crate::page::{TextPage, format_count};
+use crate::palace::PalacePlace;
 use crate::session::CommandSession;
 
 /// The code of the findings of the rule of age, which are never more than notes.
@@ -28,9 +30,9 @@ const USUAL_STALE: Duration = Duration::from_secs(3600);
 /// The step whose outcome is compared with the rule of age.
 const QUARANTINE: &str = "quarantine";
 
-/// Examine a palace in files
+/// Examine a palace
 ///
-/// Only reads, unless a step is named with --fix and confirmed with --yes. Exits with 1 if it finds more than notes, or
+/// In files, or in Postgres: there also the server, the rights of the role and row-level security. Only reads, unless a step is named with --fix and confirmed with --yes. Exits with 1 if it finds more than notes, or
 /// if a step would change something.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Steps for folders of ChromaDB:
@@ -44,11 +46,12 @@ Examples:
   loci doctor
   loci doctor work --json
   loci doctor ~/backups/palace-20260501T093000.000000Z.db
+  loci doctor 'postgres://db.example.net/memory?palace=team'
   loci doctor ./chroma --fix quarantine
   loci doctor ./chroma --fix quarantine --yes
   loci doctor ./chroma --fix quarantine --stale-seconds 3600 --yes")]
 pub(crate) struct DoctorArgs {
-    /// The palace: a name, a folder, a database file, or backend:path [default: the palace of --palace]
+    /// The palace: a name, a folder, a database file, backend:path, or a URL [default: the palace of --palace]
     #[arg(value_name = "REF")]
     reference: Option<OsString>,
 
@@ -93,7 +96,7 @@ pub(crate) fn run(args: &DoctorArgs, session: &mut CommandSession) -> CommandRes
     if let Some(step) = &args.fix {
         return take_step(&patient, args, step, session);
     }
-    let progress = session.out.progress("examining the files");
+    let progress = session.out.progress("examining the palace");
     let diagnosis = patient.examine()?;
     drop(progress);
     let out = &mut session.out;
@@ -116,7 +119,14 @@ fn find_palace(args: &DoctorArgs, session: &CommandSession) -> Result<(Arc<dyn B
     }
     let reference = args.reference.as_deref().or(session.globals.palace.as_deref());
     let located = session.locate(reference)?;
-    let path = located.require_folder()?.to_owned();
+    let path = match &located.place {
+        PalacePlace::Folder(folder) => folder.clone(),
+        // The doctor of a server takes the URL in place of a path; the backend keeps its password.
+        PalacePlace::Server(url) => {
+            let address = session.registry.find_server_palace(url.as_given())?;
+            return Ok((address.backend, PathBuf::from(address.reference.id)));
+        }
+    };
     if !path.exists() {
         let message = format!("no palace exists at {}", path.display());
         return Err(Error::new(ErrorKind::NotFound, message)
@@ -195,8 +205,12 @@ fn print_diagnosis(diagnosis: &PalaceDiagnosis, page: &mut TextPage) {
         "not healthy"
     });
     page.plain(": ").plain(&diagnosis.kind);
-    let segments = format_count(diagnosis.segments.len() as u64, "segment");
-    page.plain(&format!(", {segments}")).end();
+    // Only files have segments.
+    if diagnosis.kind != PostgresBackend::NAME {
+        let segments = format_count(diagnosis.segments.len() as u64, "segment");
+        page.plain(&format!(", {segments}"));
+    }
+    page.end();
 }
 
 /// A step that was taken or previewed, and the verdict afterwards.
@@ -228,7 +242,7 @@ fn take_step(
         (true, _) => FixMode::Apply,
         _ => FixMode::DryRun,
     };
-    let mut progress = session.out.progress("examining the files");
+    let mut progress = session.out.progress("examining the palace");
     // Compared before the step is taken: afterwards there is no graph left to compare.
     let judged_by_age = if step == QUARANTINE && how != FixMode::Undo {
         Some(compare_with_age(patient)?)
@@ -242,7 +256,7 @@ fn take_step(
         older_than: args.stale_seconds.map(Duration::from_secs),
     };
     let report = doctor.fix(patient.path, &request)?;
-    progress.begin_phase("examining the files again");
+    progress.begin_phase("examining the palace again");
     let diagnosis = match how {
         FixMode::Apply => Some(patient.examine()?),
         _ => None,

@@ -47,6 +47,8 @@ mod owner_only;
 mod places;
 #[cfg(unix)]
 mod poison;
+#[cfg(unix)]
+mod postgres_roles;
 #[cfg(target_os = "linux")]
 mod progressing;
 mod rescuing;

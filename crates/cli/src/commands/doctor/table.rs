@@ -6,8 +6,10 @@ use serde_json::Value as Json;
 use crate::page::TextPage;
 
 /// The figures that a format may give, with the heading of each.
-const COLUMNS: [(&str, &str); 6] = [
+const COLUMNS: [(&str, &str); 8] = [
     ("documents", "documents"),
+    ("vectors", "vectors"),
+    ("codes", "codes"),
     ("vectors_from_graph", "in graph"),
     ("vectors_from_queue", "in queue"),
     ("rows_without_vector", "no vector"),

@@ -8,7 +8,6 @@ use loci_engine::delete::DeleteReport;
 use loci_engine::embedder::{EmbedderReport, SetEmbedderReport};
 use loci_engine::facets::{CountReport, FacetsReport};
 use loci_engine::forget::ForgetReport;
-use loci_engine::init::InitReport;
 use loci_engine::line::ExportHeader;
 use loci_engine::list::ListReport;
 use loci_engine::maintain::MaintainReport;
@@ -36,6 +35,7 @@ use crate::commands::doctor::FixOutcome;
 use crate::commands::export::ExportedFile;
 use crate::commands::forget::CheckedTraces;
 use crate::commands::import::MemtomemReport;
+use crate::commands::init::InitOutcome;
 use crate::commands::key::KeyReport;
 use crate::commands::man::{ManualPage, WrittenManual};
 use crate::commands::mcp::ListeningAddress;
@@ -154,7 +154,7 @@ fn list_changes() -> Vec<CommandSchema> {
 fn list_keeping() -> Vec<CommandSchema> {
     vec![
         CommandSchema::of_document::<PalaceList>("loci palaces", "The palaces in the data folder."),
-        CommandSchema::of_document::<InitReport>("loci init", "The collection that exists now."),
+        CommandSchema::of_document::<InitOutcome>("loci init", "The collection that exists now."),
         CommandSchema::of_document::<KeyReport>("loci key show", "The palace and the file of its key."),
         CommandSchema::of_document::<KeyReport>(
             "loci key export FILE",
