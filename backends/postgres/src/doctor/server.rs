@@ -45,7 +45,16 @@ fn examine_versions(examination: &mut ServerExamination<'_>, version: TableVersi
             format!("the tables have version {version}; opening the palace for writing as their owner brings them to {SCHEMA_VERSION}"),
         );
     }
-    let (installed, available): (Option<&str>, Option<&str>) = (row.get(2), row.get(3));
+    examine_extension(examination, row.get(2), row.get(3));
+    Ok(())
+}
+
+/// Looks at the extension `vector`, by the versions that are installed and available.
+fn examine_extension(
+    examination: &mut ServerExamination<'_>,
+    installed: Option<&str>,
+    available: Option<&str>,
+) {
     match (installed, examination.session.vector_schema(), available) {
         (Some(installed), Some(_), _) => {
             examination.note(
@@ -82,7 +91,6 @@ fn examine_versions(examination: &mut ServerExamination<'_>, version: TableVersi
             "CREATE EXTENSION vector;",
         );
     }
-    Ok(())
 }
 
 /// Compares the indexes with those that the tables were made with.

@@ -13,6 +13,7 @@ mod doctor;
 mod isolation;
 mod names;
 mod roles;
+mod statements;
 mod tenants;
 mod waits;
 
