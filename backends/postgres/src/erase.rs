@@ -12,7 +12,15 @@ use crate::statement::SqlStatement;
 use crate::{receipts, schema};
 
 /// The tables that hold words of drawers, or hashes of them.
-const REWRITTEN: [&str; 5] = ["drawers", "vectors", "bags", "receipts", "sources"];
+const REWRITTEN: [&str; 7] = [
+    "drawers",
+    "vectors",
+    "bags",
+    "word_segments",
+    "word_blocks",
+    "receipts",
+    "sources",
+];
 
 /// Returns the statement that records that an erasure has begun.
 pub(crate) fn begin_statement(palace: i64) -> SqlStatement {

@@ -13,6 +13,7 @@ use crate::palace::ServerPalace;
 use crate::schema;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
+use crate::words;
 use crate::write::WriteLimits;
 
 /// The kinds that have an effect here.
@@ -23,7 +24,17 @@ pub(crate) const KINDS: [MaintenanceKind; 3] = [
 ];
 
 /// The tables that grow with the drawers.
-pub(crate) const TABLES: [&str; 6] = ["drawers", "vectors", "bags", "tombstones", "sources", "receipts"];
+pub(crate) const TABLES: [&str; 9] = [
+    "drawers",
+    "vectors",
+    "bags",
+    "word_segments",
+    "word_blocks",
+    "word_gone",
+    "tombstones",
+    "sources",
+    "receipts",
+];
 
 /// The share of dead rows from which a vacuum is due.
 const DUE_SHARE: f64 = 0.2;
@@ -161,6 +172,10 @@ pub(crate) fn run(
             figures.insert(
                 "codes_built".to_owned(),
                 codes::build_codes(palace, &lease, limits)?,
+            );
+            figures.insert(
+                "words_sealed".to_owned(),
+                words::rebuild_words(palace, &lease, limits)?,
             );
         }
         Ok(figures)

@@ -51,6 +51,12 @@ CREATE TABLE loci.collections (
     space bigint NOT NULL,
     drawers bigint NOT NULL DEFAULT 0,
     seq bigint NOT NULL DEFAULT 0,
+    sealed bigint NOT NULL DEFAULT 0,
+    merged bigint NOT NULL DEFAULT 0,
+    tail bigint NOT NULL DEFAULT 0,
+    tail_bytes bigint NOT NULL DEFAULT 0,
+    small bigint NOT NULL DEFAULT 0,
+    small_bytes bigint NOT NULL DEFAULT 0,
     created_at bigint NOT NULL,
     UNIQUE (palace, name)
 );
@@ -115,6 +121,34 @@ CREATE TABLE loci.bags (
     collection bigint NOT NULL,
     \"row\" bigint NOT NULL,
     words bytea NOT NULL,
+    PRIMARY KEY (collection, \"row\")
+);
+
+CREATE TABLE loci.word_segments (
+    collection bigint NOT NULL,
+    segment bigint NOT NULL,
+    first bigint NOT NULL,
+    drawers bigint NOT NULL,
+    rows bytea NOT NULL,
+    lengths bytea NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (collection, segment)
+);
+
+CREATE TABLE loci.word_blocks (
+    collection bigint NOT NULL,
+    segment bigint NOT NULL,
+    first bytea NOT NULL,
+    beyond bytea,
+    block bytea NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (collection, segment, first)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE loci.word_blocks ALTER COLUMN block SET STORAGE EXTERNAL;
+
+CREATE TABLE loci.word_gone (
+    collection bigint NOT NULL,
+    \"row\" bigint NOT NULL,
     PRIMARY KEY (collection, \"row\")
 );
 
