@@ -334,7 +334,7 @@ impl Erasure for ServerCollection {
     fn purge(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
         self.check_writable()?;
         self.read(None, |_| Ok(()))?;
-        erase::purge(&self.palace, watch)
+        erase::purge(&self.palace, self.limits(ServerDeadline::default()), watch)
     }
 
     fn find_traces(&self, texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Result<Vec<StoredTrace>> {

@@ -13,7 +13,7 @@ use crate::palace::ServerPalace;
 use crate::schema;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
-use crate::words;
+use crate::words::{self, RebuildScope};
 use crate::write::WriteLimits;
 
 /// The kinds that have an effect here.
@@ -173,10 +173,15 @@ pub(crate) fn run(
                 "codes_built".to_owned(),
                 codes::build_codes(palace, &lease, limits)?,
             );
-            figures.insert(
-                "words_sealed".to_owned(),
-                words::rebuild_words(palace, &lease, limits)?,
-            );
+        }
+        let scope = match kind.name() {
+            "reindex" => Some(RebuildScope::All),
+            "compact" => Some(RebuildScope::Worn),
+            _ => None,
+        };
+        if let Some(scope) = scope {
+            let sealed = words::rebuild_words(palace, &lease, limits, scope)?;
+            figures.insert("words_sealed".to_owned(), sealed);
         }
         Ok(figures)
     });

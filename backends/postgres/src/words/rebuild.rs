@@ -14,18 +14,35 @@ use crate::shelf::ServerShelf;
 use crate::statement::SqlStatement;
 use crate::write::{WriteLimits, WriteTransaction};
 
-/// Seals the words of every collection of a palace again; returns the number of drawers in segments.
+/// Which collections of a palace have their words sealed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RebuildScope {
+    All,
+    /// Those whose segments hold words of removed drawers.
+    Worn,
+}
+
+/// Seals the words of collections again; returns the number of drawers in their segments.
 ///
 /// One transaction for each collection: until it commits, searches use the segments from before.
 pub(crate) fn rebuild_words(
     palace: &ServerPalace,
     session: &ServerSession,
     limits: WriteLimits,
+    scope: RebuildScope,
 ) -> Result<i64> {
     let none = ServerDeadline::default();
+    let worn = SqlStatement::new(
+        "SELECT c.collection FROM loci.collections c WHERE c.palace = $1
+            AND EXISTS (SELECT 1 FROM loci.word_gone g WHERE g.collection = c.collection)",
+    )
+    .with_int(palace.number);
+    let worn = session.ask(worn, none)?;
+    let worn: Vec<i64> = worn.iter().map(|row| row.get(0)).collect();
     let shelves = ServerShelf::read_all(&session.ask(ServerShelf::select_all(palace.number), none)?)?;
+    let is_meant = |shelf: &ServerShelf| scope == RebuildScope::All || worn.contains(&shelf.collection);
     let mut sealed = 0;
-    for shelf in shelves {
+    for shelf in shelves.into_iter().filter(is_meant) {
         let collection = (&shelf.name, shelf.collection);
         let (transaction, _) = WriteTransaction::begin(palace, collection, limits, Vec::new)?;
         sealed += rebuild_collection(transaction, palace.word_limits)?;

@@ -1,4 +1,4 @@
-//! Behaviour that only a server has: codes that come later, waits, hostile names, and rights.
+//! Behaviour that only a server has: codes that come later, sealed words, waits, hostile names, and rights.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 mod codes;
 mod names;
 mod waits;
+mod words;
 
 use std::sync::Arc;
 
