@@ -46,35 +46,98 @@ impl WordCorpus {
         }
         let rarities: Vec<f32> = holding.iter().map(|held| statistics.term_rarity(*held)).collect();
         // How rare a term is must be known over all parts before any drawer can be scored.
-        let mut scored = Vec::new();
+        let burdens = BurdenTable::new(statistics);
+        let mut best = BestScores::new(k);
         for part in &self.parts {
-            part.score_rows(&statistics, &rarities, &mut scored)?;
+            part.score_rows(&burdens, &rarities, &mut best)?;
         }
-        Ok(choose_best(scored, k))
+        Ok(best.finish())
     }
 }
 
-/// Splits scored rows into those that are surely among the best `k` and those that compete for the last places.
-fn choose_best(mut scored: Vec<(i64, f32)>, k: usize) -> RankedRows {
-    let last = k.checked_sub(1).filter(|last| *last < scored.len());
-    let Some(last) = last else {
-        return RankedRows {
-            certain: scored,
-            ..RankedRows::default()
-        };
-    };
-    let (_, worst, _) = scored.select_nth_unstable_by(last, |a, b| b.1.total_cmp(&a.1));
-    let least = worst.1;
-    let certain: Vec<(i64, f32)> = scored
-        .iter()
-        .filter(|(_, score)| *score > least)
-        .copied()
-        .collect();
-    scored.retain(|(_, score)| score.total_cmp(&least).is_eq());
-    RankedRows {
-        places_left: k - certain.len(),
-        certain,
-        tied: scored,
+/// The burdens of the usual lengths, which most drawers share.
+struct BurdenTable {
+    statistics: LexicalStatistics,
+    usual: Vec<f32>,
+}
+
+impl BurdenTable {
+    /// The number of lengths that are usual.
+    const USUAL: u32 = 1024;
+
+    fn new(statistics: LexicalStatistics) -> Self {
+        let usual = (0..Self::USUAL).map(|length| statistics.length_burden(length));
+        Self {
+            usual: usual.collect(),
+            statistics,
+        }
+    }
+
+    fn find(&self, length: u32) -> f32 {
+        let usual = self.usual.get(length as usize).copied();
+        usual.unwrap_or_else(|| self.statistics.length_burden(length))
+    }
+}
+
+/// Keeps the rows with the highest scores, and all that score exactly as much as the last of them.
+#[derive(Debug)]
+struct BestScores {
+    k: usize,
+    rows: Vec<(i64, f32)>,
+    /// The least score with which a row can be among the best.
+    least: f32,
+    /// The number of rows at which the losers are dropped the next time.
+    prune_at: usize,
+}
+
+impl BestScores {
+    fn new(k: usize) -> Self {
+        Self {
+            k,
+            rows: Vec::new(),
+            least: 0.0,
+            prune_at: k.saturating_mul(2).saturating_add(1024),
+        }
+    }
+
+    /// Adds a row; a score of zero is no match.
+    fn offer(&mut self, row: i64, score: f32) {
+        if score <= 0.0 || score < self.least {
+            return;
+        }
+        self.rows.push((row, score));
+        if self.rows.len() >= self.prune_at {
+            self.prune();
+            // If many rows score the same, few are dropped. Doubling keeps the total work linear even then.
+            self.prune_at = self.prune_at.max(self.rows.len().saturating_mul(2));
+        }
+    }
+
+    fn prune(&mut self) {
+        if let Some(last) = self.k.checked_sub(1).filter(|last| *last < self.rows.len()) {
+            let (_, worst, _) = self.rows.select_nth_unstable_by(last, |a, b| b.1.total_cmp(&a.1));
+            let least = worst.1;
+            self.rows.retain(|(_, score)| *score >= least);
+            self.least = least;
+        }
+    }
+
+    /// Splits the rows into those that are surely among the best and those that compete for the last places.
+    fn finish(mut self) -> RankedRows {
+        self.prune();
+        if self.rows.len() <= self.k {
+            return RankedRows {
+                certain: self.rows,
+                ..RankedRows::default()
+            };
+        }
+        let least = self.least;
+        let (certain, tied): (Vec<_>, Vec<_>) = self.rows.into_iter().partition(|(_, score)| *score > least);
+        RankedRows {
+            places_left: self.k - certain.len(),
+            certain,
+            tied,
+        }
     }
 }
 
@@ -112,23 +175,18 @@ impl CorpusPart {
         Ok(())
     }
 
-    /// Adds the drawers in scope that hold any term, with their scores.
-    fn score_rows(
-        &self,
-        statistics: &LexicalStatistics,
-        rarities: &[f32],
-        scored: &mut Vec<(i64, f32)>,
-    ) -> Result<()> {
-        let burden = |(at, length): (usize, &u32)| {
+    /// Offers the drawers in scope that hold any term, with their scores.
+    fn score_rows(&self, burdens: &BurdenTable, rarities: &[f32], best: &mut BestScores) -> Result<()> {
+        let slot = |(at, length): (usize, &u32)| {
             // An infinite burden makes the gain of every word zero, without a test in the inner loop.
             let burden = if self.is_in_scope(at) {
-                statistics.length_burden(*length)
+                burdens.find(*length)
             } else {
                 f32::INFINITY
             };
             (burden, 0.0_f32)
         };
-        let mut slots: Vec<(f32, f32)> = self.lengths.iter().enumerate().map(burden).collect();
+        let mut slots: Vec<(f32, f32)> = self.lengths.iter().enumerate().map(slot).collect();
         for (list, rarity) in self.lists().zip(rarities) {
             let mut is_stray = false;
             list.for_each_drawer(|drawer, count| match slots.get_mut(drawer as usize) {
@@ -141,12 +199,9 @@ impl CorpusPart {
                 ));
             }
         }
-        let slots = slots.iter().zip(&self.rows);
-        scored.extend(
-            slots
-                .filter(|((_, score), _)| *score > 0.0)
-                .map(|((_, score), row)| (*row, *score)),
-        );
+        for ((_, score), row) in slots.iter().zip(&self.rows) {
+            best.offer(*row, *score);
+        }
         Ok(())
     }
 }
