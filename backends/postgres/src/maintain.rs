@@ -132,6 +132,13 @@ pub(crate) fn maintenance_state(
     if dead > DUE_ROWS && dead as f64 > DUE_SHARE * (live + dead) as f64 {
         let why = format!("{dead} dead rows beside {live} live ones take space");
         state.due.push((MaintenanceKind::COMPACT, why));
+    } else {
+        // Every search reads which rows of the segments are gone.
+        let (gone, drawers) = words::count_worn(session, palace, deadline)?;
+        if gone > DUE_ROWS && gone as f64 > DUE_SHARE * drawers as f64 {
+            let why = format!("the words of {gone} removed drawers are still in the word index");
+            state.due.push((MaintenanceKind::COMPACT, why));
+        }
     }
     if changed > DUE_ROWS && changed as f64 > DUE_SHARE * live as f64 {
         let why = format!("{changed} rows changed since the statistics were taken");

@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 use crate::statement::SqlStatement;
 
 pub(crate) use bags::{BAG_COLUMNS, WordBags, pack_words};
-pub(crate) use rebuild::{RebuildScope, rebuild_words};
+pub(crate) use rebuild::{RebuildScope, count_worn, rebuild_words};
 pub(crate) use seal::{seal_due, select_due};
 pub(crate) use stored::{StoredWordBlock, StoredWordSegment};
 

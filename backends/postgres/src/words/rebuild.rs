@@ -22,6 +22,20 @@ pub(crate) enum RebuildScope {
     Worn,
 }
 
+/// Counts the removed drawers of a palace whose words are still in segments, and the drawers that are left.
+pub(crate) fn count_worn(
+    session: &ServerSession,
+    palace: i64,
+    deadline: ServerDeadline,
+) -> Result<(i64, i64)> {
+    let question = SqlStatement::new(
+        "SELECT coalesce(sum((SELECT count(*) FROM loci.word_gone g WHERE g.collection = c.collection)), 0)::bigint,
+            coalesce(sum(c.drawers), 0)::bigint FROM loci.collections c WHERE c.palace = $1",
+    );
+    let found = session.ask(question.with_int(palace), deadline)?;
+    Ok(found.first().map_or((0, 0), |row| (row.get(0), row.get(1))))
+}
+
 /// Seals the words of collections again; returns the number of drawers in their segments.
 ///
 /// One transaction for each collection: until it commits, searches use the segments from before.

@@ -274,6 +274,26 @@ fn reindexing_makes_segments_again_from_bags_and_drawers() {
 }
 
 #[test]
+fn compacting_takes_removed_drawers_out_of_the_segments_when_they_are_many() {
+    let sealed = SealedPalace::new();
+    let upkeep = sealed.collection.upkeep().unwrap();
+    let expected = sealed.answers();
+    // As many as make it due, without filing that many: rows that no drawer ever had.
+    let many = "INSERT INTO loci.word_gone SELECT collection, -g FROM loci.collections, generate_series(1, 1100) AS g";
+    sealed.sql(many);
+    let due = upkeep.state().unwrap().due;
+    let is_compacting = |(kind, why): &(MaintenanceKind, String)| {
+        *kind == MaintenanceKind::COMPACT && why.contains("removed drawers")
+    };
+    assert!(due.iter().any(is_compacting), "{due:?}");
+    upkeep.run(&MaintenanceKind::COMPACT).unwrap();
+    assert_eq!(sealed.sql("SELECT count(*) FROM loci.word_gone"), "0");
+    assert!(!upkeep.state().unwrap().due.iter().any(is_compacting));
+    assert_eq!(sealed.answers(), expected);
+    assert_eq!(sealed.damage(), Vec::<String>::new());
+}
+
+#[test]
 fn erasing_leaves_no_word_of_a_removed_drawer_in_the_index() {
     let sealed = SealedPalace::new();
     let secret = NewDrawer::new(DrawerId::new("secret").unwrap(), "xqsecretx");
