@@ -98,12 +98,14 @@ CREATE TABLE loci.drawers (
     before bytea,
     after bytea,
     document bytea,
+    wing_start bytea GENERATED ALWAYS AS (substring(wing, 1, 200)) STORED,
+    room_start bytea GENERATED ALWAYS AS (substring(room, 1, 200)) STORED,
     PRIMARY KEY (collection, \"row\")
 ) WITH (toast_tuple_target = 256);
 CREATE UNIQUE INDEX drawers_id ON loci.drawers (collection, id);
 CREATE UNIQUE INDEX drawers_piece ON loci.drawers (collection, piece);
 CREATE UNIQUE INDEX drawers_seq ON loci.drawers (collection, seq);
-CREATE INDEX drawers_place ON loci.drawers (collection, substring(wing, 1, 200), substring(room, 1, 200));
+CREATE INDEX drawers_place ON loci.drawers (collection, wing_start, room_start, \"row\");
 CREATE INDEX drawers_source ON loci.drawers (collection, substring(source, 1, 500), start, id);
 CREATE INDEX drawers_said ON loci.drawers (collection, said_at DESC NULLS LAST, id);
 CREATE INDEX drawers_filed ON loci.drawers (collection, filed_at DESC, id);
