@@ -24,7 +24,8 @@ use crate::schema::TableVersion;
 use crate::session::ServerSession;
 use crate::shelf::ServerShelf;
 use crate::statement::SqlStatement;
-use crate::{codes, schema};
+use crate::words::WordSealLimits;
+use crate::{codes, schema, words};
 
 /// Palaces in Postgres servers; see the crate's documentation.
 pub struct PostgresBackend {
@@ -34,6 +35,7 @@ pub struct PostgresBackend {
     closed: AtomicBool,
     waits: Arc<AtomicU64>,
     opened: Mutex<OpenedServers>,
+    word_limits: WordSealLimits,
 }
 
 /// The connections and palaces that are in use.
@@ -87,6 +89,7 @@ impl PostgresBackend {
             closed: AtomicBool::new(false),
             waits: Arc::default(),
             opened: Mutex::default(),
+            word_limits: WordSealLimits::default(),
         }
     }
 
@@ -97,6 +100,14 @@ impl PostgresBackend {
             newest,
             ..Self::new()
         }
+    }
+
+    /// Seals words by other numbers of drawers: a tail of `tail` into a segment, and segments into one of `merged`. For
+    /// tests; no answer depends on it.
+    #[must_use]
+    pub fn sealing_words_at(mut self, tail: u32, merged: u32) -> Self {
+        self.word_limits = WordSealLimits::with_drawers(i64::from(tail), i64::from(merged));
+        self
     }
 
     /// Returns the reference of the palace at a URL. A password in the URL stays in this backend: references are shown.
@@ -171,6 +182,8 @@ impl PostgresBackend {
             identity: found.identity,
             is_upgraded: Arc::new(AtomicBool::new(found.version.minor >= self.newest.minor)),
             closed: Arc::default(),
+            word_limits: self.word_limits,
+            damage: Arc::default(),
         };
         let mut all = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(all.palaces.entry(palace.clone()).or_insert(opened).clone())
@@ -272,7 +285,10 @@ fn drop_statements(palace: i64, name: &CollectionName, has_codes: bool) -> Vec<S
             .with(name.clone(), Type::TEXT),
         );
     }
-    for table in ["bags", "tombstones", "sources", "receipts", "drawers", "spaces"] {
+    for table in words::TABLES
+        .into_iter()
+        .chain(["tombstones", "sources", "receipts", "drawers", "spaces"])
+    {
         statements.push(
             SqlStatement::new(format!("DELETE FROM loci.{table} WHERE collection = {own}"))
                 .with_int(palace)
@@ -384,9 +400,11 @@ impl Backend for PostgresBackend {
         }
     }
 
-    fn list_damage(&self, _palace: &PalaceRef) -> Vec<PalaceFinding> {
-        // The server refuses damaged pages by itself; what it reports is the error of the call that met it.
-        Vec::new()
+    fn list_damage(&self, palace: &PalaceRef) -> Vec<PalaceFinding> {
+        // The server refuses damaged pages by itself, and what it reports is the error of the call that met it. This is
+        // about projections, which a read does without.
+        self.find_opened(palace)
+            .map_or_else(Vec::new, |palace| palace.list_damage())
     }
 
     fn close_palace(&self, palace: &PalaceRef) {

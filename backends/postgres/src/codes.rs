@@ -65,6 +65,22 @@ pub(crate) fn insert_code(extension: &str, space: i64, row: i64, vector: &[f32])
     .with(direction(vector), Type::FLOAT4_ARRAY)
 }
 
+/// Returns the statement that stores the codes of vectors of one dimension.
+pub(crate) fn insert_codes(extension: &str, space: i64, vectors: &[(i64, Vec<f32>)]) -> SqlStatement {
+    let dimension = vectors.first().map_or(0, |(_, vector)| vector.len());
+    let values: Vec<f32> = vectors.iter().flat_map(|(_, vector)| direction(vector)).collect();
+    // One flat array, of which each row takes its part: an array of arrays would be taken apart value by value.
+    SqlStatement::new(format!(
+        "INSERT INTO loci.near(space, \"row\", code)
+         SELECT $1, n.\"row\", ($3::real[])[(n.place - 1) * $4 + 1 : n.place * $4]::{extension}.halfvec
+         FROM unnest($2::bigint[]) WITH ORDINALITY AS n(\"row\", place) ON CONFLICT DO NOTHING"
+    ))
+    .with_int(space)
+    .with_ints(vectors.iter().map(|(row, _)| *row).collect())
+    .with(values, Type::FLOAT4_ARRAY)
+    .with_int(dimension as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,7 +21,7 @@ use crate::session::PipelineRows;
 use crate::shelf::ServerShelf;
 use crate::statement::SqlStatement;
 use crate::write::{self, PackedWords, ServerBatchWork, ServerWriteTerms, WriteLimits, WriteTransaction};
-use crate::{erase, feed, fill, maintain, sources, switch, vectors};
+use crate::{erase, feed, fill, maintain, sources, switch, vectors, words};
 
 /// A handle to one collection of one palace.
 #[derive(Debug)]
@@ -159,15 +159,17 @@ impl Collection for ServerCollection {
             })?;
             return Err(error);
         }
-        let words = PackedWords::of_batch(batch);
+        let packed = PackedWords::of_batch(batch);
         let keyed = request
             .key
             .map(|key| ServerKeyedBatch::new(key, &self.visibility, batch));
         let (transaction, mut answers) = self.begin_write(deadline, || {
             let lookup = write::lookup_question(self.collection, batch, &self.visibility);
             let key = keyed.as_ref().map(|keyed| keyed.question(self.collection));
-            std::iter::once(lookup).chain(key).collect()
+            let due = words::select_due(self.collection, self.palace.word_limits);
+            std::iter::once(lookup).chain(key).chain([due]).collect()
         })?;
+        let due = answers.pop().unwrap_or_default();
         if let Some(keyed) = &keyed {
             let rows = answers.pop().unwrap_or_default();
             // Before any check: a repetition returns its receipt even if the batch would be refused by now.
@@ -177,7 +179,8 @@ impl Collection for ServerCollection {
         }
         let now = transaction.now;
         let mut work = self.batch_work(transaction);
-        work.apply(batch, &words, Some(&answers.pop().unwrap_or_default()))?;
+        work.seal_words(&due)?;
+        work.apply(batch, &packed, Some(&answers.pop().unwrap_or_default()))?;
         let receipt = work.take_receipt()?;
         if let Some(keyed) = &keyed {
             let stored = keyed.store_receipt(self.collection, now, &receipt);
@@ -279,9 +282,14 @@ impl SourceLedger for ServerCollection {
         }
         let drafts = sources::draft_revisions(revisions)?;
         let (transaction, answers) = self.begin_write(ServerDeadline::default(), || {
-            vec![sources::records_question(self.collection, &drafts)]
+            let records = sources::records_question(self.collection, &drafts);
+            vec![
+                records,
+                words::select_due(self.collection, self.palace.word_limits),
+            ]
         })?;
         let mut work = self.batch_work(transaction);
+        work.seal_words(answers.get(1).map(Vec::as_slice).unwrap_or_default())?;
         let records = answers.first().map(Vec::as_slice).unwrap_or_default();
         let outcomes = sources::revise_sources(&mut work, records, drafts)?;
         work.commit()?;
@@ -326,7 +334,7 @@ impl Erasure for ServerCollection {
     fn purge(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
         self.check_writable()?;
         self.read(None, |_| Ok(()))?;
-        erase::purge(&self.palace, watch)
+        erase::purge(&self.palace, self.limits(ServerDeadline::default()), watch)
     }
 
     fn find_traces(&self, texts: &[String], watch: &mut dyn FnMut(u64, u64)) -> Result<Vec<StoredTrace>> {

@@ -9,10 +9,20 @@ use crate::moment::MomentView;
 use crate::palace::ServerPalace;
 use crate::row::stored_text;
 use crate::statement::SqlStatement;
+use crate::words::{self, RebuildScope};
+use crate::write::WriteLimits;
 use crate::{receipts, rights, schema};
 
 /// The tables that hold words of drawers, or hashes of them.
-const REWRITTEN: [&str; 5] = ["drawers", "vectors", "bags", "receipts", "sources"];
+const REWRITTEN: [&str; 7] = [
+    "drawers",
+    "vectors",
+    "bags",
+    "word_segments",
+    "word_blocks",
+    "receipts",
+    "sources",
+];
 
 /// Returns the statement that records that an erasure has begun.
 pub(crate) fn begin_statement(palace: i64) -> SqlStatement {
@@ -27,7 +37,11 @@ pub(crate) fn unfinished_question(palace: i64) -> SqlStatement {
 /// Rewrites every table that held words of what was removed.
 ///
 /// A plain vacuum frees rows and leaves their bytes in the pages; only a rewrite gives the table new pages.
-pub(crate) fn purge(palace: &ServerPalace, watch: &mut dyn FnMut(u64, u64)) -> Result<PurgeReport> {
+pub(crate) fn purge(
+    palace: &ServerPalace,
+    limits: WriteLimits,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<PurgeReport> {
     let none = ServerDeadline::default();
     let forget = || receipts::forget_batches(palace.number);
     let (lease, _) = palace.begin(|session| {
@@ -42,6 +56,8 @@ pub(crate) fn purge(palace: &ServerPalace, watch: &mut dyn FnMut(u64, u64)) -> R
     watch(1, total);
     let mut reached = Vec::new();
     maintain::in_turn(&lease, || {
+        // Segments keep the words of removed drawers.
+        words::rebuild_words(palace, &lease, limits, RebuildScope::Worn)?;
         for (done, table) in tables.into_iter().enumerate() {
             lease.ask(
                 SqlStatement::new(format!("VACUUM (FULL, ANALYZE) loci.{table}")),

@@ -1,24 +1,20 @@
-//! Keyword search: the server gives the words of the drawers in scope, the scores come from whole numbers.
+//! Keyword search: the server gives postings of the drawers in scope, the scores come from whole numbers.
 
-use std::cmp::Ordering;
+mod corpus;
+mod gather;
 
-use loci_core::{DrawerHit, LexicalRequest, Result};
-use loci_index::bm25::{LexicalStatistics, term_gain};
-use loci_index::postings::WordBag;
+use std::collections::HashMap;
+
+use loci_core::{
+    Drawer, DrawerFields, DrawerHit, ErrorKind, FindingSeverity, LexicalRequest, PalaceFinding, Result,
+};
 use loci_index::tokenise;
+use tokio_postgres::types::Type;
 
 use crate::moment::MomentView;
-use crate::statement::SqlStatement;
-
-/// A drawer that holds some of the words.
-#[derive(Debug)]
-struct WordMatch {
-    row: i64,
-    id: Vec<u8>,
-    length: u32,
-    /// Each term it holds, by its place among the terms, and how often.
-    counts: Vec<(usize, u32)>,
-}
+use crate::row::ServerDrawer;
+use corpus::RankedRows;
+use gather::WordSearch;
 
 /// Answers a [`LexicalRequest`].
 pub(crate) fn search_words(view: &MomentView<'_>, request: &LexicalRequest) -> Result<Vec<DrawerHit>> {
@@ -29,87 +25,69 @@ pub(crate) fn search_words(view: &MomentView<'_>, request: &LexicalRequest) -> R
     }
     // Scores are sums of floats: both backends add in the byte order of the terms.
     terms.sort_unstable();
-    let terms: Vec<&[u8]> = terms.iter().map(String::as_bytes).collect();
-    let (statistics, matches) = find_matches(view, request, &terms)?;
-    let best = score_matches(&statistics, matches, terms.len(), request.k);
-    let drawers = view.load_rows(best.iter().map(|(row, _)| *row).collect(), request.include)?;
-    let hit = |(row, score): (i64, f32)| {
-        Some(DrawerHit {
-            drawer: drawers.get(&row)?.clone(),
-            score,
-        })
+    let search = WordSearch {
+        view,
+        scope: view.resolve_scope(&request.filter, &request.document)?,
+        terms: terms.iter().map(String::as_bytes).collect(),
     };
-    Ok(best.into_iter().filter_map(hit).collect())
+    let ranked = match search
+        .gather_sealed()
+        .and_then(|words| words.rank_rows(request.k))
+    {
+        // Segments are a projection: what they cannot give is read from the bags and the drawers.
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            view.palace.note_damage(damaged_finding(view, &error));
+            search.gather_bags()?.rank_rows(request.k)?
+        }
+        ranked => ranked?,
+    };
+    let drawers = load_ranked(view, &ranked, request.include)?;
+    let scores: HashMap<i64, f32> = ranked.certain.into_iter().chain(ranked.tied).collect();
+    let hits = drawers.into_iter().filter_map(|(row, drawer)| {
+        let score = *scores.get(&row)?;
+        Some(DrawerHit { drawer, score })
+    });
+    let mut hits: Vec<DrawerHit> = hits.collect();
+    hits.sort_unstable_by(|a, b| {
+        let by_score = b.score.total_cmp(&a.score);
+        by_score.then_with(|| a.drawer.id.cmp(&b.drawer.id))
+    });
+    Ok(hits)
 }
 
-fn find_matches(
+/// Returns the drawers of the certain rows, and of the tied ones those with the first ids.
+fn load_ranked(
     view: &MomentView<'_>,
-    request: &LexicalRequest,
-    terms: &[&[u8]],
-) -> Result<(LexicalStatistics, Vec<WordMatch>)> {
-    let scope = view.resolve_scope(&request.filter, &request.document)?;
-    let mut statement = SqlStatement::new(
-        "SELECT d.\"row\", d.id, b.words FROM loci.bags b
-         JOIN loci.drawers d ON d.collection = b.collection AND d.\"row\" = b.\"row\" WHERE d.collection = $1",
-    )
-    .with_int(view.shelf.collection);
-    scope.push_condition(&mut statement);
-    let mut statistics = LexicalStatistics::default();
-    let mut matches = Vec::new();
-    view.session.stream(&statement, view.deadline, &mut |found| {
-        let bag = WordBag::new(found.get(2));
-        let length = bag.length()?;
-        statistics.add_drawer(length);
-        let mut counts = Vec::new();
-        bag.find_terms(terms, |term, count| counts.push((term, count)))?;
-        if !counts.is_empty() {
-            matches.push(WordMatch {
-                row: found.get(0),
-                id: found.get::<_, &[u8]>(1).to_vec(),
-                length,
-                counts,
-            });
-        }
-        Ok(())
-    })?;
-    Ok((statistics, matches))
+    ranked: &RankedRows,
+    include: DrawerFields,
+) -> Result<Vec<(i64, Drawer)>> {
+    if ranked.certain.is_empty() && ranked.tied.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = |ranked: &[(i64, f32)]| ranked.iter().map(|(row, _)| *row).collect::<Vec<i64>>();
+    let mut statement = view.select_drawers(include);
+    // One array and not two conditions: with OR the server would read every drawer. Ids are bytes, so it orders them as
+    // the contract wants.
+    statement
+        .push(" AND d.\"row\" = ANY(ARRAY(SELECT unnest(")
+        .bind(rows(&ranked.certain), Type::INT8_ARRAY)
+        .push("::bigint[]) UNION ALL (SELECT t.\"row\" FROM loci.drawers t WHERE t.collection = $1 AND t.\"row\" = ANY(")
+        .bind(rows(&ranked.tied), Type::INT8_ARRAY)
+        .push(") ORDER BY t.id LIMIT ")
+        .bind(i64::try_from(ranked.places_left).unwrap_or(i64::MAX), Type::INT8)
+        .push(")))");
+    let found = view.session.ask(statement, view.deadline)?;
+    let drawers = found.iter().map(|found| {
+        let stored = ServerDrawer::read(found)?;
+        Ok((stored.row, stored.drawer))
+    });
+    drawers.collect()
 }
 
-/// Returns the rows with the highest scores, best first, ties by the byte order of ids.
-fn score_matches(
-    statistics: &LexicalStatistics,
-    matches: Vec<WordMatch>,
-    terms: usize,
-    k: usize,
-) -> Vec<(i64, f32)> {
-    let mut holding = vec![0_u64; terms];
-    for (term, _) in matches.iter().flat_map(|found| &found.counts) {
-        if let Some(holding) = holding.get_mut(*term) {
-            *holding += 1;
-        }
-    }
-    let rarities: Vec<f32> = holding.iter().map(|held| statistics.term_rarity(*held)).collect();
-    let mut scored: Vec<(f32, WordMatch)> = matches
-        .into_iter()
-        .map(|found| {
-            let burden = statistics.length_burden(found.length);
-            let gains = found.counts.iter().map(|(term, count)| {
-                let rarity = rarities.get(*term).copied().unwrap_or_default();
-                term_gain(rarity, *count, burden)
-            });
-            (gains.sum(), found)
-        })
-        .collect();
-    let best = |a: &(f32, WordMatch), b: &(f32, WordMatch)| -> Ordering {
-        b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id))
-    };
-    if scored.len() > k {
-        scored.select_nth_unstable_by(k, best);
-        scored.truncate(k);
-    }
-    scored.sort_unstable_by(best);
-    scored
-        .into_iter()
-        .map(|(score, found)| (found.row, score))
-        .collect()
+fn damaged_finding(view: &MomentView<'_>, error: &loci_core::Error) -> PalaceFinding {
+    let message =
+        format!("the word index cannot be used ({error}); the words of the drawers were read one by one");
+    PalaceFinding::new("full_text_damaged", FindingSeverity::Error, message)
+        .with_hint("no drawer is lost; rebuild the index with `loci maintain reindex`")
+        .in_collection(view.shelf.name.as_str())
 }

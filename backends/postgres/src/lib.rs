@@ -36,6 +36,7 @@ mod sources;
 mod statement;
 mod switch;
 mod vectors;
+mod words;
 mod write;
 
 pub use address::redact_url;

@@ -14,6 +14,7 @@ use crate::rights;
 use crate::schema;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
+use crate::words::{self, RebuildScope};
 use crate::write::WriteLimits;
 
 /// The kinds that have an effect here.
@@ -24,7 +25,17 @@ pub(crate) const KINDS: [MaintenanceKind; 3] = [
 ];
 
 /// The tables that grow with the drawers.
-pub(crate) const TABLES: [&str; 6] = ["drawers", "vectors", "bags", "tombstones", "sources", "receipts"];
+pub(crate) const TABLES: [&str; 9] = [
+    "drawers",
+    "vectors",
+    "bags",
+    "word_segments",
+    "word_blocks",
+    "word_gone",
+    "tombstones",
+    "sources",
+    "receipts",
+];
 
 /// The share of dead rows from which a vacuum is due.
 const DUE_SHARE: f64 = 0.2;
@@ -122,6 +133,13 @@ pub(crate) fn maintenance_state(
     if dead > DUE_ROWS && dead as f64 > DUE_SHARE * (live + dead) as f64 {
         let why = format!("{dead} dead rows beside {live} live ones take space");
         state.due.push((MaintenanceKind::COMPACT, why));
+    } else {
+        // Every search reads which rows of the segments are gone.
+        let (gone, drawers) = words::count_worn(session, palace, deadline)?;
+        if gone > DUE_ROWS && gone as f64 > DUE_SHARE * drawers as f64 {
+            let why = format!("the words of {gone} removed drawers are still in the word index");
+            state.due.push((MaintenanceKind::COMPACT, why));
+        }
     }
     if changed > DUE_ROWS && changed as f64 > DUE_SHARE * live as f64 {
         let why = format!("{changed} rows changed since the statistics were taken");
@@ -166,6 +184,15 @@ pub(crate) fn run(
                 "codes_built".to_owned(),
                 codes::build_codes(palace, &lease, limits)?,
             );
+        }
+        let scope = match kind.name() {
+            "reindex" => Some(RebuildScope::All),
+            "compact" => Some(RebuildScope::Worn),
+            _ => None,
+        };
+        if let Some(scope) = scope {
+            let sealed = words::rebuild_words(palace, &lease, limits, scope)?;
+            figures.insert("words_sealed".to_owned(), sealed);
         }
         Ok(figures)
     });

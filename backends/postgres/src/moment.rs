@@ -26,6 +26,7 @@ pub(crate) struct ServerMoment<'a> {
 /// One question within a moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MomentView<'a> {
+    pub(crate) palace: &'a ServerPalace,
     pub(crate) session: &'a ServerSession,
     pub(crate) shelf: &'a ServerShelf,
     pub(crate) visibility: &'a Visibility,
@@ -61,6 +62,7 @@ impl<'a> ServerMoment<'a> {
     /// Returns the view of one question with its deadline.
     pub(crate) fn view(&self, deadline: ServerDeadline) -> MomentView<'_> {
         MomentView {
+            palace: self.palace,
             session: &self.lease,
             shelf: &self.shelf,
             visibility: self.visibility,

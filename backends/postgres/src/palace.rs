@@ -1,9 +1,9 @@
 //! An open palace: its number on a server, the connections to it, and whether it was closed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use loci_core::{Error, PalaceId, PalaceRef, Result};
+use loci_core::{Error, PalaceFinding, PalaceId, PalaceRef, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -14,6 +14,7 @@ use crate::pool::{SessionLease, SessionPool};
 use crate::schema::{self, TableVersion};
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
+use crate::words::WordSealLimits;
 
 /// A palace that was found on a server.
 #[derive(Debug, Clone)]
@@ -25,6 +26,9 @@ pub(crate) struct ServerPalace {
     pub(crate) is_upgraded: Arc<AtomicBool>,
     /// Set when the palace or its backend is closed.
     pub(crate) closed: Arc<AtomicBool>,
+    pub(crate) word_limits: WordSealLimits,
+    /// The damage that its reads have met and gone round.
+    pub(crate) damage: Arc<Mutex<Vec<PalaceFinding>>>,
 }
 
 impl ServerPalace {
@@ -34,6 +38,19 @@ impl ServerPalace {
             return Err(closed_error("this palace"));
         }
         Ok(())
+    }
+
+    /// Remembers damage that did not fail a read, once.
+    pub(crate) fn note_damage(&self, finding: PalaceFinding) {
+        let mut damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        if !damage.contains(&finding) {
+            damage.push(finding);
+        }
+    }
+
+    /// Returns the damage that was noted.
+    pub(crate) fn list_damage(&self) -> Vec<PalaceFinding> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs the first step of an operation on a connection; see [`SessionPool::begin`].

@@ -66,6 +66,12 @@ CREATE TABLE loci.collections (
     space bigint NOT NULL,
     drawers bigint NOT NULL DEFAULT 0,
     seq bigint NOT NULL DEFAULT 0,
+    sealed bigint NOT NULL DEFAULT 0,
+    merged bigint NOT NULL DEFAULT 0,
+    tail bigint NOT NULL DEFAULT 0,
+    tail_bytes bigint NOT NULL DEFAULT 0,
+    small bigint NOT NULL DEFAULT 0,
+    small_bytes bigint NOT NULL DEFAULT 0,
     created_at bigint NOT NULL,
     UNIQUE (palace, name)
 );
@@ -107,12 +113,14 @@ CREATE TABLE loci.drawers (
     before bytea,
     after bytea,
     document bytea,
+    wing_start bytea GENERATED ALWAYS AS (substring(wing, 1, 200)) STORED,
+    room_start bytea GENERATED ALWAYS AS (substring(room, 1, 200)) STORED,
     PRIMARY KEY (collection, \"row\")
 ) WITH (toast_tuple_target = 256);
 CREATE UNIQUE INDEX drawers_id ON loci.drawers (collection, id);
 CREATE UNIQUE INDEX drawers_piece ON loci.drawers (collection, piece);
 CREATE UNIQUE INDEX drawers_seq ON loci.drawers (collection, seq);
-CREATE INDEX drawers_place ON loci.drawers (collection, substring(wing, 1, 200), substring(room, 1, 200));
+CREATE INDEX drawers_place ON loci.drawers (collection, wing_start, room_start, \"row\");
 CREATE INDEX drawers_source ON loci.drawers (collection, substring(source, 1, 500), start, id);
 CREATE INDEX drawers_said ON loci.drawers (collection, said_at DESC NULLS LAST, id);
 CREATE INDEX drawers_filed ON loci.drawers (collection, filed_at DESC, id);
@@ -130,6 +138,34 @@ CREATE TABLE loci.bags (
     collection bigint NOT NULL,
     \"row\" bigint NOT NULL,
     words bytea NOT NULL,
+    PRIMARY KEY (collection, \"row\")
+);
+
+CREATE TABLE loci.word_segments (
+    collection bigint NOT NULL,
+    segment bigint NOT NULL,
+    first bigint NOT NULL,
+    drawers bigint NOT NULL,
+    rows bytea NOT NULL,
+    lengths bytea NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (collection, segment)
+);
+
+CREATE TABLE loci.word_blocks (
+    collection bigint NOT NULL,
+    segment bigint NOT NULL,
+    first bytea NOT NULL,
+    beyond bytea,
+    block bytea NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (collection, segment, first)
+) WITH (toast_tuple_target = 8160);
+ALTER TABLE loci.word_blocks ALTER COLUMN block SET STORAGE EXTERNAL;
+
+CREATE TABLE loci.word_gone (
+    collection bigint NOT NULL,
+    \"row\" bigint NOT NULL,
     PRIMARY KEY (collection, \"row\")
 );
 

@@ -158,32 +158,33 @@ fn equals_sql(key: &str, operands: &[MetadataScalar], members: bool, statement: 
 }
 
 fn column_equals_sql(column: &str, texts: Vec<Vec<u8>>, statement: &mut SqlStatement) -> String {
-    // The index holds the beginnings of the texts; the whole text decides.
-    let starts: Vec<Vec<u8>> = texts.iter().map(|text| indexed_start(text, column)).collect();
+    let Some((start, length)) = indexed_start(column) else {
+        let texts = statement.name_value(texts, Type::BYTEA_ARRAY);
+        return format!("(d.{column} IS NOT NULL AND d.{column} = ANY({texts}))");
+    };
+    // The index holds the beginnings of the texts; of a longer one, the whole text decides. A text that is shorter than
+    // a beginning is the whole text: then the server need not look at the drawers at all.
+    let is_whole = texts.iter().all(|text| text.len() < length);
+    let starts: Vec<Vec<u8>> = texts
+        .iter()
+        .map(|text| text.iter().take(length).copied().collect())
+        .collect();
     let starts = statement.name_value(starts, Type::BYTEA_ARRAY);
-    let texts = statement.name_value(texts, Type::BYTEA_ARRAY);
-    match indexed_length(column) {
-        Some(length) => format!(
-            "(d.{column} IS NOT NULL AND substring(d.{column}, 1, {length}) = ANY({starts}) AND d.{column} = ANY({texts}))"
-        ),
-        None => {
-            format!("(d.{column} IS NOT NULL AND cardinality({starts}) > 0 AND d.{column} = ANY({texts}))")
-        }
+    if is_whole {
+        return format!("({start} IS NOT NULL AND {start} = ANY({starts}))");
     }
+    let texts = statement.name_value(texts, Type::BYTEA_ARRAY);
+    format!("({start} IS NOT NULL AND {start} = ANY({starts}) AND d.{column} = ANY({texts}))")
 }
 
-/// Returns how many bytes of a column its index holds.
-fn indexed_length(column: &str) -> Option<usize> {
+/// Returns the beginning of a column that its index holds, and its length in bytes.
+fn indexed_start(column: &str) -> Option<(&'static str, usize)> {
     match column {
-        "wing" | "room" => Some(200),
-        "source" => Some(500),
+        "wing" => Some(("d.wing_start", 200)),
+        "room" => Some(("d.room_start", 200)),
+        "source" => Some(("substring(d.source, 1, 500)", 500)),
         _ => None,
     }
-}
-
-fn indexed_start(text: &[u8], column: &str) -> Vec<u8> {
-    let length = indexed_length(column).unwrap_or(0);
-    text.iter().take(length).copied().collect()
 }
 
 /// Returns the condition that the drawer has one of these entries.

@@ -9,10 +9,12 @@ use tokio_postgres::types::Type;
 
 use crate::failure::{corrupt_error, missing_collection};
 use crate::statement::SqlStatement;
+use crate::words::WordCounters;
 
 /// The columns of a collection with one of its spaces; a row for each space.
 const COLUMNS: &str = "SELECT c.collection, c.name, c.metric, c.space, c.drawers, c.seq,
-    s.space, s.dimension, s.model, s.revision, s.state, s.vectors, s.near
+    s.space, s.dimension, s.model, s.revision, s.state, s.vectors, s.near,
+    c.sealed, c.merged, c.tail, c.tail_bytes, c.small, c.small_bytes
     FROM loci.collections c JOIN loci.spaces s USING (collection) WHERE c.palace = $1";
 
 /// A collection at one moment.
@@ -24,6 +26,8 @@ pub(crate) struct ServerShelf {
     pub(crate) drawers: i64,
     /// The sequence number of its newest change.
     pub(crate) seq: i64,
+    /// How far its words are sealed.
+    pub(crate) words: WordCounters,
     /// The space that answers.
     pub(crate) space: ServerSpace,
     /// The others: the one being built first, then those set aside, the latest first.
@@ -144,6 +148,7 @@ impl ServerShelf {
             metric: Metric::parse(first.get(2))?,
             drawers: first.get(4),
             seq: first.get(5),
+            words: WordCounters::read(first, 13),
             space,
             others: spaces,
         })

@@ -1,5 +1,6 @@
 //! Applying batches: decided in memory from one lookup, stored by statements that are sent together.
 
+mod changes;
 mod known;
 mod statements;
 mod transaction;
@@ -7,10 +8,9 @@ mod transaction;
 use loci_core::vector::dimension_mismatch;
 use loci_core::write::check_batch;
 use loci_core::{
-    DeclaredEmbedder, DeleteSelection, DocumentFilter, Drawer, DrawerCondition, DrawerContext, DrawerFields,
-    DrawerId, DrawerPatch, DrawerTwin, Filter, NewDrawer, Receipt, Result, Visibility, Write,
+    DeclaredEmbedder, DeleteSelection, DocumentFilter, Drawer, DrawerCondition, DrawerFields, DrawerId,
+    DrawerPatch, DrawerTwin, Filter, NewDrawer, Receipt, Result, Visibility, Write,
 };
-use loci_index::postings::WordBag;
 use loci_index::tokenise::TextIndexer;
 
 use crate::moment::MomentView;
@@ -18,6 +18,8 @@ use crate::row::{self, ServerDrawer};
 use crate::shelf;
 use crate::statement::SqlStatement;
 use crate::vectors;
+use crate::words::{self, WordBags, pack_words};
+use changes::RowChanges;
 use known::{BatchDrawer, BatchDrawers, BatchLookup};
 use statements::CounterChanges;
 
@@ -49,10 +51,6 @@ impl PackedWords {
     }
 }
 
-fn pack_words(indexer: &mut TextIndexer, context: Option<&DrawerContext>, document: &str) -> Vec<u8> {
-    WordBag::pack_tokens(&indexer.join_index_tokens(&DrawerContext::indexed_text(context, document)))
-}
-
 /// Batches being applied one after the other in one transaction.
 pub(crate) struct ServerBatchWork<'t, 'p> {
     transaction: WriteTransaction<'p>,
@@ -60,12 +58,15 @@ pub(crate) struct ServerBatchWork<'t, 'p> {
     known: BatchDrawers,
     /// Statements that were decided on and not sent yet.
     pending: Vec<SqlStatement>,
+    /// Changes of rows that come after them.
+    rows: RowChanges,
     changes: CounterChanges,
     /// The last number that was given.
     seq: i64,
     /// The number of the last change of a drawer; zero while there is none.
     newest: i64,
     receipt: Receipt,
+    has_sealed: bool,
 }
 
 /// Returns the question whose answer [`ServerBatchWork::apply`] needs for a batch.
@@ -80,10 +81,12 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
             terms,
             known: BatchDrawers::default(),
             pending: Vec::new(),
+            rows: RowChanges::default(),
             changes: CounterChanges::default(),
             seq: transaction.seq,
             newest: 0,
             receipt: Receipt::default(),
+            has_sealed: false,
             transaction,
         }
     }
@@ -107,7 +110,35 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
 
     /// Adds a statement to those that are sent with the rest.
     pub(crate) fn push(&mut self, statement: SqlStatement) {
+        self.close_changes();
         self.pending.push(statement);
+    }
+
+    /// Turns the changes of rows into statements, which come before everything that follows.
+    fn close_changes(&mut self) {
+        let changes = std::mem::take(&mut self.rows);
+        let extension = self.transaction.session().vector_schema();
+        self.pending
+            .extend(changes.into_statements(&self.transaction.shelf, extension));
+    }
+
+    /// Returns all statements that are not sent yet.
+    fn take_pending(&mut self) -> Vec<SqlStatement> {
+        self.close_changes();
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Seals the words that are due; `found` is the answer to [`words::select_due`].
+    pub(crate) fn seal_words(&mut self, found: &[tokio_postgres::Row]) -> Result<()> {
+        let mut bags = WordBags::from_rows(found);
+        let (collection, deadline) = (self.collection(), self.transaction.deadline());
+        bags.mend(self.transaction.session(), collection, deadline)?;
+        let limits = self.transaction.palace().word_limits;
+        let counters = &mut self.transaction.shelf.words;
+        let sealed = words::seal_due(collection, &bags, counters, limits)?;
+        self.has_sealed = !sealed.is_empty();
+        self.pending.extend(sealed);
+        Ok(())
     }
 
     fn collection(&self) -> i64 {
@@ -180,7 +211,7 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
 
     /// Sends what is pending and a question, and learns from its answer.
     fn look_up(&mut self, lookup: &BatchLookup) -> Result<()> {
-        let mut statements = std::mem::take(&mut self.pending);
+        let mut statements = self.take_pending();
         statements.push(lookup.question(self.collection()));
         let mut answers = self.transaction.ask_all(&statements)?;
         self.known.learn(lookup, &answers.pop().unwrap_or_default())
@@ -232,8 +263,7 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
     }
 
     fn file_new(&mut self, drawer: Drawer, words: Vec<u8>) {
-        let forgotten = statements::forget_tombstone(self.collection(), drawer.id.as_str().as_bytes());
-        self.push(forgotten);
+        self.rows.forget_removal(drawer.id.as_str());
         self.changes.drawers += 1;
         self.receipt.added.push(drawer.id.clone());
         let row = self.next_seq();
@@ -243,20 +273,19 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
     /// Stores a drawer in a new row; `provenance` is the stored text of a drawer that keeps its own.
     fn file_at(&mut self, row: i64, drawer: Drawer, words: Vec<u8>, provenance: Option<String>) {
         let provenance = provenance.or_else(|| provenance_text(&drawer));
-        let inserted = statements::insert_drawer(self.collection(), row, &drawer, provenance.clone());
-        self.push(inserted);
-        self.push(statements::insert_words(self.collection(), row, words));
+        self.transaction.shelf.words.add_drawer(&words);
+        self.rows.file(row, &drawer, provenance.clone(), words);
         match &drawer.embedding {
             Some(vector) => {
                 self.changes.vectors += 1;
-                let space = self.transaction.shelf.space.number;
-                self.push(statements::insert_vector(space, row, vector));
-                if let Some(code) = self.transaction.insert_code(row, vector) {
-                    self.changes.codes += 1;
-                    self.push(code);
-                }
+                let coded = self.transaction.is_coded(vector);
+                self.changes.codes += i64::from(coded);
+                self.rows.store_vector(row, vector, coded);
             }
             None => self.receipt.without_vector.push(drawer.id.clone()),
+        }
+        if self.rows.is_full() {
+            self.close_changes();
         }
         self.known.insert(BatchDrawer {
             piece: row::piece_hash(&drawer),
@@ -293,13 +322,8 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
         // A row number stands for one text and one vector; if either changes, the drawer gets a new row.
         let row = self.next_seq();
         if same_text {
-            let shelf = &self.transaction.shelf;
-            let others: Vec<i64> = shelf.others.iter().map(|space| space.number).collect();
-            let has_codes = shelf.has_codes();
-            self.push(statements::carry_vectors(others.clone(), old.row, row));
-            if has_codes {
-                self.push(statements::carry_codes(others, old.row, row));
-            }
+            self.leave_row(old.row);
+            self.rows.carry(old.row, row);
         }
         self.remove_row(old.row);
         let document = drawer.document.as_deref().unwrap_or_default();
@@ -340,14 +364,13 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
         self.known.remove(id);
         self.changes.drawers -= 1;
         let seq = self.next_seq();
-        let noted = statements::insert_tombstone(self.collection(), id.as_str().as_bytes(), seq);
-        self.push(noted);
+        self.rows.note_removal(id.as_str(), seq);
         self.receipt.deleted.push(id.clone());
     }
 
     fn delete_matching(&mut self, condition: &DrawerCondition) -> Result<()> {
         // The condition sees the state after the writes before it, so those are sent first.
-        let pending = std::mem::take(&mut self.pending);
+        let pending = self.take_pending();
         self.transaction.ask_all(&pending)?;
         let matching = self.find_matching(condition)?;
         let ids: Vec<DrawerId> = matching.iter().map(|stored| stored.drawer.id.clone()).collect();
@@ -381,6 +404,7 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
 
     fn view(&self) -> MomentView<'_> {
         MomentView {
+            palace: self.transaction.palace(),
             session: self.transaction.session(),
             shelf: &self.transaction.shelf,
             visibility: self.terms.visibility,
@@ -389,13 +413,16 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
     }
 
     fn remove_row(&mut self, row: i64) {
-        let shelf = &self.transaction.shelf;
-        let spaces: Vec<i64> = shelf.spaces().map(|space| space.number).collect();
-        let codes = shelf
-            .has_codes()
-            .then(|| statements::remove_codes(spaces.clone(), row));
-        let removed = statements::remove_row(shelf.collection, spaces, row);
-        self.pending.extend(codes.into_iter().chain(removed));
+        self.leave_row(row);
+        let is_sealed = self.transaction.shelf.words.remove_drawer(row);
+        self.rows.remove(row, is_sealed);
+    }
+
+    /// Closes the changes if they file a row that is about to be removed: removing comes first in them.
+    fn leave_row(&mut self, row: i64) {
+        if self.rows.files(row) {
+            self.close_changes();
+        }
     }
 
     /// Returns whether another drawer is the same piece of the same source, and if so adds it to the receipt's twins.
@@ -452,13 +479,12 @@ impl<'t, 'p> ServerBatchWork<'t, 'p> {
 
     /// Writes the counters and commits.
     pub(crate) fn commit(mut self) -> Result<()> {
-        let shelf = &self.transaction.shelf;
-        if self.newest > 0 {
+        let mut pending = self.take_pending();
+        if self.newest > 0 || self.has_sealed {
             self.changes.newest = self.newest;
-            let counters = statements::write_counters(shelf.collection, shelf.space.number, self.changes);
-            self.pending.extend(counters);
+            pending.extend(statements::write_counters(&self.transaction.shelf, self.changes));
         }
-        self.transaction.commit_up_to(self.seq, self.pending)
+        self.transaction.commit_up_to(self.seq, pending)
     }
 }
 

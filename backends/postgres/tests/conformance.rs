@@ -35,11 +35,17 @@ impl BackendHarness for PostgresHarness {
         if self.database == EXTENDED {
             extend_database();
         }
+        let backend = PostgresBackend::new();
         // Palaces of their own in one database: a database for each world would take as long as most cases.
         let server = PostgresServer::shared().url(self.database);
         Ok(Box::new(PostgresWorld {
             url: format!("{server}&palace=world-{}-{number}", std::process::id()),
-            backend: Arc::new(PostgresBackend::new()),
+            // Half of the worlds seal their words all the time, so that every case meets segments.
+            backend: Arc::new(if self.database == EXTENDED {
+                backend.sealing_words_at(2, 6)
+            } else {
+                backend
+            }),
         }))
     }
 }

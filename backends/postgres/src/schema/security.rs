@@ -19,7 +19,7 @@ const ALL_RIGHTS: &[TableRight] = &[
 ];
 
 /// Every table with its rule. Numbers that the server gives are left out of the columns that a role may write.
-pub(crate) const TABLES: [SecuredTable; 13] = [
+pub(crate) const TABLES: [SecuredTable; 16] = [
     SecuredTable::new("settings", RowRule::Everyone, &[TableRight::whole("SELECT")]),
     SecuredTable::new(
         "namespaces",
@@ -62,6 +62,9 @@ pub(crate) const TABLES: [SecuredTable; 13] = [
     SecuredTable::new("vectors", RowRule::Space, ALL_RIGHTS),
     SecuredTable::new("near", RowRule::Space, ALL_RIGHTS),
     SecuredTable::new("bags", RowRule::Collection, ALL_RIGHTS),
+    SecuredTable::new("word_segments", RowRule::Collection, ALL_RIGHTS),
+    SecuredTable::new("word_blocks", RowRule::Collection, ALL_RIGHTS),
+    SecuredTable::new("word_gone", RowRule::Collection, ALL_RIGHTS),
     SecuredTable::new("tombstones", RowRule::Collection, ALL_RIGHTS),
     SecuredTable::new("sources", RowRule::Collection, ALL_RIGHTS),
     SecuredTable::new("receipts", RowRule::Collection, ALL_RIGHTS),

@@ -103,12 +103,15 @@ impl<'a> WriteTransaction<'a> {
         &self.lease
     }
 
-    /// Returns the statement that stores the code of a vector in the active space, if that has codes.
-    pub(crate) fn insert_code(&self, row: i64, vector: &[f32]) -> Option<SqlStatement> {
-        let space = &self.shelf.space;
-        let is_coded = space.near.is_some() && codes::are_coded(self.shelf.metric, Some(vector.len()));
-        let extension = self.lease.vector_schema().filter(|_| is_coded)?;
-        Some(codes::insert_code(extension, space.number, row, vector))
+    /// Returns whether a vector gets a code in the active space.
+    pub(crate) fn is_coded(&self, vector: &[f32]) -> bool {
+        let is_kept = self.shelf.space.near.is_some() && self.lease.vector_schema().is_some();
+        is_kept && codes::are_coded(self.shelf.metric, Some(vector.len()))
+    }
+
+    /// Returns the palace.
+    pub(crate) fn palace(&self) -> &'a ServerPalace {
+        self.palace
     }
 
     /// Returns the deadline of the call.

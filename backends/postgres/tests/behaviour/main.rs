@@ -1,4 +1,4 @@
-//! Behaviour that only a server has: codes that come later, waits, hostile names, and rights.
+//! Behaviour that only a server has: codes that come later, sealed words, waits, hostile names, and rights.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,6 +16,7 @@ mod roles;
 mod statements;
 mod tenants;
 mod waits;
+mod words;
 
 use std::sync::Arc;
 

@@ -44,6 +44,27 @@ fn hostile_texts_come_back_as_they_were_from_every_column() {
 }
 
 #[test]
+fn places_that_begin_alike_are_told_apart_at_every_length() {
+    let database = PostgresServer::shared().create_database();
+    let collection = open(&PostgresBackend::new(), &database.url());
+    let lengths = [1, 199, 200, 201, 499, 500, 501, 9000];
+    for length in lengths {
+        let text = Some("x".repeat(length));
+        let mut drawer = NewDrawer::new(DrawerId::new(format!("d{length}")).unwrap(), "text");
+        (drawer.place.wing, drawer.place.room, drawer.place.source) = (text.clone(), text.clone(), text);
+        collection.add_drawer(drawer).unwrap();
+    }
+    for key in ["wing", "room", "source"] {
+        for length in lengths {
+            let equal = Filter::text_equals(key, "x".repeat(length));
+            let found = collection.get(&GetRequest::by_filter(equal)).unwrap();
+            let found: Vec<String> = found.iter().map(|drawer| drawer.id.to_string()).collect();
+            assert_eq!(found, [format!("d{length}")], "{key}");
+        }
+    }
+}
+
+#[test]
 fn palaces_and_namespaces_of_hostile_names_are_kept_apart_or_refused() {
     let database = PostgresServer::shared().create_database();
     let backend = PostgresBackend::new();

@@ -31,6 +31,15 @@ fn a_write_waits_twice_and_reads_of_a_moment_at_most_twice_each() {
         2,
         "upsert"
     );
+    let sealing = PostgresBackend::new().sealing_words_at(2, 4);
+    let writer = open(&sealing, &database.url());
+    for n in 2..9 {
+        let before = sealing.count_waits();
+        writer.add_drawer(drawer(n)).unwrap();
+        // The first write also connects.
+        assert!(n == 2 || sealing.count_waits() - before == 2, "an add that seals");
+    }
+    assert_eq!(database.run_sql("SELECT merged > 0 FROM loci.collections"), "t");
     let moment = collection.moment().unwrap().unwrap();
     let nearest = QueryRequest::nearest_to(vec![1.0, 2.0], 10);
     assert_eq!(waits(&|| drop(moment.query(&nearest).unwrap())), 1, "query");

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use loci_postgres::PostgresBackend;
 use loci_testkit::{PostgresServer, PrivatePostgres, SeededRandom, campaign_rounds, campaign_seed};
 
-use super::{apply, batch, check_batches, check_feed, open};
+use super::{apply, batch, check_batches, check_feed, check_words, new_backend, open};
 
 const WRITERS: usize = 4;
 
@@ -23,7 +22,7 @@ fn write_while(url: &str, first_turn: usize, disturb: impl FnOnce()) -> (WriterT
         for writer in 0..WRITERS {
             let (tried, acknowledged, is_over) = (&tried, &acknowledged, &is_over);
             scope.spawn(move || {
-                let backend = PostgresBackend::new();
+                let backend = new_backend();
                 for turn in first_turn.. {
                     if is_over.load(Ordering::SeqCst) {
                         return;
@@ -56,7 +55,7 @@ fn survive(disturb: impl Fn(&mut PrivatePostgres, &mut SeededRandom)) {
     let mut random = SeededRandom::new(seed);
     let mut server = PostgresServer::start_private();
     let url = format!("{}&palace=crashes", server.url("postgres"));
-    open(&PostgresBackend::new(), &url).unwrap();
+    open(&new_backend(), &url).unwrap();
     let (mut tried, mut acknowledged) = (Vec::new(), Vec::new());
     for round in 0..campaign_rounds(2) {
         let first = tried.iter().map(|(_, turn)| turn + 1).max().unwrap_or(0);
@@ -68,9 +67,10 @@ fn survive(disturb: impl Fn(&mut PrivatePostgres, &mut SeededRandom)) {
         });
         tried.extend(more);
         acknowledged.extend(told);
-        let collection = open(&PostgresBackend::new(), &url).unwrap();
+        let collection = open(&new_backend(), &url).unwrap();
         check_batches(collection.as_ref(), &acknowledged, &tried);
         check_feed(collection.as_ref());
+        check_words(&url);
         assert!(
             !acknowledged.is_empty(),
             "round {round}, seed {seed}: nothing was written"

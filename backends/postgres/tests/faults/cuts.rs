@@ -1,11 +1,10 @@
 //! A connection that is cut after any number of bytes gives an error or a success, and never a lie.
 
 use loci_core::ErrorKind;
-use loci_postgres::PostgresBackend;
 use loci_testkit::{FreshDatabase, PostgresServer, campaign_setting};
 
 use super::proxy::{CutDirection, CuttingProxy};
-use super::{apply, batch, check_feed, open, stored_ids};
+use super::{apply, batch, check_feed, check_words, new_backend, open, stored_ids};
 
 /// The distance between two cuts, in bytes; `LOCI_CUT_STEP=1` tries every byte.
 fn step() -> usize {
@@ -17,12 +16,12 @@ fn try_cut(database: &FreshDatabase, direction: CutDirection, bytes: i64, turn: 
     let server = database.server();
     let proxy = CuttingProxy::start(server, direction, bytes, false);
     let through = format!("{}&palace=cuts", proxy.url(server, database.name()));
-    let backend = PostgresBackend::new();
+    let backend = new_backend();
     let writes = batch(0, turn);
     let key = format!("turn {turn}");
     let outcome = open(&backend, &through).and_then(|collection| apply(collection.as_ref(), &writes, &key));
     let was_cut = proxy.has_cut();
-    let direct = PostgresBackend::new();
+    let direct = new_backend();
     let collection = open(&direct, &palace_url(database)).unwrap();
     let stored = stored_ids(collection.as_ref());
     let count = stored
@@ -69,10 +68,10 @@ fn cut_everywhere(direction: CutDirection) {
     let database = server.create_database();
     let url = palace_url(&database);
     // The tables are made first: a cut there is a case of its own.
-    open(&PostgresBackend::new(), &url).unwrap();
+    open(&new_backend(), &url).unwrap();
     let whole = CuttingProxy::start(server, direction, i64::MAX, false);
     let through = format!("{}&palace=cuts", whole.url(server, database.name()));
-    let collection = open(&PostgresBackend::new(), &through).unwrap();
+    let collection = open(&new_backend(), &through).unwrap();
     apply(collection.as_ref(), &batch(9, 9), "whole").unwrap();
     let total = usize::try_from(whole.passed()).unwrap();
     let mut cuts = 0;
@@ -80,8 +79,9 @@ fn cut_everywhere(direction: CutDirection) {
         cuts += usize::from(try_cut(&database, direction, bytes as i64, turn));
     }
     assert!(cuts > 5, "only {cuts} of the connections were cut");
-    let collection = open(&PostgresBackend::new(), &url).unwrap();
+    let collection = open(&new_backend(), &url).unwrap();
     check_feed(collection.as_ref());
+    check_words(&url);
 }
 
 #[test]
@@ -99,24 +99,24 @@ fn an_outcome_that_cannot_be_asked_for_is_reported_as_unknown() {
     let server = PostgresServer::shared();
     let database = server.create_database();
     let url = palace_url(&database);
-    open(&PostgresBackend::new(), &url).unwrap();
+    open(&new_backend(), &url).unwrap();
     let answers = |bytes: i64, refuses: bool| {
         let proxy = CuttingProxy::start(server, CutDirection::ToClient, bytes, refuses);
         let through = format!("{}&palace=cuts", proxy.url(server, database.name()));
         (proxy, through)
     };
     let (whole, through) = answers(i64::MAX, false);
-    let backend = PostgresBackend::new();
+    let backend = new_backend();
     let collection = open(&backend, &through).unwrap();
     apply(collection.as_ref(), &batch(1, 0), "whole").unwrap();
     // The answer to the commit is the last thing that comes; without its last bytes the commit is done and not told.
     let (_proxy, through) = answers(whole.passed() - 3, true);
-    let backend = PostgresBackend::new();
+    let backend = new_backend();
     let collection = open(&backend, &through).unwrap();
     let error = apply(collection.as_ref(), &batch(1, 1), "lost").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("unknown"), "{error}");
-    let direct = open(&PostgresBackend::new(), &url).unwrap();
+    let direct = open(&new_backend(), &url).unwrap();
     let receipt = apply(direct.as_ref(), &batch(1, 1), "lost").unwrap();
     assert_eq!(
         receipt.added.len(),

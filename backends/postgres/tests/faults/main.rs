@@ -22,6 +22,23 @@ use loci_core::{
 };
 use loci_postgres::PostgresBackend;
 
+/// Returns a backend that seals and merges words after few drawers, so that the faults meet that too.
+fn new_backend() -> PostgresBackend {
+    PostgresBackend::new().sealing_words_at(5, 20)
+}
+
+/// Checks that the words of every stored drawer are found, by an index that is sound.
+fn check_words(url: &str) {
+    use loci_core::LexicalRequest;
+    let backend = new_backend();
+    let collection = open(&backend, url).unwrap();
+    let found = collection
+        .lexical(&LexicalRequest::for_words("half", 100_000))
+        .unwrap();
+    assert_eq!(found.len(), stored_ids(collection.as_ref()).len());
+    assert_eq!(backend.list_damage(&backend.adopt_url(url).unwrap()), []);
+}
+
 /// Opens, or makes, the usual collection of the palace at a URL.
 fn open(backend: &PostgresBackend, url: &str) -> Result<Arc<dyn Collection>> {
     let palace = backend.adopt_url(url)?;

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use loci_core::{Collection, Cursor};
-use loci_postgres::PostgresBackend;
 use loci_testkit::{PostgresServer, campaign_rounds};
 
-use super::{apply, batch, check_feed, open, stored_ids};
+use super::{apply, batch, check_feed, check_words, new_backend, open, stored_ids};
 
 const WRITERS: usize = 8;
 
@@ -33,18 +32,18 @@ fn writers_at_once_lose_nothing_and_a_follower_skips_none_of_them() {
     let turns = campaign_rounds(12) as usize;
     let database = PostgresServer::shared().create_database();
     let url = format!("{}&palace=writers", database.url());
-    open(&PostgresBackend::new(), &url).unwrap();
+    open(&new_backend(), &url).unwrap();
     let is_over = AtomicBool::new(false);
     let seen = thread::scope(|scope| {
         let follower = scope.spawn(|| {
-            let backend = PostgresBackend::new();
+            let backend = new_backend();
             follow(open(&backend, &url).unwrap().as_ref(), &is_over)
         });
         let writers: Vec<_> = (0..WRITERS)
             .map(|writer| {
                 let url = &url;
                 scope.spawn(move || {
-                    let backend = PostgresBackend::new();
+                    let backend = new_backend();
                     let collection = open(&backend, url).unwrap();
                     for turn in 0..turns {
                         let receipt = apply(
@@ -64,7 +63,7 @@ fn writers_at_once_lose_nothing_and_a_follower_skips_none_of_them() {
         ended.into_iter().for_each(|ended| ended.unwrap());
         follower.join().unwrap()
     });
-    let collection = open(&PostgresBackend::new(), &url).unwrap();
+    let collection = open(&new_backend(), &url).unwrap();
     assert_eq!(stored_ids(collection.as_ref()).len(), WRITERS * turns * 2);
     let once: BTreeSet<&String> = seen.iter().collect();
     assert_eq!(
@@ -72,4 +71,5 @@ fn writers_at_once_lose_nothing_and_a_follower_skips_none_of_them() {
         (WRITERS * turns * 2, WRITERS * turns * 2)
     );
     check_feed(collection.as_ref());
+    check_words(&url);
 }
