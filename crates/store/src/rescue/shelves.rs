@@ -127,6 +127,7 @@ pub(super) fn build_shelves(
                     nearest: with_vector,
                     ..IndexCoverage::default()
                 },
+                approximate: false,
                 seq: newest_change(&own),
                 warnings: Vec::new(),
                 name,
