@@ -45,7 +45,9 @@ const EDGES: [(&str, &[&str]); 19] = [
     ("distill", &["core", "embed"]),
     (
         "bench",
-        &["core", "index", "store", "embed", "engine", "serve", "cli"],
+        &[
+            "core", "index", "store", "embed", "engine", "serve", "cli", "postgres",
+        ],
     ),
 ];
 
