@@ -121,9 +121,54 @@ fn vector_from(random: &mut BenchRandom) -> Vec<f32> {
     vector
         .iter_mut()
         .for_each(|value| *value += 0.6 * random.normal());
+    scale_to_one(&mut vector);
+    vector
+}
+
+/// How the vectors of a corpus lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum CorpusShape {
+    /// In clusters, none of them narrow.
+    Clustered,
+    /// In groups of fifty that hardly differ; a quarter of each are equal.
+    NearDuplicates,
+}
+
+impl CorpusShape {
+    /// The vector of sample `n`.
+    pub(crate) fn vector(self, n: u64) -> Vec<f32> {
+        const GROUP: u64 = 50;
+        match self {
+            Self::Clustered => vector(n),
+            Self::NearDuplicates if n.is_multiple_of(4) => vector_around(n / GROUP, n, 0.0),
+            Self::NearDuplicates => vector_around(n / GROUP, n, 0.02),
+        }
+    }
+
+    /// The vector of the query in a round; never one that is stored.
+    pub(crate) fn probe(self, round: u64, rows: u64) -> Vec<f32> {
+        let n = rows * 3 + round * 7919;
+        match self {
+            Self::Clustered => vector(n),
+            Self::NearDuplicates => vector_around(round * 7919 % rows.div_ceil(50), n, 0.3),
+        }
+    }
+}
+
+/// A vector of length one near the centre of a cluster.
+fn vector_around(cluster: u64, n: u64, noise: f32) -> Vec<f32> {
+    let mut random = BenchRandom::new(n.wrapping_add(1));
+    let mut vector = centre(cluster);
+    vector
+        .iter_mut()
+        .for_each(|value| *value += noise * random.normal());
+    scale_to_one(&mut vector);
+    vector
+}
+
+fn scale_to_one(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     vector.iter_mut().for_each(|value| *value /= length);
-    vector
 }
 
 /// Sample `n` of the corpus.

@@ -6,6 +6,7 @@ mod eval;
 mod lists;
 mod measure;
 mod mine;
+mod postgres;
 mod scan;
 mod search;
 mod storage;
@@ -97,6 +98,8 @@ enum BenchCommand {
     },
     /// What mining costs, by the real binary.
     Mine(mine::MineBenchOptions),
+    /// Palaces in a Postgres server beside the embedded store.
+    Postgres(postgres::PostgresBenchOptions),
     /// How well the product finds the evidence on sets with known answers.
     Eval(eval::EvalOptions),
 }
@@ -137,6 +140,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         BenchCommand::Mine(options) => {
             let figures = mine::run(&options)?;
+            writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
+        }
+        BenchCommand::Postgres(options) => {
+            let figures = postgres::run(&options)?;
             writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&figures)?)?;
         }
         BenchCommand::Eval(options) => {

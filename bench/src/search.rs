@@ -55,7 +55,7 @@ fn filters(questions: &[SearchQuestion]) -> Vec<(&'static str, Filter)> {
 
 /// The embedder of the binary and no other.
 #[derive(Debug)]
-struct RecordedEmbedder(Arc<dyn Embedder>);
+pub(crate) struct RecordedEmbedder(pub(crate) Arc<dyn Embedder>);
 
 impl EmbedderCatalog for RecordedEmbedder {
     fn usual_embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
@@ -73,13 +73,13 @@ impl EmbedderCatalog for RecordedEmbedder {
 
 /// What is asked, and the wing it was taken from.
 #[derive(Debug)]
-struct SearchQuestion {
-    words: String,
+pub(crate) struct SearchQuestion {
+    pub(crate) words: String,
     wing: Option<String>,
 }
 
 /// Runs of four to twelve words out of drawers from all over the palace; none out of those that hold no words.
-fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<SearchQuestion>> {
+pub(crate) fn questions(collection: &dyn Collection, count: usize) -> Result<Vec<SearchQuestion>> {
     let mut random = BenchRandom::new(7);
     let mut questions = Vec::with_capacity(count);
     for id in drawn(collection, count, &mut random)? {

@@ -64,7 +64,7 @@ pub(crate) fn open(folder: &Path) -> Result<Arc<dyn Collection>> {
     )
 }
 
-fn drawer(sample: &CorpusSample) -> NewDrawer {
+pub(crate) fn drawer(sample: &CorpusSample) -> NewDrawer {
     let id = DrawerId::new(sample.id.clone()).expect("corpus ids are short");
     let place = DrawerPlace {
         wing: Some(sample.wing.clone()),
@@ -200,7 +200,7 @@ fn count(collection: &dyn Collection, filter: &Filter) {
 }
 
 /// Matches three to eight words, drawn as texts draw them.
-fn words(collection: &dyn Collection, round: usize) {
+pub(crate) fn words(collection: &dyn Collection, round: usize) {
     let mut random = BenchRandom::new(round as u64 + 99);
     let words: Vec<String> = (0..3 + round % 6)
         .map(|_| corpus::draw_word(&mut random))
@@ -220,7 +220,7 @@ fn get(collection: &dyn Collection, n: u64) {
     );
 }
 
-fn repeated(measured: &RepeatedCost) -> Json {
+pub(crate) fn repeated(measured: &RepeatedCost) -> Json {
     let [p50, p95, min] = measured.wall_ms;
     json!({"cpu_ms": measured.cpu_ms, "p50_ms": p50, "p95_ms": p95, "min_ms": min})
 }

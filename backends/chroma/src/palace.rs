@@ -359,6 +359,7 @@ impl LoadedFolder {
                 packed: 0,
                 lexical: drawers,
             },
+            approximate: false,
             seq: Cursor(shelf.tally.newest.unsigned_abs()),
             warnings,
         }

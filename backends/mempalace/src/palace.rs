@@ -199,6 +199,7 @@ impl LoadedExact {
                 packed: 0,
                 lexical: drawers,
             },
+            approximate: false,
             seq: Cursor(shelf.newest),
             warnings: self.list_damage(),
         })

@@ -8,9 +8,9 @@ use loci_core::{
     Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
     EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange,
     IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, Metric,
-    OpenOptions, PendingRequest, PurgeReport, QueryRequest, Receipt, Result, RevisionOutcome, SourceLedger,
-    SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill,
-    VectorFillReport, Visibility,
+    OpenOptions, PendingRequest, PurgeReport, QueryPrecision, QueryRequest, Receipt, Result, RevisionOutcome,
+    SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer,
+    VectorFill, VectorFillReport, Visibility,
 };
 
 use crate::deadline::ServerDeadline;
@@ -305,15 +305,19 @@ impl ChangeFeed for ServerCollection {
 
 impl Maintenance for ServerCollection {
     fn state(&self) -> Result<MaintenanceState> {
-        self.read(None, |view| {
-            maintain::maintenance_state(view.session, self.palace.number, view.deadline)
-        })
+        self.read(None, |view| maintain::maintenance_state(view, self.palace.number))
     }
 
     fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport> {
         self.check_writable()?;
         self.read(None, |_| Ok(()))?;
         maintain::run(&self.palace, kind, self.limits(ServerDeadline::default()))
+    }
+
+    fn choose_precision(&self, precision: QueryPrecision) -> Result<MaintenanceReport> {
+        self.check_writable()?;
+        self.read(None, |_| Ok(()))?;
+        maintain::choose_precision(&self.palace, precision, self.limits(ServerDeadline::default()))
     }
 }
 

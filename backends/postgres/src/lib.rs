@@ -4,6 +4,7 @@
 //! in the embedded store; scores and order come from `loci_index` on exact values, so that both give the same answers.
 
 pub mod address;
+mod approximate;
 mod attributes;
 mod backend;
 mod codes;

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use loci_core::{
-    Error, ErrorKind, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, Result,
+    Error, ErrorKind, MaintenanceFigure, MaintenanceKind, MaintenanceReport, MaintenanceState,
+    MaintenanceStatus, QueryPrecision, Result, Timestamp,
 };
 
-use crate::codes;
 use crate::deadline::ServerDeadline;
+use crate::failure::corrupt_error;
+use crate::moment::MomentView;
 use crate::palace::ServerPalace;
-use crate::rights;
-use crate::schema;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
 use crate::words::{self, RebuildScope};
 use crate::write::WriteLimits;
+use crate::{approximate, codes, rights, schema};
 
 /// The kinds that have an effect here.
 pub(crate) const KINDS: [MaintenanceKind; 3] = [
@@ -96,46 +97,22 @@ fn unlock(session: &ServerSession, key: i64) {
     }
 }
 
-/// Returns the maintenance that is running or due, by what the server knows.
-pub(crate) fn maintenance_state(
-    session: &ServerSession,
-    palace: i64,
-    deadline: ServerDeadline,
-) -> Result<MaintenanceState> {
-    let mut state = MaintenanceState::default();
-    let locks = session.ask(
-        SqlStatement::new(
-            "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
-             WHERE locktype = 'advisory' AND objsubid = 1 AND granted
-                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-        ),
-        deadline,
-    )?;
-    let held: Vec<i64> = locks.iter().map(|row| row.get(0)).collect();
-    state.running = KINDS
-        .into_iter()
-        .filter(|kind| held.contains(&kind_lock(palace, kind)))
-        .collect();
-    let tables = session.ask(
-        SqlStatement::new(
-            "SELECT relname::text, n_live_tup, n_dead_tup, n_mod_since_analyze,
-                greatest(last_vacuum, last_autovacuum)::text, greatest(last_analyze, last_autoanalyze)::text
-             FROM pg_stat_user_tables WHERE schemaname = 'loci' ORDER BY relname",
-        ),
-        deadline,
-    )?;
-    let (mut dead, mut live, mut changed) = (0_i64, 0_i64, 0_i64);
-    for row in &tables {
-        live += row.get::<_, i64>(1);
-        dead += row.get::<_, i64>(2);
-        changed += row.get::<_, i64>(3);
-    }
+/// Returns the maintenance that is running or due, and figures, by what the server knows.
+pub(crate) fn maintenance_state(view: &MomentView<'_>, palace: i64) -> Result<MaintenanceState> {
+    let mut state = MaintenanceState {
+        running: list_running(view, palace)?,
+        ..MaintenanceState::default()
+    };
+    let tables = TableFigures::read(view)?;
+    let TableFigures {
+        live, dead, changed, ..
+    } = tables;
     if dead > DUE_ROWS && dead as f64 > DUE_SHARE * (live + dead) as f64 {
         let why = format!("{dead} dead rows beside {live} live ones take space");
         state.due.push((MaintenanceKind::COMPACT, why));
     } else {
         // Every search reads which rows of the segments are gone.
-        let (gone, drawers) = words::count_worn(session, palace, deadline)?;
+        let (gone, drawers) = words::count_worn(view.session, palace, view.deadline)?;
         if gone > DUE_ROWS && gone as f64 > DUE_SHARE * drawers as f64 {
             let why = format!("the words of {gone} removed drawers are still in the word index");
             state.due.push((MaintenanceKind::COMPACT, why));
@@ -145,7 +122,133 @@ pub(crate) fn maintenance_state(
         let why = format!("{changed} rows changed since the statistics were taken");
         state.due.push((MaintenanceKind::ANALYZE, why));
     }
+    if let Some(why) = approximate::describe_due(view.shelf) {
+        state.due.push((MaintenanceKind::REINDEX, why));
+    }
+    state.figures = tables.into_figures();
+    state.figures.extend(index_progress(view)?);
     Ok(state)
+}
+
+/// Returns the kinds that any process runs on a palace.
+fn list_running(view: &MomentView<'_>, palace: i64) -> Result<Vec<MaintenanceKind>> {
+    let locks = view.session.ask(
+        SqlStatement::new(
+            "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks
+             WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+        ),
+        view.deadline,
+    )?;
+    let held: Vec<i64> = locks.iter().map(|row| row.get(0)).collect();
+    let precision = MaintenanceKind::from_name(QueryPrecision::Approximate.name());
+    let kinds = KINDS.into_iter().chain([precision]);
+    Ok(kinds
+        .filter(|kind| held.contains(&kind_lock(palace, kind)))
+        .collect())
+}
+
+/// What the server knows about the tables, which every palace of the database shares.
+#[derive(Debug)]
+struct TableFigures {
+    live: i64,
+    dead: i64,
+    changed: i64,
+    /// The latest vacuum of any table.
+    vacuumed: Option<Timestamp>,
+    /// The latest statistics of any table.
+    analyzed: Option<Timestamp>,
+}
+
+impl TableFigures {
+    fn read(view: &MomentView<'_>) -> Result<Self> {
+        let question = SqlStatement::new(
+            "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint,
+                coalesce(sum(n_mod_since_analyze), 0)::bigint,
+                (extract(epoch FROM max(greatest(last_vacuum, last_autovacuum))) * 1000000)::bigint,
+                (extract(epoch FROM max(greatest(last_analyze, last_autoanalyze))) * 1000000)::bigint
+             FROM pg_stat_user_tables WHERE schemaname = 'loci'",
+        );
+        let found = view.session.ask(question, view.deadline)?;
+        let row = found
+            .first()
+            .ok_or_else(|| corrupt_error("the server returned no figures of its tables"))?;
+        let moment = |at: usize| {
+            row.get::<_, Option<i64>>(at)
+                .map(Timestamp::from_micros)
+                .transpose()
+        };
+        Ok(Self {
+            live: row.get(0),
+            dead: row.get(1),
+            changed: row.get(2),
+            vacuumed: moment(3)?,
+            analyzed: moment(4)?,
+        })
+    }
+
+    fn into_figures(self) -> BTreeMap<String, MaintenanceFigure> {
+        let counts = [
+            ("live_rows", self.live),
+            ("dead_rows", self.dead),
+            ("rows_changed_since_analyze", self.changed),
+        ];
+        let moments = [("last_vacuum", self.vacuumed), ("last_analyze", self.analyzed)];
+        let counts = counts.map(|(name, count)| (name.to_owned(), MaintenanceFigure::Count(count)));
+        let moments = moments
+            .into_iter()
+            .filter_map(|(name, moment)| Some((name.to_owned(), MaintenanceFigure::Moment(moment?))));
+        counts.into_iter().chain(moments).collect()
+    }
+}
+
+/// Returns how far the index that is being built on one of our tables has come.
+fn index_progress(view: &MomentView<'_>) -> Result<BTreeMap<String, MaintenanceFigure>> {
+    let question = SqlStatement::new(
+        "SELECT p.tuples_done, p.tuples_total, p.blocks_done, p.blocks_total FROM pg_stat_progress_create_index p
+         JOIN pg_class c ON c.oid = p.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'loci' AND p.datname = current_database() LIMIT 1",
+    );
+    let found = view.session.ask(question, view.deadline)?;
+    let Some(row) = found.first() else {
+        return Ok(BTreeMap::new());
+    };
+    let names = [
+        "index_rows_done",
+        "index_rows_total",
+        "index_blocks_done",
+        "index_blocks_total",
+    ];
+    let figures = names.into_iter().enumerate().filter_map(|(at, name)| {
+        let figure: Option<i64> = row.get(at);
+        Some((name.to_owned(), MaintenanceFigure::Count(figure?)))
+    });
+    Ok(figures.collect())
+}
+
+/// Chooses how the palace answers queries; a second choice while one is being put into effect does nothing.
+pub(crate) fn choose_precision(
+    palace: &ServerPalace,
+    precision: QueryPrecision,
+    limits: WriteLimits,
+) -> Result<MaintenanceReport> {
+    let key = kind_lock(
+        palace.number,
+        &MaintenanceKind::from_name(QueryPrecision::Approximate.name()),
+    );
+    let (lease, taken) = palace.begin(|session| try_lock(session, key))?;
+    if !taken {
+        return Ok(MaintenanceReport {
+            kind: MaintenanceKind::from_name(precision.name()),
+            status: MaintenanceStatus::AlreadyRunning,
+            figures: BTreeMap::new(),
+        });
+    }
+    let done = in_turn(&lease, || {
+        approximate::choose_precision(palace, &lease, precision, limits)
+    });
+    unlock(&lease, key);
+    done
 }
 
 /// Runs one kind of maintenance.
@@ -184,6 +287,8 @@ pub(crate) fn run(
                 "codes_built".to_owned(),
                 codes::build_codes(palace, &lease, limits)?,
             );
+            let built = approximate::renew_indexes(palace, &lease)?;
+            figures.insert("approximate_indexes_built".to_owned(), built);
         }
         let scope = match kind.name() {
             "reindex" => Some(RebuildScope::All),

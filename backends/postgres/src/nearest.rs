@@ -1,7 +1,10 @@
 //! Nearest drawers: exact distances, ties by the byte order of ids.
 //!
 //! Where every vector of the space has a code, the server finds the candidates and their exact vectors decide. Otherwise
-//! every vector in scope is compared here. Both give the same answer.
+//! every vector in scope is compared here. Both give the same answer. Only in a palace whose owner chose approximate
+//! answers may an index of the codes find the candidates.
+
+mod index;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -86,7 +89,14 @@ pub(crate) fn find_nearest(view: &MomentView<'_>, request: &QueryRequest) -> Res
                 scope,
                 extension,
             };
-            search.find_all()
+            match view.shelf.space.dimension {
+                Some(dimension)
+                    if view.shelf.is_approximate() && !request.exact && request.k <= index::MOST_HITS =>
+                {
+                    search.find_by_index(dimension)
+                }
+                _ => search.find_all(&request.vectors),
+            }
         }
         _ => scan_vectors(view, request, &scope),
     }
@@ -109,9 +119,13 @@ struct CodeCandidates {
 }
 
 impl CodeSearch<'_> {
-    fn find_all(&self) -> Result<Vec<Vec<DrawerHit>>> {
-        let room = self.request.k.saturating_add(SPARE);
-        let vectors = &self.request.vectors;
+    /// The number of candidates that are asked for at first.
+    fn room(&self) -> usize {
+        self.request.k.saturating_add(SPARE)
+    }
+
+    fn find_all(&self, vectors: &[Vec<f32>]) -> Result<Vec<Vec<DrawerHit>>> {
+        let room = self.room();
         let questions: Vec<SqlStatement> = vectors
             .iter()
             .map(|vector| self.ask_nearest(vector, room))

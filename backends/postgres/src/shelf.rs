@@ -13,9 +13,12 @@ use crate::words::WordCounters;
 
 /// The columns of a collection with one of its spaces; a row for each space.
 const COLUMNS: &str = "SELECT c.collection, c.name, c.metric, c.space, c.drawers, c.seq,
-    s.space, s.dimension, s.model, s.revision, s.state, s.vectors, s.near,
+    s.space, s.dimension, s.model, s.revision, s.state, s.vectors, s.near, w.value,
+    CASE WHEN w.value IS NOT NULL
+        THEN (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('loci.near_space_' || s.space)) END,
     c.sealed, c.merged, c.tail, c.tail_bytes, c.small, c.small_bytes
-    FROM loci.collections c JOIN loci.spaces s USING (collection) WHERE c.palace = $1";
+    FROM loci.collections c JOIN loci.spaces s USING (collection)
+    LEFT JOIN loci.settings w ON w.key = 'approximate ' || c.palace WHERE c.palace = $1";
 
 /// A collection at one moment.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub(crate) struct ServerShelf {
     pub(crate) seq: i64,
     /// How far its words are sealed.
     pub(crate) words: WordCounters,
+    /// The number of vectors from which the palace wants approximate answers; `None` if it wants none.
+    pub(crate) approximate_from: Option<i64>,
     /// The space that answers.
     pub(crate) space: ServerSpace,
     /// The others: the one being built first, then those set aside, the latest first.
@@ -44,6 +49,8 @@ pub(crate) struct ServerSpace {
     pub(crate) vectors: i64,
     /// The number of vectors whose codes the server compares by itself; `None` if it keeps none for this space.
     pub(crate) near: Option<i64>,
+    /// Whether its codes have a valid approximate index; read only where the palace wants one.
+    pub(crate) indexed: bool,
 }
 
 impl ServerSpace {
@@ -75,6 +82,7 @@ impl ServerSpace {
             state: known.ok_or_else(|| corrupt_error(format!("{state:?} is not the state of a space")))?,
             vectors: row.get(11),
             near: row.get(12),
+            indexed: row.get::<_, Option<bool>>(14).unwrap_or(false),
         })
     }
 
@@ -148,7 +156,10 @@ impl ServerShelf {
             metric: Metric::parse(first.get(2))?,
             drawers: first.get(4),
             seq: first.get(5),
-            words: WordCounters::read(first, 13),
+            words: WordCounters::read(first, 15),
+            approximate_from: first
+                .get::<_, Option<&str>>(13)
+                .and_then(|from| from.parse().ok()),
             space,
             others: spaces,
         })
@@ -162,6 +173,13 @@ impl ServerShelf {
     /// Returns the space that is being built or paused.
     pub(crate) fn being_built(&self) -> Option<&ServerSpace> {
         self.others.iter().find(|space| space.is_being_built())
+    }
+
+    /// Returns whether queries may be answered approximately: the palace wants it, and the index is there.
+    pub(crate) fn is_approximate(&self) -> bool {
+        let space = &self.space;
+        let is_wanted = self.approximate_from.is_some_and(|from| space.vectors >= from);
+        is_wanted && space.indexed && space.near == Some(space.vectors)
     }
 
     /// Returns whether the server keeps codes for any of its spaces.
@@ -205,6 +223,7 @@ impl ServerShelf {
                 packed: count(self.space.near.unwrap_or(0)),
                 lexical: count(self.drawers),
             },
+            approximate: self.is_approximate(),
             seq: Cursor(count(self.seq)),
             warnings: self
                 .unknown_model()

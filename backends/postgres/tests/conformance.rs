@@ -1,4 +1,5 @@
-//! The conformance suite on palaces of a real Postgres server, without and with the extension `vector`.
+//! The conformance suite on palaces of a real Postgres server: without the extension `vector`, with it, and with answers
+//! from an approximate index.
 
 #![allow(clippy::panic, reason = "a panic is a red line of the test")]
 
@@ -8,18 +9,25 @@ use std::time::Duration;
 
 use libtest_mimic::Arguments;
 use loci_conformance::{BackendHarness, TestWorld, list_trials, list_trials_under};
-use loci_core::{Backend, PalaceRef};
+use loci_core::{Backend, Capability, Collection, CollectionExt, PalaceRef, QueryPrecision};
 use loci_postgres::PostgresBackend;
 use loci_testkit::PostgresServer;
 
-/// The database with the extension; the usual one has none.
+/// The usual database, which has no extension.
+const PLAIN: &str = "postgres";
+
+/// The database with the extension.
 const EXTENDED: &str = "loci_vector";
+
+/// The database whose palaces answer approximately from the first vector on.
+const APPROXIMATE: &str = "loci_approximate";
 
 struct PostgresHarness {
     database: &'static str,
 }
 
 struct PostgresWorld {
+    database: &'static str,
     url: String,
     backend: Arc<PostgresBackend>,
 }
@@ -32,13 +40,14 @@ impl BackendHarness for PostgresHarness {
     fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
         static WORLDS: AtomicU64 = AtomicU64::new(0);
         let number = WORLDS.fetch_add(1, Ordering::SeqCst);
-        if self.database == EXTENDED {
-            extend_database();
+        if self.database != PLAIN {
+            extend_database(self.database);
         }
         let backend = PostgresBackend::new();
         // Palaces of their own in one database: a database for each world would take as long as most cases.
         let server = PostgresServer::shared().url(self.database);
         Ok(Box::new(PostgresWorld {
+            database: self.database,
             url: format!("{server}&palace=world-{}-{number}", std::process::id()),
             // Half of the worlds seal their words all the time, so that every case meets segments.
             backend: Arc::new(if self.database == EXTENDED {
@@ -51,18 +60,18 @@ impl BackendHarness for PostgresHarness {
 }
 
 /// Makes the database with the extension, unless another test has made it. Tests run in processes of their own.
-fn extend_database() {
+fn extend_database(database: &str) {
     let server = PostgresServer::shared();
     for _ in 0..100 {
         if server
-            .try_sql(EXTENDED, "CREATE EXTENSION IF NOT EXISTS vector")
+            .try_sql(database, "CREATE EXTENSION IF NOT EXISTS vector")
             .code
             == 0
         {
             return;
         }
         // Fails if another process has begun to make it, which may take a while.
-        server.try_sql("postgres", &format!("CREATE DATABASE {EXTENDED}"));
+        server.try_sql("postgres", &format!("CREATE DATABASE {database}"));
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!(
@@ -84,15 +93,59 @@ impl TestWorld for PostgresWorld {
         PalaceRef::from_id(format!("{}-two", self.url))
     }
 
+    fn chosen_capabilities(&self) -> Vec<Capability> {
+        let is_approximate = self.database == APPROXIMATE;
+        is_approximate
+            .then_some(Capability::ApproximateQuery)
+            .into_iter()
+            .collect()
+    }
+
+    fn settle(&self, filled: &dyn Collection) -> Result<(), String> {
+        if self.database != APPROXIMATE {
+            return Ok(());
+        }
+        let always =
+            "INSERT INTO loci.settings(key, value) VALUES ('approximate_from', '0') ON CONFLICT DO NOTHING";
+        PostgresServer::shared().try_sql(self.database, always);
+        let chosen = filled
+            .require_upkeep()
+            .and_then(|upkeep| upkeep.choose_precision(QueryPrecision::Approximate));
+        chosen.map(drop).map_err(|error| error.to_string())
+    }
+
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
         Ok(Arc::new(PostgresBackend::new()))
     }
 }
 
+/// Returns whether a case is about queries, or about changes that an index has to follow.
+fn touches_index(name: &str) -> bool {
+    let chapters = [
+        "approximation",
+        "erasure",
+        "filling",
+        "filters",
+        "maintenance",
+        "query",
+        "spaces",
+        "switch",
+        "visibility",
+    ];
+    let mut chapter = name.split("::").skip(1);
+    chapter.next().is_some_and(|name| chapters.contains(&name))
+}
+
 fn main() {
-    let plain = PostgresHarness { database: "postgres" };
+    let plain = PostgresHarness { database: PLAIN };
     let extended = PostgresHarness { database: EXTENDED };
+    let approximate = PostgresHarness {
+        database: APPROXIMATE,
+    };
     let mut trials = list_trials(plain, &[]);
     trials.extend(list_trials_under("vector::", extended, &[]));
+    // Only what an index can break; its build is the slowest part of each case.
+    let indexed = list_trials_under("approximate::", approximate, &[]);
+    trials.extend(indexed.into_iter().filter(|trial| touches_index(trial.name())));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

@@ -9,9 +9,9 @@ use loci_core::{
     DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace, EmbeddingSpaces, Erasure, Error, ErrorKind,
     FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState, LexicalRequest, Maintenance,
     MaintenanceKind, MaintenanceReport, MaintenanceState, OpenOptions, PalaceFinding, PalaceId, PalaceRef,
-    PendingRequest, PurgeReport, QueryRequest, Receipt, Result, RevisionOutcome, SnapshotStore, SourceLedger,
-    SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill,
-    VectorFillReport, Visibility,
+    PendingRequest, PurgeReport, QueryPrecision, QueryRequest, Receipt, Result, RevisionOutcome,
+    SnapshotStore, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace, SwitchStep,
+    UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 
 /// Whether the failing call still takes effect.
@@ -216,6 +216,7 @@ forward_counted! {
     Maintenance for FaultyCollection, to |own| own.inner.require_upkeep()? => {
         state() -> MaintenanceState;
         run(kind: &MaintenanceKind) -> MaintenanceReport;
+        choose_precision(precision: QueryPrecision) -> MaintenanceReport;
     }
     Erasure for FaultyCollection, to |own| own.inner.eraser().ok_or_else(no_eraser)? => {
         begin() -> ();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use loci_core::{Backend, PalaceRef};
+use loci_core::{Backend, Capability, Collection, PalaceRef};
 
 /// Makes worlds for one backend.
 pub trait BackendHarness: Send + Sync {
@@ -32,6 +32,16 @@ pub trait TestWorld: Send + Sync {
 
     /// Returns a new instance of the backend under test over the same storage, as another process would make it.
     fn reopen(&self) -> Result<Arc<dyn Backend>, String>;
+
+    /// Returns the capabilities that were chosen for the palaces of this world, beyond those that the backend advertises.
+    fn chosen_capabilities(&self) -> Vec<Capability> {
+        Vec::new()
+    }
+
+    /// Puts that choice into effect; called with each collection that a case has filled.
+    fn settle(&self, _filled: &dyn Collection) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Leaves the storage as a power cut would, without closing anything; `false` if this world cannot.
     fn crash(&self) -> bool {

@@ -37,7 +37,8 @@ impl<'a> CaseScene<'a> {
         let world = harness
             .make_world()
             .map_err(|why| CaseFailure::new(format!("{} cannot be reached: {why}", harness.name())))?;
-        let descriptor = world.backend().descriptor().clone();
+        let mut descriptor = world.backend().descriptor().clone();
+        descriptor.capabilities.extend(world.chosen_capabilities());
         Ok(Self {
             harness,
             others: Mutex::default(),
@@ -211,6 +212,7 @@ impl<'a> CaseScene<'a> {
         // A sample that turned out to be a twin or to repeat an id would make the case test less than it
         // says.
         same!(receipt.added.len(), batch.len(), "drawers filed to begin with");
+        self.world.settle(filling.as_ref())?;
         self.open_in(palace, collection)
     }
 

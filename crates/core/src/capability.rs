@@ -48,7 +48,8 @@ pub enum Capability {
     /// [`crate::SourceLedger`].
     Sources,
     /// May miss nearest drawers. Relaxes "the answer equals an exact comparison with every vector": of the true
-    /// nearest, at least nine in ten are found, and no hit is reported with a wrong distance.
+    /// nearest, at least nine in ten are found, and no hit is reported with a wrong distance. A backend that does not
+    /// advertise it answers so only where [`crate::CollectionInfo::approximate`] says so.
     ApproximateQuery,
     /// Lets several processes use one palace at once. Without it, promises about other processes ("a reader sees
     /// every write acknowledged before it began, from any process") hold within one process only.

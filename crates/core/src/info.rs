@@ -59,6 +59,9 @@ pub struct CollectionInfo {
     pub drawers: u64,
     /// The coverage of its indexes.
     pub coverage: IndexCoverage,
+    /// Whether a query may miss nearest drawers as [`crate::Capability::ApproximateQuery`] describes: because the backend
+    /// advertises that, or because [`crate::QueryPrecision::Approximate`] was chosen and its index is in use.
+    pub approximate: bool,
     /// The sequence number of its newest change; on a restricted handle, that of the newest visible drawer.
     pub seq: Cursor,
     /// Findings of this handle that concern readers, such as damage or an unknown model. An error means that the

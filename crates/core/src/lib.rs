@@ -49,7 +49,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use filter::{DocumentFilter, DrawerCondition, Filter, FilterComparison, FilterOperand};
 pub use id::{CollectionName, DrawerId, IdempotencyKey};
 pub use info::{CollectionInfo, IndexCoverage, Metric};
-pub use maintain::{Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus};
+pub use maintain::{
+    Maintenance, MaintenanceFigure, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus,
+    QueryPrecision,
+};
 pub use metadata::{Metadata, MetadataScalar, MetadataValue};
 pub use order::{DrawerOrder, DrawerPosition};
 pub use palace::{PalaceId, PalaceRef};

@@ -7,7 +7,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Result;
+use crate::{Result, Timestamp};
 
 /// Runs the maintenance that a backend advertises.
 pub trait Maintenance: fmt::Debug + Send + Sync {
@@ -17,6 +17,33 @@ pub trait Maintenance: fmt::Debug + Send + Sync {
     /// Runs one kind of maintenance; a kind that is not advertised is `Unsupported`. If the same kind is started
     /// twice at once it runs once, and the second caller gets `AlreadyRunning`.
     fn run(&self, kind: &MaintenanceKind) -> Result<MaintenanceReport>;
+
+    /// Chooses how the collections of the palace answer queries from now on, in every process, and builds or drops the
+    /// index for it. `Unsupported` if the backend, or the palace as it is, has no approximate index; then nothing
+    /// changes. After `Exact` every answer is exact. See [`crate::CollectionInfo::approximate`].
+    fn choose_precision(&self, precision: QueryPrecision) -> Result<MaintenanceReport>;
+}
+
+/// How queries by vector are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryPrecision {
+    /// By a comparison with every vector.
+    Exact,
+    /// By an index that may miss some of the nearest; see [`crate::Capability::ApproximateQuery`].
+    Approximate,
+}
+
+impl QueryPrecision {
+    /// Every precision.
+    pub const ALL: [Self; 2] = [Self::Exact, Self::Approximate];
+
+    /// Returns the name that commands and reports show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Approximate => "approximate",
+        }
+    }
 }
 
 /// A kind of maintenance, by name. Plug-ins may bring their own.
@@ -78,4 +105,26 @@ pub struct MaintenanceState {
     pub running: Vec<MaintenanceKind>,
     /// Kinds worth running, each with the reason.
     pub due: Vec<(MaintenanceKind, String)>,
+    /// Figures of the backend about its tables and indexes, by name; empty if it has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub figures: BTreeMap<String, MaintenanceFigure>,
+}
+
+/// A figure about tables or indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum MaintenanceFigure {
+    /// A number of something, or bytes.
+    Count(i64),
+    /// The moment at which something was last done.
+    Moment(Timestamp),
+}
+
+impl fmt::Display for MaintenanceFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => count.fmt(f),
+            Self::Moment(moment) => moment.fmt(f),
+        }
+    }
 }

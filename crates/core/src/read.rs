@@ -136,6 +136,9 @@ pub struct QueryRequest {
     pub document: DocumentFilter,
     /// The fields to return of each.
     pub include: DrawerFields,
+    /// Whether the answer must be exact even where [`crate::QueryPrecision::Approximate`] was chosen. A backend that
+    /// advertises [`crate::Capability::ApproximateQuery`] may ignore it.
+    pub exact: bool,
     /// The time budget; a call that exceeds it fails with `TimedOut`.
     pub budget: Option<Duration>,
 }
@@ -149,6 +152,7 @@ impl QueryRequest {
             filter: Filter::All,
             document: DocumentFilter::All,
             include: DrawerFields::default(),
+            exact: false,
             budget: None,
         }
     }

@@ -1,6 +1,8 @@
 //! Maintain: one kind of upkeep on a collection.
 
-use loci_core::{CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, Result, SwitchStep};
+use loci_core::{
+    CollectionExt, Error, ErrorKind, MaintenanceKind, MaintenanceReport, QueryPrecision, Result, SwitchStep,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -34,6 +36,18 @@ impl Palace {
         let backend = self.address()?.backend;
         let descriptor = backend.descriptor();
         let kinds = &descriptor.maintenance;
+        // A choice and not a job: no backend lists it, and each can say what it offers.
+        let precision = QueryPrecision::ALL
+            .into_iter()
+            .find(|precision| precision.name() == request.kind);
+        if let Some(precision) = precision.filter(|_| !request.drop_retired) {
+            return self.write(|collection| {
+                Ok(MaintainReport {
+                    report: collection.require_upkeep()?.choose_precision(precision)?,
+                    dropped_spaces: None,
+                })
+            });
+        }
         // Kinds belong to backends, so the name is looked up in the backend's list rather than parsed here.
         let Some(kind) = kinds.iter().find(|kind| kind.name() == request.kind) else {
             let message = format!(

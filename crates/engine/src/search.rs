@@ -284,6 +284,9 @@ pub struct LegStatus {
     pub ran: bool,
     /// The share of the drawers in scope that it covered, from 0 to 1.
     pub coverage: f64,
+    /// Whether it may have missed some of the nearest drawers, because approximate answers were chosen for the palace.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
     /// The reason it did not run or did not cover everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -32,6 +32,9 @@ pub struct StatusReport {
     pub metric: &'static str,
     /// The number of its drawers that each retriever reaches.
     pub coverage: IndexCoverage,
+    /// Whether a search by meaning may miss some of the nearest drawers, by the choice of the palace's owner.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
     /// The health of the palace, as its backend reports it.
     pub health: BackendHealth,
     /// The maintenance that is running or due; absent if the backend has none.
@@ -98,6 +101,7 @@ fn report_status(session: &PalaceSession<'_>) -> Result<StatusReport> {
         embedder: describe_embedder(&info.identity, info.dimension),
         metric: info.metric.name(),
         coverage: info.coverage,
+        approximate: info.approximate,
         health: address.backend.health(Some(&address.reference)),
         maintenance: upkeep.map(|upkeep| upkeep.state()).transpose()?,
         secrets: session.palace().secret_policy()?,

@@ -9,9 +9,9 @@ use loci_core::{
     Cursor, DeclaredEmbedder, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpace,
     EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, FindingSeverity, GetRequest,
     IdentityChange, IdentityState, LexicalRequest, Maintenance, MaintenanceKind, MaintenanceReport,
-    MaintenanceState, Metric, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryRequest, Receipt,
-    Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery, SourceRevision, StoredTrace,
-    SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
+    MaintenanceState, Metric, OpenOptions, PalaceFinding, PendingRequest, PurgeReport, QueryPrecision,
+    QueryRequest, Receipt, Result, RevisionOutcome, SourceLedger, SourceRecord, SourceRecordQuery,
+    SourceRevision, StoredTrace, SwitchStep, UnembeddedDrawer, VectorFill, VectorFillReport, Visibility,
 };
 use rusqlite::{Connection, Transaction};
 
@@ -400,6 +400,12 @@ impl Maintenance for CollectionHandle {
         // A missing palace must fail with `NotFound` before a lock file is created in its folder.
         self.read(|_, _| Ok(()))?;
         maintain::run(&self.palace, &self.name, kind, self.wait)
+    }
+
+    fn choose_precision(&self, precision: QueryPrecision) -> Result<MaintenanceReport> {
+        self.check_writable()?;
+        self.read(|_, _| Ok(()))?;
+        maintain::choose_precision(precision)
     }
 }
 

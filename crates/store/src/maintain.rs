@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use loci_core::{
     CollectionName, Error, ErrorKind, MaintenanceKind, MaintenanceReport, MaintenanceState,
-    MaintenanceStatus, Result,
+    MaintenanceStatus, QueryPrecision, Result,
 };
 use rusqlite::Connection;
 
@@ -91,7 +91,24 @@ pub(crate) fn maintenance_state(
             format!("{dead} removed rows are still in packed segments, {pages} pages are free"),
         ));
     }
-    Ok(MaintenanceState { running, due })
+    Ok(MaintenanceState {
+        running,
+        due,
+        ..MaintenanceState::default()
+    })
+}
+
+/// Confirms that answers are exact: the packed segments of this store never change an answer.
+pub(crate) fn choose_precision(precision: QueryPrecision) -> Result<MaintenanceReport> {
+    if precision == QueryPrecision::Approximate {
+        let message = "the backend \"embedded\" has no approximate index: it answers every query exactly";
+        return Err(Error::new(ErrorKind::Unsupported, message).with_hint("nothing was changed"));
+    }
+    Ok(MaintenanceReport {
+        kind: MaintenanceKind::from_name(precision.name()),
+        status: MaintenanceStatus::NothingToDo,
+        figures: MaintenanceFigures::new(),
+    })
 }
 
 /// Refreshes the statistics of the query planner.

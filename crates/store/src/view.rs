@@ -187,6 +187,7 @@ pub(crate) fn describe_collection(
             packed: number(packed),
             lexical: number(reached),
         },
+        approximate: false,
         seq: feed::newest_seq(connection, shelf)?,
         warnings,
     })

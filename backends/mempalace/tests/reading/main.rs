@@ -66,6 +66,7 @@ fn palace() -> TempDir {
         identity: IdentityState::Unset,
         drawers: 0,
         coverage: IndexCoverage::default(),
+        approximate: false,
         seq: Cursor(0),
         warnings: Vec::new(),
     };

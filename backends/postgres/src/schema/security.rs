@@ -41,7 +41,10 @@ pub(crate) const TABLES: [SecuredTable; 16] = [
         &[
             TableRight::whole("SELECT"),
             TableRight::of_columns("INSERT", "palace, name, metric, space, created_at"),
-            TableRight::of_columns("UPDATE", "space, drawers, seq"),
+            TableRight::of_columns(
+                "UPDATE",
+                "space, drawers, seq, sealed, merged, tail, tail_bytes, small, small_bytes",
+            ),
             TableRight::whole("DELETE"),
         ],
     ),

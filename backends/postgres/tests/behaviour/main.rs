@@ -8,6 +8,7 @@
     reason = "these are only ever tests: a panic is a red line"
 )]
 
+mod approximate;
 mod codes;
 mod doctor;
 mod isolation;

@@ -11,6 +11,9 @@ use crate::session::CommandSession;
 ///
 /// `analyze` refreshes the statistics of the query planner, `compact` returns free space, `reindex` rebuilds every index
 /// from the drawers and swaps it in atomically. `loci backends` lists the kinds each backend supports.
+///
+/// `approximate` and `exact` choose how a palace in Postgres answers by meaning: `approximate` builds an index with which
+/// large palaces answer faster and may miss a drawer, `exact` drops it. See docs/postgres.md.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:\n  loci maintain compact\n  loci maintain compact --drop-retired")]
 pub(crate) struct MaintainArgs {

@@ -46,7 +46,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "JSON|@FILE", conflicts_with_all = ["query", "recent", "embedder"])]
     vector: Option<String>,
 
-    /// Refuse a backend that only approximates the nearest drawers
+    /// Compare every vector even in a palace with approximate answers; refuse a backend that cannot
     #[arg(long)]
     exact: bool,
 

@@ -83,8 +83,11 @@ fn write_status(report: &StatusReport, page: &mut TextPage) {
     page.end();
     let coverage = &report.coverage;
     page.dim("search    ").plain(&format!(
-        "{} by vector ({} packed), {} by keyword",
-        coverage.nearest, coverage.packed, coverage.lexical
+        "{} by vector ({} packed{}), {} by keyword",
+        coverage.nearest,
+        coverage.packed,
+        if report.approximate { ", approximate" } else { "" },
+        coverage.lexical
     ));
     page.end();
     page.dim("secrets   ").plain(report.secrets.name()).end();
@@ -112,6 +115,13 @@ fn write_upkeep(report: &StatusReport, page: &mut TextPage) {
         page.dim("due       ")
             .plain(&format!("{why}; run `loci maintain {kind}`"))
             .end();
+    }
+    let figures = report.maintenance.iter().flat_map(|state| &state.figures);
+    let figures: Vec<String> = figures
+        .map(|(name, figure)| format!("{} {figure}", name.replace('_', " ")))
+        .collect();
+    if !figures.is_empty() {
+        page.dim("server    ").plain(&figures.join(", ")).end();
     }
     for record in &report.migrations {
         let text = |field: &str| record.get(field).and_then(|value| value.as_str()).unwrap_or("?");

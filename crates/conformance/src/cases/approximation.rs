@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use loci_core::{Collection, Filter, LexicalRequest, QueryRequest};
+use loci_core::{
+    Capability, Collection, CollectionExt, Filter, LexicalRequest, QueryPrecision, QueryRequest,
+};
 
 use crate::reference::exact_distance;
 use crate::samples::{hit_ids, vector_drawer};
@@ -13,6 +15,9 @@ cases! { "approximation":
     "the answer equals an exact comparison with every vector" [+EmbeddingsPassthrough -ApproximateQuery] => equals_exact_scan;
     "with approximate_query at least nine in ten of the true nearest are found" [+EmbeddingsPassthrough +ApproximateQuery] => finds_nine_in_ten;
     "with approximate_query no hit is reported with a wrong distance" [+EmbeddingsPassthrough +ApproximateQuery] => reports_true_distances;
+    "a collection says whether its queries are approximate" [+EmbeddingsPassthrough] => says_whether_approximate;
+    "where approximate answers were chosen a query that must be exact is exact" [+EmbeddingsPassthrough] => exact_on_request;
+    "after exact was chosen every answer is exact" [+EmbeddingsPassthrough -ReadOnly] => exact_by_choice;
     "hits of a query with equal distance come in the byte order of their ids" [+EmbeddingsPassthrough] => distance_ties_by_id;
     "hits of a lexical match with equal score come in the byte order of their ids" [+Lexical] => score_ties_by_id;
 }
@@ -82,14 +87,61 @@ fn true_nearest(
 }
 
 fn equals_exact_scan(scene: &CaseScene<'_>) -> CaseOutcome {
-    let cloud = open_cloud(scene)?;
-    for (query, every) in list_questions() {
+    compare_with_scan(open_cloud(scene)?.as_ref(), false)
+}
+
+/// Asks every question and compares the answers with those of a scan.
+fn compare_with_scan(cloud: &dyn Collection, exact: bool) -> CaseOutcome {
+    for (mut query, every) in list_questions() {
+        query.exact = exact;
         let found = cloud.query(&query)?;
-        let nearest = true_nearest(cloud.as_ref(), &query, every)?;
+        let nearest = true_nearest(cloud, &query, every)?;
         let nearest: Vec<&str> = nearest.iter().take(query.k).map(|(id, _)| id.as_str()).collect();
         same!(hit_ids(&found[0]), nearest, "the nearest");
     }
     Ok(())
+}
+
+fn says_whether_approximate(scene: &CaseScene<'_>) -> CaseOutcome {
+    let cloud = open_cloud(scene)?;
+    same!(
+        cloud.info()?.approximate,
+        scene.can(Capability::ApproximateQuery),
+        "whether the collection says that its queries are approximate"
+    );
+    Ok(())
+}
+
+/// Whether the backend can answer exactly: one that advertises approximate answers promises no others.
+fn answers_exactly(scene: &CaseScene<'_>) -> bool {
+    let backend = scene.backend();
+    !backend.descriptor().has_capability(&Capability::ApproximateQuery)
+}
+
+fn exact_on_request(scene: &CaseScene<'_>) -> CaseOutcome {
+    let cloud = open_cloud(scene)?;
+    if answers_exactly(scene) {
+        compare_with_scan(cloud.as_ref(), true)?;
+    }
+    Ok(())
+}
+
+fn exact_by_choice(scene: &CaseScene<'_>) -> CaseOutcome {
+    let cloud = open_cloud(scene)?;
+    if !answers_exactly(scene) || scene.descriptor().maintenance.is_empty() {
+        return Ok(());
+    }
+    // Another process makes the choice, and this one must follow.
+    let elsewhere = scene.open_elsewhere()?;
+    elsewhere
+        .require_upkeep()?
+        .choose_precision(QueryPrecision::Exact)?;
+    same!(
+        cloud.info()?.approximate,
+        false,
+        "whether it still says approximate"
+    );
+    compare_with_scan(cloud.as_ref(), false)
 }
 
 fn finds_nine_in_ten(scene: &CaseScene<'_>) -> CaseOutcome {

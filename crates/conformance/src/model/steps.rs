@@ -253,6 +253,7 @@ fn a_query() -> impl Strategy<Value = QueryRequest> {
             filter,
             document,
             include: DrawerFields::default(),
+            exact: false,
             budget: None,
         })
 }

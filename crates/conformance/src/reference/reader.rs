@@ -66,7 +66,10 @@ impl TableReader<'_> {
 
     fn info(&self) -> Result<CollectionInfo> {
         let lexical = self.descriptor.has_capability(&Capability::Lexical);
-        Ok(self.table.info(self.name, lexical))
+        Ok(CollectionInfo {
+            approximate: self.descriptor.has_capability(&Capability::ApproximateQuery),
+            ..self.table.info(self.name, lexical)
+        })
     }
 }
 

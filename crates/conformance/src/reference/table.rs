@@ -164,6 +164,7 @@ impl ReferenceTable {
                 packed: 0,
                 lexical: if lexical { drawers } else { 0 },
             },
+            approximate: false,
             seq: Cursor(self.seq),
             warnings,
         }

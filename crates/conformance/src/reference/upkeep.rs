@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use loci_core::{
-    ChangeFeed, ChangePage, CollectionReader, Cursor, DrawerFields, Erasure, Error, ErrorKind, GetRequest,
-    Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus, PurgeReport,
-    Result, StoredTrace,
+    Capability, ChangeFeed, ChangePage, CollectionReader, Cursor, DrawerFields, Erasure, Error, ErrorKind,
+    GetRequest, Maintenance, MaintenanceKind, MaintenanceReport, MaintenanceState, MaintenanceStatus,
+    PurgeReport, QueryPrecision, Result, StoredTrace,
 };
 
 use super::handle::ReferenceHandle;
@@ -73,7 +73,7 @@ impl Maintenance for ReferenceHandle {
         let garbage = self.with_table(|table| table.garbage)?;
         let mut state = MaintenanceState {
             running: self.with_palace(|space| space.running.iter().cloned().collect())?,
-            due: Vec::new(),
+            ..MaintenanceState::default()
         };
         if garbage > 0 && advertised(&MaintenanceKind::COMPACT) {
             let why = format!("{garbage} replaced or removed drawers take space");
@@ -105,6 +105,20 @@ impl Maintenance for ReferenceHandle {
         Ok(match done? {
             0 => report(MaintenanceStatus::NothingToDo, Some(0)),
             some => report(MaintenanceStatus::Ran, Some(some)),
+        })
+    }
+
+    fn choose_precision(&self, precision: QueryPrecision) -> Result<MaintenanceReport> {
+        self.check_writable()?;
+        self.with_table(|_| ())?;
+        let approximates = self.descriptor.has_capability(&Capability::ApproximateQuery);
+        if approximates != (precision == QueryPrecision::Approximate) {
+            return Err(no_such_maintenance(precision.name()));
+        }
+        Ok(MaintenanceReport {
+            kind: MaintenanceKind::from_name(precision.name()),
+            status: MaintenanceStatus::NothingToDo,
+            figures: BTreeMap::new(),
         })
     }
 }

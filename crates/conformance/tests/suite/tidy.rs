@@ -47,7 +47,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("distill", &["core", "embed"]),
     (
         "bench",
-        &["core", "index", "store", "embed", "engine", "serve", "cli"],
+        &[
+            "core", "index", "store", "embed", "engine", "serve", "cli", "postgres",
+        ],
     ),
 ];
 

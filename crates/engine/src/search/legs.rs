@@ -210,6 +210,7 @@ fn run_nearest(
             filter: scope.filter,
             document: scope.document,
             include: DrawerFields::NOTHING,
+            exact: plan.request.exact,
             ..QueryRequest::nearest_to(question.vector.clone(), k)
         };
         Ok::<_, Error>(collection.query(&request)?.into_iter().next().unwrap_or_default())
@@ -306,7 +307,8 @@ pub(super) fn report_coverage(
             // A leg that was not cut returned every drawer in scope that has a vector.
             let all_hits = (!leg.cut).then_some(leg.hits.len() as u64);
             let missing = searched.count_without_vector(collection, info, vector, all_hits)?;
-            report_nearest(missing, plan.in_scope, &mut warnings)
+            let is_approximate = info.approximate && !plan.request.exact;
+            report_nearest(missing, plan.in_scope, is_approximate, &mut warnings)
         }
         Err(error) => report_missing_leg("nearest", "by meaning", error, &mut warnings),
     };
@@ -317,10 +319,27 @@ pub(super) fn report_coverage(
     Ok((SearchLegs { nearest, lexical }, warnings))
 }
 
-/// Reports the leg by meaning, with a warning if drawers in scope have no vector.
-pub(super) fn report_nearest(missing: u64, in_scope: u64, warnings: &mut Vec<PalaceFinding>) -> LegStatus {
+/// Reports the leg by meaning, with a warning if drawers in scope have no vector, and a note if some of the nearest may
+/// be missing.
+pub(super) fn report_nearest(
+    missing: u64,
+    in_scope: u64,
+    is_approximate: bool,
+    warnings: &mut Vec<PalaceFinding>,
+) -> LegStatus {
     let hint = "embed them with `loci embedder switch`; see `loci status`";
-    report_run_leg("nearest", missing, in_scope, "have no vector yet", hint, warnings)
+    let status = report_run_leg("nearest", missing, in_scope, "have no vector yet", hint, warnings);
+    if is_approximate {
+        let message = "the search by meaning was approximate and may have missed a drawer";
+        warnings.push(
+            PalaceFinding::new("approximate", FindingSeverity::Note, message)
+                .with_hint("`loci search --exact` compares every drawer"),
+        );
+    }
+    LegStatus {
+        approximate: is_approximate,
+        ..status
+    }
 }
 
 /// Reports the leg by words, with a warning if the index does not cover every drawer.
@@ -348,7 +367,7 @@ fn report_run_leg(
         return LegStatus {
             ran: true,
             coverage: 1.0,
-            reason: None,
+            ..LegStatus::default()
         };
     }
     let reason = format!("{missing} of {in_scope} drawers in scope {why}");
@@ -359,6 +378,7 @@ fn report_run_leg(
         ran: true,
         coverage: in_scope.saturating_sub(missing) as f64 / in_scope.max(1) as f64,
         reason: Some(reason),
+        ..LegStatus::default()
     }
 }
 
@@ -370,9 +390,8 @@ fn report_missing_leg(name: &str, how: &str, error: &Error, warnings: &mut Vec<P
         None => finding,
     });
     LegStatus {
-        ran: false,
-        coverage: 0.0,
         reason: Some(error.to_string()),
+        ..LegStatus::default()
     }
 }
 

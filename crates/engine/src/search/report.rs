@@ -121,7 +121,7 @@ impl Palace {
         })
     }
 
-    /// Refuses a backend that only approximates the nearest drawers.
+    /// Refuses a backend that can only approximate the nearest drawers; one that does so by choice answers exactly.
     fn require_exact_queries(&self) -> Result<()> {
         let address = self.address()?;
         let descriptor = address.backend.descriptor();

@@ -84,6 +84,7 @@ fn rank_by_meaning(
     let answers = session.reader().query(&QueryRequest {
         filter,
         document,
+        exact: request.exact,
         ..QueryRequest::nearest_to(vector.clone(), depth)
     })?;
     let hits = answers.into_iter().next().unwrap_or_default();
@@ -91,7 +92,12 @@ fn rank_by_meaning(
     let info = session.reader().info()?;
     let missing = scope.count_without_vector(session.reader(), &info, Some(&vector), all_hits)?;
     let legs = SearchLegs {
-        nearest: report_nearest(missing, scope.in_scope, warnings),
+        nearest: report_nearest(
+            missing,
+            scope.in_scope,
+            info.approximate && !request.exact,
+            warnings,
+        ),
         lexical: report_skipped_leg(),
     };
     Ok((hits, legs))
@@ -278,8 +284,7 @@ fn report_plan(request: &SearchRequest, retriever: SearchRetriever, depth: usize
 
 fn report_skipped_leg() -> LegStatus {
     LegStatus {
-        ran: false,
-        coverage: 0.0,
         reason: Some("the other retriever was requested".to_owned()),
+        ..LegStatus::default()
     }
 }

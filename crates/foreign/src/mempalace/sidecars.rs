@@ -93,6 +93,7 @@ impl SidecarFiles {
                 lexical: drawers,
                 ..IndexCoverage::default()
             },
+            approximate: false,
             seq: Cursor(0),
             warnings: Vec::new(),
         }

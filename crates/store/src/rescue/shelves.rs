@@ -117,16 +117,14 @@ pub(super) fn build_shelves(
         shelves.push(RemainingDrawers {
             info: CollectionInfo {
                 metric: stored.map_or(Metric::default(), |row| row.metric),
-                dimension: choice
-                    .active_row()
-                    .and_then(|space| space.dimension)
-                    .or(dimension),
+                dimension: choice.find_dimension().or(dimension),
                 identity: choice.identity(with_vector),
                 drawers: own.len() as u64,
                 coverage: IndexCoverage {
                     nearest: with_vector,
                     ..IndexCoverage::default()
                 },
+                approximate: false,
                 seq: newest_change(&own),
                 warnings: Vec::new(),
                 name,
@@ -166,6 +164,10 @@ impl ActiveVectors<'_> {
     fn active_row(&self) -> Option<&SpaceRow> {
         let active = self.active?;
         self.spaces.iter().find(|space| space.space == active).copied()
+    }
+
+    fn find_dimension(&self) -> Option<usize> {
+        self.active_row().and_then(|space| space.dimension)
     }
 
     /// Gives each drawer its vector; returns the dimension of the vectors.

@@ -131,8 +131,9 @@ fn write_plan(answer: &SearchReport, page: &mut TextPage) {
             // Rounded down, so that 100.0 % always means all of them.
             let percent = (leg.coverage * 1000.0).floor() / 10.0;
             let weight = weight.map_or_else(String::new, |weight| format!(", weight {weight:.2}"));
+            let how = if leg.approximate { ", approximate" } else { "" };
             page.plain(&format!(
-                "covered {percent:.1} % of {}{weight}",
+                "covered {percent:.1} % of {}{weight}{how}",
                 render::count_drawers(answer.in_scope)
             ));
         } else {

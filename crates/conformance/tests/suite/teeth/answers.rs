@@ -92,6 +92,14 @@ fn wrong_ties_and_inexact_queries_are_caught() {
             BackendFlaw::LosesAHit,
             "approximation::the_answer_equals_an_exact_comparison_with_every_vector",
         ),
+        (
+            BackendFlaw::LosesAHit,
+            "approximation::where_approximate_answers_were_chosen_a_query_that_must_be_exact_is_exact",
+        ),
+        (
+            BackendFlaw::LosesAHit,
+            "approximation::after_exact_was_chosen_every_answer_is_exact",
+        ),
     ] {
         expect_caught(flaw, name);
     }
@@ -104,6 +112,10 @@ fn wrong_ties_and_inexact_queries_are_caught() {
         (
             BackendFlaw::GuessesDistances,
             "approximation::with_approximate_query_no_hit_is_reported_with_a_wrong_distance",
+        ),
+        (
+            BackendFlaw::HidesApproximation,
+            "approximation::a_collection_says_whether_its_queries_are_approximate",
         ),
     ] {
         let verdict = examine_case(&super::wrong::WrongHarness(flaw), find_case(name));

@@ -348,6 +348,7 @@ impl CollectionReader for WrongCollection {
 
     fn info(&self) -> Result<CollectionInfo> {
         let mut info = self.inner.info()?;
+        info.approximate &= self.flaw != BackendFlaw::HidesApproximation;
         if self.flaw == BackendFlaw::LeaksSeq {
             info.seq = self.sight.whole.info()?.seq;
         }

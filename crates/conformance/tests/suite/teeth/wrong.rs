@@ -99,12 +99,16 @@ pub(crate) enum BackendFlaw {
     KeepsALogOfTexts,
     MissesTooMany,
     GuessesDistances,
+    HidesApproximation,
 }
 
 impl BackendFlaw {
     /// Returns the reference behind the flaw, with the capabilities that the broken case needs.
     fn reference(self) -> Reference {
-        let approximate = matches!(self, Self::MissesTooMany | Self::GuessesDistances);
+        let approximate = matches!(
+            self,
+            Self::MissesTooMany | Self::GuessesDistances | Self::HidesApproximation
+        );
         let more = approximate.then_some(Capability::ApproximateQuery);
         Reference::with_capabilities(Reference::FULL.into_iter().chain(more))
     }

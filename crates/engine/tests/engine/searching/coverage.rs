@@ -26,6 +26,7 @@ fn nothing_is_silent(answer: &SearchAnswer) {
             ran,
             coverage,
             reason,
+            ..
         } = leg;
         assert!((0.0..=1.0).contains(coverage), "{answer:?}");
         let told = answer.warnings.iter().filter(|told| told.code.starts_with(name));
