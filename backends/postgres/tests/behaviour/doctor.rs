@@ -244,20 +244,9 @@ fn versions_and_the_extension_are_named() {
     assert!(!PostgresBackend::new().recognises(Path::new("/a/folder")));
 }
 
-#[test]
-fn row_security_that_does_not_hold_is_found() {
-    let world = TenantDatabase::create(false);
-    let tenant = &world.tenants[0];
-    world.open(tenant).unwrap();
-    let own = world.url(&tenant.role, tenant.namespace, "team");
-    assert_eq!(codes(&examine(&own)), BTreeSet::new(), "its own role is bound");
-    let as_owner = world.palace(tenant).id;
-    assert_eq!(
-        codes(&examine(&as_owner)),
-        BTreeSet::from(["row_security_void".to_owned()])
-    );
-    let role = quoted(&tenant.role);
-    for (code, damage, repair) in [
+/// Damages of row security, each with the code of its finding and, where `admit_role` does not mend it, the repair.
+fn list_damages(role: &str) -> Vec<(&'static str, String, Option<String>)> {
+    vec![
         (
             "row_security_missing",
             "ALTER TABLE loci.bags DISABLE ROW LEVEL SECURITY".to_owned(),
@@ -293,7 +282,22 @@ fn row_security_that_does_not_hold_is_found() {
             format!("REVOKE INSERT ON loci.drawers FROM {role}"),
             Some(format!("GRANT INSERT ON loci.drawers TO {role}")),
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn row_security_that_does_not_hold_is_found() {
+    let world = TenantDatabase::create(false);
+    let tenant = &world.tenants[0];
+    world.open(tenant).unwrap();
+    let own = world.url(&tenant.role, tenant.namespace, "team");
+    assert_eq!(codes(&examine(&own)), BTreeSet::new(), "its own role is bound");
+    let as_owner = world.palace(tenant).id;
+    assert_eq!(
+        codes(&examine(&as_owner)),
+        BTreeSet::from(["row_security_void".to_owned()])
+    );
+    for (code, damage, repair) in list_damages(&quoted(&tenant.role)) {
         world.run(&damage);
         let found = codes(&examine(&own));
         assert!(found.contains(code), "{damage}: {found:?}");
