@@ -40,6 +40,9 @@ pub(crate) struct PostgresBenchOptions {
     /// Only queries by vector, on drawers with short texts and on the server alone.
     #[arg(long)]
     only_queries: bool,
+    /// Ask what an earlier run with `--only-queries` has filled and indexed.
+    #[arg(long, requires = "only_queries")]
+    again: bool,
     /// The process id of the server, to measure its memory.
     #[arg(long)]
     server: Option<u32>,
@@ -109,7 +112,9 @@ impl MeasuredBackend<'_> {
                 dimension: DIMENSION,
             },
         )?;
-        self.fill(collection.as_ref(), &mut figures)?;
+        if !self.options.again {
+            self.fill(collection.as_ref(), &mut figures)?;
+        }
         self.take_statistics(collection.as_ref(), &mut figures, "before_the_index")?;
         figures.insert(
             "queries_exact".to_owned(),
@@ -140,9 +145,13 @@ impl MeasuredBackend<'_> {
             ..OpenOptions::for_writing()
         };
         let name = CollectionName::new(name)?;
-        // Exclusive: figures of a palace that held drawers before would be of another size.
-        self.backend
-            .create(&self.palace, &name, CreateMode::Exclusive, &options)
+        // Figures of a palace that held drawers before would be of another size.
+        let mode = if self.options.again {
+            CreateMode::OpenExisting
+        } else {
+            CreateMode::Exclusive
+        };
+        self.backend.create(&self.palace, &name, mode, &options)
     }
 
     /// Writes the corpus in batches; only the writing is measured, not the making of samples.

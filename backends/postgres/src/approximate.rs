@@ -25,11 +25,8 @@ const USUAL_FROM: i64 = 20_000;
 /// The most values of a vector that the extension can index.
 const MOST_INDEXED: usize = 4000;
 
-/// The first version of the extension whose scans go on until a filter has accepted enough rows.
-const FIRST_VERSION: (u32, u32) = (0, 8);
-
-/// The most memory that one build may use, in megabytes.
-const MOST_MEMORY: i64 = 2048;
+/// The first version of the extension that indexes codes of half precision.
+const FIRST_VERSION: (u32, u32) = (0, 7);
 
 /// Returns whether the extension can index a space; an empty one has nothing to index.
 pub(crate) fn is_indexable(shelf: &ServerShelf, space: &ServerSpace) -> bool {
@@ -39,17 +36,33 @@ pub(crate) fn is_indexable(shelf: &ServerShelf, space: &ServerSpace) -> bool {
         && space.near == Some(space.vectors)
 }
 
-/// Returns the reason why an index is due, if the palace wants one that is missing.
+/// Returns the reason why an index is due, if the palace wants one that is missing or too small by now.
 pub(crate) fn describe_due(shelf: &ServerShelf) -> Option<String> {
     let from = shelf.approximate_from?;
-    let space = &shelf.space;
-    let lacks = space.vectors >= from && !space.indexed && is_indexable(shelf, space);
-    lacks.then(|| {
-        format!(
-            "the vectors of {:?} have no approximate index yet, so answers are exact; `loci maintain approximate` builds only that",
-            shelf.name.as_str()
-        )
-    })
+    let (name, space) = (shelf.name.as_str(), &shelf.space);
+    if space.vectors < from || !is_indexable(shelf, space) {
+        return None;
+    }
+    let why = match space.lists {
+        None => format!("the vectors of {name:?} have no approximate index yet, so answers are exact"),
+        Some(_) if is_outgrown(space) => {
+            format!("{name:?} has outgrown its approximate index, which may miss more by now")
+        }
+        Some(_) => return None,
+    };
+    Some(format!("{why}; `loci maintain approximate` builds only that"))
+}
+
+/// Returns the number of lists for so many vectors: then a list holds as many vectors as there are lists.
+fn choose_lists(vectors: i64) -> i64 {
+    ((vectors as f64).sqrt().ceil() as i64).max(1)
+}
+
+/// Returns whether a space has four times the vectors that its index was built for: its centres may lie elsewhere now.
+fn is_outgrown(space: &ServerSpace) -> bool {
+    space
+        .lists
+        .is_some_and(|lists| choose_lists(space.vectors) > 2 * lists)
 }
 
 /// Records the choice for a palace, and builds or drops its indexes. The caller holds the locks for that.
@@ -179,7 +192,8 @@ fn build_missing(palace: &ServerPalace, session: &ServerSession, from: i64) -> R
     let mut built = 0;
     for shelf in read_shelves(palace, session)? {
         let space = &shelf.space;
-        if space.vectors < from || !is_indexable(&shelf, space) || has_valid_index(session, space.number)? {
+        let is_sound = !is_outgrown(space) && has_valid_index(session, space.number)?;
+        if space.vectors < from || !is_indexable(&shelf, space) || is_sound {
             continue;
         }
         // One that a build left behind when it was interrupted is not valid and never becomes so.
@@ -196,21 +210,22 @@ fn build_missing(palace: &ServerPalace, session: &ServerSession, from: i64) -> R
 fn build_index(session: &ServerSession, extension: &str, space: &ServerSpace) -> Result<()> {
     let none = ServerDeadline::default();
     let dimension = space.dimension.unwrap_or(0);
-    // A graph that does not fit is built on disk, which takes many times as long. Links take about half a kilobyte.
-    let needed = space.vectors.saturating_mul(dimension as i64 * 2 + 600) / (1 << 20) + 64;
+    let lists = choose_lists(space.vectors);
+    // The centres are found among fifty samples for each; the build refuses to begin with less memory than those take.
+    let needed = lists.saturating_mul(100 * 4 * dimension as i64) / (1 << 20) + 64;
     let memory = SqlStatement::new(
         "SELECT set_config('maintenance_work_mem', $1 || 'MB', false) FROM pg_settings
          WHERE name = 'maintenance_work_mem' AND setting::bigint < $1::bigint * 1024",
     )
-    .with(needed.min(MOST_MEMORY).to_string(), Type::TEXT);
+    .with(needed.to_string(), Type::TEXT);
     session.ask(memory, none)?;
     let (name, number) = (index_name(space.number), space.number);
     // Numbers and names of our own; nothing that a user gave.
     let built = session.ask(
         SqlStatement::new(format!(
             "CREATE INDEX CONCURRENTLY {name} ON loci.near
-             USING hnsw ((code::{extension}.halfvec({dimension})) {extension}.halfvec_ip_ops)
-             WITH (m = 16, ef_construction = 100) WHERE space = {number}"
+             USING ivfflat ((code::{extension}.halfvec({dimension})) {extension}.halfvec_ip_ops)
+             WITH (lists = {lists}) WHERE space = {number}"
         )),
         none,
     );
@@ -256,10 +271,10 @@ mod tests {
 
     #[test]
     fn versions_of_the_extension_are_compared_as_numbers() {
-        for version in ["0.8.0", "0.8.5", "0.10.1", "1.0"] {
+        for version in ["0.7.4", "0.8.0", "0.8.5", "0.10.1", "1.0"] {
             assert!(is_new_enough(version), "{version}");
         }
-        for version in ["0.7.4", "0.5", ""] {
+        for version in ["0.6.2", "0.5", ""] {
             assert!(!is_new_enough(version), "{version}");
         }
     }

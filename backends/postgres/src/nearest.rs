@@ -89,11 +89,9 @@ pub(crate) fn find_nearest(view: &MomentView<'_>, request: &QueryRequest) -> Res
                 scope,
                 extension,
             };
-            match view.shelf.space.dimension {
-                Some(dimension)
-                    if view.shelf.is_approximate() && !request.exact && request.k <= index::MOST_HITS =>
-                {
-                    search.find_by_index(dimension)
+            match (view.shelf.usable_lists(), view.shelf.space.dimension) {
+                (Some(lists), Some(dimension)) if !request.exact && request.k <= index::MOST_HITS => {
+                    search.find_by_index(lists, dimension)
                 }
                 _ => search.find_all(&request.vectors),
             }

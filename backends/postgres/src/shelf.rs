@@ -15,7 +15,9 @@ use crate::words::WordCounters;
 const COLUMNS: &str = "SELECT c.collection, c.name, c.metric, c.space, c.drawers, c.seq,
     s.space, s.dimension, s.model, s.revision, s.state, s.vectors, s.near, w.value,
     CASE WHEN w.value IS NOT NULL
-        THEN (SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass('loci.near_space_' || s.space)) END,
+        THEN (SELECT substring(array_to_string(k.reloptions, ',') FROM 'lists=([0-9]+)')::bigint
+            FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid
+            WHERE i.indisvalid AND i.indexrelid = to_regclass('loci.near_space_' || s.space)) END,
     c.sealed, c.merged, c.tail, c.tail_bytes, c.small, c.small_bytes
     FROM loci.collections c JOIN loci.spaces s USING (collection)
     LEFT JOIN loci.settings w ON w.key = 'approximate ' || c.palace WHERE c.palace = $1";
@@ -49,8 +51,8 @@ pub(crate) struct ServerSpace {
     pub(crate) vectors: i64,
     /// The number of vectors whose codes the server compares by itself; `None` if it keeps none for this space.
     pub(crate) near: Option<i64>,
-    /// Whether its codes have a valid approximate index; read only where the palace wants one.
-    pub(crate) indexed: bool,
+    /// The number of lists of its valid approximate index, if it has one; read only where the palace wants one.
+    pub(crate) lists: Option<i64>,
 }
 
 impl ServerSpace {
@@ -82,7 +84,7 @@ impl ServerSpace {
             state: known.ok_or_else(|| corrupt_error(format!("{state:?} is not the state of a space")))?,
             vectors: row.get(11),
             near: row.get(12),
-            indexed: row.get::<_, Option<bool>>(14).unwrap_or(false),
+            lists: row.get(14),
         })
     }
 
@@ -175,11 +177,12 @@ impl ServerShelf {
         self.others.iter().find(|space| space.is_being_built())
     }
 
-    /// Returns whether queries may be answered approximately: the palace wants it, and the index is there.
-    pub(crate) fn is_approximate(&self) -> bool {
+    /// Returns the number of lists of the index, if queries may be answered by it: the palace wants that, and it is there.
+    pub(crate) fn usable_lists(&self) -> Option<i64> {
         let space = &self.space;
         let is_wanted = self.approximate_from.is_some_and(|from| space.vectors >= from);
-        is_wanted && space.indexed && space.near == Some(space.vectors)
+        let is_whole = space.near == Some(space.vectors);
+        space.lists.filter(|_| is_wanted && is_whole)
     }
 
     /// Returns whether the server keeps codes for any of its spaces.
@@ -223,7 +226,7 @@ impl ServerShelf {
                 packed: count(self.space.near.unwrap_or(0)),
                 lexical: count(self.drawers),
             },
-            approximate: self.is_approximate(),
+            approximate: self.usable_lists().is_some(),
             seq: Cursor(count(self.seq)),
             warnings: self
                 .unknown_model()

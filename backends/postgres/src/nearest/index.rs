@@ -1,7 +1,9 @@
 //! Candidates from the approximate index of a space.
 //!
-//! The server walks the index until the filter has accepted enough rows, and exact vectors decide among those. A filter
-//! that leaves few rows is answered exactly, and so is a query for which the index gives too few.
+//! The index puts each code into the list of the nearest of some centres. The server reads the lists whose centres are
+//! nearest to the query and takes the nearest rows of those, the filter leaves some of them, and exact vectors decide. If
+//! a filter leaves less than half, the answer is exact: more rows would have to come from lists that were not read. So is
+//! the answer to a query for which the lists hold too few rows.
 
 use loci_core::{DrawerHit, Result};
 use tokio_postgres::types::Type;
@@ -10,73 +12,53 @@ use super::CodeSearch;
 use crate::codes;
 use crate::statement::SqlStatement;
 
-/// The most hits for which the index is used; a walk that long is slower than comparing every code.
-pub(super) const MOST_HITS: usize = 5000;
+/// The most hits for which the index is used: for more, most lists would have to be read.
+pub(super) const MOST_HITS: usize = 1000;
 
-/// The fewest rows that a walk keeps in view: the more, the fewer of the nearest it misses.
-const LEAST_VIEW: usize = 200;
-
-/// The most rows that the extension can keep in view.
-const MOST_VIEW: usize = 1000;
+/// The fewest lists that are read: of a small index, a small share would be too few.
+const FEWEST_LISTS: i64 = 10;
 
 impl CodeSearch<'_> {
-    /// Returns the hits of each vector by the index, or exactly where that is cheaper.
-    pub(super) fn find_by_index(&self, dimension: usize) -> Result<Vec<Vec<DrawerHit>>> {
-        if self.leaves_few_rows()? {
-            return self.find_all(&self.request.vectors);
-        }
+    /// Returns the hits of each vector by the index, or exactly where the index is no help.
+    pub(super) fn find_by_index(&self, lists: i64, dimension: usize) -> Result<Vec<Vec<DrawerHit>>> {
         let room = self.room();
+        let (taken, enough) = if self.scope.is_everything() {
+            (room, self.request.k)
+        } else {
+            (room.saturating_mul(2), room)
+        };
         let vectors = &self.request.vectors;
-        let mut statements = vec![SqlStatement::new("SAVEPOINT walk"), walk_settings(room)];
+        let mut statements = vec![SqlStatement::new("SAVEPOINT lists"), read_settings(lists, taken)];
         let before = statements.len();
-        statements.extend(
-            vectors
-                .iter()
-                .map(|vector| self.ask_index(vector, dimension, room)),
-        );
+        let asked = |vector: &Vec<f32>| self.ask_index(vector, dimension, (taken, room));
+        statements.extend(vectors.iter().map(asked));
         // Undoes the settings too: they are for these statements only.
-        statements.push(SqlStatement::new("ROLLBACK TO SAVEPOINT walk"));
+        statements.push(SqlStatement::new("ROLLBACK TO SAVEPOINT lists"));
         let answers = self.view.session.ask_all(&statements, self.view.deadline)?;
         let mut all = Vec::with_capacity(vectors.len());
         for (vector, rows) in vectors.iter().zip(answers.iter().skip(before)) {
+            if rows.len() < enough {
+                all.extend(self.find_all(std::slice::from_ref(vector))?);
+                continue;
+            }
             let mut hits = self.read_candidates(vector, rows, room)?.hits;
             hits.truncate(self.request.k);
-            if hits.len() < self.request.k {
-                hits = self
-                    .find_all(std::slice::from_ref(vector))?
-                    .pop()
-                    .unwrap_or_default();
-            }
             all.push(hits);
         }
         Ok(all)
     }
 
-    /// Returns whether so few rows are in scope that a collection of that size would be answered exactly.
-    fn leaves_few_rows(&self) -> Result<bool> {
-        let many = self.view.shelf.approximate_from.unwrap_or(i64::MAX);
-        if self.scope.is_everything() || many <= 0 {
-            return Ok(false);
-        }
-        let mut question =
-            SqlStatement::new("SELECT count(*) FROM (SELECT 1 FROM loci.drawers d WHERE d.collection = $1")
-                .with_int(self.view.shelf.collection);
-        self.scope.push_condition(&mut question);
-        question.push(" LIMIT ").bind(many, Type::INT8).push(") counted");
-        let found = self.view.session.ask(question, self.view.deadline)?;
-        Ok(found.first().is_none_or(|row| row.get::<_, i64>(0) < many))
-    }
-
-    /// Asks for rows in scope by walking the index.
-    fn ask_index(&self, vector: &[f32], dimension: usize, room: usize) -> SqlStatement {
+    /// Asks for at most `room` rows in scope among the `taken` nearest by the index.
+    fn ask_index(&self, vector: &[f32], dimension: usize, (taken, room): (usize, usize)) -> SqlStatement {
         let (extension, space) = (self.extension, self.view.shelf.space.number);
         // The expression and the number of the space as the index has them: only so does the planner use it.
         let product = format!(
             "c.code::{extension}.halfvec({dimension}) OPERATOR({extension}.<#>) $3::real[]::{extension}.halfvec({dimension})"
         );
         let mut question = SqlStatement::new(format!(
-            "WITH best AS MATERIALIZED (SELECT n.\"row\", 1 + n.product AS distance FROM (
-                SELECT c.\"row\", {product} AS product FROM loci.near c WHERE c.space = {space} ORDER BY {product}) n"
+            "WITH taken AS MATERIALIZED (SELECT c.\"row\", {product} AS product FROM loci.near c
+                WHERE c.space = {space} ORDER BY {product} LIMIT {taken}),
+             best AS MATERIALIZED (SELECT n.\"row\", 1 + n.product AS distance FROM taken n"
         ))
         .with_int(space)
         .with_int(self.view.shelf.collection)
@@ -92,13 +74,33 @@ impl CodeSearch<'_> {
     }
 }
 
-/// Settings under which the planner walks the index, and the walk goes on until enough rows are accepted.
-fn walk_settings(room: usize) -> SqlStatement {
-    let view = room.clamp(LEAST_VIEW, MOST_VIEW);
+/// Settings under which the planner uses the index and enough lists are read.
+fn read_settings(lists: i64, taken: usize) -> SqlStatement {
     SqlStatement::new(
-        "SELECT set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+        "SELECT set_config('ivfflat.probes', $1, true),
             set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true),
             set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)",
     )
-    .with(view.to_string(), Type::TEXT)
+    .with(count_read_lists(lists, taken).to_string(), Type::TEXT)
+}
+
+/// Returns the number of lists that are read for so many rows: the more rows, the farther apart they lie. The shares
+/// were chosen on the clustered corpus of `bench/README.md`.
+fn count_read_lists(lists: i64, taken: usize) -> i64 {
+    let share = 0.02 + 0.0006 * taken as f64;
+    let wanted = (lists as f64 * share).ceil() as i64;
+    wanted.max(FEWEST_LISTS).min(lists.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_rows_are_sought_in_more_lists_and_never_in_more_than_there_are() {
+        assert_eq!(count_read_lists(448, 42), 21);
+        assert!(count_read_lists(448, 1032) > count_read_lists(448, 132));
+        assert_eq!(count_read_lists(448, 100_000), 448);
+        assert_eq!(count_read_lists(0, 42), 1);
+    }
 }
