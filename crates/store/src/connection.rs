@@ -241,6 +241,49 @@ pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
     Ok(transaction)
 }
 
+/// The number of changed rows from which on a transaction is a large one: some hundred drawers.
+const LARGE_TRANSACTION: u64 = 4096;
+
+/// How much longer the log may grow behind a large transaction: to 64 MB.
+const LARGE_LOG: i64 = 8;
+
+/// A larger log for a while. Many large transactions in a row change the same pages of indexes again and again, and each
+/// checkpoint copies them into the file. The first small transaction behind them finds the usual limit exceeded.
+#[derive(Debug)]
+pub(crate) struct LogAllowance {
+    usual: i64,
+}
+
+impl LogAllowance {
+    /// Lets the log grow at the next commit if that changes many rows.
+    pub(crate) fn raise_for(connection: &Connection, changes: u64) -> Result<Option<Self>> {
+        if changes < LARGE_TRANSACTION {
+            return Ok(None);
+        }
+        let usual = connection
+            .pragma_query_value(None, LOG_LIMIT, |row| row.get(0))
+            .map_err(sqlite_error)?;
+        set_log_limit(connection, usual * LARGE_LOG)?;
+        Ok(Some(Self { usual }))
+    }
+
+    /// Sets the usual limit again.
+    pub(crate) fn restore(self, connection: &Connection) {
+        // What is committed is committed: a limit that stays high costs space and nothing else.
+        let _ = set_log_limit(connection, self.usual);
+    }
+}
+
+/// The setting for the pages of a log from which on a commit copies them into the file.
+const LOG_LIMIT: &str = "wal_autocheckpoint";
+
+fn set_log_limit(connection: &Connection, pages: i64) -> Result<()> {
+    // The setting answers with its new value, which `pragma_update` does not expect.
+    connection
+        .pragma_update_and_check(None, LOG_LIMIT, pages, |_| Ok(()))
+        .map_err(sqlite_error)
+}
+
 /// Returns the error for a write that waited in vain; names the process that holds the lock if it is known.
 pub(crate) fn locked_error(file: &Path, wait: Duration, cause: rusqlite::Error) -> Error {
     let holder = crate::holder::writer_of(file);
