@@ -244,8 +244,8 @@ pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
 /// The number of changed rows from which on a transaction is a large one: some hundred drawers.
 const LARGE_TRANSACTION: u64 = 4096;
 
-/// How much longer the log may grow behind a large transaction: to 64 MB.
-const LARGE_LOG: i64 = 8;
+/// How much longer the log may grow behind a large transaction: to 128 MB.
+const LARGE_LOG: i64 = 16;
 
 /// A larger log for a while. Many large transactions in a row change the same pages of indexes again and again, and each
 /// checkpoint copies them into the file. The first small transaction behind them finds the usual limit exceeded.
@@ -338,5 +338,26 @@ mod tests {
                 .unwrap();
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_log_may_grow_behind_a_large_transaction_only() {
+        let connection = Connection::open_in_memory().unwrap();
+        let limit = || -> i64 {
+            connection
+                .pragma_query_value(None, LOG_LIMIT, |row| row.get(0))
+                .unwrap()
+        };
+        let usual = limit();
+        assert!(
+            LogAllowance::raise_for(&connection, LARGE_TRANSACTION - 1)
+                .unwrap()
+                .is_none()
+        );
+        assert_eq!(limit(), usual);
+        let raised = LogAllowance::raise_for(&connection, LARGE_TRANSACTION).unwrap();
+        assert_eq!(limit(), usual * LARGE_LOG);
+        raised.unwrap().restore(&connection);
+        assert_eq!(limit(), usual);
     }
 }
