@@ -14,6 +14,13 @@ use crate::{clock, collapse, holder, lost, palace, read_only, upgrade, vfs};
 /// The longest wait for another opener that uses the same files in another combination.
 const DIVIDED_WAIT: Duration = Duration::from_secs(1);
 
+/// The pages that a connection keeps in memory, in kibibytes as SQLite writes them: a search reads hundreds of scattered
+/// rows and vectors, and most of those of 50,000 drawers fit.
+const CACHE: i32 = -65_536;
+
+/// The pages that a walk over many drawers leaves in memory.
+const WALKED_CACHE: i32 = -16_384;
+
 /// The options for opening a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionOptions<'a> {
@@ -108,9 +115,8 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
         connection.execute_batch("COMMIT").map_err(sqlite_error)?;
         begin_read(&connection)?;
     }
-    // May be set within a transaction, but needs the schema to be loaded, as it is by now. In kibibytes: a search reads
-    // hundreds of scattered rows and vectors, and most of those of 50,000 drawers fit.
-    set_pragma(&connection, "cache_size", &-65_536)?;
+    // May be set within a transaction, but needs the schema to be loaded, as it is by now.
+    set_pragma(&connection, "cache_size", &CACHE)?;
     #[cfg(feature = "crash-points")]
     if let Some(machine) = crate::testing::simulated_machine() {
         machine.tune_connection(&connection);
@@ -214,6 +220,13 @@ fn set_up(connection: &Connection) -> Result<()> {
 
 fn set_pragma(connection: &Connection, name: &str, value: &dyn rusqlite::ToSql) -> Result<()> {
     connection.pragma_update(None, name, value).map_err(sqlite_error)
+}
+
+/// Drops all but the pages used last: a walk over many drawers hardly meets a page again.
+pub(crate) fn trim_cache(connection: &Connection) {
+    // Only memory is at stake, so that the answer in hand must not fail for it.
+    let _ = set_pragma(connection, "cache_size", &WALKED_CACHE);
+    let _ = set_pragma(connection, "cache_size", &CACHE);
 }
 
 /// Begins the only kind of transaction that writes.

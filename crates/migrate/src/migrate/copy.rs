@@ -19,11 +19,11 @@ use loci_engine::CollectionWalk;
 use loci_engine::migration_records::{MIGRATION_RECORD, find_migration};
 use loci_engine::palace::embed_batch;
 
-/// The most drawers in a batch: as many as the embedded store seals into two segments of words, so that it writes them
+/// The most drawers in a batch: as many as the embedded store seals into one segment of words, so that it writes them
 /// once.
-const MOST_DRAWERS: usize = 4096;
+const MOST_DRAWERS: usize = 2048;
 /// The size at which a batch is full, in bytes of text and vectors.
-const BATCH_BYTES: usize = 12 << 20;
+const BATCH_BYTES: usize = 8 << 20;
 /// The number of source records read at a time.
 const PAGE_SIZE: usize = 1024;
 
