@@ -17,6 +17,7 @@ mod resealing;
 mod rotate;
 mod span;
 mod stored;
+mod suspects;
 mod text;
 mod unseal;
 
@@ -26,6 +27,7 @@ pub use policy::SecretPolicy;
 pub use rotate::RotationReport;
 pub use span::SealedSpan;
 pub use stored::{SealReport, SealRequest};
+pub use suspects::SecretSuspects;
 pub use unseal::UnsealReport;
 
 pub(crate) use collect::collect_unused;

@@ -60,15 +60,39 @@ fn settle_place(place: &mut DrawerPlace, metadata: &Metadata) {
     place.span = place.span.filter(|span| span.check_range().is_ok());
 }
 
-/// Returns the line that is hashed for a drawer of a collection by this metric: equal for drawers with equal content,
-/// whatever backend holds them.
-pub(crate) fn canonical_line(collection: &CollectionName, metric: Metric, drawer: &Drawer) -> String {
-    // The same words in the same place are the same drawer, however they were filed.
-    let unattributed = Drawer {
-        provenance: None,
-        ..to_canonical_by(metric, drawer.clone())
+/// Appends the bytes that are hashed for a drawer of a collection by this metric: equal for drawers with equal content,
+/// whatever backend holds them, and different for others.
+pub(crate) fn write_canonical(
+    bytes: &mut Vec<u8>,
+    collection: &CollectionName,
+    metric: Metric,
+    drawer: &Drawer,
+) {
+    let vector = drawer.embedding.as_deref();
+    let vector = vector.filter(|vector| check_values(vector).is_ok() && check_vector(vector, metric).is_ok());
+    // The same words in the same place are the same drawer, however they were filed. The vector follows the line: as
+    // text it would take longer to write than all the rest.
+    let bare = Drawer {
+        document: drawer.document.clone(),
+        metadata: drawer.metadata.clone(),
+        place: drawer.place.clone(),
+        filed_at: drawer.filed_at,
+        uses: drawer.uses,
+        context: drawer.context.clone(),
+        ..Drawer::with_id_only(drawer.id.clone())
     };
-    line::write_line(collection, unattributed, Vec::new(), true)
+    let line = line::write_line(collection, to_canonical(bare), Vec::new(), false);
+    bytes.extend_from_slice(line.as_bytes());
+    // No line has a line break, and a vector is preceded by its length, so no two sequences of drawers are the same.
+    bytes.push(b'\n');
+    bytes.extend_from_slice(
+        &vector
+            .map_or(u64::MAX, |vector| vector.len() as u64)
+            .to_le_bytes(),
+    );
+    for value in vector.unwrap_or_default() {
+        bytes.extend_from_slice(&value.to_le_bytes());
+    }
 }
 
 /// Lists the fields in which two drawers differ, except for their vectors. Metadata differs by value or type.
@@ -94,14 +118,14 @@ pub(crate) fn have_same_bits(one: &[f32], other: &[f32]) -> bool {
     one.len() == other.len() && pairs.all(|(one, other)| one.to_bits() == other.to_bits())
 }
 
-/// Returns whether the same line is hashed for two drawers in canonical form.
-pub(crate) fn have_same_line(one: &Drawer, other: &Drawer) -> bool {
+/// Returns whether the same bytes are hashed for two drawers in canonical form.
+pub(crate) fn have_same_content(one: &Drawer, other: &Drawer) -> bool {
     let same_vector = match (&one.embedding, &other.embedding) {
         (Some(one), Some(other)) => have_same_bits(one, other),
         (None, None) => true,
         _ => false,
     };
-    // Damage and provenance are not part of a line.
+    // Damage and provenance are not hashed.
     same_vector
         && one.id == other.id
         && one.document == other.document
@@ -176,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn drawers_have_the_same_line_exactly_if_their_lines_are_equal() {
+    fn drawers_have_the_same_content_exactly_if_the_same_bytes_are_hashed() {
         let name = CollectionName::new("drawers").unwrap();
         let with = |change: &dyn Fn(&mut Drawer)| {
             let mut drawer = bare();
@@ -193,6 +217,11 @@ mod tests {
             }
         };
         let many = |zero| MetadataValue::Many(vec![MetadataScalar::Float(zero)]);
+        let bytes_of = |drawer: &Drawer| {
+            let mut bytes = Vec::new();
+            write_canonical(&mut bytes, &name, Metric::Cosine, drawer);
+            bytes
+        };
         let changed: [&dyn Fn(&mut Drawer); 15] = [
             &|_| {},
             &|drawer| drawer.document = None,
@@ -218,9 +247,8 @@ mod tests {
         for one in changed {
             for other in changed {
                 let (one, other) = (with(one), with(other));
-                let equal = canonical_line(&name, Metric::Cosine, &one)
-                    == canonical_line(&name, Metric::Cosine, &other);
-                assert_eq!(have_same_line(&one, &other), equal, "{one:?} {other:?}");
+                let equal = bytes_of(&one) == bytes_of(&other);
+                assert_eq!(have_same_content(&one, &other), equal, "{one:?} {other:?}");
             }
         }
     }

@@ -1,15 +1,54 @@
-//! The digests of two palaces that are walked side by side, calculated once for as long as they agree.
+//! The digests of palaces: one over every drawer, and those of two palaces that are walked side by side, calculated once
+//! for as long as they agree.
 
 use loci_core::{CollectionName, Drawer, Metric};
 
-use crate::canonical::{canonical_line, have_same_line};
+use crate::canonical::{have_same_content, write_canonical};
+
+/// The bytes that are hashed at once: many short pieces one by one would take several times as long.
+const BLOCK: usize = 1 << 16;
+
+/// The digest of a palace so far: equal for palaces of equal content, whatever backend holds them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PalaceDigest {
+    hasher: blake3::Hasher,
+    /// Bytes that wait to be hashed.
+    waiting: Vec<u8>,
+}
+
+impl PalaceDigest {
+    /// Adds a drawer of a collection by this metric, in canonical form or not.
+    pub(crate) fn add_drawer(&mut self, name: &CollectionName, metric: Metric, drawer: &Drawer) {
+        write_canonical(&mut self.waiting, name, metric, drawer);
+        self.hash_full_block();
+    }
+
+    /// Adds bytes.
+    pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+        self.hash_full_block();
+    }
+
+    /// Returns the digest, in hexadecimal.
+    pub(crate) fn finish(mut self) -> String {
+        self.hasher.update(&self.waiting);
+        self.hasher.finalize().to_hex().to_string()
+    }
+
+    fn hash_full_block(&mut self) {
+        if self.waiting.len() >= BLOCK {
+            self.hasher.update(&self.waiting);
+            self.waiting.clear();
+        }
+    }
+}
 
 /// The digests of two palaces so far.
 #[derive(Debug, Default)]
 pub(crate) struct PairedDigests {
-    first: blake3::Hasher,
-    /// That of the second palace, once a line differed; before that, both are the same.
-    second: Option<blake3::Hasher>,
+    first: PalaceDigest,
+    /// That of the second palace, once a drawer differed; before that, both are the same.
+    second: Option<PalaceDigest>,
 }
 
 impl PairedDigests {
@@ -21,44 +60,44 @@ impl PairedDigests {
         first: &Drawer,
         second: &Drawer,
     ) {
-        if have_same_line(first, second) {
-            let line = canonical_line(name, metric, first);
-            for hasher in std::iter::once(&mut self.first).chain(&mut self.second) {
-                update_digest(hasher, &line);
-            }
-        } else {
+        if !have_same_content(first, second) {
             self.add_first(name, metric, first);
             self.add_second(name, metric, second);
+            return;
+        }
+        match &mut self.second {
+            None => self.first.add_drawer(name, metric, first),
+            Some(digest) => {
+                let mut bytes = Vec::new();
+                write_canonical(&mut bytes, name, metric, first);
+                self.first.add_bytes(&bytes);
+                digest.add_bytes(&bytes);
+            }
         }
     }
 
     /// Adds a drawer of the first palace.
     pub(crate) fn add_first(&mut self, name: &CollectionName, metric: Metric, drawer: &Drawer) {
         self.part();
-        update_digest(&mut self.first, &canonical_line(name, metric, drawer));
+        self.first.add_drawer(name, metric, drawer);
     }
 
     /// Adds a drawer of the second palace.
     pub(crate) fn add_second(&mut self, name: &CollectionName, metric: Metric, drawer: &Drawer) {
-        update_digest(self.part(), &canonical_line(name, metric, drawer));
+        self.part().add_drawer(name, metric, drawer);
     }
 
     /// Returns both digests, in hexadecimal.
     pub(crate) fn finish(self) -> [String; 2] {
-        let first = self.first.finalize();
-        let second = self.second.map_or(first, |second| second.finalize());
-        [first, second].map(|digest| digest.to_hex().to_string())
+        let first = self.first.finish();
+        let second = self.second.map_or_else(|| first.clone(), PalaceDigest::finish);
+        [first, second]
     }
 
     /// Begins to calculate the second digest on its own, and returns it.
-    fn part(&mut self) -> &mut blake3::Hasher {
+    fn part(&mut self) -> &mut PalaceDigest {
         self.second.get_or_insert_with(|| self.first.clone())
     }
-}
-
-fn update_digest(hasher: &mut blake3::Hasher, line: &str) {
-    hasher.update(line.as_bytes());
-    hasher.update(b"\n");
 }
 
 #[cfg(test)]
@@ -77,11 +116,11 @@ mod tests {
     /// The digest of drawers on their own.
     fn digest_alone(drawers: &[&Drawer]) -> String {
         let name = CollectionName::new("drawers").unwrap();
-        let mut hasher = blake3::Hasher::new();
+        let mut digest = PalaceDigest::default();
         for drawer in drawers {
-            update_digest(&mut hasher, &canonical_line(&name, Metric::Cosine, drawer));
+            digest.add_drawer(&name, Metric::Cosine, drawer);
         }
-        hasher.finalize().to_hex().to_string()
+        digest.finish()
     }
 
     #[test]
@@ -121,5 +160,21 @@ mod tests {
         );
         let only_first = digests(&|digests| digests.add_first(&name, Metric::Cosine, &a));
         assert_eq!(only_first, [digest_alone(&[&a]), digest_alone(&[])]);
+    }
+
+    #[test]
+    fn a_digest_does_not_depend_on_how_many_bytes_wait() {
+        let name = CollectionName::new("drawers").unwrap();
+        let drawers: Vec<Drawer> = (0..40)
+            .map(|n| drawer(&format!("{n:02}"), &"word ".repeat(n * 100)))
+            .collect();
+        let mut digest = PalaceDigest::default();
+        let mut bytes = Vec::new();
+        for drawer in &drawers {
+            digest.add_drawer(&name, Metric::Cosine, drawer);
+            write_canonical(&mut bytes, &name, Metric::Cosine, drawer);
+        }
+        assert!(bytes.len() > 2 * BLOCK, "several blocks");
+        assert_eq!(digest.finish(), blake3::hash(&bytes).to_hex().to_string());
     }
 }

@@ -34,6 +34,7 @@ use loci_engine::palace::{BorrowedAddress, Palace};
 use plan::CollectionPlan;
 use record::{CollectionRecord, MigrateFlags, MigrationRecord};
 pub use secrets::CarriedSecrets;
+use secrets::PalaceSuspects;
 use stage::MigrationTarget;
 use survey::SourceSurvey;
 use verdict::{MigrationVerdict, is_success, judge_migration};
@@ -164,12 +165,12 @@ pub fn migrate_palace(
         embedders: target.embedders(),
         now: target.now(),
     };
-    let mut report = migrate(&request, watch)?;
+    let (mut report, suspects) = migrate_checked(&request, watch)?;
     report.findings.extend(left_behind);
     recognise_models(target, &options.candidates, &mut report)?;
     // The list of deletions and the sealed secrets were copied with the other records, and need their keys.
     target.take_keys_of(source.palace_id()?)?;
-    let secrets = secrets::look_for_secrets(target, options.seal, watch)?;
+    let secrets = secrets::look_for_secrets(target, options.seal, suspects, watch)?;
     Ok(MigrateReport {
         secrets,
         source_findings: defects,
@@ -209,6 +210,14 @@ pub fn migrate(
     request: &MigrateRequest<'_>,
     watch: &mut dyn FnMut(MigrateStep<'_>),
 ) -> Result<MigrateReport> {
+    migrate_checked(request, watch).map(|(report, _)| report)
+}
+
+/// As [`migrate`]; also returns the drawers of the target that may hold secrets.
+fn migrate_checked(
+    request: &MigrateRequest<'_>,
+    watch: &mut dyn FnMut(MigrateStep<'_>),
+) -> Result<(MigrateReport, PalaceSuspects)> {
     let began = Instant::now();
     let (from, to) = (request.from, request.to);
     if to.backend.descriptor().has_capability(&Capability::ReadOnly) {
@@ -238,7 +247,8 @@ pub fn migrate(
     let survey = SourceSurvey::take(request, &infos, watch)?;
     target.prepare_stage(request, &survey.fingerprint, watch)?;
     copy::copy_palace(request, &plans, &survey, &target, watch)?;
-    let checked = check::check_palace(request, &plans, &survey, &target, watch)?;
+    let mut checked = check::check_palace(request, &plans, &survey, &target, watch)?;
+    let suspects = std::mem::take(&mut checked.suspects);
     // A source that changed meanwhile explains differences; then the copy is kept, with a warning.
     let changed = has_source_changed(request, &infos)?;
     check::refuse_differences(&checked, changed, &target)?;
@@ -255,7 +265,7 @@ pub fn migrate(
     report.replaced = target
         .move_into_place(request)?
         .map(|path| path.to_string_lossy().into_owned());
-    Ok(report)
+    Ok((report, suspects))
 }
 
 /// Returns `now` plus the time since `began`: the caller's clock is the only one, and it was read once.

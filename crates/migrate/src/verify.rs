@@ -18,7 +18,7 @@ use loci_core::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::canonical::canonical_line;
+use crate::digests::PalaceDigest;
 use findings::FindingList;
 use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
@@ -93,7 +93,7 @@ pub fn verify_collections(
         request,
         progress,
         findings: FindingList::default(),
-        hasher: blake3::Hasher::new(),
+        digest: PalaceDigest::default(),
         drawers: 0,
         total: 0,
     };
@@ -111,7 +111,7 @@ pub fn verify_collections(
         ok: true,
         findings: Vec::new(),
         drawers: check.drawers,
-        hash: check.hasher.finalize().to_hex().to_string(),
+        hash: check.digest.finish(),
         against: None,
     };
     if let Some(diagnosis) = diagnosis {
@@ -147,7 +147,7 @@ struct VerifyRun<'a> {
     request: VerifyRequest,
     progress: &'a mut dyn FnMut(u64, u64),
     findings: FindingList,
-    hasher: blake3::Hasher,
+    digest: PalaceDigest,
     drawers: u64,
     total: u64,
 }
@@ -179,9 +179,7 @@ impl VerifyRun<'_> {
         let mut walk = CollectionWalk::new(collection, include);
         for drawer in walk.by_ref() {
             let drawer = drawer?;
-            self.hasher
-                .update(canonical_line(name, before.metric, &drawer).as_bytes());
-            self.hasher.update(b"\n");
+            self.digest.add_drawer(name, before.metric, &drawer);
             for damage in &drawer.damage {
                 let message = format!("the drawer {:?} is damaged: {damage}", drawer.id.as_str());
                 self.findings.push(error_finding("damaged_drawer", message, name));

@@ -14,6 +14,13 @@ use crate::{clock, collapse, holder, lost, palace, read_only, upgrade, vfs};
 /// The longest wait for another opener that uses the same files in another combination.
 const DIVIDED_WAIT: Duration = Duration::from_secs(1);
 
+/// The pages that a connection keeps in memory, in kibibytes as SQLite writes them: a search reads hundreds of scattered
+/// rows and vectors, and most of those of 50,000 drawers fit.
+const CACHE: i32 = -65_536;
+
+/// The pages that a walk over many drawers leaves in memory.
+const WALKED_CACHE: i32 = -16_384;
+
 /// The options for opening a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionOptions<'a> {
@@ -108,9 +115,8 @@ fn attempt_open(how: ConnectionOptions<'_>, flags: OpenFlags, vfs_name: &str) ->
         connection.execute_batch("COMMIT").map_err(sqlite_error)?;
         begin_read(&connection)?;
     }
-    // May be set within a transaction, but needs the schema to be loaded, as it is by now. In kibibytes: a search reads
-    // hundreds of scattered rows and vectors, and most of those of 50,000 drawers fit.
-    set_pragma(&connection, "cache_size", &-65_536)?;
+    // May be set within a transaction, but needs the schema to be loaded, as it is by now.
+    set_pragma(&connection, "cache_size", &CACHE)?;
     #[cfg(feature = "crash-points")]
     if let Some(machine) = crate::testing::simulated_machine() {
         machine.tune_connection(&connection);
@@ -216,6 +222,13 @@ fn set_pragma(connection: &Connection, name: &str, value: &dyn rusqlite::ToSql) 
     connection.pragma_update(None, name, value).map_err(sqlite_error)
 }
 
+/// Drops all but the pages used last: a walk over many drawers hardly meets a page again.
+pub(crate) fn trim_cache(connection: &Connection) {
+    // Only memory is at stake, so that the answer in hand must not fail for it.
+    let _ = set_pragma(connection, "cache_size", &WALKED_CACHE);
+    let _ = set_pragma(connection, "cache_size", &CACHE);
+}
+
 /// Begins the only kind of transaction that writes.
 pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     crate::crash::point("write-begins");
@@ -239,6 +252,49 @@ pub(crate) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
         ));
     }
     Ok(transaction)
+}
+
+/// The number of changed rows from which on a transaction is a large one: some hundred drawers.
+const LARGE_TRANSACTION: u64 = 4096;
+
+/// How much longer the log may grow behind a large transaction: to 128 MB.
+const LARGE_LOG: i64 = 16;
+
+/// A larger log for a while. Many large transactions in a row change the same pages of indexes again and again, and each
+/// checkpoint copies them into the file. The first small transaction behind them finds the usual limit exceeded.
+#[derive(Debug)]
+pub(crate) struct LogAllowance {
+    usual: i64,
+}
+
+impl LogAllowance {
+    /// Lets the log grow at the next commit if that changes many rows.
+    pub(crate) fn raise_for(connection: &Connection, changes: u64) -> Result<Option<Self>> {
+        if changes < LARGE_TRANSACTION {
+            return Ok(None);
+        }
+        let usual = connection
+            .pragma_query_value(None, LOG_LIMIT, |row| row.get(0))
+            .map_err(sqlite_error)?;
+        set_log_limit(connection, usual * LARGE_LOG)?;
+        Ok(Some(Self { usual }))
+    }
+
+    /// Sets the usual limit again.
+    pub(crate) fn restore(self, connection: &Connection) {
+        // What is committed is committed: a limit that stays high costs space and nothing else.
+        let _ = set_log_limit(connection, self.usual);
+    }
+}
+
+/// The setting for the pages of a log from which on a commit copies them into the file.
+const LOG_LIMIT: &str = "wal_autocheckpoint";
+
+fn set_log_limit(connection: &Connection, pages: i64) -> Result<()> {
+    // The setting answers with its new value, which `pragma_update` does not expect.
+    connection
+        .pragma_update_and_check(None, LOG_LIMIT, pages, |_| Ok(()))
+        .map_err(sqlite_error)
 }
 
 /// Returns the error for a write that waited in vain; names the process that holds the lock if it is known.
@@ -295,5 +351,26 @@ mod tests {
                 .unwrap();
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    #[test]
+    fn the_log_may_grow_behind_a_large_transaction_only() {
+        let connection = Connection::open_in_memory().unwrap();
+        let limit = || -> i64 {
+            connection
+                .pragma_query_value(None, LOG_LIMIT, |row| row.get(0))
+                .unwrap()
+        };
+        let usual = limit();
+        assert!(
+            LogAllowance::raise_for(&connection, LARGE_TRANSACTION - 1)
+                .unwrap()
+                .is_none()
+        );
+        assert_eq!(limit(), usual);
+        let raised = LogAllowance::raise_for(&connection, LARGE_TRANSACTION).unwrap();
+        assert_eq!(limit(), usual * LARGE_LOG);
+        raised.unwrap().restore(&connection);
+        assert_eq!(limit(), usual);
     }
 }

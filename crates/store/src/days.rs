@@ -2,7 +2,8 @@
 
 mod query;
 
-use loci_core::Result;
+use loci_core::{Result, Write};
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ToSql, Transaction, params};
 use twox_hash::XxHash3_64;
@@ -16,6 +17,9 @@ const DAY: i64 = 86_400_000_000;
 
 /// The first format with the table.
 const FIRST_FORMAT: i32 = 6;
+
+/// The number of additions from which on a batch is counted as a whole.
+const MANY: usize = 64;
 
 /// The day of a drawer without a time.
 const NO_DAY: i64 = i64::MIN;
@@ -81,6 +85,54 @@ fn count_sql(row: &str, statement: impl Fn(&str) -> String) -> String {
     statements.concat().join(" ")
 }
 
+/// A pause of the triggers, in which only new rows may be written. They are counted at its end, all at once: a trigger
+/// changes four counts for each row, and has SQLite copy every page it touches.
+///
+/// Without an end the triggers run again and nothing is counted, so that the transaction must be rolled back.
+#[derive(Debug)]
+pub(crate) struct PausedCounting<'t, 'c>(&'t Transaction<'c>);
+
+impl<'t, 'c> PausedCounting<'t, 'c> {
+    /// Begins a pause if `batch` does nothing but add many drawers.
+    pub(crate) fn begin_for(transaction: &'t Transaction<'c>, batch: &[Write]) -> Result<Option<Self>> {
+        if batch.len() < MANY || !batch.iter().all(|write| matches!(write, Write::Add(_))) {
+            return Ok(None);
+        }
+        let pause = Self(transaction);
+        pause.run_triggers(false)?;
+        Ok(Some(pause))
+    }
+
+    /// Ends the pause and counts the rows of a collection from `first` to `last`.
+    pub(crate) fn end(self, collection: i64, first: i64, last: i64) -> Result<()> {
+        self.run_triggers(true)?;
+        let sql = format!(
+            "INSERT INTO days {} AND row BETWEEN ?2 AND ?3 GROUP BY 1, 2, 3, 4, 5
+             ON CONFLICT DO UPDATE SET drawers = drawers + excluded.drawers",
+            counts_sql("count(*)")
+        );
+        self.0
+            .prepare_cached(&sql)
+            .and_then(|mut statement| statement.execute([collection, first, last]))
+            .map(drop)
+            .map_err(sqlite_error)
+    }
+
+    fn run_triggers(&self, run: bool) -> Result<()> {
+        self.0
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, run)
+            .map(drop)
+            .map_err(sqlite_error)
+    }
+}
+
+impl Drop for PausedCounting<'_, '_> {
+    fn drop(&mut self) {
+        // It fails only for an option that SQLite does not know, and then it would have failed at the beginning.
+        let _ = self.run_triggers(true);
+    }
+}
+
 /// Counts the drawers of a collection again from the rows.
 pub(crate) fn recount_days(transaction: &Transaction<'_>, collection: i64) -> Result<()> {
     let execute =
@@ -89,18 +141,18 @@ pub(crate) fn recount_days(transaction: &Transaction<'_>, collection: i64) -> Re
     // Added up one by one in the table itself: groups of a million rows would be sorted in memory.
     let sql = format!(
         "INSERT INTO days {} ON CONFLICT DO UPDATE SET drawers = drawers + 1",
-        counts_sql()
+        counts_sql("1")
     );
     execute(&sql, &collection)?;
     execute("DELETE FROM palace WHERE key = ?1", &bare_mark(collection))
 }
 
-/// Returns a query for each count of each row of a collection.
-fn counts_sql() -> String {
+/// Returns a query for each count of each row of a collection, with `number` as the last column.
+fn counts_sql(number: &str) -> String {
     let (said, filed) = (day_sql("said_at"), day_sql("filed_at"));
     format!(
         "SELECT collection, clock, iif(together, {EVERY_WING}, ifnull(wing, 0)), iif(clock, {filed}, {said}),
-             ifnull(source, 0), 1
+             ifnull(source, 0), {number}
          FROM drawers CROSS JOIN
              (SELECT 0 AS clock, 0 AS together UNION ALL VALUES (0, 1), (1, 0), (1, 1))
          WHERE collection = ?1"
@@ -115,7 +167,7 @@ pub(crate) fn agree_with_rows(connection: &Connection, collection: i64) -> Resul
     let kept = "SELECT collection, clock, wing, day, source, drawers FROM days WHERE collection = ?1";
     let (kept, there) = (
         sum_counts(connection, kept, collection)?,
-        sum_counts(connection, &counts_sql(), collection)?,
+        sum_counts(connection, &counts_sql("1"), collection)?,
     );
     Ok(kept.is_some() && kept == there)
 }

@@ -17,7 +17,7 @@ use loci_core::{Error, ErrorKind, PalaceFinding, Result};
 use loci_index::segment::SegmentHead;
 use rusqlite::{Connection, Transaction};
 
-use crate::connection::{self, ConnectionOptions};
+use crate::connection::{self, ConnectionOptions, LogAllowance};
 use crate::deadline::{BudgetDeadline, CallLimits};
 use crate::disk;
 use crate::failure::{self, sqlite_error};
@@ -235,6 +235,7 @@ impl PalaceFile {
             }
             Err(cause) => return Err(sqlite_error(cause).into()),
         };
+        let before = transaction.total_changes();
         let answer = write(&transaction, generation)?;
         // The last point at which the call can still fail with nothing written.
         limits.deadline.check()?;
@@ -245,6 +246,7 @@ impl PalaceFile {
             return Err(error.into());
         }
         let newest = Self::find_last_write(&transaction)?;
+        let raised = LogAllowance::raise_for(&transaction, transaction.total_changes() - before)?;
         crate::crash::point("before-commit");
         let committed = transaction.commit();
         crate::crash::point("after-commit");
@@ -255,6 +257,9 @@ impl PalaceFile {
                 error: sqlite_error(cause),
                 at_commit: true,
             });
+        }
+        if let Some(raised) = raised {
+            raised.restore(&lease);
         }
         if let Err(failure) = self.confirm_after_commit(&lease) {
             lease.discard();

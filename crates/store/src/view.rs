@@ -13,7 +13,10 @@ use crate::failure::sqlite_error;
 use crate::palace::PalaceFile;
 use crate::segments::list_segments;
 use crate::shelf::CollectionShelf;
-use crate::{crosscheck, feed, lexical, nearest, read, switch, tally, vectors, words};
+use crate::{connection, crosscheck, feed, lexical, nearest, read, switch, tally, vectors, words};
+
+/// The number of drawers read at once from which on they are taken for a page of a walk over many.
+const WALKED_PAGE: usize = 512;
 
 /// One read transaction on a collection, and the drawers that its caller sees.
 pub(crate) struct ReadView<'a> {
@@ -28,7 +31,11 @@ impl ReadView<'_> {
     pub(crate) fn get(&self, request: &GetRequest) -> Result<Vec<Drawer>> {
         let filter = self.visibility.narrow_filter(&request.filter);
         let report = |finding| self.palace.warn(finding);
-        read::get_reporting(self.connection, self.shelf, request, &filter, &report)
+        let drawers = read::get_reporting(self.connection, self.shelf, request, &filter, &report)?;
+        if drawers.len() >= WALKED_PAGE {
+            connection::trim_cache(self.connection);
+        }
+        Ok(drawers)
     }
 
     pub(crate) fn query(&self, request: &QueryRequest) -> Result<Vec<Vec<DrawerHit>>> {

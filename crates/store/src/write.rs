@@ -10,6 +10,7 @@ use loci_index::tokenise::TextIndexer;
 use rusqlite::{Connection, Transaction, params};
 
 use crate::attributes::{self, AttributeKeys};
+use crate::days::PausedCounting;
 use crate::deadline::BudgetDeadline;
 use crate::failure::sqlite_error;
 use crate::receipts::KeyedBatch;
@@ -94,6 +95,7 @@ impl<'t, 'c> BatchWork<'t, 'c> {
     /// Applies one prepared batch.
     pub(crate) fn apply(&mut self, batch: &[Write], prepared: &PreparedBatch) -> Result<()> {
         self.admit_vectors(batch, prepared.dimension)?;
+        let (counting, first) = (PausedCounting::begin_for(self.transaction, batch)?, self.seq + 1);
         for (at, write) in batch.iter().enumerate() {
             self.terms.deadline.check()?;
             match (write, prepared.filed.get(&at)) {
@@ -103,6 +105,9 @@ impl<'t, 'c> BatchWork<'t, 'c> {
                 (Write::Delete(selection), _) => self.delete(selection)?,
                 (Write::Add(_) | Write::Upsert(_), None) => unreachable!("every new drawer was prepared"),
             }
+        }
+        if let Some(counting) = counting {
+            counting.end(self.shelf.collection, first, self.seq)?;
         }
         // Sealed after each batch: a large revision applies many of them in one transaction.
         words::seal_full(self.transaction, self.shelf.projection)

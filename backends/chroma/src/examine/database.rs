@@ -212,8 +212,9 @@ pub(super) fn count_documents(loaded: &LoadedFolder, listed: &ListedCollection) 
     if !loaded.schema.has_table("embedding_metadata") || !loaded.schema.has_table("embeddings") {
         return Ok(0);
     }
-    // The plus sign keeps SQLite from answering from an index, which may disagree with the rows.
-    let sql = "SELECT count(*) FROM embeddings e JOIN embedding_metadata m ON m.id = e.id \
+    // The plus sign keeps SQLite from answering from an index, which may disagree with the rows. In the order of texts,
+    // which an index has, every row would be on another page.
+    let sql = "SELECT count(*) FROM embedding_metadata m NOT INDEXED CROSS JOIN embeddings e ON e.id = m.id \
                WHERE +e.segment_id = ?1 AND m.key = 'chroma:document' AND m.string_value IS NOT NULL";
     let count = query_number(&loaded.database.connection, "the texts", sql, &[segment])?;
     Ok(count.unwrap_or_default().unsigned_abs())

@@ -72,8 +72,9 @@ impl FolderExamination {
             self.report_malformed(&why);
             return Ok(());
         }
+        // In the order of rows, not in that of texts, in which every row would be on another page.
         let sql = format!(
-            "SELECT count(*) FROM embedding_metadata m LEFT JOIN {TABLE}_docsize d ON d.id = m.id \
+            "SELECT count(*) FROM embedding_metadata m NOT INDEXED LEFT JOIN {TABLE}_docsize d ON d.id = m.id \
              LEFT JOIN {TABLE}_content c ON c.id = m.id WHERE m.key = 'chroma:document' \
              AND m.string_value IS NOT NULL AND (d.id IS NULL OR c.id IS NULL)"
         );

@@ -28,6 +28,9 @@ const USUAL_LINKS: u64 = 16;
 /// The number of elements whose agreement with the pickle confirms a guessed layout.
 const WITNESSES: u64 = 32;
 
+/// The number of bytes that are read at once to find labels.
+const LABEL_BLOCK: u64 = 1 << 18;
+
 /// The stats of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileFacts {
@@ -138,17 +141,28 @@ impl GraphElements {
         layout: &ElementLayout,
         tell: &mut dyn FnMut(u32, u64, bool),
     ) -> io::Result<()> {
-        for element in 0..self.count_within(layout) {
-            let mut links = [0; 4];
-            let there = self.fill_from(&mut links, element * layout.size)?;
-            let Some(label) = self.read_label(layout, element)? else {
+        let elements = self.count_within(layout);
+        // In blocks: a read for each element would take longer than all bytes between two labels.
+        let most = (LABEL_BLOCK / layout.size.max(1)).max(1);
+        let mut block = Vec::new();
+        let mut first = 0;
+        while first < elements {
+            let held = most.min(elements - first);
+            block.resize((held * layout.size) as usize, 0);
+            if !self.fill_from(&mut block, first * layout.size)? {
                 break;
-            };
-            // hnswlib keeps the deletion mark in the third byte of the link count.
-            let [_, _, marks, _] = links;
-            if let (true, Ok(element)) = (there, u32::try_from(element)) {
-                tell(element, label, marks & 1 == 1);
             }
+            for (bytes, element) in block.chunks_exact(layout.size as usize).zip(first..) {
+                let label = bytes
+                    .get(layout.label as usize..)
+                    .and_then(|rest| rest.first_chunk());
+                // hnswlib keeps the deletion mark in the third byte of the link count.
+                let marks = bytes.get(2);
+                if let (Some(label), Some(marks), Ok(element)) = (label, marks, u32::try_from(element)) {
+                    tell(element, u64::from_le_bytes(*label), marks & 1 == 1);
+                }
+            }
+            first += held;
         }
         Ok(())
     }

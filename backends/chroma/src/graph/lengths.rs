@@ -1,11 +1,11 @@
 //! `length.bin`: the lengths of vectors before they were normalised, which only a cosine graph uses.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::files::{LENGTHS, open_file};
+use super::files::{LENGTHS, decode_floats, open_file};
 
 /// The number of lengths from which the usual one is estimated.
 const SAMPLE: u64 = 4096;
@@ -19,6 +19,8 @@ const WIDEST_RATIO: f64 = 1e9;
 #[derive(Debug)]
 pub(crate) struct VectorLengths {
     file: File,
+    /// All lengths, unless a part of the file cannot be read: then each is read when it is asked for.
+    read: Option<Vec<f32>>,
     usual: Option<f64>,
 }
 
@@ -28,7 +30,11 @@ impl VectorLengths {
         let Some(file) = open_file(&folder.join(LENGTHS))? else {
             return Ok(None);
         };
-        let mut lengths = Self { file, usual: None };
+        let mut lengths = Self {
+            read: read_lengths(&file, elements).ok(),
+            file,
+            usual: None,
+        };
         let mut sample: Vec<f64> = Vec::new();
         for element in (0..elements).step_by((elements / SAMPLE).max(1) as usize) {
             let recorded = u32::try_from(element).ok().and_then(|at| lengths.recorded_at(at));
@@ -41,6 +47,9 @@ impl VectorLengths {
 
     /// Returns the recorded length of an element's vector, whatever it is; `None` beyond the end of the file.
     pub(super) fn recorded_at(&self, element: u32) -> Option<f32> {
+        if let Some(read) = &self.read {
+            return read.get(element as usize).copied();
+        }
         let mut bytes = [0; 4];
         self.file.read_exact_at(&mut bytes, u64::from(element) * 4).ok()?;
         Some(f32::from_le_bytes(bytes))
@@ -62,6 +71,13 @@ impl VectorLengths {
     }
 }
 
+/// Reads the lengths of at most `elements` elements.
+fn read_lengths(file: &File, elements: u64) -> io::Result<Vec<f32>> {
+    let mut bytes = Vec::new();
+    file.take(elements * 4).read_to_end(&mut bytes)?;
+    Ok(decode_floats(&bytes))
+}
+
 fn is_possible(length: f32) -> bool {
     length.is_normal() && length > 0.0
 }
@@ -78,7 +94,16 @@ mod tests {
         let bytes: Vec<u8> = written.iter().flat_map(|length| length.to_le_bytes()).collect();
         std::fs::write(folder.path().join(LENGTHS), bytes).unwrap();
         let lengths = VectorLengths::open(folder.path(), 28).unwrap().unwrap();
-        let believed = |at: u32| lengths.length_at(at);
+        let one_by_one = VectorLengths {
+            read: None,
+            file: lengths.file.try_clone().unwrap(),
+            usual: lengths.usual,
+        };
+        let believed = |at: u32| {
+            let length = lengths.length_at(at);
+            assert_eq!(one_by_one.length_at(at), length, "read at once or one by one");
+            length
+        };
         assert_eq!(
             (believed(0), believed(20), believed(21)),
             (Some(1.0), Some(1e-3), Some(1e3))

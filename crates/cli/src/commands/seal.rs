@@ -90,6 +90,7 @@ pub(crate) fn run(args: &SealArgs, session: &mut CommandSession) -> CommandResul
         scope: args.scope.build_scope()?,
         copies: args.backups.clone(),
         dry_run: !args.yes,
+        suspects: None,
     };
     let report = palace.seal(&request, &mut |what, done, total| {
         progress.begin_phase(&format!("of {what} examined and rewritten"));

@@ -21,6 +21,11 @@ use crate::palace::Palace;
 
 static SCANNER: LazyLock<SecretScanner> = LazyLock::new(SecretScanner::new);
 
+/// Returns whether the scanner finds a secret in a text.
+pub(super) fn holds_secret(text: &str) -> bool {
+    !SCANNER.scan(text).is_empty()
+}
+
 /// What became of secrets that were found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -17,6 +17,8 @@ use super::guard::{SecretGuard, SecretTally};
 use super::policy::SecretPolicy;
 use super::records::FoundSeals;
 use super::resealing::SourceSealing;
+use super::suspects::SecretSuspects;
+use crate::delete::MatchedDrawers;
 use crate::forget::WatchForgetting;
 use crate::ledger::find_named;
 use crate::palace::{FilingSession, MODEL_CHANGES, Palace, PalaceAddress};
@@ -40,6 +42,8 @@ pub struct SealRequest {
     pub copies: Vec<PathBuf>,
     /// Only count.
     pub dry_run: bool,
+    /// The drawers that may hold secrets, if all were looked at before; only for counting.
+    pub suspects: Option<SecretSuspects>,
 }
 
 /// The outcome of sealing.
@@ -165,13 +169,29 @@ impl Palace {
         }
     }
 
+    /// Returns the only drawers that a count need look at, if they are known.
+    fn find_suspects(&self, request: &SealRequest) -> Result<Option<Vec<DrawerId>>> {
+        match &request.suspects {
+            Some(suspects) if request.dry_run => {
+                self.read(|session| suspects.find_drawers(session.collection()))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Seals in this palace alone.
     fn seal_here(
         &self,
         request: &SealRequest,
         watch: &mut dyn FnMut(u64, u64),
     ) -> Result<(Vec<PalaceFinding>, SealedHere)> {
-        let matched = self.match_drawers(&[], &request.scope)?;
+        let matched = match self.find_suspects(request)? {
+            Some(found) => MatchedDrawers {
+                found,
+                ..MatchedDrawers::default()
+            },
+            None => self.match_drawers(&[], &request.scope)?,
+        };
         let guard = SecretGuard::new(self)
             .rehearsing(request.dry_run)
             .insisting_on(SecretPolicy::Seal);

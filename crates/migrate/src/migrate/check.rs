@@ -5,6 +5,7 @@ use loci_core::{Capability, Drawer, DrawerFields, Error, ErrorKind, IdentityStat
 
 use super::plan::CollectionPlan;
 use super::record::{ChangeLists, MOST_IDS, PalaceHashes};
+use super::secrets::{self, PalaceSuspects};
 use super::stage::MigrationTarget;
 use super::survey::{CollectionSurvey, SourceSurvey};
 use super::{MigrateRequest, MigrateStep, carry, copy};
@@ -12,10 +13,12 @@ use crate::canonical::{have_same_bits, list_differing_fields, to_canonical_by};
 use crate::digests::PairedDigests;
 use crate::merge::{DrawerPair, MergedWalk};
 use loci_engine::CollectionWalk;
+use loci_engine::seal::SecretSuspects;
 
 /// The result of checking a palace.
 pub(super) struct CheckedPalace {
     pub(super) collections: Vec<CheckedCollection>,
+    pub(super) suspects: PalaceSuspects,
     pub(super) hashes: PalaceHashes,
 }
 
@@ -30,6 +33,8 @@ pub(super) struct CheckedCollection {
     pub(super) dimension: Option<usize>,
     pub(super) identity: IdentityState,
     pub(super) lists: ChangeLists,
+    /// The drawers of the target that may hold secrets, if it can seal them.
+    suspects: Option<SecretSuspects>,
     /// The first unexplained differences, in words.
     differences: Vec<String>,
     /// The number of unexplained differences.
@@ -67,7 +72,12 @@ pub(super) fn check_palace(
         collections.push(checked);
     }
     let [from, to] = digests.finish();
+    let suspects = plans.iter().zip(&mut collections).filter_map(|(plan, checked)| {
+        let name = plan.info.name.clone();
+        checked.suspects.take().map(|suspects| (name, suspects))
+    });
     Ok(CheckedPalace {
+        suspects: suspects.collect(),
         collections,
         hashes: PalaceHashes { from, to },
     })
@@ -114,6 +124,7 @@ impl CollectionCheck<'_> {
         let info = goal.info()?;
         let can = |side: &dyn loci_core::Backend, capability| side.descriptor().has_capability(&capability);
         let mut checked = CheckedCollection::new(info.dimension, info.identity);
+        checked.suspects = secrets::can_seal(to.backend).then(SecretSuspects::default);
         if info.metric != self.plan.info.metric {
             checked.add_difference(format!("the metric of {name}"));
         }
@@ -135,6 +146,12 @@ impl CollectionCheck<'_> {
             // it.
             if !matches!(pair, DrawerPair::Second(_)) {
                 tick();
+            }
+            // Looked at here because every drawer of the target is read anyway.
+            if let (DrawerPair::Both(_, target) | DrawerPair::Second(target), Some(suspects)) =
+                (&pair, &mut checked.suspects)
+            {
+                suspects.look_at(target);
             }
             self.check_pair(pair, &mut checked);
         }
@@ -196,6 +213,7 @@ impl CheckedCollection {
             dimension,
             identity,
             lists: ChangeLists::default(),
+            suspects: None,
             differences: Vec::new(),
             different: 0,
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use loci_core::{Capability, ErrorKind, Result};
+use loci_core::{Backend, Capability, CollectionName, ErrorKind, Result};
 use loci_engine::palace::Palace;
-use loci_engine::seal::SealRequest;
+use loci_engine::seal::{SealRequest, SecretSuspects};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -21,25 +21,34 @@ pub struct CarriedSecrets {
     pub kinds: BTreeMap<String, u64>,
 }
 
+/// The drawers of each collection that may hold secrets, as the check found them.
+pub(super) type PalaceSuspects = BTreeMap<CollectionName, SecretSuspects>;
+
+/// Returns whether secrets can be sealed in a palace of this backend.
+pub(super) fn can_seal(backend: &dyn Backend) -> bool {
+    let needed = [Capability::Erasure, Capability::Sources];
+    needed
+        .iter()
+        .all(|needed| backend.descriptor().has_capability(needed))
+}
+
 /// Looks for secrets in every collection of the target, and seals them if asked to.
 pub(super) fn look_for_secrets(
     target: &Palace,
     seal: bool,
+    mut suspects: PalaceSuspects,
     watch: &mut dyn FnMut(MigrateStep<'_>),
 ) -> Result<Option<CarriedSecrets>> {
-    let descriptor = target.address()?.backend.descriptor().clone();
-    let can_seal = [Capability::Erasure, Capability::Sources]
-        .iter()
-        .all(|needed| descriptor.has_capability(needed));
-    if !can_seal && !seal {
+    if !can_seal(target.address()?.backend.as_ref()) && !seal {
         return Ok(None);
     }
-    let request = SealRequest {
-        dry_run: !seal,
-        ..SealRequest::default()
-    };
     let mut all = CarriedSecrets::default();
     for info in target.collections()? {
+        let request = SealRequest {
+            dry_run: !seal,
+            suspects: suspects.remove(&info.name),
+            ..SealRequest::default()
+        };
         let palace = target.clone().in_collection(Some(info.name));
         let found = palace.seal(&request, &mut |_, done, total| {
             watch(MigrateStep::Examined(done, total))

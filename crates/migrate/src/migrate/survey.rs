@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::{MigrateRequest, MigrateStep};
 use crate::canonical::to_canonical;
+use crate::digests::PalaceDigest;
 use loci_engine::palace::BorrowedAddress;
 use loci_engine::{CollectionWalk, line};
 
@@ -59,7 +60,7 @@ impl SourceSurvey {
             reference: palace,
         } = request.from;
         let total = infos.iter().map(|info| info.drawers).sum();
-        let mut hasher = blake3::Hasher::new();
+        let mut digest = PalaceDigest::default();
         let mut survey = Self::default();
         let mut seen = 0;
         for info in infos {
@@ -67,7 +68,7 @@ impl SourceSurvey {
                 "{} {:?} {:?} {:?} {} {:?}\n",
                 info.name, info.metric, info.dimension, info.identity, info.coverage.nearest, info.seq
             );
-            hasher.update(state.as_bytes());
+            digest.add_bytes(state.as_bytes());
             let opened = backend.open(palace, &info.name, &OpenOptions::default())?;
             // Digests and counts only: a palace of millions of drawers must not be held in memory to find a
             // few duplicates.
@@ -79,7 +80,7 @@ impl SourceSurvey {
                 }
                 // Without vectors, which would make the walk much slower; their number and the sequence
                 // number stand for them.
-                hasher.update(line::write_line(&info.name, drawer, Vec::new(), false).as_bytes());
+                digest.add_bytes(line::write_line(&info.name, drawer, Vec::new(), false).as_bytes());
                 seen += 1;
                 watch(MigrateStep::Surveyed(seen, total));
             }
@@ -87,7 +88,7 @@ impl SourceSurvey {
             let found = find_duplicates(opened.as_ref(), &pieces, request.flags.collapse_duplicates)?;
             survey.collections.insert(info.name.clone(), found);
         }
-        survey.fingerprint = hasher.finalize().to_hex().to_string();
+        survey.fingerprint = digest.finish();
         Ok(survey)
     }
 

@@ -13,7 +13,8 @@ use serde::Serialize;
 use super::findings::FindingList;
 use super::known_differences::KnownDifferences;
 use super::sample;
-use crate::canonical::{canonical_line, list_differing_fields, to_canonical_by};
+use crate::canonical::{list_differing_fields, to_canonical_by};
+use crate::digests::PalaceDigest;
 use crate::merge::{DrawerPair, MergedWalk};
 use loci_engine::CollectionWalk;
 use loci_engine::palace::BorrowedAddress;
@@ -59,7 +60,7 @@ pub fn compare_palaces(
         }),
         metrics: Default::default(),
         findings: FindingList::default(),
-        hasher: blake3::Hasher::new(),
+        digest: PalaceDigest::default(),
         drawers: 0,
         compared: 0,
         progress,
@@ -95,9 +96,7 @@ pub fn compare_palaces(
         findings: comparing.findings.into_vec(),
         against: ComparedPalace {
             // A digest of a sample would look like one of the palace and never match it.
-            hash: sample
-                .is_none()
-                .then(|| comparing.hasher.finalize().to_hex().to_string()),
+            hash: sample.is_none().then(|| comparing.digest.finish()),
             drawers: if sample.is_some() {
                 total
             } else {
@@ -145,7 +144,7 @@ struct ComparisonRun<'a> {
     metrics: (Metric, Metric),
     findings: FindingList,
     /// The digest of the other palace.
-    hasher: blake3::Hasher,
+    digest: PalaceDigest,
     /// The number of drawers of the other palace that were read.
     drawers: u64,
     compared: u64,
@@ -216,9 +215,7 @@ impl ComparisonRun<'_> {
         );
         while let Some(pair) = merge.next_pair()? {
             if let DrawerPair::Both(_, theirs) | DrawerPair::Second(theirs) = &pair {
-                self.hasher
-                    .update(canonical_line(name, self.metrics.1, theirs).as_bytes());
-                self.hasher.update(b"\n");
+                self.digest.add_drawer(name, self.metrics.1, theirs);
                 self.drawers += 1;
             }
             self.compare_pair(name, pair, pardon);

@@ -18,7 +18,8 @@ pub enum VerifyStep {
 /// Checks every drawer of every collection of a palace and, with `against`, compares it with another.
 ///
 /// `sample` is the number of drawers per collection that are looked up again. With `against`, it is also
-/// about the number of drawers that are compared; without it, all are.
+/// about the number of drawers that are compared; without it, all are. Collections of a sound palace that were open
+/// before are closed then.
 pub fn verify_palace(
     palace: &Palace,
     sample: Option<u64>,
@@ -27,10 +28,6 @@ pub fn verify_palace(
 ) -> Result<VerifyReport> {
     let address = palace.existing_address()?;
     let other = against.map(Palace::existing_address).transpose()?;
-    if let Some(against) = against {
-        // Examined for its effect: a backend no longer trusts damaged parts once its doctor has found them.
-        examine_palace(against)?;
-    }
     let diagnosis = examine_palace(palace)?;
     let request = VerifyRequest {
         sample: sample.unwrap_or(VerifyRequest::default().sample),
@@ -42,6 +39,13 @@ pub fn verify_palace(
         &mut |done, total| watch(VerifyStep::Checked(done, total)),
     )?;
     if let (Some(against), Some(other)) = (against, other) {
+        // What was read to check one palace is not kept in memory while two are read. Of a damaged one the backend
+        // knows parts that it must not trust.
+        if report.ok && address.backend.list_damage(&address.reference).is_empty() {
+            address.backend.close_palace(&address.reference);
+        }
+        // Examined for its effect: a backend no longer trusts damaged parts once its doctor has found them.
+        examine_palace(against)?;
         let sides = (address.as_borrowed(), other.as_borrowed());
         let total: u64 = against.collections()?.iter().map(|info| info.drawers).sum();
         let total = sample.map_or(total, |sample| sample.min(total));

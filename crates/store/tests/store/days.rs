@@ -151,6 +151,57 @@ fn counts_by_day_source_and_wing_are_those_of_the_drawers() {
 }
 
 #[test]
+fn many_drawers_added_at_once_are_counted_as_if_one_by_one() {
+    let mut random = SeededRandom::new(9);
+    let backend = EmbeddedBackend::new();
+    let (folder, collection) = build(&backend, &mut random);
+    let add = |random: &mut SeededRandom, numbers: std::ops::Range<usize>| -> Vec<Write> {
+        numbers.map(|n| Write::Add(some_drawer(random, n))).collect()
+    };
+    // Some of them are there already, and stay as they are.
+    let receipt = collection.apply_batch(&add(&mut random, 0..300)).unwrap();
+    assert!(!receipt.kept.is_empty() && receipt.added.len() >= 200);
+    check(&*collection, &mut random);
+    for n in 200..220 {
+        collection
+            .apply_batch(&[Write::Upsert(some_drawer(&mut random, n))])
+            .unwrap();
+    }
+    check(&*collection, &mut random);
+    assert_eq!(
+        EmbeddedBackend::new().examine(folder.path()).unwrap().findings,
+        []
+    );
+}
+
+#[test]
+fn a_batch_that_fails_halfway_leaves_the_counts_and_the_counting_as_they_were() {
+    let mut random = SeededRandom::new(10);
+    let backend = EmbeddedBackend::new();
+    let (folder, collection) = build(&backend, &mut random);
+    let wing = MetadataScalar::Text("wing1".into());
+    let narrow = OpenOptions {
+        visible: Filter::Compare("wing".into(), FilterComparison::Eq(wing)),
+        ..OpenOptions::for_writing()
+    };
+    let name = CollectionName::new("drawers").unwrap();
+    let narrow = backend
+        .open(&PalaceRef::local(folder.path()), &name, &narrow)
+        .unwrap();
+    let drawer = |n: usize, wing: &str| {
+        let mut drawer = NewDrawer::new(truth::id(n), format!("text {n}"));
+        drawer.place.wing = Some(wing.to_owned());
+        Write::Add(drawer)
+    };
+    let mut batch: Vec<Write> = (1000..1100).map(|n| drawer(n, "wing1")).collect();
+    batch.push(drawer(1100, "wing2"));
+    assert!(narrow.apply_batch(&batch).is_err(), "one is out of sight");
+    check(&*collection, &mut random);
+    collection.add_drawer(some_drawer(&mut random, 1200)).unwrap();
+    check(&*collection, &mut random);
+}
+
+#[test]
 fn a_file_of_format_5_is_counted_when_it_is_opened_and_read_as_it_is_where_it_may_not_change() {
     let mut random = SeededRandom::new(5);
     let backend = EmbeddedBackend::new();
