@@ -38,18 +38,24 @@ impl ChromaUrl {
     /// Reads a URL. No error repeats a part of it that could belong to a password.
     pub fn parse(url: &str) -> Result<Self> {
         let (secure, rest) = strip_scheme(url).ok_or_else(|| {
-            Error::invalid("a palace in a Chroma server has a URL that begins with chroma:// or chroma+https://")
-                .with_hint("write chroma://HOST:PORT/?database=NAME")
+            Error::invalid(
+                "a palace in a Chroma server has a URL that begins with chroma:// or chroma+https://",
+            )
+            .with_hint("write chroma://HOST:PORT/?database=NAME")
         })?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = place.split_once('/').unwrap_or((place, ""));
         if authority.contains('@') {
-            return Err(Error::invalid("a URL of a Chroma server takes no user or password")
-                .with_hint("nothing was sent; set the token in CHROMA_TOKEN"));
+            return Err(
+                Error::invalid("a URL of a Chroma server takes no user or password")
+                    .with_hint("nothing was sent; set the token in CHROMA_TOKEN"),
+            );
         }
         if !path.is_empty() {
-            return Err(Error::invalid("a URL of a Chroma server has no path; its parameters name the palace")
-                .with_hint("write chroma://HOST:PORT/?tenant=T&database=D"));
+            return Err(Error::invalid(
+                "a URL of a Chroma server has no path; its parameters name the palace",
+            )
+            .with_hint("write chroma://HOST:PORT/?tenant=T&database=D"));
         }
         let (host, port) = split_port(authority, secure)?;
         let mut read = Self {
@@ -85,14 +91,18 @@ impl ChromaUrl {
                     "authorization" => TokenHeader::Authorization,
                     "x-chroma-token" => TokenHeader::ChromaToken,
                     _ => {
-                        return Err(Error::invalid("`token_header=` in the URL is not a header of Chroma")
-                            .with_hint("write authorization or x-chroma-token"));
+                        return Err(
+                            Error::invalid("`token_header=` in the URL is not a header of Chroma")
+                                .with_hint("write authorization or x-chroma-token"),
+                        );
                     }
                 };
             }
             _ => {
-                return Err(Error::invalid(format!("the URL has an unknown parameter {key:?}"))
-                    .with_hint("known parameters: tenant, database, token_header"));
+                return Err(
+                    Error::invalid(format!("the URL has an unknown parameter {key:?}"))
+                        .with_hint("known parameters: tenant, database, token_header"),
+                );
             }
         }
         Ok(())

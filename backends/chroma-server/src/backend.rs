@@ -103,7 +103,11 @@ impl ChromaServerBackend {
     /// Creates a backend with the token of the environment variable `CHROMA_TOKEN`, if it is set; does no I/O.
     pub fn new() -> Self {
         let token = std::env::var(TOKEN).ok();
-        Self::with_token(token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty()))
+        Self::with_token(
+            token
+                .map(|token| token.trim().to_owned())
+                .filter(|token| !token.is_empty()),
+        )
     }
 
     /// Creates a backend with a token, or without any; does no I/O.

@@ -151,12 +151,22 @@ impl ChromaClient {
             Some(body) => {
                 let request = request.header(CONTENT_TYPE, "application/json").body(body);
                 let request = request.expect("a method, a URL and headers are a request");
-                agent.run(agent.configure_request(request).timeout_global(Some(time)).build())
+                agent.run(
+                    agent
+                        .configure_request(request)
+                        .timeout_global(Some(time))
+                        .build(),
+                )
             }
             None => {
                 let request = request.body(());
                 let request = request.expect("a method, a URL and headers are a request");
-                agent.run(agent.configure_request(request).timeout_global(Some(time)).build())
+                agent.run(
+                    agent
+                        .configure_request(request)
+                        .timeout_global(Some(time))
+                        .build(),
+                )
             }
         };
         let (parts, mut answer) = sent.map_err(|cause| lost(&cause))?.into_parts();
@@ -193,7 +203,11 @@ impl ChromaClient {
         if let Some(agent) = self.agent.get() {
             return Ok(agent);
         }
-        let roots = if self.url.secure { load_roots()? } else { Vec::new() };
+        let roots = if self.url.secure {
+            load_roots()?
+        } else {
+            Vec::new()
+        };
         let tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
             .root_certs(RootCerts::Specific(Arc::new(roots)))

@@ -7,13 +7,13 @@ use std::time::SystemTime;
 use loci_core::write::check_batch;
 use loci_core::{
     ApplyRequest, BackendDescriptor, ChangeFeed, Collection, CollectionInfo, CollectionReader,
-    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity,
-    EmbeddingSpaces, Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange,
-    IdentityState, LexicalRequest, Maintenance, OpenOptions, QueryRequest, Receipt, Result, SourceLedger,
-    Timestamp, Visibility, Write,
+    DeclaredEmbedder, DeleteSelection, Drawer, DrawerCondition, DrawerHit, EmbedderIdentity, EmbeddingSpaces,
+    Erasure, Error, ErrorKind, FacetCount, FacetRequest, GetRequest, IdentityChange, IdentityState,
+    LexicalRequest, Maintenance, OpenOptions, QueryRequest, Receipt, Result, SourceLedger, Timestamp,
+    Visibility, Write,
 };
 
-use crate::apply::BatchPlanner;
+use crate::apply::{BatchPlanner, PlannedChange};
 use crate::deadline::ChromaDeadline;
 use crate::failure::closed_error;
 use crate::nearest::NearestSearch;
@@ -110,13 +110,14 @@ impl ChromaCollection {
         self.check_writes(&facts, request.writes)?;
         let planner = BatchPlanner::load(&self.shelf, &self.visible, now, request.writes, deadline)?;
         let planned = planner.plan(request.writes)?;
-        let limits = self.shelf.client.limits()?;
         // The last moment at which nothing has been written yet.
         deadline.check()?;
-        let files_vectors = planned
-            .changes
-            .iter()
-            .any(|change| change.after.as_ref().is_some_and(|after| after.embedding.is_some()));
+        let files_vectors = planned.changes.iter().any(|change| {
+            change
+                .after
+                .as_ref()
+                .is_some_and(|after| after.embedding.is_some())
+        });
         if files_vectors
             && facts.model.model.is_none()
             && let Some(model) = &self.declared.embedder
@@ -127,17 +128,31 @@ impl ChromaCollection {
             fact.model = Some(model.clone());
             fact.store(&self.shelf)?;
         }
+        let mut receipt = planned.receipt;
+        receipt.seq = self.send_changes(&planned.changes, &facts, now)?;
+        if let Some(keyed) = keyed {
+            keyed.store_receipt(&self.shelf, now, &receipt)?;
+        }
+        Ok(receipt)
+    }
+}
+
+impl ChromaCollection {
+    /// Writes the changes; returns the number of the write, or that of the last one if there is nothing to change.
+    fn send_changes(&self, changes: &[PlannedChange], facts: &ShelfFacts, now: Timestamp) -> Result<u64> {
+        if changes.is_empty() {
+            return read::last_change(&self.shelf, &self.visible);
+        }
+        let gate = &self.shelf.gate;
         let sender = BatchSender {
             shelf: &self.shelf,
             metric: facts.metric,
-            now,
-            limits,
+            seq: gate.number_write(now),
+            limits: self.shelf.client.limits()?,
         };
-        sender.send(&planned.changes)?;
-        if let Some(keyed) = keyed {
-            keyed.store_receipt(&self.shelf, now, &planned.receipt)?;
-        }
-        Ok(planned.receipt)
+        // Also for a write that fails: it may have changed something.
+        gate.note_write(sender.seq);
+        sender.send(changes).map(|()| sender.seq)
     }
 }
 

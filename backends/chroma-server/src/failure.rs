@@ -40,10 +40,16 @@ impl RequestRefusal {
         let server = shown_server(url);
         let error = match status {
             // Its own message is not shown: it may repeat the token.
-            401 | 403 => Error::new(kind, format!("{server} answered {status}: it does not accept the token"))
-                .with_hint("nothing was changed; set CHROMA_TOKEN to a token that the server accepts"),
-            410 => Error::new(kind, format!("{server} answered 410: it has no interface of version 2"))
-                .with_hint("nothing was changed; use Chroma 0.6 or later"),
+            401 | 403 => Error::new(
+                kind,
+                format!("{server} answered {status}: it does not accept the token"),
+            )
+            .with_hint("nothing was changed; set CHROMA_TOKEN to a token that the server accepts"),
+            410 => Error::new(
+                kind,
+                format!("{server} answered 410: it has no interface of version 2"),
+            )
+            .with_hint("nothing was changed; use Chroma 0.6 or later"),
             _ => Error::new(kind, format!("{server} answered {status}: {said}")),
         };
         Self {

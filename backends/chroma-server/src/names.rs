@@ -62,7 +62,16 @@ mod tests {
             assert_eq!(shown_name(plain, None).unwrap().as_str(), plain);
         }
         let long = "x".repeat(64);
-        for odd in ["ab", "a..b", "a-", "1.2.3.4", "loci-side-x", "ü b/'", "", long.as_str()] {
+        for odd in [
+            "ab",
+            "a..b",
+            "a-",
+            "1.2.3.4",
+            "loci-side-x",
+            "ü b/'",
+            "",
+            long.as_str(),
+        ] {
             let made = server_name(odd);
             assert!(is_plain(made.trim_start_matches(MADE)), "{made}");
             assert!(made.len() <= LONGEST && made.starts_with("loci-named-"), "{made}");

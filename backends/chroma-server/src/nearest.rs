@@ -52,7 +52,9 @@ impl NearestSearch<'_> {
 
     /// Compares every drawer in scope.
     fn scan(&self, scope: &DrawerScope<'_>, facts: &ShelfFacts) -> Result<Vec<Vec<DrawerHit>>> {
-        let drawers = self.shelf.load_scope(scope, self.required_fields(), self.deadline)?;
+        let drawers = self
+            .shelf
+            .load_scope(scope, self.required_fields(), self.deadline)?;
         let lists = self.request.vectors.iter().map(|vector| {
             let scored = self.measure(drawers.values().map(|stored| &stored.drawer), vector, facts);
             scored

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use loci_core::{
-    CollectionInfo, Cursor, Drawer, DrawerCondition, DrawerFields, DrawerId, DrawerOrder, DrawerPosition,
-    FacetCount, FacetRequest, Filter, FindingSeverity, GetRequest, IdentityState, IndexCoverage,
-    PalaceFinding, Result, Visibility,
+    CollectionInfo, Cursor, DocumentFilter, Drawer, DrawerCondition, DrawerFields, DrawerId, DrawerOrder,
+    DrawerPosition, FacetCount, FacetRequest, Filter, FindingSeverity, GetRequest, IdentityState,
+    IndexCoverage, PalaceFinding, Result, Visibility,
 };
 
 use crate::deadline::ChromaDeadline;
@@ -131,13 +131,13 @@ pub(crate) fn describe_collection(shelf: &ChromaShelf, visible: &Visibility) -> 
     let deadline = ChromaDeadline::default();
     let facts = ShelfFacts::read(shelf, deadline)?;
     let identity = facts.identity();
-    let (drawers, vectors) = if visible.is_restricted() {
-        let scope = DrawerScope::narrow(visible, &Filter::All, &loci_core::DocumentFilter::All);
-        let seen = shelf.load_scope(&scope, DrawerFields::NOTHING, deadline)?;
+    let (drawers, vectors, seq) = if visible.is_restricted() {
+        let seen = load_visible(shelf, visible)?;
         let vectors = seen.values().filter(|stored| !stored.is_bare).count();
-        (seen.len() as u64, vectors as u64)
+        (seen.len() as u64, vectors as u64, newest_of(&seen))
     } else {
-        (shelf.list_ids(false, deadline)?.len() as u64, facts.vectors)
+        let drawers = shelf.list_ids(false, deadline)?.len() as u64;
+        (drawers, facts.vectors, shelf.gate.last_write())
     };
     let mut warnings = Vec::new();
     if identity == IdentityState::Unknown {
@@ -159,8 +159,30 @@ pub(crate) fn describe_collection(shelf: &ChromaShelf, visible: &Visibility) -> 
             packed: 0,
             lexical: drawers,
         },
-        // Chroma numbers no changes.
-        seq: Cursor(0),
+        // Chroma numbers no changes: this is the last one of this process.
+        seq: Cursor(seq),
         warnings,
     })
+}
+
+/// Returns the number of the newest change that a handle may know of.
+pub(crate) fn last_change(shelf: &ChromaShelf, visible: &Visibility) -> Result<u64> {
+    if visible.is_restricted() {
+        // The number of the last write would move with writes out of sight.
+        return Ok(newest_of(&load_visible(shelf, visible)?));
+    }
+    Ok(shelf.gate.last_write())
+}
+
+fn load_visible(shelf: &ChromaShelf, visible: &Visibility) -> Result<StoredDrawers> {
+    let scope = DrawerScope::narrow(visible, &Filter::All, &DocumentFilter::All);
+    shelf.load_scope(&scope, DrawerFields::NOTHING, ChromaDeadline::default())
+}
+
+fn newest_of(drawers: &StoredDrawers) -> u64 {
+    drawers
+        .values()
+        .map(|stored| stored.written)
+        .max()
+        .unwrap_or_default()
 }

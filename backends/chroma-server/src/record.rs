@@ -53,8 +53,8 @@ struct RecordNote {
     context: Option<DrawerContext>,
     #[serde(skip_serializing_if = "is_false")]
     wordless: bool,
-    /// When it was written, so that of two records with one id the newer one counts.
-    written: i64,
+    /// The number of the write, so that of two records with one id the newer one counts.
+    written: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -72,8 +72,8 @@ pub(crate) struct StoredDrawer {
     pub(crate) drawer: Drawer,
     /// The keys of the record; a write removes those that it does not set.
     pub(crate) keys: Vec<String>,
-    /// When Loci wrote it; the earliest time for records of other programs.
-    pub(crate) written: i64,
+    /// The number of the write that left it so; 0 for records of other programs.
+    pub(crate) written: u64,
     /// Whether it lies in the collection for drawers without a vector.
     pub(crate) is_bare: bool,
     /// Whether an older state of it lies in the other collection, too, because a write was interrupted.
@@ -83,7 +83,7 @@ pub(crate) struct StoredDrawer {
 }
 
 /// Returns the metadata of the record of `drawer`, which must hold all its fields.
-pub(crate) fn encode_metadata(drawer: &Drawer, metric: Metric, written: Timestamp) -> Map<String, Json> {
+pub(crate) fn encode_metadata(drawer: &Drawer, metric: Metric, written: u64) -> Map<String, Json> {
     let mut record = Map::new();
     let mut note = RecordNote {
         version: 1,
@@ -94,7 +94,7 @@ pub(crate) fn encode_metadata(drawer: &Drawer, metric: Metric, written: Timestam
         uses: drawer.uses,
         context: drawer.context.clone(),
         wordless: drawer.document.is_none(),
-        written: written.as_micros(),
+        written,
         ..RecordNote::default()
     };
     for (key, value) in drawer.metadata.iter().flat_map(Metadata::iter) {
@@ -189,7 +189,7 @@ pub(crate) fn decode_record(record: RecordAnswer, is_bare: bool) -> Result<Store
         }
     };
     let mut drawer = Drawer::with_id_only(id);
-    let written = note.as_ref().map_or(i64::MIN, |note| note.written);
+    let written = note.as_ref().map_or(0, |note| note.written);
     let wordless = note.as_ref().is_some_and(|note| note.wordless);
     match note {
         Some(note) => fill_from_note(&mut drawer, note, metadata, &mut damage)?,
@@ -197,7 +197,10 @@ pub(crate) fn decode_record(record: RecordAnswer, is_bare: bool) -> Result<Store
     }
     drawer.document = record.document.filter(|text| !(wordless && text.is_empty()));
     if !is_bare {
-        let exact = exact_vector.as_ref().and_then(Json::as_str).and_then(decode_vector);
+        let exact = exact_vector
+            .as_ref()
+            .and_then(Json::as_str)
+            .and_then(decode_vector);
         drawer.embedding = choose_vector(record.embedding, exact);
     }
     drawer.damage = damage;
@@ -267,16 +270,24 @@ fn read_metadata(keys: Map<String, Json>, damage: &mut Vec<String>) -> Metadata 
     metadata
 }
 
+/// Lengths in this range survive normalising and scaling back in single precision.
+const COMFORTABLE: std::ops::Range<f64> = 1e-15..1e15;
+
 /// Returns the vector as it was given, unless another program has replaced it since.
 fn choose_vector(stored: Option<Vec<f32>>, exact: Option<Vec<f32>>) -> Option<Vec<f32>> {
     let (Some(stored), Some(exact)) = (&stored, &exact) else {
         return stored;
     };
-    // Normalising and scaling back costs a few units in the last place of the largest value.
-    let largest = exact.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
-    let slack = f64::from(largest) * f64::from(f32::EPSILON) * 64.0;
+    let length = |vector: &[f32]| {
+        let square: f64 = vector.iter().map(|value| f64::from(*value).powi(2)).sum();
+        square.sqrt()
+    };
+    // Normalising and scaling back costs a few units in the last place of a value as large as the whole vector.
+    let slack = length(exact) * f64::from(f32::EPSILON) * 16.0;
     let near = |(one, other): (&f32, &f32)| (f64::from(*one) - f64::from(*other)).abs() <= slack;
-    let same = stored.len() == exact.len() && stored.iter().zip(exact).all(near);
+    // Of a very long or very short vector Chroma returns something that no longer resembles it.
+    let same = stored.len() == exact.len()
+        && (!COMFORTABLE.contains(&length(exact)) || stored.iter().zip(exact).all(near));
     Some(if same { exact.clone() } else { stored.clone() })
 }
 

@@ -1,6 +1,6 @@
 //! Sending the changes of a batch in parts that the server takes, and saying exactly what was written if it stops.
 
-use loci_core::{Drawer, DrawerFields, DrawerId, Error, Metric, Result, Timestamp};
+use loci_core::{Drawer, DrawerFields, DrawerId, Error, Metric, Result};
 use serde_json::{Map, Value as Json};
 
 use crate::apply::PlannedChange;
@@ -18,7 +18,8 @@ const LARGEST: usize = 16 * 1024 * 1024;
 pub(crate) struct BatchSender<'a> {
     pub(crate) shelf: &'a ChromaShelf,
     pub(crate) metric: Metric,
-    pub(crate) now: Timestamp,
+    /// The number of this write.
+    pub(crate) seq: u64,
     pub(crate) limits: PreflightAnswer,
 }
 
@@ -106,8 +107,12 @@ impl BatchSender<'_> {
             .documents
             .push(after.document.as_deref().unwrap_or_default());
         let stays = was_bare == is_bare || is_double;
-        let stale = change.before.iter().filter(|_| stays).flat_map(|before| &before.keys);
-        let mut metadata = encode_metadata(after, self.metric, self.now);
+        let stale = change
+            .before
+            .iter()
+            .filter(|_| stays)
+            .flat_map(|before| &before.keys);
+        let mut metadata = encode_metadata(after, self.metric, self.seq);
         remove_stale_keys(&mut metadata, stale);
         question.metadatas.push(metadata);
     }

@@ -117,7 +117,8 @@ impl ChromaShelf {
             Err(refusal) if refusal.is_missing() => {}
             Err(refusal) => return Err(refusal.into()),
         }
-        let question = json!({"name": name, "get_or_create": true, "metadata": {MAIN: self.id, "hnsw:space": "l2"}});
+        let question =
+            json!({"name": name, "get_or_create": true, "metadata": {MAIN: self.id, "hnsw:space": "l2"}});
         let path = format!("{}/collections", self.database);
         let made: CollectionAnswer = self.client.post(&path, &question, ChromaDeadline::default())?;
         *self.side.lock().unwrap_or_else(PoisonError::into_inner) = Some(made.id.clone());

@@ -57,7 +57,9 @@ impl ShelfFacts {
     pub(crate) fn read(shelf: &ChromaShelf, deadline: ChromaDeadline) -> Result<Self> {
         let described = shelf.describe(deadline)?;
         let facts = read_facts(shelf, &[MODEL], deadline)?;
-        let model: ModelFact = facts.get(MODEL).map_or_else(|| Ok(ModelFact::default()), parse_fact)?;
+        let model: ModelFact = facts
+            .get(MODEL)
+            .map_or_else(|| Ok(ModelFact::default()), parse_fact)?;
         let recorded = model.model.as_ref().map(|model| model.dimension);
         Ok(Self {
             metric: described.metric(),
@@ -156,7 +158,11 @@ impl<'a> ChromaKeyedBatch<'a> {
     }
 }
 
-fn read_facts(shelf: &ChromaShelf, ids: &[&str], deadline: ChromaDeadline) -> Result<BTreeMap<String, String>> {
+fn read_facts(
+    shelf: &ChromaShelf,
+    ids: &[&str],
+    deadline: ChromaDeadline,
+) -> Result<BTreeMap<String, String>> {
     let question = GetQuestion {
         ids: Some(ids.to_vec()),
         include: vec!["documents"],
@@ -173,7 +179,9 @@ fn store_fact(shelf: &ChromaShelf, id: &str, fact: &impl Serialize) -> Result<()
     let text = serde_json::to_string(fact).expect("facts are always JSON");
     let mut metadata = serde_json::Map::new();
     if id.starts_with(RECEIPT) {
-        let at = serde_json::to_value(fact).ok().and_then(|fact| fact.get("at").cloned());
+        let at = serde_json::to_value(fact)
+            .ok()
+            .and_then(|fact| fact.get("at").cloned());
         metadata.insert("loci:expires".to_owned(), at.unwrap_or_default());
     } else {
         metadata.insert("loci:fact".to_owned(), serde_json::Value::from(id));
@@ -194,6 +202,10 @@ fn store_fact(shelf: &ChromaShelf, id: &str, fact: &impl Serialize) -> Result<()
 
 fn parse_fact<T: serde::de::DeserializeOwned>(text: &String) -> Result<T> {
     serde_json::from_str(text).map_err(|cause| {
-        Error::new(ErrorKind::Corrupt, "what Loci keeps beside a collection is damaged").caused_by(cause)
+        Error::new(
+            ErrorKind::Corrupt,
+            "what Loci keeps beside a collection is damaged",
+        )
+        .caused_by(cause)
     })
 }

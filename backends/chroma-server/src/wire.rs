@@ -73,7 +73,7 @@ pub(crate) struct GetQuestion<'a> {
 pub(crate) struct GetAnswer {
     pub(crate) ids: Vec<String>,
     #[serde(default)]
-    embeddings: Option<Vec<Option<Vec<f32>>>>,
+    embeddings: Option<Vec<Option<Vec<Option<f32>>>>>,
     #[serde(default)]
     documents: Option<Vec<Option<String>>>,
     #[serde(default)]
@@ -113,11 +113,19 @@ impl GetAnswer {
         let mut metadatas = self.metadatas.unwrap_or_default().into_iter();
         self.ids.into_iter().map(move |id| RecordAnswer {
             id,
-            embedding: embeddings.next().flatten(),
+            embedding: embeddings.next().flatten().map(read_values),
             document: documents.next().flatten(),
             metadata: metadatas.next().flatten().unwrap_or_default(),
         })
     }
+}
+
+/// JSON has no infinite or undefined numbers: Chroma writes null where scaling a normalised vector back overflowed.
+fn read_values(values: Vec<Option<f32>>) -> Vec<f32> {
+    values
+        .into_iter()
+        .map(|value| value.unwrap_or(f32::NAN))
+        .collect()
 }
 
 /// A vector in the form that a server reads back bit for bit.

@@ -39,7 +39,11 @@ pub(crate) fn find_words(
         ..DrawerFields::NOTHING
     };
     let mut drawers = shelf.load_scope(&scope, fields, deadline)?;
-    let places: HashMap<&str, usize> = terms.iter().enumerate().map(|(at, term)| (term.as_str(), at)).collect();
+    let places: HashMap<&str, usize> = terms
+        .iter()
+        .enumerate()
+        .map(|(at, term)| (term.as_str(), at))
+        .collect();
     let mut indexer = TextIndexer::default();
     let mut statistics = LexicalStatistics::default();
     let mut holders = Vec::new();
@@ -91,7 +95,11 @@ fn score_holders(
         .into_iter()
         .map(|holder| {
             let burden = statistics.length_burden(holder.length);
-            let counted = holder.counts.iter().zip(&rarities).filter(|(count, _)| **count > 0);
+            let counted = holder
+                .counts
+                .iter()
+                .zip(&rarities)
+                .filter(|(count, _)| **count > 0);
             let gains = counted.map(|(count, rarity)| term_gain(*rarity, *count, burden));
             (holder.id, gains.sum())
         })

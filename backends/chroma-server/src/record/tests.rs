@@ -15,7 +15,7 @@ fn stored_record(drawer: &Drawer, metric: Metric) -> RecordAnswer {
         id: drawer.id.as_str().to_owned(),
         embedding: drawer.embedding.clone(),
         document: Some(drawer.document.clone().unwrap_or_default()),
-        metadata: encode_metadata(drawer, metric, Timestamp::from_micros(7).unwrap()),
+        metadata: encode_metadata(drawer, metric, 7),
     }
 }
 
@@ -64,7 +64,7 @@ fn a_drawer_comes_back_with_every_field() {
 
 #[test]
 fn other_programs_see_places_and_plain_metadata_as_keys() {
-    let record = encode_metadata(&full_drawer(), Metric::Cosine, Timestamp::from_micros(7).unwrap());
+    let record = encode_metadata(&full_drawer(), Metric::Cosine, 7);
     for (key, value) in [
         ("wing", json!("w")),
         ("room", json!("r")),
@@ -107,7 +107,10 @@ fn a_vector_that_another_program_replaced_is_not_hidden_by_the_exact_one() {
     let mut record = stored_record(&drawer, Metric::Cosine);
     let rounded: Vec<f32> = vec![0.1_f32.next_up(), -0.2];
     record.embedding = Some(rounded);
-    assert_eq!(decode_record(record, false).unwrap().drawer.embedding, drawer.embedding);
+    assert_eq!(
+        decode_record(record, false).unwrap().drawer.embedding,
+        drawer.embedding
+    );
     let mut record = stored_record(&drawer, Metric::Cosine);
     record.embedding = Some(vec![0.1, 0.2]);
     let replaced = decode_record(record, false).unwrap().drawer.embedding;
