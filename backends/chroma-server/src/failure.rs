@@ -65,7 +65,7 @@ impl RequestRefusal {
             ureq::Error::Timeout(_) => format!("{server} did not answer in time"),
             ureq::Error::HostNotFound => format!("the host of {server} cannot be resolved"),
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                format!("no server is listening at {server}")
+                format!("no Chroma server is listening at {}:{}", url.host, url.port)
             }
             ureq::Error::Io(_) => format!("{server} closed the connection before it had answered"),
             other => format!("cannot talk to {server}: {}", clean_text(&other.to_string())),

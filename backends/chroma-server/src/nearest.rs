@@ -98,14 +98,14 @@ impl NearestSearch<'_> {
         condition: Option<&Json>,
         facts: &ShelfFacts,
     ) -> Result<Option<Vec<DrawerHit>>> {
-        let limits = self.shelf.client.limits()?;
         let mut wanted = self.request.k.saturating_mul(2).max(FEWEST);
         // A candidate costs more than a drawer of a scan.
         while (wanted as u64) < facts.vectors / 4 {
             let question = NearestQuestion {
                 query_embeddings: [ExactVector {
                     values: vector,
-                    as_base64: limits.supports_base64_encoding,
+                    // Servers read Base64 only in writes.
+                    as_base64: false,
                 }],
                 n_results: wanted,
                 condition,

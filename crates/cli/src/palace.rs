@@ -320,7 +320,10 @@ mod tests {
         let PalacePlace::Server(url) = &chroma.place else {
             panic!("{chroma:?}")
         };
-        assert_eq!((url.shown().text.as_str(), url.shown().hides_secret), ("chroma://…", true));
+        assert_eq!(
+            (url.shown().text.as_str(), url.shown().hides_secret),
+            ("chroma://…", true)
+        );
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(CONFIG), r#"{"url":"postgres://h/d"}"#).unwrap();
         let named = locate_palace(Some(folder.path().as_os_str()), &environment(), &registry).unwrap();
