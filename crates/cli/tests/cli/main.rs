@@ -8,6 +8,7 @@
     reason = "this whole crate is a test: a panic is a red line"
 )]
 
+mod chroma_server;
 mod compat;
 #[cfg(unix)]
 mod connect;
