@@ -30,7 +30,7 @@ const TOKEN: &str = "CHROMA_TOKEN";
 const NAME: &str = "loci:name";
 
 /// The most vectors that a search compares one by one instead of asking the server's index (decision 034).
-const SCAN_LIMIT: u64 = 2000;
+const SCAN_LIMIT: u64 = 1000;
 
 /// Palaces in Chroma servers; see the crate's documentation.
 pub struct ChromaServerBackend {

@@ -7,7 +7,10 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use loci_core::Timestamp;
 
 /// The gates of all collections that this process has opened, by server and collection.
-static GATES: LazyLock<Mutex<HashMap<(String, String), Arc<CollectionGate>>>> = LazyLock::new(Mutex::default);
+static GATES: LazyLock<Mutex<GateMap>> = LazyLock::new(Mutex::default);
+
+/// Gates by the server's address and the collection's id.
+type GateMap = HashMap<(String, String), Arc<CollectionGate>>;
 
 /// Lets one writer or several readers pass, in the order in which they come.
 ///

@@ -200,7 +200,7 @@ fn store_fact(shelf: &ChromaShelf, id: &str, fact: &impl Serialize) -> Result<()
     )
 }
 
-fn parse_fact<T: serde::de::DeserializeOwned>(text: &String) -> Result<T> {
+fn parse_fact<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|cause| {
         Error::new(
             ErrorKind::Corrupt,

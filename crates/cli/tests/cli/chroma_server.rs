@@ -40,7 +40,15 @@ fn move_there_and_back(release: &str) {
     let against = home.json(0, &["verify", "--palace", &back, "--against", &palace]);
     assert_eq!(against["ok"], true, "{against}");
     let exported = |palace: &str| {
-        let args = ["export", "--all", "--embeddings", "--format", "jsonl", "--palace", palace];
+        let args = [
+            "export",
+            "--all",
+            "--embeddings",
+            "--format",
+            "jsonl",
+            "--palace",
+            palace,
+        ];
         home.run(&args).expect_code(0).out
     };
     assert_eq!(exported(&back), exported(&palace), "byte for byte");

@@ -35,6 +35,7 @@ const EDGES: [(&str, &[&str]); 19] = [
             "serve",
             "connect",
             "chroma",
+            "chroma-server",
             "memtomem",
             "mempalace",
             "postgres",
