@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::environment::ProcessEnvironment;
 use crate::errors;
-use crate::registry::BackendRegistry;
+use crate::registry::{BackendRegistry, ShownUrl};
 
 /// The place of a palace, and the backend its reference names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +32,20 @@ pub(crate) enum PalacePlace {
 
 /// The URL of a palace on a server.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct ServerUrl(String);
+pub(crate) struct ServerUrl {
+    given: String,
+    shown: ShownUrl,
+}
 
 impl ServerUrl {
     /// The URL as given; it may hold a password, so it is never shown.
     pub(crate) fn as_given(&self) -> &str {
-        &self.0
+        &self.given
+    }
+
+    /// The URL as it may be shown.
+    pub(crate) fn shown(&self) -> &ShownUrl {
+        &self.shown
     }
 }
 
@@ -99,7 +107,10 @@ fn locate_url(reference: &OsStr, registry: &BackendRegistry) -> Option<PalaceLoc
     let backend = registry.find_url_backend(url)?;
     Some(PalaceLocation {
         backend: Some(backend.to_owned()),
-        place: PalacePlace::Server(ServerUrl(url.to_owned())),
+        place: PalacePlace::Server(ServerUrl {
+            given: url.to_owned(),
+            shown: registry.show_url(url)?,
+        }),
     })
 }
 
@@ -304,6 +315,15 @@ mod tests {
                 ErrorKind::Unsupported
             );
         }
+        let chroma = locate("chroma://u:secret@h/?database=x").unwrap();
+        assert_eq!(chroma.backend.as_deref(), Some("chroma-server"));
+        let PalacePlace::Server(url) = &chroma.place else {
+            panic!("{chroma:?}")
+        };
+        assert_eq!(
+            (url.shown().text.as_str(), url.shown().hides_secret),
+            ("chroma://…", true)
+        );
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(CONFIG), r#"{"url":"postgres://h/d"}"#).unwrap();
         let named = locate_palace(Some(folder.path().as_os_str()), &environment(), &registry).unwrap();

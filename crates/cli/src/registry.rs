@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use loci_chroma::{ChromaBackend, MempalaceInstallation};
+use loci_chroma_server::ChromaServerBackend;
 use loci_core::{Backend, Error, ErrorKind, PalaceFinding, PalaceRef, Result};
 use loci_engine::PalaceAddress;
 use loci_mempalace::ExactBackend;
@@ -26,8 +27,27 @@ struct BackendEntry {
 enum PalaceHome {
     /// Folders. Counts the drawers of the palace in one, and lists the damage it has on record, without changing anything.
     Folder(fn(&Path) -> Result<PalaceGlance>),
-    /// Servers, addressed by URLs of these schemes.
-    Server(&'static [&'static str]),
+    /// Servers, addressed by URLs.
+    Server(ServerHome),
+}
+
+/// How the palaces on servers of one kind are addressed.
+#[derive(Debug, Clone, Copy)]
+struct ServerHome {
+    /// The schemes of its URLs.
+    schemes: &'static [&'static str],
+    /// The palace that a URL means.
+    find: fn(&str) -> Result<PalaceAddress>,
+    /// A URL as it may be shown.
+    show: fn(&str) -> ShownUrl,
+}
+
+/// The URL of a palace without anything secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ShownUrl {
+    pub(crate) text: String,
+    /// Whether the URL that was given holds something that is not shown.
+    pub(crate) hides_secret: bool,
 }
 
 /// The backends this build knows by name.
@@ -79,7 +99,20 @@ impl BackendRegistry {
                 BackendEntry {
                     name: PostgresBackend::NAME,
                     make: make_postgres,
-                    home: PalaceHome::Server(&PostgresBackend::SCHEMES),
+                    home: PalaceHome::Server(ServerHome {
+                        schemes: &PostgresBackend::SCHEMES,
+                        find: find_in_postgres,
+                        show: show_postgres_url,
+                    }),
+                },
+                BackendEntry {
+                    name: ChromaServerBackend::NAME,
+                    make: make_chroma_server,
+                    home: PalaceHome::Server(ServerHome {
+                        schemes: &ChromaServerBackend::SCHEMES,
+                        find: find_in_chroma_server,
+                        show: show_chroma_url,
+                    }),
                 },
             ],
         }
@@ -114,24 +147,32 @@ impl BackendRegistry {
 
     /// The backend that a URL addresses, by its scheme.
     pub(crate) fn find_url_backend(&self, url: &str) -> Option<&'static str> {
+        self.find_server_home(url).map(|(name, _)| name)
+    }
+
+    fn find_server_home(&self, url: &str) -> Option<(&'static str, ServerHome)> {
         let (scheme, _) = url.split_once("://")?;
-        let speaks = |entry: &&BackendEntry| match entry.home {
-            PalaceHome::Server(schemes) => schemes.contains(&scheme),
-            PalaceHome::Folder(_) => false,
-        };
-        self.entries.iter().find(speaks).map(|entry| entry.name)
+        self.entries.iter().find_map(|entry| match entry.home {
+            PalaceHome::Server(home) if home.schemes.contains(&scheme) => Some((entry.name, home)),
+            _ => None,
+        })
     }
 
     /// The address of the palace on a server that `url` means.
     pub(crate) fn find_server_palace(&self, url: &str) -> Result<PalaceAddress> {
-        let (backend, reference) = self.find_postgres_palace(url)?;
-        Ok(PalaceAddress {
-            backend: Arc::new(backend),
-            reference,
-        })
+        let home = self.find_server_home(url);
+        // The URL itself is not repeated: it may hold a password.
+        let (_, home) =
+            home.ok_or_else(|| Error::invalid("no backend of this build has palaces at such a URL"))?;
+        (home.find)(url)
     }
 
-    /// The palace in Postgres that `url` means, for what only Postgres has. The only backend on servers so far.
+    /// A URL of a palace as it may be shown.
+    pub(crate) fn show_url(&self, url: &str) -> Option<ShownUrl> {
+        self.find_server_home(url).map(|(_, home)| (home.show)(url))
+    }
+
+    /// The palace in Postgres that `url` means, for what only Postgres has.
     pub(crate) fn find_postgres_palace(&self, url: &str) -> Result<(PostgresBackend, PalaceRef)> {
         let backend = PostgresBackend::new();
         let reference = backend.adopt_url(url)?;
@@ -180,6 +221,44 @@ fn make_exact(installation: &MempalaceInstallation) -> Arc<dyn Backend> {
 
 fn make_postgres(_: &MempalaceInstallation) -> Arc<dyn Backend> {
     Arc::new(PostgresBackend::new())
+}
+
+fn make_chroma_server(_: &MempalaceInstallation) -> Arc<dyn Backend> {
+    Arc::new(ChromaServerBackend::new())
+}
+
+fn find_in_postgres(url: &str) -> Result<PalaceAddress> {
+    let backend = PostgresBackend::new();
+    let reference = backend.adopt_url(url)?;
+    Ok(PalaceAddress {
+        backend: Arc::new(backend),
+        reference,
+    })
+}
+
+fn find_in_chroma_server(url: &str) -> Result<PalaceAddress> {
+    let backend = ChromaServerBackend::new();
+    let reference = backend.adopt_url(url)?;
+    Ok(PalaceAddress {
+        backend: Arc::new(backend),
+        reference,
+    })
+}
+
+fn show_postgres_url(url: &str) -> ShownUrl {
+    let text = loci_postgres::redact_url(url);
+    ShownUrl {
+        hides_secret: text != url,
+        text,
+    }
+}
+
+fn show_chroma_url(url: &str) -> ShownUrl {
+    ShownUrl {
+        text: loci_chroma_server::redact_url(url),
+        // A URL that can be read has no room for a secret.
+        hides_secret: loci_chroma_server::ChromaUrl::parse(url).is_err(),
+    }
 }
 
 fn count_in_chroma(folder: &Path) -> Result<PalaceGlance> {
@@ -265,7 +344,7 @@ mod tests {
         assert!(error.message().contains("nowhere"), "{error}");
         assert_eq!(
             error.hint_text(),
-            Some("known backends: embedded, chroma, sqlite_exact, postgres, elsewhere")
+            Some("known backends: embedded, chroma, sqlite_exact, postgres, chroma-server, elsewhere")
         );
     }
 

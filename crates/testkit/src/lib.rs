@@ -1,5 +1,5 @@
 //! Shared test support: seeded random numbers, campaigns, a home to run the binary in, prepared folders, fixtures that
-//! are made once, and Postgres servers.
+//! are made once, and Postgres and Chroma servers.
 //!
 //! Only ever a dev-dependency. It depends on no other crate of the workspace, so that every crate's tests may use it.
 
@@ -12,6 +12,7 @@
 )]
 
 mod campaign;
+mod chroma_server;
 mod command;
 mod home;
 mod made_once;
@@ -20,6 +21,7 @@ mod prepared;
 mod random;
 
 pub use campaign::{campaign_rounds, campaign_seed, campaign_setting};
+pub use chroma_server::ChromaServer;
 pub use command::{CommandOutcome, run_command};
 pub use home::TempHome;
 pub use made_once::made_once;

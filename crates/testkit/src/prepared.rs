@@ -1,4 +1,4 @@
-//! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders, MCP clients,
+//! The folders that `bash scripts/prepare` fills for tests: model weights, real ChromaDB folders and servers, MCP clients,
 //! Postgres servers.
 
 use std::path::{Path, PathBuf};
@@ -57,6 +57,17 @@ pub(crate) fn postgres_folder() -> PathBuf {
         place: "postgres",
         proof: "complete",
         holds: "the programs of the Postgres servers",
+    })
+}
+
+/// Returns the folder with the packages of Chroma's servers.
+#[track_caller]
+pub(crate) fn chroma_server_folder() -> PathBuf {
+    find_prepared(&PreparedFolder {
+        variable: "LOCI_TEST_CHROMA_SERVER",
+        place: "chroma-server",
+        proof: "complete",
+        holds: "the packages of Chroma's servers",
     })
 }
 

@@ -170,12 +170,13 @@ fn read_palace_args(session: &CommandSession) -> Result<Vec<String>> {
 
 /// The URL of a palace on a server, as it may stand in a settings file.
 fn shareable_url(url: &ServerUrl) -> Result<String> {
-    let (given, shown) = (url.as_given(), loci_postgres::redact_url(url.as_given()));
-    if given == shown {
-        return Ok(shown);
+    let shown = url.shown();
+    if !shown.hides_secret {
+        return Ok(shown.text.clone());
     }
     Err(Error::invalid(format!(
-        "the URL {shown} has a password, which would stand in the tool's settings"
+        "the URL {} has a password, which would stand in the tool's settings",
+        shown.text
     ))
     .with_hint("nothing was changed; keep the password in ~/.pgpass or a service file"))
 }

@@ -170,7 +170,7 @@ fn keep_event(
 fn shown_place(place: &PalacePlace) -> String {
     match place {
         PalacePlace::Folder(folder) => folder.to_string_lossy().into_owned(),
-        PalacePlace::Server(url) => loci_postgres::redact_url(url.as_given()),
+        PalacePlace::Server(url) => url.shown().text.clone(),
     }
 }
 

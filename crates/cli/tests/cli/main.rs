@@ -9,6 +9,7 @@
 )]
 
 mod benching;
+mod chroma_server;
 mod compat;
 #[cfg(unix)]
 mod connect;

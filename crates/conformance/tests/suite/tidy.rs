@@ -37,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "serve",
             "connect",
             "chroma",
+            "chroma-server",
             "memtomem",
             "mempalace",
             "postgres",

@@ -19,7 +19,7 @@ pub(crate) fn find_spool(session: &CommandSession) -> Result<EventSpool> {
     // Two ways to one palace must share one spool, or two drainers would mine the same conversation.
     let palace = match session.location()?.place {
         PalacePlace::Folder(folder) => resolve_links(&folder),
-        PalacePlace::Server(url) => PathBuf::from(loci_postgres::redact_url(url.as_given())),
+        PalacePlace::Server(url) => PathBuf::from(url.shown().text.as_str()),
     };
     Ok(EventSpool::for_palace(&spools, &palace))
 }
