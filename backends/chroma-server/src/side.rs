@@ -59,7 +59,7 @@ impl ShelfFacts {
         let facts = read_facts(shelf, &[MODEL], deadline)?;
         let model: ModelFact = facts
             .get(MODEL)
-            .map_or_else(|| Ok(ModelFact::default()), parse_fact)?;
+            .map_or_else(|| Ok(ModelFact::default()), |text| parse_fact(text))?;
         let recorded = model.model.as_ref().map(|model| model.dimension);
         Ok(Self {
             metric: described.metric(),
