@@ -9,8 +9,8 @@ use loci_core::{
 use serde_json::json;
 
 use crate::deadline::ChromaDeadline;
-use crate::load::DrawerScope;
-use crate::record::{PIECE, StoredDrawer, hash_piece};
+use crate::load::RecordScope;
+use crate::record::{PIECE, RecordedDrawer, hash_piece};
 use crate::shelf::ChromaShelf;
 
 /// The number of pieces that are looked up at once.
@@ -27,7 +27,7 @@ pub(crate) struct PlannedBatch {
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedChange {
     pub(crate) id: DrawerId,
-    pub(crate) before: Option<StoredDrawer>,
+    pub(crate) before: Option<RecordedDrawer>,
     pub(crate) after: Option<Drawer>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct BatchPlanner<'a> {
     shelf: &'a ChromaShelf,
     visible: &'a Visibility,
     now: Timestamp,
-    before: BTreeMap<DrawerId, StoredDrawer>,
+    before: BTreeMap<DrawerId, RecordedDrawer>,
     /// The drawers that matter to the batch, as they are after the writes so far.
     drawers: BTreeMap<DrawerId, Drawer>,
     /// The ids of those drawers by the piece they are.
@@ -72,7 +72,7 @@ impl<'a> BatchPlanner<'a> {
         planner.learn(found.into_values());
         for write in batch {
             if let Write::Delete(DeleteSelection::Matching(condition)) = write {
-                let scope = DrawerScope::narrow(visible, &condition.filter, &condition.document);
+                let scope = RecordScope::narrow(visible, &condition.filter, &condition.document);
                 let found = shelf.load_scope(&scope, DrawerFields::EVERYTHING, deadline)?;
                 planner.learn(found.into_values());
             }
@@ -81,7 +81,7 @@ impl<'a> BatchPlanner<'a> {
         Ok(planner)
     }
 
-    fn learn(&mut self, found: impl Iterator<Item = StoredDrawer>) {
+    fn learn(&mut self, found: impl Iterator<Item = RecordedDrawer>) {
         for stored in found {
             let id = stored.drawer.id.clone();
             if !self.before.contains_key(&id) {
@@ -193,7 +193,7 @@ impl<'a> BatchPlanner<'a> {
     }
 
     fn delete_matching(&mut self, filter: &Filter, document: &DocumentFilter) {
-        let scope = DrawerScope::narrow(self.visible, filter, document);
+        let scope = RecordScope::narrow(self.visible, filter, document);
         let drawers = self.drawers.values();
         let matching: Vec<DrawerId> = drawers
             .filter(|drawer| scope.accepts(drawer))

@@ -38,12 +38,12 @@ pub struct ChromaServerBackend {
     token: Option<String>,
     scan_limit: u64,
     closed: Arc<AtomicBool>,
-    opened: Mutex<OpenedPalaces>,
+    opened: Mutex<OpenedTenants>,
 }
 
 /// The palaces and connections that are in use.
 #[derive(Debug, Default)]
-struct OpenedPalaces {
+struct OpenedTenants {
     clients: HashMap<ChromaUrl, Arc<ChromaClient>>,
     /// The flag that closes the handles on each palace.
     flags: HashMap<PalaceRef, Arc<AtomicBool>>,
@@ -51,13 +51,13 @@ struct OpenedPalaces {
 
 /// A palace on a server: a database of a tenant.
 #[derive(Debug)]
-struct ChromaDatabase {
+struct TenantDatabase {
     client: Arc<ChromaClient>,
     tenant: String,
     database: String,
 }
 
-impl ChromaDatabase {
+impl TenantDatabase {
     fn path(&self) -> String {
         let (tenant, database) = (encode_percent(&self.tenant), encode_percent(&self.database));
         format!("/tenants/{tenant}/databases/{database}")
@@ -150,7 +150,7 @@ impl ChromaServerBackend {
         Ok(PalaceRef::from_id(ChromaUrl::parse(url)?.to_string()))
     }
 
-    fn lock_opened(&self) -> MutexGuard<'_, OpenedPalaces> {
+    fn lock_opened(&self) -> MutexGuard<'_, OpenedTenants> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,7 +162,7 @@ impl ChromaServerBackend {
     }
 
     /// Returns the database that a reference means: the namespace is the tenant.
-    fn find_database(&self, palace: &PalaceRef) -> Result<ChromaDatabase> {
+    fn find_database(&self, palace: &PalaceRef) -> Result<TenantDatabase> {
         self.check_open()?;
         let url = ChromaUrl::parse(&palace.id)?;
         let tenant = server_name(palace.namespace.as_deref().unwrap_or(&url.tenant));
@@ -176,14 +176,14 @@ impl ChromaServerBackend {
                 client
             }
         };
-        Ok(ChromaDatabase {
+        Ok(TenantDatabase {
             client,
             tenant,
             database,
         })
     }
 
-    fn require_database(&self, palace: &PalaceRef) -> Result<ChromaDatabase> {
+    fn require_database(&self, palace: &PalaceRef) -> Result<TenantDatabase> {
         let found = self.find_database(palace)?;
         if found.exists()? {
             return Ok(found);
@@ -193,7 +193,7 @@ impl ChromaServerBackend {
 
     fn open_handle(
         &self,
-        database: &ChromaDatabase,
+        database: &TenantDatabase,
         palace: &PalaceRef,
         collection: &CollectionName,
         options: &OpenOptions,
@@ -350,7 +350,7 @@ impl Backend for ChromaServerBackend {
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        *self.lock_opened() = OpenedPalaces::default();
+        *self.lock_opened() = OpenedTenants::default();
     }
 
     fn doctor(&self) -> Option<&dyn Doctor> {

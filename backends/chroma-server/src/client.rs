@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(3);
 const LONGEST_ANSWER: u64 = 4 * 1024 * 1024 * 1024;
 
 /// The result of one request.
-pub(crate) type RequestOutcome<T> = std::result::Result<T, RequestRefusal>;
+pub(crate) type ClientOutcome<T> = std::result::Result<T, RequestRefusal>;
 
 /// An HTTP client for one server. Connects on the first request.
 pub(crate) struct ChromaClient {
@@ -65,7 +65,7 @@ impl ChromaClient {
     }
 
     /// Fetches `path`, which begins with a slash.
-    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str, deadline: ChromaDeadline) -> RequestOutcome<T> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str, deadline: ChromaDeadline) -> ClientOutcome<T> {
         self.parse(&self.send_twice("GET", path, None, deadline)?)
     }
 
@@ -75,23 +75,23 @@ impl ChromaClient {
         path: &str,
         body: &impl Serialize,
         deadline: ChromaDeadline,
-    ) -> RequestOutcome<T> {
+    ) -> ClientOutcome<T> {
         self.parse(&self.send_twice("POST", path, Some(&encode(body)), deadline)?)
     }
 
     /// Sends a write that may be repeated, and ignores what the answer says beyond success.
-    pub(crate) fn post_write(&self, path: &str, body: &impl Serialize) -> RequestOutcome<()> {
+    pub(crate) fn post_write(&self, path: &str, body: &impl Serialize) -> ClientOutcome<()> {
         self.send_twice("POST", path, Some(&encode(body)), ChromaDeadline::default())
             .map(drop)
     }
 
     /// Sends a write that must not be repeated.
-    pub(crate) fn post_once(&self, path: &str, body: &impl Serialize) -> RequestOutcome<Vec<u8>> {
+    pub(crate) fn post_once(&self, path: &str, body: &impl Serialize) -> ClientOutcome<Vec<u8>> {
         self.send_once("POST", path, Some(&encode(body)), ChromaDeadline::default())
     }
 
     /// Removes what `path` names.
-    pub(crate) fn delete(&self, path: &str) -> RequestOutcome<()> {
+    pub(crate) fn delete(&self, path: &str) -> ClientOutcome<()> {
         self.send_once("DELETE", path, None, ChromaDeadline::default())
             .map(drop)
     }
@@ -105,7 +105,7 @@ impl ChromaClient {
         Ok(*self.limits.get_or_init(|| asked))
     }
 
-    pub(crate) fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> RequestOutcome<T> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> ClientOutcome<T> {
         serde_json::from_slice(answer).map_err(|cause| RequestRefusal::from_nonsense(&self.url, &cause))
     }
 
@@ -116,7 +116,7 @@ impl ChromaClient {
         path: &str,
         body: Option<&[u8]>,
         deadline: ChromaDeadline,
-    ) -> RequestOutcome<Vec<u8>> {
+    ) -> ClientOutcome<Vec<u8>> {
         match self.send_once(method, path, body, deadline) {
             Err(refusal) if refusal.status.is_none() && refusal.error.kind() != ErrorKind::TimedOut => {
                 self.send_once(method, path, body, deadline)
@@ -131,7 +131,7 @@ impl ChromaClient {
         path: &str,
         body: Option<&[u8]>,
         deadline: ChromaDeadline,
-    ) -> RequestOutcome<Vec<u8>> {
+    ) -> ClientOutcome<Vec<u8>> {
         let refuse = |error: Error| RequestRefusal { status: None, error };
         deadline.check().map_err(refuse)?;
         let agent = self.open_agent().map_err(refuse)?;

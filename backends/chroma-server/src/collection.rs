@@ -16,7 +16,7 @@ use loci_core::{
 use crate::apply::{BatchPlanner, PlannedChange};
 use crate::deadline::ChromaDeadline;
 use crate::failure::closed_error;
-use crate::nearest::NearestSearch;
+use crate::nearest::CandidateSearch;
 use crate::send::BatchSender;
 use crate::shelf::ChromaShelf;
 use crate::side::{ChromaKeyedBatch, ShelfFacts};
@@ -221,7 +221,7 @@ impl CollectionReader for ChromaCollection {
         let _gate = self.shelf.gate.enter_to_read();
         let facts = ShelfFacts::read(&self.shelf, deadline)?;
         request.check_request(facts.metric, facts.dimension)?;
-        let search = NearestSearch {
+        let search = CandidateSearch {
             shelf: &self.shelf,
             visible: &self.visible,
             request,

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use crate::deadline::ChromaDeadline;
 use crate::listing::may_be_substitute;
 use crate::pushdown::push_down;
-use crate::record::{StoredDrawer, decode_record};
+use crate::record::{RecordedDrawer, decode_record};
 use crate::shelf::{ChromaShelf, ShelfPart};
 use crate::side::DRAWER;
 use crate::wire::{GetQuestion, RecordAnswer};
@@ -18,12 +18,12 @@ const PAGE: usize = 1000;
 
 /// The drawers that a request selects among those visible to the handle.
 #[derive(Debug)]
-pub(crate) struct DrawerScope<'a> {
+pub(crate) struct RecordScope<'a> {
     filter: Filter,
     document: &'a DocumentFilter,
 }
 
-impl<'a> DrawerScope<'a> {
+impl<'a> RecordScope<'a> {
     pub(crate) fn narrow(visible: &Visibility, filter: &Filter, document: &'a DocumentFilter) -> Self {
         Self {
             filter: visible.narrow_filter(filter),
@@ -56,7 +56,7 @@ impl<'a> DrawerScope<'a> {
 }
 
 /// Drawers by id.
-pub(crate) type StoredDrawers = BTreeMap<DrawerId, StoredDrawer>;
+pub(crate) type RecordedDrawers = BTreeMap<DrawerId, RecordedDrawer>;
 
 impl ChromaShelf {
     /// Loads the drawers with these ids; metadata and place are always loaded.
@@ -65,9 +65,9 @@ impl ChromaShelf {
         ids: &[&DrawerId],
         include: DrawerFields,
         deadline: ChromaDeadline,
-    ) -> Result<StoredDrawers> {
+    ) -> Result<RecordedDrawers> {
         let own_ids = self.find_own_ids(ids, deadline)?;
-        let mut drawers = StoredDrawers::new();
+        let mut drawers = RecordedDrawers::new();
         for page in own_ids.chunks(PAGE) {
             let question = |ids| GetQuestion {
                 ids: Some(ids),
@@ -99,8 +99,8 @@ impl ChromaShelf {
         condition: Option<&Json>,
         include: DrawerFields,
         deadline: ChromaDeadline,
-    ) -> Result<StoredDrawers> {
-        let mut drawers = StoredDrawers::new();
+    ) -> Result<RecordedDrawers> {
+        let mut drawers = RecordedDrawers::new();
         for part in [ShelfPart::Main, ShelfPart::Side] {
             let is_bare = part == ShelfPart::Side;
             let mut question = GetQuestion {
@@ -137,10 +137,10 @@ impl ChromaShelf {
     /// Loads every drawer in scope.
     pub(crate) fn load_scope(
         &self,
-        scope: &DrawerScope<'_>,
+        scope: &RecordScope<'_>,
         include: DrawerFields,
         deadline: ChromaDeadline,
-    ) -> Result<StoredDrawers> {
+    ) -> Result<RecordedDrawers> {
         let condition = scope.condition();
         let mut drawers = self.load_where(condition.as_ref(), scope.required_fields(include), deadline)?;
         drawers.retain(|_, stored| scope.accepts(&stored.drawer));
@@ -159,7 +159,7 @@ fn list_fields(include: DrawerFields) -> Vec<&'static str> {
     fields
 }
 
-fn insert_records(drawers: &mut StoredDrawers, records: Vec<RecordAnswer>, is_bare: bool) -> Result<()> {
+fn insert_records(drawers: &mut RecordedDrawers, records: Vec<RecordAnswer>, is_bare: bool) -> Result<()> {
     for mut record in records {
         if is_bare {
             // Anything else there is a fact.

@@ -5,7 +5,7 @@ use loci_index::measure_distance;
 use serde_json::Value as Json;
 
 use crate::deadline::ChromaDeadline;
-use crate::load::{DrawerScope, StoredDrawers, strip_drawer};
+use crate::load::{RecordScope, RecordedDrawers, strip_drawer};
 use crate::shelf::ChromaShelf;
 use crate::side::ShelfFacts;
 use crate::wire::{ExactVector, NearestAnswer, NearestQuestion};
@@ -15,7 +15,7 @@ const FEWEST: usize = 64;
 
 /// A search by vector in one state of a collection.
 #[derive(Debug)]
-pub(crate) struct NearestSearch<'a> {
+pub(crate) struct CandidateSearch<'a> {
     pub(crate) shelf: &'a ChromaShelf,
     pub(crate) visible: &'a Visibility,
     pub(crate) request: &'a QueryRequest,
@@ -24,10 +24,10 @@ pub(crate) struct NearestSearch<'a> {
     pub(crate) scan_limit: u64,
 }
 
-impl NearestSearch<'_> {
+impl CandidateSearch<'_> {
     /// Returns the nearest drawers to each vector, nearest first; ties are ordered by id.
     pub(crate) fn run(&self, facts: &ShelfFacts) -> Result<Vec<Vec<DrawerHit>>> {
-        let scope = DrawerScope::narrow(self.visible, &self.request.filter, &self.request.document);
+        let scope = RecordScope::narrow(self.visible, &self.request.filter, &self.request.document);
         if facts.vectors <= self.scan_limit {
             return self.scan(&scope, facts);
         }
@@ -51,7 +51,7 @@ impl NearestSearch<'_> {
     }
 
     /// Compares every drawer in scope.
-    fn scan(&self, scope: &DrawerScope<'_>, facts: &ShelfFacts) -> Result<Vec<Vec<DrawerHit>>> {
+    fn scan(&self, scope: &RecordScope<'_>, facts: &ShelfFacts) -> Result<Vec<Vec<DrawerHit>>> {
         let drawers = self
             .shelf
             .load_scope(scope, self.required_fields(), self.deadline)?;
@@ -94,7 +94,7 @@ impl NearestSearch<'_> {
     fn ask_server(
         &self,
         vector: &[f32],
-        scope: &DrawerScope<'_>,
+        scope: &RecordScope<'_>,
         condition: Option<&Json>,
         facts: &ShelfFacts,
     ) -> Result<Option<Vec<DrawerHit>>> {
@@ -131,9 +131,9 @@ impl NearestSearch<'_> {
     /// Returns the hits among the candidates, unless more of them could be nearer or as near.
     fn rank(
         &self,
-        found: &mut StoredDrawers,
+        found: &mut RecordedDrawers,
         vector: &[f32],
-        scope: &DrawerScope<'_>,
+        scope: &RecordScope<'_>,
         facts: &ShelfFacts,
     ) -> Option<Vec<DrawerHit>> {
         let distance = |drawer: &Drawer| {

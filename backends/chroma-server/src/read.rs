@@ -10,7 +10,7 @@ use loci_core::{
 };
 
 use crate::deadline::ChromaDeadline;
-use crate::load::{DrawerScope, StoredDrawers, strip_drawer};
+use crate::load::{RecordScope, RecordedDrawers, strip_drawer};
 use crate::shelf::ChromaShelf;
 use crate::side::ShelfFacts;
 
@@ -21,7 +21,7 @@ pub(crate) fn get_drawers(
     request: &GetRequest,
     deadline: ChromaDeadline,
 ) -> Result<Vec<Drawer>> {
-    let scope = DrawerScope::narrow(visible, &request.filter, &request.document);
+    let scope = RecordScope::narrow(visible, &request.filter, &request.document);
     if let Some(ids) = &request.ids {
         // An id that is asked for twice is answered once.
         let mut asked = BTreeSet::new();
@@ -52,9 +52,9 @@ pub(crate) fn get_drawers(
 }
 
 fn pick_drawers(
-    mut found: StoredDrawers,
+    mut found: RecordedDrawers,
     ids: &[&DrawerId],
-    scope: &DrawerScope<'_>,
+    scope: &RecordScope<'_>,
     request: &GetRequest,
 ) -> Vec<Drawer> {
     let drawers = ids.iter().filter_map(|id| found.remove(*id));
@@ -70,7 +70,7 @@ fn pick_drawers(
 /// Returns the ids of a page: the keys of all drawers in scope are sorted, and only the page is read in full.
 fn sort_page(
     shelf: &ChromaShelf,
-    scope: &DrawerScope<'_>,
+    scope: &RecordScope<'_>,
     request: &GetRequest,
     deadline: ChromaDeadline,
 ) -> Result<Vec<DrawerId>> {
@@ -99,7 +99,7 @@ pub(crate) fn count_drawers(
     condition: &DrawerCondition,
 ) -> Result<u64> {
     let deadline = ChromaDeadline::default();
-    let scope = DrawerScope::narrow(visible, &condition.filter, &condition.document);
+    let scope = RecordScope::narrow(visible, &condition.filter, &condition.document);
     if scope.is_all() {
         return Ok(shelf.list_ids(false, deadline)?.len() as u64);
     }
@@ -113,7 +113,7 @@ pub(crate) fn count_facets(
     visible: &Visibility,
     request: &FacetRequest,
 ) -> Result<Vec<FacetCount>> {
-    let scope = DrawerScope::narrow(visible, &request.filter, &request.document);
+    let scope = RecordScope::narrow(visible, &request.filter, &request.document);
     let found = shelf.load_scope(&scope, DrawerFields::NOTHING, ChromaDeadline::default())?;
     let mut counted: BTreeMap<Vec<Option<String>>, u64> = BTreeMap::new();
     for stored in found.values() {
@@ -175,12 +175,12 @@ pub(crate) fn last_change(shelf: &ChromaShelf, visible: &Visibility) -> Result<u
     Ok(shelf.gate.last_write())
 }
 
-fn load_visible(shelf: &ChromaShelf, visible: &Visibility) -> Result<StoredDrawers> {
-    let scope = DrawerScope::narrow(visible, &Filter::All, &DocumentFilter::All);
+fn load_visible(shelf: &ChromaShelf, visible: &Visibility) -> Result<RecordedDrawers> {
+    let scope = RecordScope::narrow(visible, &Filter::All, &DocumentFilter::All);
     shelf.load_scope(&scope, DrawerFields::NOTHING, ChromaDeadline::default())
 }
 
-fn newest_of(drawers: &StoredDrawers) -> u64 {
+fn newest_of(drawers: &RecordedDrawers) -> u64 {
     drawers
         .values()
         .map(|stored| stored.written)

@@ -68,7 +68,7 @@ fn is_false(truth: &bool) -> bool {
 
 /// A record read as a drawer, with what a later write of it needs to know.
 #[derive(Debug, Clone)]
-pub(crate) struct StoredDrawer {
+pub(crate) struct RecordedDrawer {
     pub(crate) drawer: Drawer,
     /// The keys of the record; a write removes those that it does not set.
     pub(crate) keys: Vec<String>,
@@ -160,7 +160,7 @@ pub(crate) fn hash_piece(drawer: &Drawer) -> Option<String> {
 }
 
 /// Reads a record as a drawer with everything that was asked for.
-pub(crate) fn decode_record(record: RecordAnswer, is_bare: bool) -> Result<StoredDrawer> {
+pub(crate) fn decode_record(record: RecordAnswer, is_bare: bool) -> Result<RecordedDrawer> {
     let keys = record.metadata.keys().cloned().collect();
     let mut metadata = record.metadata;
     let note = metadata.remove(NOTE);
@@ -204,7 +204,7 @@ pub(crate) fn decode_record(record: RecordAnswer, is_bare: bool) -> Result<Store
         drawer.embedding = choose_vector(record.embedding, exact);
     }
     drawer.damage = damage;
-    Ok(StoredDrawer {
+    Ok(RecordedDrawer {
         drawer,
         keys,
         written,

@@ -117,7 +117,7 @@ impl BatchSender<'_> {
         question.metadatas.push(metadata);
     }
 
-    /// Returns the error of an interrupted batch: which drawers were written, which were not, and of which nobody knows.
+    /// Returns the error of an interrupted batch: which drawers were written, which were not, and which may have been.
     fn report(
         &self,
         cause: &Error,

@@ -6,7 +6,7 @@ use loci_core::{CollectionName, Result};
 use serde_json::json;
 
 use crate::address::encode_percent;
-use crate::client::{ChromaClient, RequestOutcome};
+use crate::client::{ChromaClient, ClientOutcome};
 use crate::deadline::ChromaDeadline;
 use crate::failure::missing_collection;
 use crate::gate::CollectionGate;
@@ -197,7 +197,7 @@ impl ChromaShelf {
 }
 
 /// Drops the collection called `name` on the server, and the one beside it.
-pub(crate) fn drop_both(client: &ChromaClient, database: &str, name: &str) -> RequestOutcome<()> {
+pub(crate) fn drop_both(client: &ChromaClient, database: &str, name: &str) -> ClientOutcome<()> {
     // The collection itself first: without it, the other one is never read.
     client.delete(&named_path(database, name))?;
     match client.delete(&named_path(database, &side_name(name))) {

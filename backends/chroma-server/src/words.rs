@@ -7,7 +7,7 @@ use loci_index::bm25::{LexicalStatistics, term_gain};
 use loci_index::tokenise::{self, TextIndexer};
 
 use crate::deadline::ChromaDeadline;
-use crate::load::{DrawerScope, strip_drawer};
+use crate::load::{RecordScope, strip_drawer};
 use crate::shelf::ChromaShelf;
 
 /// A drawer that holds some of the words.
@@ -32,7 +32,7 @@ pub(crate) fn find_words(
     }
     // Scores are sums of floats: every backend adds in the byte order of the terms.
     terms.sort_unstable();
-    let scope = DrawerScope::narrow(visible, &request.filter, &request.document);
+    let scope = RecordScope::narrow(visible, &request.filter, &request.document);
     let fields = DrawerFields {
         document: true,
         embedding: request.include.embedding,

@@ -1,6 +1,7 @@
-//! Records of other programs, written by Chroma's own client.
+//! Records that other programs wrote.
 
-use std::process::Command;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 use loci_core::{
     Backend, CollectionExt as _, CollectionReaderExt as _, Drawer, DrawerFields, DrawerPlace, Filter,
@@ -10,23 +11,19 @@ use loci_testkit::ChromaServer;
 
 use crate::support::{NEWEST, backend, create, fresh_palace, id, name};
 
-/// Sends one request to the shared server and returns the answer.
+/// Sends one request to the shared server, as another program would, and returns the answer.
 fn post(path: &str, body: &str) -> String {
-    let url = format!("http://127.0.0.1:{}/api/v2{path}", ChromaServer::shared(NEWEST));
-    let sent = Command::new("curl")
-        .args([
-            "--silent",
-            "--fail",
-            "--header",
-            "content-type: application/json",
-            "--data",
-            body,
-            &url,
-        ])
-        .output()
-        .unwrap();
-    assert!(sent.status.success(), "{path}: {sent:?}");
-    String::from_utf8(sent.stdout).unwrap()
+    let mut server = TcpStream::connect(("127.0.0.1", ChromaServer::shared(NEWEST))).unwrap();
+    let length = body.len();
+    let head = format!(
+        "POST /api/v2{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    server.write_all((head + body).as_bytes()).unwrap();
+    let mut answer = String::new();
+    server.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+    body.to_owned()
 }
 
 /// Returns the path of a palace's collection on the server.

@@ -33,13 +33,16 @@ fn the_servers_index_finds_nine_in_ten_with_exact_distances_under_filters_too() 
         backend().scanning_at_most(0),
     );
     let drawers = create(&scanning, &palace);
-    let mut random = SeededRandom::new(7);
+    let (mut random, mut last) = (SeededRandom::new(7), Vec::new());
     let add = |at: usize| {
         let mut drawer = NewDrawer::new(id(&format!("d{at:04}")), "text");
-        // Every fourth vector stands twice, so that there are ties.
-        drawer.embedding = Some(random_vector(&mut random));
+        // Every fourth vector is that of the drawer before, so that there are ties.
+        if at % 4 < 3 {
+            last = random_vector(&mut random);
+        }
+        drawer.embedding = Some(last.clone());
         drawer.metadata = Metadata::new()
-            .with_entry("half", if at % 2 == 0 { "even" } else { "odd" })
+            .with_entry("half", if at.is_multiple_of(2) { "even" } else { "odd" })
             .with_entry("n", at as i64);
         Write::Add(drawer)
     };
