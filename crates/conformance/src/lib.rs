@@ -29,6 +29,7 @@ mod revising;
 mod runner;
 mod samples;
 mod scene;
+mod served;
 mod switching;
 mod twin;
 
@@ -40,4 +41,5 @@ pub use harness::{BackendHarness, TestWorld};
 pub use reference::{Reference, ReferenceHarness};
 pub use runner::{CaseVerdict, examine_case, list_trials, list_trials_under, main, run_cases};
 pub use scene::CaseScene;
+pub use served::{minimal_reference, serve_reference};
 pub use twin::{TwinOutput, TwinWriter};
