@@ -30,7 +30,8 @@ use crate::wire::request::{WireOptions, WirePalace};
 /// A plug-in that hangs, ends, floods, answers twice, answers garbage or lies about lengths costs an error that names
 /// it, within the times of [`PluginOptions`]; memory stays within its sizes. A process that ended is started again by
 /// the next call, and once within a call that may be repeated: a read, or a write under an idempotency key. An open
-/// collection is then opened again with the options it had; a moment is not. Dropping the backend closes it.
+/// collection is then opened again with the options it had; a moment is not. The process ends with the backend and the
+/// last of its collections.
 #[derive(Debug)]
 pub struct PluginBackend {
     link: Arc<PluginLink>,
@@ -136,12 +137,6 @@ impl<R: DeserializeOwned> AnswerListener for PlainRows<R> {
 
     fn take_body(&mut self, body: &[u8]) -> WireResult<()> {
         take_rows(body, &mut self.0, &|row: R, _| Ok(row))
-    }
-}
-
-impl Drop for PluginBackend {
-    fn drop(&mut self) {
-        self.link.close();
     }
 }
 

@@ -183,6 +183,12 @@ impl PluginLink {
     }
 }
 
+impl Drop for PluginLink {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 /// Refuses a frame that is longer than the plug-in accepts.
 pub(super) fn check_length(name: &str, bytes: &[u8], process: &PluginProcess) -> Result<()> {
     let limit = process.hello.frame_limit as usize;
