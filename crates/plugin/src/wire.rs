@@ -7,6 +7,7 @@ pub(crate) mod failure;
 pub(crate) mod filter;
 pub(crate) mod request;
 pub(crate) mod scalar;
+pub(crate) mod upkeep;
 pub(crate) mod write;
 
 /// The result of reading what the other side sent: a value, or the words for what is wrong with it.

@@ -38,6 +38,7 @@ const EDGES: [(&str, &[&str]); 20] = [
             "chroma",
             "memtomem",
             "mempalace",
+            "plugin",
             "postgres",
             "qdrant",
         ],

@@ -18,11 +18,9 @@ use super::reader::{RemoteHandle, ask_rows, ask_value, call_handle, take_rows};
 use super::talk::{AnswerListener, CallPlan};
 use crate::frame::{FrameKind, encode_frame};
 use crate::wire::WireResult;
-use crate::wire::answer::{
-    WireChanges, WireFillReport, WireOutcome, WirePurge, WireRecord, WireSpace, WireTrace, WireUnembedded,
-    WireUpkeep, WireUpkeepReport,
-};
+use crate::wire::answer::{WireChanges, WireFillReport, WireOutcome, WireRecord, WireSpace, WireUnembedded};
 use crate::wire::call::{HandleNumber, PartHeader, WireCall, WireFill, WireRevision};
+use crate::wire::upkeep::{WirePurge, WireTrace, WireUpkeep, WireUpkeepReport};
 use crate::wire::write::wire_batch;
 
 impl PluginCollection {

@@ -48,11 +48,11 @@ pub(super) struct PluginProcess {
     /// Tells the processes of one plug-in apart.
     pub(super) generation: u64,
     outgoing: Mutex<Option<Sender<Vec<u8>>>>,
-    shared: Arc<ProcessState>,
+    shared: Arc<ProcessShare>,
 }
 
 #[derive(Debug)]
-struct ProcessState {
+struct ProcessShare {
     child: Mutex<Child>,
     calls: Mutex<WaitingCalls>,
 }
@@ -97,7 +97,7 @@ impl PluginProcess {
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(start_error(name, "it has no pipes"));
         };
-        let shared = Arc::new(ProcessState {
+        let shared = Arc::new(ProcessShare {
             child: Mutex::new(child),
             calls: Mutex::default(),
         });
@@ -240,7 +240,7 @@ fn number_frame(bytes: &mut [u8], number: u32) {
     }
 }
 
-impl ProcessState {
+impl ProcessShare {
     fn lock_calls(&self) -> std::sync::MutexGuard<'_, WaitingCalls> {
         self.calls.lock().expect("no holder of this lock panics")
     }
@@ -343,7 +343,7 @@ fn start_writer(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
 }
 
 /// Reads frames until the output ends; returns where the hello arrives.
-fn start_reader(stdout: ChildStdout, shared: Arc<ProcessState>, limit: u32) -> Receiver<PluginHello> {
+fn start_reader(stdout: ChildStdout, shared: Arc<ProcessShare>, limit: u32) -> Receiver<PluginHello> {
     let (sender, hello) = channel();
     thread::spawn(move || {
         let mut stdout = BufReader::with_capacity(64 << 10, stdout);
@@ -378,7 +378,7 @@ fn read_hello(stdout: &mut impl Read, limit: u32) -> std::result::Result<PluginH
     Ok(hello)
 }
 
-fn read_answers(stdout: &mut impl Read, shared: &ProcessState, limit: u32) -> FrameFault {
+fn read_answers(stdout: &mut impl Read, shared: &ProcessShare, limit: u32) -> FrameFault {
     loop {
         let frame = match read_frame(stdout, limit) {
             Ok(frame) => frame,

@@ -15,10 +15,11 @@ use crate::frame::BlobReader;
 use crate::wire::WireResult;
 use crate::wire::answer::{
     OpenedAnswer, WireChanges, WireFacet, WireFillReport, WireFinding, WireHealth, WireInfo, WireOutcome,
-    WirePurge, WireRecord, WireSpace, WireTrace, WireUnembedded, WireUpkeep, WireUpkeepReport,
+    WireRecord, WireSpace, WireUnembedded,
 };
 use crate::wire::call::{HandleNumber, WireCall, WireFill, WireRevision};
 use crate::wire::request::{WireBudget, WirePalace};
+use crate::wire::upkeep::{WirePurge, WireTrace, WireUpkeep, WireUpkeepReport};
 use crate::wire::write::{WireWrite, read_batch};
 
 /// The bytes of a row whose size hardly varies, about.
@@ -181,6 +182,15 @@ impl CallAnswering<'_> {
                 let page = collection.require_feed()?.changes_since(Cursor(cursor), limit)?;
                 self.answer(WireChanges::from(page))
             }
+            other => self.run_upkeep_call(other),
+        }
+    }
+
+    /// Makes a call on the maintenance or the eraser of one collection.
+    fn run_upkeep_call(&self, call: WireCall<'_>) -> Result<()> {
+        let handles = &self.session.handles;
+        let missing = || Visibility::whole_collection_error("erasure");
+        match call {
             WireCall::MaintenanceState { handle } => {
                 let state = handles.collection(handle)?.require_upkeep()?.state()?;
                 self.answer(WireUpkeep::from(state))
@@ -190,15 +200,6 @@ impl CallAnswering<'_> {
                 let report = handles.collection(handle)?.require_upkeep()?.run(&kind)?;
                 self.answer(WireUpkeepReport::from(report))
             }
-            other => self.run_erasure_call(other),
-        }
-    }
-
-    /// Makes a call on the eraser of one collection.
-    fn run_erasure_call(&self, call: WireCall<'_>) -> Result<()> {
-        let handles = &self.session.handles;
-        let missing = || Visibility::whole_collection_error("erasure");
-        match call {
             WireCall::BeginErasure { handle } => {
                 let collection = handles.collection(handle)?;
                 self.answer(collection.eraser().ok_or_else(missing)?.begin()?)

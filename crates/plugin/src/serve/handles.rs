@@ -79,7 +79,7 @@ impl ServedHandles {
     fn find(&self, number: HandleNumber) -> Result<ServedHandle> {
         let table = self.table.lock().expect("no holder of this lock panics");
         let found = table.open.get(&number).cloned();
-        found.ok_or_else(|| host_error(format!("there is no handle {number}")))
+        found.ok_or_else(|| host_error(format!("the handle {number} is not open")))
     }
 
     pub(super) fn add_collection(&self, collection: Arc<dyn Collection>) -> HandleNumber {

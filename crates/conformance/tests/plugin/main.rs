@@ -1,33 +1,23 @@
 //! The suite and the model test over the wire: the reference as a plug-in, in processes of its own.
 
-use std::process::{Child, ChildStdin, Command, Stdio};
+mod hub;
+
 use std::sync::Arc;
 
+use hub::ReferenceHub;
 use libtest_mimic::Arguments;
 use loci_conformance::{BackendHarness, TempFolder, TestWorld, list_trials_under};
 use loci_core::{Backend, PalaceRef};
 use loci_plugin::{PluginBackend, PluginOptions};
 
-const PLUGIN: &str = env!("CARGO_BIN_EXE_loci-backend-reference");
-
 struct PluginHarness {
     profile: &'static [&'static str],
 }
 
-/// A process that keeps the storage, and plug-ins in front of it.
 struct PluginWorld {
     folder: TempFolder,
     backend: Arc<PluginBackend>,
-    hub: Child,
-    // Closing it ends the hub.
-    _life: Option<ChildStdin>,
-}
-
-fn start_plugin(folder: &TempFolder) -> Result<PluginBackend, String> {
-    let socket = folder.path().join("hub").display().to_string();
-    let arguments = ["--join".to_owned(), socket];
-    PluginBackend::start("reference", PLUGIN, arguments, PluginOptions::default())
-        .map_err(|error| error.to_string())
+    hub: ReferenceHub,
 }
 
 impl BackendHarness for PluginHarness {
@@ -37,34 +27,12 @@ impl BackendHarness for PluginHarness {
 
     fn make_world(&self) -> Result<Box<dyn TestWorld>, String> {
         let folder = TempFolder::new()?;
-        let socket = folder.path().join("hub");
-        let mut hub = Command::new(PLUGIN)
-            .arg("--hub")
-            .arg(&socket)
-            .args(self.profile)
-            .stdin(Stdio::piped())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let life = hub.stdin.take();
-        let mut started = start_plugin(&folder);
-        // The hub makes its socket a moment after it was started.
-        while started.is_err() && hub.try_wait().is_ok_and(|ended| ended.is_none()) {
-            std::thread::yield_now();
-            started = start_plugin(&folder);
-        }
+        let (hub, backend) = ReferenceHub::start(folder.path(), self.profile)?;
         Ok(Box::new(PluginWorld {
-            backend: Arc::new(started?),
+            backend: Arc::new(backend),
             folder,
             hub,
-            _life: life,
         }))
-    }
-}
-
-impl Drop for PluginWorld {
-    fn drop(&mut self) {
-        drop(self.hub.kill());
-        drop(self.hub.wait());
     }
 }
 
@@ -82,7 +50,7 @@ impl TestWorld for PluginWorld {
     }
 
     fn reopen(&self) -> Result<Arc<dyn Backend>, String> {
-        Ok(Arc::new(start_plugin(&self.folder)?))
+        Ok(Arc::new(self.hub.join(PluginOptions::default())?))
     }
 }
 
