@@ -45,6 +45,7 @@ mod own_tree;
 mod owner_only;
 mod places;
 #[cfg(unix)]
+mod plugging;
 mod poison;
 #[cfg(target_os = "linux")]
 mod progressing;

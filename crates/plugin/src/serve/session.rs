@@ -133,7 +133,7 @@ impl ServeSession {
             Err(_) if inbox.is_given_up() => None,
             Err(_) => Some(Error::new(ErrorKind::Internal, "the backend panicked")),
         };
-        // Removed before the last frame is written: the host may use the number again from then on.
+        // Numbers are not used twice while a session lasts, so frames that still come for this one are dropped.
         self.inboxes
             .lock()
             .expect("no holder of this lock panics")
