@@ -113,7 +113,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn executables_of_the_right_name_are_plug_ins_and_nothing_else_is() {
-        use std::os::unix::fs::PermissionsExt as _;
+        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let make = |place: &str, mode: u32| {
             let path = folder.path().join(place);

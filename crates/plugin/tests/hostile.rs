@@ -1,4 +1,10 @@
 //! Plug-ins that hang, die, flood, answer twice, answer garbage or lie: each costs an error in time that names it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test: a panic is a red line"
+)]
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
