@@ -8,6 +8,8 @@ use etcetera::BaseStrategy;
 use loci_chroma::MempalaceInstallation;
 use loci_core::Timestamp;
 
+use crate::plugins::PluginFolders;
+
 /// The variables by which MemPalace is told where its palace is.
 const MEMPALACE_PATHS: [&str; 3] = ["MEMPALACE_PALACE_PATH", "MEMPALACE_PALACE", "MEMPAL_PALACE_PATH"];
 
@@ -30,6 +32,8 @@ pub(crate) struct ProcessEnvironment {
     pub(crate) keys: Option<PathBuf>,
     /// Where MemPalace keeps its files.
     pub(crate) mempalace: MempalaceInstallation,
+    /// Where plug-ins are looked for.
+    pub(crate) plugins: PluginFolders,
     /// Whether to print without color: `NO_COLOR` is set, or the terminal is dumb.
     pub(crate) plain: bool,
 }
@@ -42,6 +46,9 @@ impl ProcessEnvironment {
         let data = etcetera::base_strategy::choose_native_strategy()
             .ok()
             .map(|strategy| strategy.data_dir());
+        let settings = etcetera::base_strategy::choose_native_strategy()
+            .ok()
+            .map(|strategy| strategy.config_dir());
         let home = etcetera::home_dir().ok();
         let codex = home.as_ref().map(|home| home.join(".codex"));
         let usual = data.as_ref().map(|data| data.join("loci").join("models"));
@@ -52,6 +59,7 @@ impl ProcessEnvironment {
             palace: set("LOCI_PALACE"),
             // A name that is not UTF-8 belongs to no backend and is refused later, with the list of known ones.
             backend: set("LOCI_BACKEND").map(|name| name.to_string_lossy().into_owned()),
+            plugins: PluginFolders::new(settings.as_deref(), set("PATH").as_deref()),
             data,
             codex: set("CODEX_HOME").map(PathBuf::from).or(codex),
             mempalace: MempalaceInstallation {

@@ -16,6 +16,7 @@ mod opened;
 mod output;
 mod page;
 mod palace;
+mod plugins;
 mod progress;
 mod registry;
 mod render;

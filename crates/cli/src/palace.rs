@@ -150,7 +150,7 @@ fn split_backend<'a>(
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if is_name && !Path::new(reference).exists() {
-        // Fails with the error for an unknown backend, since the name is not a known one.
+        // Fails with the error for an unknown backend, since the name is neither a known one nor that of a plug-in.
         registry.make_backend(backend)?;
     }
     Ok((None, reference))
@@ -245,6 +245,19 @@ struct PalaceConfig {
 /// The backend that the config of a palace names, if there is a config.
 pub(crate) fn configured_backend(folder: &Path) -> Result<Option<String>> {
     Ok(read_config(folder)?.and_then(|config| config.backend))
+}
+
+/// Writes the config of a palace that a plug-in holds, unless it has one: its files would not tell the backend.
+pub(crate) fn remember_backend(folder: &Path, backend: &str) -> Result<()> {
+    let path = folder.join(CONFIG);
+    if path.exists() {
+        return Ok(());
+    }
+    let config = serde_json::json!({ "backend": backend }).to_string();
+    // A plug-in on a server makes no folder of its own.
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&path, config))
+        .map_err(|cause| errors::io_error(format!("cannot write {}", path.display()), cause))
 }
 
 fn read_config(folder: &Path) -> Result<Option<PalaceConfig>> {

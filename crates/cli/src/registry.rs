@@ -11,6 +11,8 @@ use loci_mempalace::ExactBackend;
 use loci_postgres::PostgresBackend;
 use loci_store::EmbeddedBackend;
 
+use crate::plugins::{FoundPlugin, PluginFolders};
+
 /// The number of drawers of a palace, and the damage it has on record.
 type PalaceGlance = (u64, Vec<PalaceFinding>);
 
@@ -50,10 +52,11 @@ pub(crate) struct ShownUrl {
     pub(crate) hides_secret: bool,
 }
 
-/// The backends this build knows by name.
+/// The backends this build knows by name, and the plug-ins that can be found.
 #[derive(Debug)]
 pub(crate) struct BackendRegistry {
     entries: Vec<BackendEntry>,
+    plugins: PluginFolders,
     /// Where the user's MemPalace keeps the files that belong to its palaces.
     installation: MempalaceInstallation,
 }
@@ -79,6 +82,7 @@ impl BackendRegistry {
     pub(crate) fn standard(installation: &MempalaceInstallation) -> Self {
         Self {
             installation: installation.clone(),
+            plugins: PluginFolders::default(),
             // The order decides for a folder that two backends recognise.
             entries: vec![
                 BackendEntry {
@@ -118,14 +122,38 @@ impl BackendRegistry {
         }
     }
 
-    /// The names of all backends, in order of precedence.
+    /// Looks for plug-ins in these folders as well.
+    #[must_use]
+    pub(crate) fn with_plugins(mut self, plugins: &PluginFolders) -> Self {
+        self.plugins = plugins.clone();
+        self
+    }
+
+    /// Every plug-in, by name. One that has the name of a backend of this build is left out: it is never used.
+    pub(crate) fn list_plugins(&self) -> Vec<FoundPlugin> {
+        let mut found = self.plugins.list();
+        found.retain(|plugin| self.find_entry(&plugin.name).is_err());
+        found
+    }
+
+    /// The plug-in called `name`, unless a backend of this build has the name.
+    pub(crate) fn find_plugin(&self, name: &str) -> Option<FoundPlugin> {
+        let is_own = self.entries.iter().any(|entry| entry.name == name);
+        let path = self.plugins.find(name).filter(|_| !is_own)?;
+        Some(FoundPlugin {
+            name: name.to_owned(),
+            path,
+        })
+    }
+
+    /// The names of the backends of this build, in order of precedence.
     pub(crate) fn names(&self) -> Vec<&'static str> {
         self.entries.iter().map(|entry| entry.name).collect()
     }
 
     /// Whether a backend is called `name`.
     pub(crate) fn knows(&self, name: &str) -> bool {
-        self.entries.iter().any(|entry| entry.name == name)
+        self.entries.iter().any(|entry| entry.name == name) || self.find_plugin(name).is_some()
     }
 
     fn find_entry(&self, name: &str) -> Result<&BackendEntry> {
@@ -136,6 +164,13 @@ impl BackendRegistry {
     /// Counts the drawers of the palace in `folder`, which the backend called `name` holds, and lists the damage it has
     /// on record. Changes nothing.
     pub(crate) fn count_drawers(&self, name: &str, folder: &Path) -> Result<PalaceGlance> {
+        if self.find_plugin(name).is_some() {
+            // A list is no reason to run a program.
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("not counted: the plug-in {name:?} is not started for a list"),
+            ));
+        }
         match self.find_entry(name)?.home {
             PalaceHome::Folder(count) => count(folder),
             PalaceHome::Server(_) => Err(Error::new(
@@ -181,6 +216,9 @@ impl BackendRegistry {
 
     /// Makes the backend called `name`; the error for an unknown name lists the known ones.
     pub(crate) fn make_backend(&self, name: &str) -> Result<Arc<dyn Backend>> {
+        if let Some(plugin) = self.find_plugin(name) {
+            return Ok(Arc::new(plugin.start()?));
+        }
         let entry = self.find_entry(name)?;
         let backend = (entry.make)(&self.installation);
         // A backend of another version of the contract would fail later, and less clearly.
@@ -281,8 +319,10 @@ fn count_in_foreign(backend: &dyn Backend, folder: &Path) -> Result<PalaceGlance
 }
 
 fn unknown_backend(name: &str, known: &[&str]) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("unknown backend {name:?}"))
-        .with_hint(format!("known backends: {}", known.join(", ")))
+    Error::new(ErrorKind::Unsupported, format!("unknown backend {name:?}")).with_hint(format!(
+        "known backends: {}; a plug-in is an executable loci-backend-{name} on the PATH",
+        known.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -344,7 +384,10 @@ mod tests {
         assert!(error.message().contains("nowhere"), "{error}");
         assert_eq!(
             error.hint_text(),
-            Some("known backends: embedded, chroma, sqlite_exact, postgres, chroma-server, elsewhere")
+            Some(
+                "known backends: embedded, chroma, sqlite_exact, postgres, chroma-server, elsewhere; \
+                 a plug-in is an executable loci-backend-nowhere on the PATH"
+            )
         );
     }
 

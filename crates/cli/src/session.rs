@@ -39,7 +39,7 @@ impl CommandSession {
         Self {
             opened,
             globals,
-            registry: BackendRegistry::standard(&environment.mempalace),
+            registry: BackendRegistry::standard(&environment.mempalace).with_plugins(&environment.plugins),
             embedders: Arc::new(InstalledEmbedders::new(&environment)),
             out,
             environment,
@@ -86,7 +86,8 @@ impl CommandSession {
         let (globals, environment) = self.origin();
         let find = move || {
             // A registry of its own: the closure may outlive this session, on the thread of a server.
-            let registry = BackendRegistry::standard(&environment.mempalace);
+            let registry =
+                BackendRegistry::standard(&environment.mempalace).with_plugins(&environment.plugins);
             find_address(globals.palace.as_deref(), None, &environment, &registry)
         };
         let palace = Palace::with_locator(find, self.embedders.clone(), now)

@@ -1,19 +1,11 @@
 //! The suite on the reference: in full, without any optional capability, and without writes.
 
 use libtest_mimic::Arguments;
-use loci_conformance::{Reference, ReferenceHarness, list_trials_under};
-use loci_core::Metric;
-
-/// A reference without any optional capability, which must refuse each of them by name.
-fn minimal() -> Reference {
-    Reference::with_capabilities([])
-        .comparing_by(&[Metric::Cosine])
-        .maintaining_only(&[])
-}
+use loci_conformance::{Reference, ReferenceHarness, list_trials_under, minimal_reference};
 
 fn main() {
     let full = ReferenceHarness::new(Reference::new);
-    let minimal = ReferenceHarness::new(minimal);
+    let minimal = ReferenceHarness::new(minimal_reference);
     // Filled through a twin that takes writes.
     let read_only = ReferenceHarness::read_only(Reference::new);
     let mut trials = list_trials_under("reference::", full, &[]);

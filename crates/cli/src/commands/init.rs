@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::errors::{CommandResult, ExitStatus};
-use crate::palace::PalacePlace;
+use crate::palace::{PalacePlace, remember_backend};
 use crate::session::CommandSession;
 
 /// Create a palace, or a collection in one
@@ -101,12 +101,16 @@ pub(crate) fn run(args: &InitArgs, session: &mut CommandSession) -> CommandResul
         Some(name) => InitModel::Chosen(session.embedders.find_by_name(name)?),
         None => InitModel::Usual,
     };
+    let folder = address.reference.local_path.clone();
     let report = session.palace_at(address).init(&InitRequest {
         model,
         dimension: args.dimension,
         metric: args.metric,
     });
     let report = report.map_err(|error| explain_mismatch(error, args.dimension))?;
+    if let (Some(folder), Some(plugin)) = (folder, session.registry.find_plugin(&report.backend)) {
+        remember_backend(&folder, &plugin.name)?;
+    }
     if session.out.is_json() {
         session.out.write_json(&InitOutcome { report, role })?;
         return Ok(ExitStatus::Done);

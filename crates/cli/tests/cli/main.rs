@@ -47,6 +47,7 @@ mod own_tree;
 mod owner_only;
 mod places;
 #[cfg(unix)]
+mod plugging;
 mod poison;
 #[cfg(unix)]
 mod postgres_roles;

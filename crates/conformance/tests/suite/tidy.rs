@@ -22,7 +22,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("benchmark", &["core", "engine", "index"]),
     ("serve", &["engine", "core"]),
     ("connect", &["core"]),
-    ("conformance", &["core"]),
+    ("plugin", &["core"]),
+    ("conformance", &["core", "plugin"]),
     ("testkit", &[]),
     ("sim", &["core", "store", "testkit"]),
     (
@@ -40,6 +41,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "chroma-server",
             "memtomem",
             "mempalace",
+            "plugin",
             "postgres",
             "qdrant",
         ],
