@@ -113,7 +113,7 @@ impl MissingRights {
             format!("the Postgres role {role:?} lacks {}", words.join("; ")),
         )
         .with_hint(format!(
-            "nothing was changed; their owner can run: {};",
+            "nothing was changed; the owner can run: {};",
             grants.join("; ")
         ))
     }

@@ -60,14 +60,10 @@ impl PostgresBackend {
                 return Err(request.missing_role_error());
             }
             request.check_namespace(session)?;
-            let mut statements = vec![
-                SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
-                SqlStatement::new("SET LOCAL lock_timeout = '10s'"),
-            ];
-            statements.extend(request.statements(&standing.owner, |table| standing.has(table)));
-            statements.push(SqlStatement::new("COMMIT"));
-            let done = session.ask_all(&statements, ServerDeadline::default());
-            done.inspect_err(|_| session.end_transaction())?;
+            // One after the other: two that grant rights on a table at once would fail.
+            schema::under_lock(session, ServerDeadline::default(), || {
+                request.admit(session, &standing)
+            })?;
             // Two that gave the namespace to different roles at once: the one that came second learns of it here.
             request.check_namespace(session)?;
             Ok(NamespaceRole {
@@ -236,23 +232,46 @@ impl<'a> RoleRequest<'a> {
         )))
     }
 
-    /// Returns the statements that let the role in. The policies are made again: one may have been lost.
-    fn statements(&self, owner: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
-        let mut statements = Vec::new();
-        if !self.exists {
-            statements.push(SqlStatement::new(format!(
-                "CREATE ROLE {} NOLOGIN",
-                self.identifier
-            )));
+    /// Lets the role in. Tables are locked only if their policies need to be made or put into force.
+    fn admit(&self, session: &ServerSession, standing: &StandingTables) -> Result<()> {
+        let mut statements = vec![
+            SqlStatement::new("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"),
+            SqlStatement::new("SET LOCAL lock_timeout = '10s'"),
+        ];
+        let has = |table: &str| standing.has(table);
+        if is_secured(session)? {
+            statements.extend(self.create_statement());
+            statements.extend(security::grant_statements(&self.identifier, has));
+            statements.push(self.insert_statement());
+        } else {
+            statements.push(schema::lock_statement(standing));
+            statements.extend(self.statements(&standing.owner, has));
         }
+        statements.push(SqlStatement::new("COMMIT"));
+        let done = session.ask_all(&statements, ServerDeadline::default());
+        done.inspect_err(|_| session.end_transaction()).map(drop)
+    }
+
+    /// Returns the statements that let the role in, with the policies of all tables.
+    fn statements(&self, owner: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
         let role = self.identifier.clone();
+        let mut statements: Vec<SqlStatement> = self.create_statement().into_iter().collect();
         statements.extend(security::secure_statements(owner, exists, &[role]));
+        statements.push(self.insert_statement());
+        statements
+    }
+
+    fn create_statement(&self) -> Option<SqlStatement> {
+        let create = || SqlStatement::new(format!("CREATE ROLE {} NOLOGIN", self.identifier));
+        (!self.exists).then(create)
+    }
+
+    fn insert_statement(&self) -> SqlStatement {
         // Both were quoted by the server: a statement that is printed has no parameters.
-        statements.push(SqlStatement::new(format!(
+        SqlStatement::new(format!(
             "INSERT INTO loci.namespaces(namespace, role) VALUES ({}, {}) ON CONFLICT DO NOTHING",
             self.namespace_literal, self.literal
-        )));
-        statements
+        ))
     }
 
     fn print(&self, statements: &[SqlStatement]) -> String {
@@ -271,4 +290,22 @@ impl<'a> RoleRequest<'a> {
         }
         text
     }
+}
+
+/// Returns whether every table has its policies, and they are in force.
+fn is_secured(session: &ServerSession) -> Result<bool> {
+    let question = SqlStatement::new(
+        "SELECT NOT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE n.nspname = 'loci' AND c.relkind = 'r' AND c.relname = ANY($1) AND NOT (
+                c.relrowsecurity AND c.relforcerowsecurity
+                AND EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'loci_namespace')
+                AND EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'loci_owner'
+                    AND c.relowner = ANY(p.polroles))))",
+    )
+    .with(
+        security::TABLES.map(|table| table.name.to_owned()).to_vec(),
+        Type::TEXT_ARRAY,
+    );
+    let found = session.ask(question, ServerDeadline::default())?;
+    Ok(found.first().is_some_and(|row| row.get(0)))
 }

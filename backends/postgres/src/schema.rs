@@ -15,7 +15,7 @@ use crate::deadline::ServerDeadline;
 use crate::session::ServerSession;
 use crate::statement::SqlStatement;
 
-pub(crate) use steps::{StandingTables, secure_tables, upgrade_statements, upgrade_tables};
+pub(crate) use steps::{StandingTables, lock_statement, secure_tables, upgrade_statements, upgrade_tables};
 
 /// The version of the tables. Another major version is refused; a minor one only adds, by the steps of `steps`.
 pub(crate) const SCHEMA_VERSION: TableVersion = TableVersion { major: 1, minor: 1 };
@@ -304,7 +304,7 @@ fn create_tables(session: &ServerSession, newest: TableVersion, deadline: Server
 }
 
 /// Runs `work` while no other process makes or changes the tables.
-fn under_lock(
+pub(crate) fn under_lock(
     session: &ServerSession,
     deadline: ServerDeadline,
     work: impl FnOnce() -> Result<()>,

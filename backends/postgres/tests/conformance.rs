@@ -1,10 +1,10 @@
-//! The conformance suite on palaces of a real Postgres server: without the extension `vector`, with it, and with answers
-//! from an approximate index.
+//! The conformance suite on palaces of a real Postgres server: without the extension `vector`, with it, with answers from an
+//! approximate index, and as a role of one namespace.
 
 #![allow(clippy::panic, reason = "a panic is a red line of the test")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use libtest_mimic::Arguments;
@@ -21,6 +21,21 @@ const EXTENDED: &str = "loci_vector";
 
 /// The database whose palaces answer approximately from the first vector on.
 const APPROXIMATE: &str = "loci_approximate";
+/// The database in which a role of one namespace does everything, and this role.
+const SCOPED: &str = "loci_scoped";
+const TENANT: &str = "loci_scoped_tenant";
+
+/// The cases that write to namespaces which this role does not have.
+const OTHER_NAMESPACES: [(&str, &str); 2] = [
+    (
+        "isolation::nothing_written_under_one_namespace_is_seen_changed_or_removed_under_another",
+        "the role has one namespace",
+    ),
+    (
+        "sources::records_of_another_namespace_are_never_seen_changed_or_removed",
+        "the role has one namespace",
+    ),
+];
 
 struct PostgresHarness {
     database: &'static str,
@@ -45,7 +60,12 @@ impl BackendHarness for PostgresHarness {
         }
         let backend = PostgresBackend::new();
         // Palaces of their own in one database: a database for each world would take as long as most cases.
-        let server = PostgresServer::shared().url(self.database);
+        let mut server = PostgresServer::shared().url(self.database);
+        if self.database == SCOPED {
+            static ADMITTED: Once = Once::new();
+            ADMITTED.call_once(admit_tenant);
+            server = server.replacen("postgres@", &format!("{TENANT}@"), 1);
+        }
         Ok(Box::new(PostgresWorld {
             database: self.database,
             url: format!("{server}&palace=world-{}-{number}", std::process::id()),
@@ -78,6 +98,32 @@ fn extend_database(database: &str) {
         "the extension \"vector\" cannot be installed; see {}",
         server.log().display()
     );
+}
+
+/// Makes the database and the role that owns the palaces without a namespace, unless another test has made them.
+fn admit_tenant() {
+    let server = PostgresServer::shared();
+    let palace = PalaceRef::from_id(format!("{}&palace=any", server.url(SCOPED)));
+    for _ in 0..100 {
+        let admitted = PostgresBackend::new().admit_role(&palace, TENANT);
+        if admitted.is_ok()
+            && server
+                .try_sql(
+                    SCOPED,
+                    &format!(
+                        "ALTER ROLE {TENANT} LOGIN; GRANT MAINTAIN ON ALL TABLES IN SCHEMA loci TO {TENANT}"
+                    ),
+                )
+                .code
+                == 0
+        {
+            return;
+        }
+        // Fails if another process has begun to make it, which may take a while.
+        server.try_sql("postgres", &format!("CREATE DATABASE {SCOPED}"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the role {TENANT} cannot be made; see {}", server.log().display());
 }
 
 impl TestWorld for PostgresWorld {
@@ -147,5 +193,7 @@ fn main() {
     // Only what an index can break; its build is the slowest part of each case.
     let indexed = list_trials_under("approximate::", approximate, &[]);
     trials.extend(indexed.into_iter().filter(|trial| touches_index(trial.name())));
+    let scoped = PostgresHarness { database: SCOPED };
+    trials.extend(list_trials_under("scoped::", scoped, &OTHER_NAMESPACES));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

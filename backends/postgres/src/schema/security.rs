@@ -214,7 +214,7 @@ fn enforce_statements(exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
 }
 
 /// Returns the statements that give a role, a quoted identifier, the rights it needs, and no other.
-fn grant_statements(role: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
+pub(crate) fn grant_statements(role: &str, exists: impl Fn(&str) -> bool) -> Vec<SqlStatement> {
     let usage = SqlStatement::new(format!("GRANT USAGE ON SCHEMA loci TO {role}"));
     let tables = TABLES.iter().filter(|table| exists(table.name));
     std::iter::once(usage)

@@ -115,16 +115,7 @@ pub(crate) fn upgrade_statements(
 ) -> Result<Vec<SqlStatement>> {
     // A superuser, or a member of the owner, adds tables that belong to the owner of the others.
     let mut statements = vec![SqlStatement::new(format!("SET LOCAL ROLE {}", standing.owner))];
-    // All at once and first, in the order in which writers take them: no cycle of waits can begin.
-    let tables: Vec<String> = security::TABLES
-        .iter()
-        .filter(|table| standing.has(table.name))
-        .map(|table| format!("loci.{}", table.name))
-        .collect();
-    statements.push(SqlStatement::new(format!(
-        "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
-        tables.join(", ")
-    )));
+    statements.push(lock_statement(standing));
     statements.extend(step_statements(found.minor, newest.minor));
     if newest.minor >= SECURED_SINCE {
         // Tables of an earlier step and those of the steps that are taken now.
@@ -144,6 +135,21 @@ pub(crate) fn upgrade_statements(
         "INSERT INTO loci.settings(key, value) VALUES ('{step}', now()::text)"
     )));
     Ok(statements)
+}
+
+/// Returns the statement that locks every table.
+///
+/// All at once and first, in the order in which writers take them: no cycle of waits can begin.
+pub(crate) fn lock_statement(standing: &StandingTables) -> SqlStatement {
+    let tables: Vec<String> = security::TABLES
+        .iter()
+        .filter(|table| standing.has(table.name))
+        .map(|table| format!("loci.{}", table.name))
+        .collect();
+    SqlStatement::new(format!(
+        "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE",
+        tables.join(", ")
+    ))
 }
 
 /// Gives every table its policies again, for instance after one was added, and the roles their rights.

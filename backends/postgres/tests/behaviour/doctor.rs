@@ -244,43 +244,45 @@ fn versions_and_the_extension_are_named() {
     assert!(!PostgresBackend::new().recognises(Path::new("/a/folder")));
 }
 
-/// Damages of row security, each with the code of its finding and, where `admit_role` does not mend it, the repair.
-fn list_damages(role: &str) -> Vec<(&'static str, String, Option<String>)> {
-    vec![
-        (
+/// Lists what makes row security void, with the code of its finding and, if letting the role in again is not enough, the
+/// repair.
+fn list_voids(role: &str) -> [(&'static str, String, Option<String>); 7] {
+    let plain = |code, damage: &str| (code, damage.to_owned(), None);
+    let repaired = |code, damage: &str, repair: &str| {
+        let [damage, repair] = [damage, repair].map(|sql| sql.replace("ROLE_NAME", role));
+        (code, damage, Some(repair))
+    };
+    [
+        plain(
             "row_security_missing",
-            "ALTER TABLE loci.bags DISABLE ROW LEVEL SECURITY".to_owned(),
-            None,
+            "ALTER TABLE loci.bags DISABLE ROW LEVEL SECURITY",
         ),
-        (
+        plain(
             "row_security_missing",
-            "ALTER TABLE loci.notes NO FORCE ROW LEVEL SECURITY".to_owned(),
-            None,
+            "ALTER TABLE loci.notes NO FORCE ROW LEVEL SECURITY",
         ),
-        (
+        plain(
             "row_security_missing",
-            "DROP POLICY loci_namespace ON loci.drawers".to_owned(),
-            None,
+            "DROP POLICY loci_namespace ON loci.drawers",
         ),
-        (
+        plain(
             "owner_policy_stale",
-            "ALTER POLICY loci_owner ON loci.drawers TO pg_monitor".to_owned(),
-            None,
+            "ALTER POLICY loci_owner ON loci.drawers TO pg_monitor",
         ),
-        (
+        repaired(
             "foreign_policy",
-            "CREATE POLICY mine ON loci.drawers USING (true)".to_owned(),
-            Some("DROP POLICY mine ON loci.drawers".to_owned()),
+            "CREATE POLICY mine ON loci.drawers USING (true)",
+            "DROP POLICY mine ON loci.drawers",
         ),
-        (
+        repaired(
             "role_unbound",
-            format!("ALTER ROLE {role} BYPASSRLS"),
-            Some(format!("ALTER ROLE {role} NOBYPASSRLS")),
+            "ALTER ROLE ROLE_NAME BYPASSRLS",
+            "ALTER ROLE ROLE_NAME NOBYPASSRLS",
         ),
-        (
+        repaired(
             "missing_right",
-            format!("REVOKE INSERT ON loci.drawers FROM {role}"),
-            Some(format!("GRANT INSERT ON loci.drawers TO {role}")),
+            "REVOKE INSERT ON loci.drawers FROM ROLE_NAME",
+            "GRANT INSERT ON loci.drawers TO ROLE_NAME",
         ),
     ]
 }
@@ -297,7 +299,7 @@ fn row_security_that_does_not_hold_is_found() {
         codes(&examine(&as_owner)),
         BTreeSet::from(["row_security_void".to_owned()])
     );
-    for (code, damage, repair) in list_damages(&quoted(&tenant.role)) {
+    for (code, damage, repair) in list_voids(&quoted(&tenant.role)) {
         world.run(&damage);
         let found = codes(&examine(&own));
         assert!(found.contains(code), "{damage}: {found:?}");

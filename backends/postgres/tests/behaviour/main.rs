@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "these are only ever tests: a panic is a red line"
 )]

@@ -228,6 +228,66 @@ fn the_grants_of_the_hints_end_in_a_role_that_writes() {
 }
 
 #[test]
+fn an_owner_without_any_privilege_of_the_server_gives_namespaces_to_roles_and_sees_them_all() {
+    let database = PostgresServer::shared().create_database();
+    let owner = GrantedRole::create(&database, "");
+    database.run_sql(&format!(
+        "ALTER ROLE {0} CREATEROLE; GRANT CREATE ON DATABASE {1} TO {0}",
+        owner.name,
+        database.name()
+    ));
+    let backend = PostgresBackend::new();
+    let tenant_url = format!("{}&palace=team&namespace=acme", owner.url());
+    let palace = backend.adopt_url(&tenant_url).unwrap();
+    let role = format!("{}_tenant", database.name());
+    assert!(backend.admit_role(&palace, &role).unwrap().created);
+    database.run_sql(&format!("ALTER ROLE {role} LOGIN"));
+    let as_tenant = tenant_url.replacen(&owner.name, &role, 1);
+    let drawer = || NewDrawer::new(DrawerId::new("d").unwrap(), "text");
+    open(&PostgresBackend::new(), &as_tenant)
+        .add_drawer(drawer())
+        .unwrap();
+    // The owner is bound by forced row security as well, and admitted by its own policy.
+    owner.file().unwrap();
+    assert_eq!(open(&backend, &tenant_url).info().unwrap().drawers, 1);
+    open(&backend, &tenant_url)
+        .upkeep()
+        .unwrap()
+        .run(&MaintenanceKind::COMPACT)
+        .unwrap();
+    let dump = |arguments: &[&str]| {
+        let mut command = database.server().program("pg_dump");
+        command
+            .args(["--schema", "loci", "--dbname"])
+            .arg(owner.url())
+            .args(arguments);
+        loci_testkit::run_command(command, b"")
+    };
+    assert_ne!(dump(&[]).code, 0, "it refuses to leave rows out");
+    let whole = dump(&["--enable-row-security"]);
+    assert_eq!(
+        (whole.code, whole.out.matches("\\x74657874").count()),
+        (0, 2),
+        "{}",
+        whole.err
+    );
+    // Neither can the tenant give its namespace away, nor one that may not create roles make one.
+    let refused = PostgresBackend::new();
+    let palace = refused.adopt_url(&as_tenant).unwrap();
+    let error = refused.admit_role(&palace, "pg_monitor").unwrap_err();
+    assert!(error.message().contains("has not its rights"), "{error}");
+    database.run_sql(&format!("ALTER ROLE {} NOCREATEROLE", owner.name));
+    let palace = backend
+        .adopt_url(&format!("{}&palace=team&namespace=other", owner.url()))
+        .unwrap();
+    let error = backend
+        .admit_role(&palace, &format!("{role}_absent"))
+        .unwrap_err();
+    assert!(error.message().contains("CREATEROLE"), "{error}");
+    database.run_sql(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+}
+
+#[test]
 fn maintenance_and_erasure_name_the_owner_instead_of_doing_nothing() {
     let world = TenantDatabase::create(false);
     let collection = world.open(&world.tenants[0]).unwrap();

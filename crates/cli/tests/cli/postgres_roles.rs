@@ -70,45 +70,14 @@ impl Drop for TwoNamespaces {
 #[test]
 fn every_command_of_a_role_speaks_of_its_own_namespace_alone() {
     let world = TwoNamespaces::create();
-    world
-        .run(
-            "acme",
-            &[
-                "add",
-                "--id",
-                "same",
-                "--wing",
-                "harbour",
-                "the alphasecret ferry leaves",
-            ],
-        )
-        .expect_code(0);
-    world
-        .run(
-            "zeta",
-            &[
-                "add",
-                "--id",
-                "same",
-                "--wing",
-                "betawing",
-                "the betasecret ferry leaves",
-            ],
-        )
-        .expect_code(0);
-    world
-        .run(
-            "zeta",
-            &[
-                "add",
-                "--id",
-                "hidden",
-                "--wing",
-                "betawing",
-                "another betasecret ferry",
-            ],
-        )
-        .expect_code(0);
+    for (namespace, id, wing, text) in [
+        ("acme", "same", "harbour", "the alphasecret ferry leaves"),
+        ("zeta", "same", "betawing", "the betasecret ferry leaves"),
+        ("zeta", "hidden", "betawing", "another betasecret ferry"),
+    ] {
+        let added = world.run(namespace, &["add", "--id", id, "--wing", wing, text]);
+        added.expect_code(0);
+    }
     for args in [
         &["search", "ferry", "--json"][..],
         &["search", "betasecret"],
