@@ -61,9 +61,7 @@ impl MeasuredBackend<'_> {
             );
         });
         let waits = ((self.waits)() - waits) as f64 / (asked.len() + 1) as f64;
-        let mut figure = storage::repeated(&measured);
-        figure["waits"] = json!(waits);
-        figure["approximate"] = json!(collection.info()?.approximate);
-        Ok(figure)
+        let approximate = collection.info()?.approximate;
+        Ok(json!({"time": storage::repeated(&measured), "waits": waits, "approximate": approximate}))
     }
 }

@@ -16,7 +16,7 @@ use crate::statement::SqlStatement;
 pub(super) const MOST_HITS: usize = 1000;
 
 /// The fewest lists that are read: of a small index, a small share would be too few.
-const FEWEST_LISTS: i64 = 10;
+const FEWEST_LISTS: i64 = 20;
 
 impl CodeSearch<'_> {
     /// Returns the hits of each vector by the index, or exactly where the index is no help.
@@ -87,7 +87,7 @@ fn read_settings(lists: i64, taken: usize) -> SqlStatement {
 /// Returns the number of lists that are read for so many rows: the more rows, the farther apart they lie. The shares
 /// were chosen on the clustered corpus of `bench/README.md`.
 fn count_read_lists(lists: i64, taken: usize) -> i64 {
-    let share = 0.02 + 0.0006 * taken as f64;
+    let share = 0.04 + 0.0006 * taken as f64;
     let wanted = (lists as f64 * share).ceil() as i64;
     wanted.max(FEWEST_LISTS).min(lists.max(1))
 }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn more_rows_are_sought_in_more_lists_and_never_in_more_than_there_are() {
-        assert_eq!(count_read_lists(448, 42), 21);
+        assert_eq!(count_read_lists(448, 42), 30);
         assert!(count_read_lists(448, 1032) > count_read_lists(448, 132));
         assert_eq!(count_read_lists(448, 100_000), 448);
         assert_eq!(count_read_lists(0, 42), 1);
