@@ -6,7 +6,6 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
-    clippy::print_stdout,
     reason = "these are only ever tests: a panic is a red line, and campaigns print what they did"
 )]
 
