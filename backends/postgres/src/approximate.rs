@@ -77,9 +77,14 @@ pub(crate) fn choose_precision(
     let mut changed = false;
     match precision {
         QueryPrecision::Exact => {
-            let forget = SqlStatement::new("DELETE FROM loci.settings WHERE key = $1 RETURNING key")
-                .with(wish_key(palace.number), Type::TEXT);
-            changed |= !session.ask(forget, none)?.is_empty();
+            let about_wish = |sql: &str| SqlStatement::new(sql).with(wish_key(palace.number), Type::TEXT);
+            // Asked first: a role of a namespace reads the settings and may not change them.
+            let wished = about_wish("SELECT 1 FROM loci.settings WHERE key = $1");
+            if !session.ask(wished, none)?.is_empty() {
+                let forget = about_wish("DELETE FROM loci.settings WHERE key = $1");
+                session.ask(forget, none)?;
+                changed = true;
+            }
         }
         QueryPrecision::Approximate => {
             check_extension(session)?;
