@@ -123,6 +123,9 @@ impl CodeSearch<'_> {
     }
 
     fn find_all(&self, vectors: &[Vec<f32>]) -> Result<Vec<Vec<DrawerHit>>> {
+        if self.scope.is_broad() && !self.scope.is_everything() {
+            return self.find_all_broadly(vectors);
+        }
         let room = self.room();
         let questions: Vec<SqlStatement> = vectors
             .iter()
@@ -137,6 +140,39 @@ impl CodeSearch<'_> {
                 self.settle(vector, found)
             })
             .collect()
+    }
+
+    /// Answers where nearly everything is in scope: the nearest of all rows are taken first, and the filter leaves most of
+    /// them. Rows that were not taken are farther, so the answer is exact if enough are left; otherwise the filter comes
+    /// first after all.
+    fn find_all_broadly(&self, vectors: &[Vec<f32>]) -> Result<Vec<Vec<DrawerHit>>> {
+        let room = self.room() + self.request.k / 8;
+        let questions: Vec<SqlStatement> = vectors
+            .iter()
+            .map(|vector| self.ask_broadly(vector, room))
+            .collect();
+        let answers = self.view.session.ask_all(&questions, self.view.deadline)?;
+        let mut all = Vec::with_capacity(vectors.len());
+        for (vector, rows) in vectors.iter().zip(answers) {
+            let taken = rows
+                .first()
+                .map(|row| (row.get::<_, i64>(22), row.get::<_, f64>(23)));
+            let mut found = self.read_candidates(vector, &rows, usize::MAX)?;
+            let is_all =
+                taken.is_some_and(|(taken, _)| usize::try_from(taken).is_ok_and(|taken| taken < room));
+            let is_enough = is_all || found.hits.len() >= self.request.k;
+            if !is_enough {
+                let rows = self
+                    .view
+                    .session
+                    .ask(self.ask_nearest(vector, self.room()), self.view.deadline)?;
+                found = self.read_candidates(vector, &rows, self.room())?;
+            } else if !is_all {
+                found.reach = taken.map(|(_, reach)| reach as f32);
+            }
+            all.push(self.settle(vector, found)?);
+        }
+        Ok(all)
     }
 
     /// Returns the hits, asking for more candidates if one that was not asked for may be as near as the last hit.
@@ -191,6 +227,25 @@ impl CodeSearch<'_> {
         self.end_question(question)
     }
 
+    /// Asks for those in scope of the `room` rows that are nearest by their codes, with the number of all of these rows and
+    /// the distance of the farthest.
+    fn ask_broadly(&self, vector: &[f32], room: usize) -> SqlStatement {
+        let include = self.request.include;
+        let mut question = self.begin_everywhere(vector);
+        question
+            .push(" WHERE n.space = $1 ORDER BY distance LIMIT ")
+            .bind(i64::try_from(room).unwrap_or(i64::MAX), Type::INT8)
+            .push(&format!(
+                ") SELECT {}, exact.value, best.distance, (SELECT count(*) FROM best), (SELECT max(distance) FROM best)
+                 FROM best JOIN loci.vectors exact ON exact.space = $1 AND exact.\"row\" = best.\"row\"
+                 JOIN {} ON d.collection = $2 AND d.\"row\" = best.\"row\" WHERE true",
+                row::columns(include),
+                row::joined_tables(include)
+            ));
+        self.scope.push_condition(&mut question);
+        question
+    }
+
     /// Asks for all rows in scope whose distance by codes is at most `limit`.
     fn ask_within(&self, vector: &[f32], limit: f32) -> SqlStatement {
         let mut question = self.begin_question(vector);
@@ -201,14 +256,18 @@ impl CodeSearch<'_> {
         self.end_question(question)
     }
 
-    fn begin_question(&self, vector: &[f32]) -> SqlStatement {
-        let mut question = SqlStatement::new(format!(
+    fn begin_everywhere(&self, vector: &[f32]) -> SqlStatement {
+        SqlStatement::new(format!(
             "WITH best AS MATERIALIZED (SELECT n.\"row\", {} AS distance FROM loci.near n",
             distance_sql(self.extension)
         ))
         .with_int(self.view.shelf.space.number)
         .with_int(self.view.shelf.collection)
-        .with(codes::direction(vector), Type::FLOAT4_ARRAY);
+        .with(codes::direction(vector), Type::FLOAT4_ARRAY)
+    }
+
+    fn begin_question(&self, vector: &[f32]) -> SqlStatement {
+        let mut question = self.begin_everywhere(vector);
         if self.scope.is_everything() {
             question.push(" WHERE n.space = $1");
         } else {

@@ -28,6 +28,15 @@ impl RowScope {
         }
     }
 
+    /// Returns whether it only leaves out the drawers with certain values, as the scope of most searches does: then nearly
+    /// everything is in it.
+    pub(crate) fn is_broad(&self) -> bool {
+        match self {
+            Self::Filtered(filter, document) => is_exclusion(filter) && document.is_unrestricted(),
+            Self::Listed(_) => false,
+        }
+    }
+
     /// Appends ` AND …` with the condition on the row `d`.
     pub(crate) fn push_condition(&self, statement: &mut SqlStatement) {
         match self {
@@ -48,6 +57,18 @@ impl RowScope {
                     .push(")");
             }
         }
+    }
+}
+
+fn is_exclusion(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => true,
+        Filter::Compare(_, comparison) => matches!(
+            comparison,
+            FilterComparison::Ne(_) | FilterComparison::Nin(_) | FilterComparison::NotContains(_)
+        ),
+        Filter::And(parts) => parts.iter().all(is_exclusion),
+        Filter::Or(_) => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Codes are a projection: answers are the same before, while and after there are any.
 
 use loci_core::{
-    Collection, CollectionExt, DeleteSelection, DrawerHit, DrawerId, Filter, MaintenanceKind, NewDrawer,
-    QueryRequest, Write,
+    Collection, CollectionExt, DeleteSelection, DrawerHit, DrawerId, Filter, FilterComparison,
+    MaintenanceKind, MetadataScalar, NewDrawer, QueryRequest, Write,
 };
 use loci_postgres::PostgresBackend;
 use loci_testkit::{PostgresServer, SeededRandom};
@@ -28,6 +28,13 @@ fn file(collection: &dyn Collection, random: &mut SeededRandom, from: usize, to:
     collection.apply_batch(&writes).unwrap();
 }
 
+fn leaves_out(key: &str, value: &str) -> Filter {
+    Filter::Compare(
+        key.to_owned(),
+        FilterComparison::Ne(MetadataScalar::Text(value.to_owned())),
+    )
+}
+
 fn answers(collection: &dyn Collection) -> Vec<Vec<(String, u32)>> {
     let mut random = SeededRandom::new(7);
     let shown = |hits: Vec<DrawerHit>| {
@@ -40,6 +47,11 @@ fn answers(collection: &dyn Collection) -> Vec<Vec<(String, u32)>> {
         (5, Filter::All),
         (40, Filter::text_equals("wing", "east")),
         (500, Filter::All),
+        // Leaves nearly everything, half, and of the nearest too few, so that the filter has to come first.
+        (20, leaves_out("kind", "tool_result")),
+        (5, leaves_out("wing", "west")),
+        (40, leaves_out("wing", "west")),
+        (500, leaves_out("wing", "west")),
     ] {
         for vector in [random.vector(24), vec![1.0; 24]] {
             let mut request = QueryRequest::nearest_to(vector, k);
