@@ -56,6 +56,13 @@ fn reported_error(reported: &DbError) -> Error {
         &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => {
             Error::new(ErrorKind::Corrupt, format!("Postgres reports damage: {message}"))
         }
+        // The server has no code of its own for this: two changed the same entry of its catalogue, such as the rights on
+        // a table that is being rewritten.
+        &SqlState::INTERNAL_ERROR if message == "tuple concurrently updated" => Error::new(
+            ErrorKind::Locked,
+            "another process was changing the tables or the rights on them at the same time",
+        )
+        .with_hint("nothing was lost; try again"),
         _ if is_outage(code) => Error::new(
             ErrorKind::Unavailable,
             format!("Postgres is not available: {message}"),

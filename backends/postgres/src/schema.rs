@@ -122,6 +122,7 @@ CREATE UNIQUE INDEX drawers_piece ON loci.drawers (collection, piece);
 CREATE UNIQUE INDEX drawers_seq ON loci.drawers (collection, seq);
 CREATE INDEX drawers_place ON loci.drawers (collection, wing_start, room_start, \"row\");
 CREATE INDEX drawers_source ON loci.drawers (collection, substring(source, 1, 500), start, id);
+CREATE INDEX drawers_kind ON loci.drawers (collection, substring(kind, 1, 200));
 CREATE INDEX drawers_said ON loci.drawers (collection, said_at DESC NULLS LAST, id);
 CREATE INDEX drawers_filed ON loci.drawers (collection, filed_at DESC, id);
 CREATE INDEX drawers_entries ON loci.drawers USING gin (entries);

@@ -37,6 +37,16 @@ impl RowScope {
         }
     }
 
+    /// Returns the drawers that are not in it, if it leaves out those with one value.
+    pub(crate) fn left_out(&self) -> Option<Self> {
+        match self {
+            Self::Filtered(filter, document) if document.is_unrestricted() => {
+                Some(Self::Filtered(excluded_value(filter)?, DocumentFilter::All))
+            }
+            _ => None,
+        }
+    }
+
     /// Appends ` AND …` with the condition on the row `d`.
     pub(crate) fn push_condition(&self, statement: &mut SqlStatement) {
         match self {
@@ -57,6 +67,20 @@ impl RowScope {
                     .push(")");
             }
         }
+    }
+}
+
+/// Returns the filter of the drawers that this one leaves out, if it leaves out one value.
+fn excluded_value(filter: &Filter) -> Option<Filter> {
+    match filter {
+        Filter::Compare(key, FilterComparison::Ne(value)) => {
+            Some(Filter::Compare(key.clone(), FilterComparison::Eq(value.clone())))
+        }
+        Filter::And(parts) => match parts.as_slice() {
+            [part] => excluded_value(part),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -204,6 +228,7 @@ fn indexed_start(column: &str) -> Option<(&'static str, usize)> {
         "wing" => Some(("d.wing_start", 200)),
         "room" => Some(("d.room_start", 200)),
         "source" => Some(("substring(d.source, 1, 500)", 500)),
+        "kind" => Some(("substring(d.kind, 1, 200)", 200)),
         _ => None,
     }
 }

@@ -18,14 +18,9 @@ const ALL_RIGHTS: &[TableRight] = &[
     TableRight::whole("DELETE"),
 ];
 
-/// Every table with its rule. Numbers that the server gives are left out of the columns that a role may write.
+/// Every table with its rule, in the order in which readers and writers take them: an upgrade locks them all in this
+/// order, so that none waits for another in a circle. Numbers that the server gives are left out of the columns that a role may write.
 pub(crate) const TABLES: [SecuredTable; 16] = [
-    SecuredTable::new("settings", RowRule::Everyone, &[TableRight::whole("SELECT")]),
-    SecuredTable::new(
-        "namespaces",
-        RowRule::OwnNamespace,
-        &[TableRight::whole("SELECT")],
-    ),
     SecuredTable::new(
         "palaces",
         RowRule::Namespace,
@@ -34,6 +29,11 @@ pub(crate) const TABLES: [SecuredTable; 16] = [
             TableRight::of_columns("INSERT", "namespace, name, identity, created_at"),
             TableRight::of_columns("UPDATE", "seq, commits, erasing"),
         ],
+    ),
+    SecuredTable::new(
+        "namespaces",
+        RowRule::OwnNamespace,
+        &[TableRight::whole("SELECT")],
     ),
     SecuredTable::new(
         "collections",
@@ -61,6 +61,7 @@ pub(crate) const TABLES: [SecuredTable; 16] = [
             TableRight::whole("DELETE"),
         ],
     ),
+    SecuredTable::new("settings", RowRule::Everyone, &[TableRight::whole("SELECT")]),
     SecuredTable::new("drawers", RowRule::Collection, ALL_RIGHTS),
     SecuredTable::new("vectors", RowRule::Space, ALL_RIGHTS),
     SecuredTable::new("near", RowRule::Space, ALL_RIGHTS),

@@ -19,12 +19,16 @@ const MOST_BYTES: i64 = 64 << 20;
 pub(crate) fn select_due(collection: i64, limits: WordSealLimits) -> SqlStatement {
     let due = "c.tail >= $2 OR c.tail_bytes >= $3";
     let merges = "c.small + c.tail >= $4 OR c.small_bytes + c.tail_bytes >= $5";
-    let from = format!("CASE WHEN {merges} THEN c.merged ELSE c.sealed END");
+    // A question of its own, which is asked first: a join would read every bag of the collection before it knew that
+    // none is due. No row has the greatest number.
+    let from = format!(
+        "(SELECT CASE WHEN NOT ({due}) THEN 9223372036854775807 WHEN {merges} THEN c.merged ELSE c.sealed END
+            FROM loci.collections c WHERE c.collection = $1)"
+    );
     SqlStatement::new(format!(
         "SELECT {BAG_COLUMNS} FROM (
             SELECT b.\"row\", b.words, sum(octet_length(b.words)) OVER (ORDER BY b.\"row\") AS bytes
-            FROM loci.collections c JOIN loci.bags b ON b.collection = c.collection AND b.\"row\" > {from}
-            WHERE c.collection = $1 AND ({due}) ORDER BY b.\"row\" LIMIT $6) b
+            FROM loci.bags b WHERE b.collection = $1 AND b.\"row\" > {from} ORDER BY b.\"row\" LIMIT $6) b
          WHERE b.bytes - octet_length(b.words) < $7 ORDER BY b.\"row\""
     ))
     .with_int(collection)
