@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loci_core::{
-    Collection, CollectionExt, DeleteSelection, DrawerFields, DrawerId, DrawerPosition, ErrorKind, FacetKey,
+    Collection, CollectionExt, DeleteSelection, DrawerFields, DrawerId, DrawerPosition, ErrorKind,
     FacetRequest, Filter, FilterComparison, GetRequest, LexicalRequest, MetadataScalar, NewDrawer,
     QueryRequest, Result, Timestamp, Write,
 };
@@ -193,11 +193,7 @@ impl<'a> PhaseMeasures<'a> {
     fn measure_facets(&mut self) -> Result<()> {
         let collection = self.collection;
         self.time("facets", |_| {
-            let request = FacetRequest {
-                by: vec![FacetKey::Wing, FacetKey::Room],
-                ..FacetRequest::by_room()
-            };
-            collection.facets(&request).map(drop)
+            collection.facets(&FacetRequest::by_room()).map(drop)
         })
     }
 }
